@@ -1,0 +1,101 @@
+"""Anything that holds numbers becomes a NumPy array, without importing the package it came from.
+
+Which container it is, is read off the module of its type; nulls become NaN (or None in an array of objects), and the
+checks at the door turn them into an error that names the row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from believable._types import Array
+from believable.errors import InputError
+
+
+def as_numpy(values: Any, name: str) -> Array:
+    """The values as a NumPy array: a view where possible, never the caller's memory rearranged."""
+    if type(values) is np.ndarray:
+        return values
+    convert = _CONVERTERS.get(type(values).__module__.partition(".")[0])
+    try:
+        array = np.asarray(convert(values) if convert is not None else values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(
+            f"{name} cannot be read as an array of numbers ({type(values).__name__}: {error}); "
+            "rows may have different lengths"
+        ) from error
+    if array.ndim == 1 and array.dtype == object and len(array) and _is_row(array[0]):
+        array = _stack(array, name)
+    return array
+
+
+def _is_row(value: object) -> bool:
+    return isinstance(value, (list, tuple, np.ndarray))
+
+
+def _stack(rows: Array, name: str) -> Array:
+    """A column of lists (one row of probabilities each) as a matrix."""
+    for i, row in enumerate(rows):
+        if not _is_row(row) or len(row) != len(rows[0]):
+            found = len(row) if _is_row(row) else row
+            raise InputError(f"rows of {name} must have one length, got {len(rows[0])} at row 0 and {found} at row {i}")
+    return np.array([np.asarray(row) for row in rows])
+
+
+def _from_numpy(values: Any) -> Any:
+    """Subclasses: a masked entry is a missing value, a matrix is its array."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        return np.where(np.ma.getmaskarray(values), np.nan, np.ma.getdata(values))
+    return np.asarray(values)
+
+
+def _from_pandas(values: Any) -> Any:
+    array = values.to_numpy()
+    if array.dtype != object:
+        return array
+    missing = values.isna().to_numpy()
+    if not missing.any():
+        return array
+    array = array.copy()
+    array[missing] = None
+    return array
+
+
+def _from_polars(values: Any) -> Any:
+    return values.to_numpy()
+
+
+def _from_pyarrow(values: Any) -> Any:
+    if hasattr(values, "to_batches") and hasattr(values, "columns"):  # a table
+        return np.column_stack([_from_pyarrow(column) for column in values.columns])
+    if hasattr(values, "combine_chunks"):
+        values = values.combine_chunks()
+    if hasattr(values, "chunks"):  # a chunked array stays one when it is empty
+        values = values.chunk(0) if values.num_chunks else []
+    list_size = getattr(getattr(values, "type", None), "list_size", None)
+    if list_size is not None and not values.null_count:
+        return values.flatten().to_numpy(zero_copy_only=False).reshape(-1, list_size)
+    return values.to_numpy(zero_copy_only=False) if hasattr(values, "to_numpy") else values
+
+
+def _from_torch(values: Any) -> Any:
+    values = values.detach().cpu()
+    if str(values.dtype) == "torch.bfloat16":  # NumPy has no such type
+        values = values.float()
+    return values.numpy()
+
+
+def _from_cupy(values: Any) -> Any:
+    return values.get()
+
+
+_CONVERTERS = {
+    "numpy": _from_numpy,
+    "pandas": _from_pandas,
+    "polars": _from_polars,
+    "pyarrow": _from_pyarrow,
+    "torch": _from_torch,
+    "cupy": _from_cupy,
+}

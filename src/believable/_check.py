@@ -1,0 +1,308 @@
+"""Every sentence we say about bad input, and the checks that say them.
+
+Each check takes what came in and returns it as the rest of the package wants it, or raises an `InputError` that says
+what is wrong, at which row, and what to do. Nothing is repaired silently and nothing that was passed in is modified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from believable import kernels
+from believable._arrays import as_numpy
+from believable._types import Array, Floats, Ints
+from believable.errors import InputError
+
+ROW_SUM_TOLERANCE = 1e-3  # the slack of float32 and bfloat16
+LOGITS = "these look like logits: pass Predictions(..., from_logits=True)"
+
+
+# --- plain arguments --------------------------------------------------------------------------------------------------
+
+
+def choice(value: Any, allowed: Iterable[Any], name: str) -> None:
+    """Raise unless the value is one of those allowed."""
+    options = tuple(allowed)
+    if not any(value is option or (type(value) is type(option) and value == option) for option in options):
+        raise InputError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}")
+
+
+def positive_integer(value: Any, name: str, low: int = 1, high: int | None = None) -> int:
+    """An integer of at least `low` (a NumPy integer too, a bool not)."""
+    is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
+    if not is_integer or value < low or (high is not None and value > high):
+        span = f"at least {low}" if high is None else f"from {low} to {high}"
+        raise InputError(f"{name} must be an integer {span}, got {value!r}")
+    return int(value)
+
+
+def number(value: Any, name: str, low: float = -np.inf, high: float = np.inf) -> float:
+    """A finite number in [low, high]."""
+    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))
+    if not is_number or not np.isfinite(value) or not low <= value <= high:
+        raise InputError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
+    return float(value)
+
+
+# --- scores -----------------------------------------------------------------------------------------------------------
+
+
+def numeric(values: Any, name: str) -> Floats:
+    """Any container of numbers as a float array: float16 widened to float32, float32 and float64 as they are."""
+    array = as_numpy(values, name)
+    if array.dtype == object:
+        array = _numbers_from_objects(array, name)
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if array.dtype.name == "bfloat16" or (kind == "f" and size == 2):
+        return array.astype(np.float32)
+    if kind == "f" and size in (4, 8):
+        return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+    if kind in "biuf":
+        return array.astype(np.float64)
+    raise InputError(f"{name} must be numbers, got {_dtype_words(array)}")
+
+
+def _numbers_from_objects(array: Array, name: str) -> Floats:
+    """Objects (Decimal, mixed columns with nulls) as float64; text is refused even where it spells a number."""
+    for position, value in np.ndenumerate(array):
+        if isinstance(value, (str, bytes)):
+            raise InputError(f"{name} must be numbers, got the text {value!r} at row {position[0]}")
+    try:
+        return np.array([np.nan if value is None else float(value) for value in array.ravel()]).reshape(array.shape)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be numbers, got {_dtype_words(array)}") from error
+
+
+def _dtype_words(array: Array) -> str:
+    return "text" if array.dtype.kind in "US" else f"values of type {array.dtype}"
+
+
+def shape_of_predictions(array: Array, multilabel: bool) -> None:
+    """1-D, or 2-D with at least two columns; not empty."""
+    if array.ndim not in (1, 2):
+        raise InputError(f"predictions must be 1-D (binary) or 2-D (one column per class), got shape {array.shape}")
+    if len(array) == 0:
+        raise InputError("predictions are empty: there is nothing to measure")
+    if array.ndim == 2 and array.shape[1] < 2:
+        raise InputError(
+            f"predictions have shape {array.shape}: one column is ambiguous; pass predictions.ravel() for "
+            "P(y = 1), or one column per class"
+        )
+    if multilabel and array.ndim != 2:
+        raise InputError("multilabel=True needs predictions with one column per label, got a 1-D array")
+
+
+def finite(array: Array, name: str, rows: Ints | None) -> None:
+    """Raise at the first NaN or infinity."""
+    low, high = kernels.extrema(array)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        row, value = _first(array, ~np.isfinite(array), rows)
+        what = "NaN (missing)" if np.isnan(value) else str(value)
+        raise InputError(f"{name} must be finite, got {what} at row {row}; drop or repair such rows first")
+
+
+def probabilities(array: Floats, name: str, rows: Ints | None) -> None:
+    """Raise unless every entry lies in [0, 1]."""
+    low, high = kernels.extrema(array)
+    if low >= 0 and high <= 1:
+        return
+    finite(array, name, rows)
+    row, value = _first(array, (array < 0) | (array > 1), rows)
+    advice = ""
+    if low < -1 or high > 1 + ROW_SUM_TOLERANCE:
+        advice = f"; {LOGITS}"
+    elif low >= -ROW_SUM_TOLERANCE:
+        advice = "; if this is rounding, clip them first"
+    raise InputError(f"{name} must lie in [0, 1], got {value:.8g} at row {row}{advice}")
+
+
+def row_sums(matrix: Floats, rows: Ints | None) -> None:
+    """Raise unless every row sums to one."""
+    low, high = kernels.row_sum_extrema(matrix)
+    if low >= 1 - ROW_SUM_TOLERANCE and high <= 1 + ROW_SUM_TOLERANCE:
+        return
+    sums = matrix.sum(axis=1, dtype=np.float64)
+    row, value = _first(sums, np.abs(sums - 1) > ROW_SUM_TOLERANCE, rows)
+    raise InputError(
+        f"rows of predictions must sum to 1, got {value:.8g} at row {row}; divide by the row sums, or pass "
+        "Predictions(..., multilabel=True) if the columns are independent"
+    )
+
+
+# --- labels -----------------------------------------------------------------------------------------------------------
+
+
+def labels_as_array(actuals: Any) -> Array:
+    """The labels as they came, as an array; a column vector and one-hot rows are left to the shape checks."""
+    if actuals is None:
+        raise InputError("actuals are missing: pass (predictions, actuals)")
+    array = as_numpy(actuals, "actuals")
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def swapped(predictions: Array, actuals: Array) -> None:
+    """Raise when the first argument looks like labels; called once the second turned out not to be labels."""
+    if predictions.ndim == 1 and not np.any(predictions != np.rint(predictions)):
+        raise InputError("the arguments look swapped: the order is (predictions, actuals), scores first")
+
+
+def shape_of_labels(actuals: Array, predictions: Array, multilabel: bool) -> None:
+    """One label per row, or a matrix of the predictions' shape for multilabel."""
+    if actuals.ndim == 2 and actuals.shape[1] > 1 and len(actuals) == len(predictions):
+        swapped(predictions, actuals)
+    if multilabel:
+        if actuals.shape != predictions.shape:
+            raise InputError(
+                f"multilabel=True needs actuals of the predictions' shape {predictions.shape}, got {actuals.shape}"
+            )
+        return
+    if actuals.ndim == 2 and actuals.shape[1] == 1:
+        raise InputError(f"actuals must be 1-D, got shape {actuals.shape}; pass actuals.ravel()")
+    if actuals.ndim == 2:
+        raise InputError(
+            f"actuals must be 1-D class labels, got shape {actuals.shape}; pass actuals.argmax(axis=1) for one-hot "
+            "rows, or Predictions(..., multilabel=True) if the columns are independent"
+        )
+    if actuals.ndim != 1:
+        raise InputError(f"actuals must be 1-D, got shape {actuals.shape}")
+    if len(actuals) != len(predictions):
+        raise InputError(f"predictions and actuals differ in length: {len(predictions)} and {len(actuals)}")
+
+
+def is_label(actuals: Array, label: Any) -> Array:
+    """Where the labels equal `label`; NaN and None equal themselves here."""
+    missing = label is None or (isinstance(label, float) and np.isnan(label))
+    if missing:
+        return _missing(actuals)
+    same = np.asarray(actuals == label)
+    return same if same.shape == actuals.shape else np.zeros(actuals.shape, bool)
+
+
+def _missing(actuals: Array) -> Array:
+    if actuals.dtype.kind == "f":
+        return np.isnan(actuals)
+    if actuals.dtype == object:
+        return np.array([value is None or value != value for value in actuals.ravel()], bool).reshape(actuals.shape)
+    return np.zeros(actuals.shape, bool)
+
+
+def no_missing(actuals: Array, rows: Ints | None) -> None:
+    """Raise at the first null label."""
+    missing = _missing(actuals)
+    if missing.any():
+        row, _ = _first(actuals, missing, rows)
+        raise InputError(
+            f"actuals have a missing label at row {row}; drop such rows, or pass "
+            "Predictions(..., ignore_label=float('nan')) to have them dropped and counted"
+        )
+
+
+def class_labels(actuals: Array, n_classes: int, predictions: Floats, rows: Ints | None) -> Array:
+    """Integer labels in 0..K-1; booleans and integral floats too."""
+    door = "Predictions(..., classes=[...])" if predictions.ndim == 2 else "Predictions(..., pos_label=...)"
+    if actuals.dtype == object:
+        no_missing(actuals, rows)
+        actuals = _unbox(actuals)
+    if actuals.dtype.kind not in "biuf":
+        example = actuals.ravel()[0]
+        raise InputError(f"actuals must be integers 0..{n_classes - 1}, got {example!r} at row 0; pass {door}")
+    if actuals.dtype.kind == "b":
+        return actuals.view(np.uint8) if actuals.flags.contiguous else actuals.astype(np.uint8)
+    low, high = kernels.extrema(actuals)
+    if not (low >= 0 and high <= n_classes - 1):
+        no_missing(actuals, rows)
+        row, value = _first(actuals, (actuals < 0) | (actuals > n_classes - 1), rows)
+        raise InputError(f"actuals must be integers 0..{n_classes - 1}, got {value:g} at row {row}; pass {door}")
+    if actuals.dtype.kind == "i":
+        return actuals
+    small = actuals.astype(np.int8 if n_classes <= 128 else np.int32)
+    if any(np.any(small[part] != actuals[part]) for part in kernels.row_blocks(len(actuals))):
+        swapped(predictions, actuals)
+        row, value = _first(actuals, small != actuals, rows)
+        soft = ", or Predictions(..., soft_labels=True) if they are shares of annotators" if n_classes == 2 else ""
+        raise InputError(f"actuals must be whole numbers, got {value:g} at row {row}; pass {door}{soft}")
+    return small
+
+
+def _unbox(actuals: Array) -> Array:
+    """Objects that are all numbers or booleans as the array they could have been."""
+    if all(isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)) for value in actuals.ravel()):
+        return np.array(actuals.tolist())
+    return actuals
+
+
+def soft_labels(actuals: Array, rows: Ints | None) -> Floats:
+    """Shares in [0, 1]."""
+    shares = numeric(actuals, "actuals")
+    probabilities(shares, "soft labels", rows)
+    return shares
+
+
+def named_labels(actuals: Array, classes: Sequence[Any], rows: Ints | None) -> Ints:
+    """Positions of the labels in `classes`."""
+    no_missing(actuals, rows)
+    position = {_plain(name): k for k, name in enumerate(classes)}
+    if len(position) != len(classes):
+        raise InputError(f"classes must be distinct, got {list(classes)!r}")
+    values, inverse = np.unique(actuals, return_inverse=True) if actuals.dtype != object else _unique_objects(actuals)
+    codes = np.array([position.get(_plain(value), -1) for value in values], np.intp)[inverse.reshape(-1)]
+    if (codes < 0).any():
+        row, value = _first(actuals, codes < 0, rows)
+        raise InputError(f"the label {_plain(value)!r} at row {row} is not in classes {list(classes)!r}")
+    return codes
+
+
+def positive_label(actuals: Array, pos_label: Any, rows: Ints | None) -> Array:
+    """1 where the label is the positive one."""
+    no_missing(actuals, rows)
+    positive = is_label(actuals, pos_label)
+    if not positive.any():
+        found = sorted({repr(_plain(value)) for value in actuals[:1000]})[:5]
+        raise InputError(
+            f"pos_label={pos_label!r} does not occur in actuals (they hold {', '.join(found)}); if there are truly no "
+            "positives, pass actuals as 0 and 1"
+        )
+    return positive.view(np.uint8)
+
+
+def _unique_objects(actuals: Array) -> tuple[list[Any], Ints]:
+    seen: dict[Any, int] = {}
+    inverse = np.array([seen.setdefault(value, len(seen)) for value in actuals], np.intp)
+    return list(seen), inverse
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+# --- weights ----------------------------------------------------------------------------------------------------------
+
+
+def weights(values: Any, n: int) -> Array:
+    """Importance weights as float64: finite, non-negative, not all zero."""
+    array = numeric(values, "sample_weight").astype(np.float64, copy=False)
+    if array.shape != (n,):
+        raise InputError(f"sample_weight must be one number per row, {n} of them, got shape {array.shape}")
+    finite(array, "sample_weight", None)
+    low, high = kernels.extrema(array)
+    if low < 0:
+        row, value = _first(array, array < 0, None)
+        raise InputError(f"sample_weight must not be negative, got {value:g} at row {row}")
+    if high == 0:
+        raise InputError("sample_weight is zero in every row: there is nothing to measure")
+    if not 1e-100 < high < 1e100:
+        raise InputError(f"sample_weight reaches {high:g}, too far for its squares; divide the weights by their mean")
+    return array
+
+
+# --- where it went wrong ----------------------------------------------------------------------------------------------
+
+
+def _first(array: Array, bad: Array, rows: Ints | None) -> tuple[int, Any]:
+    """Row of the input, and value, of the first bad entry; `rows` maps back to the input when rows were dropped."""
+    position = tuple(int(axis[0]) for axis in np.nonzero(bad))
+    row = position[0] if rows is None else int(rows[position[0]])
+    return row, array[position]

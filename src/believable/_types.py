@@ -1,0 +1,24 @@
+"""The words that choices are made with."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.floating[Any]]
+Float64s: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.intp]
+Int64s: TypeAlias = NDArray[np.int64]
+Array: TypeAlias = NDArray[Any]
+
+Kind = Literal["binary", "multiclass", "multilabel"]
+Notion = Literal["binary", "confidence", "top_label", "classwise", "top_r", "rth", "within_top_r"]
+Strategy = Literal["uniform", "quantile"]
+Norm = float | Literal["max"]
+Spacing = Literal["uniform", "logit"]
+Needs = Literal["sums", "bins", "cells", "pairs"]
+Convention = Literal[
+    "scikit-learn", "torchmetrics", "netcal", "relplot", "calibre", "uncertainty-calibration", "array_split"
+]

@@ -1,0 +1,147 @@
+"""Bins: where they begin and end, and the one rule that says which bin a score is in.
+
+Bins are right-closed, ((m-1)/M, m/M], and the first also owns 0. Edges are rounded to the type of the scores and kept
+as a tuple, so that two sets of edges can be compared and a statistic knows exactly what it counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, get_args
+
+import numpy as np
+
+from believable import _check, kernels
+from believable._types import Array, Floats, Ints, Spacing
+from believable.errors import InputError
+
+N_CELLS = 50_400  # nests every number of bins from 2 to 10, and 12, 14, 15, 16, 18, 20, 21, 24, 25, 28, 30, …, 100
+MAX_BINS = 1_000_000  # float32 still tells such edges apart near 1
+LOGIT_REACH = 40.0  # |logit p| of the outermost logit-spaced cell edge
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """The edges of bins, 0 to 1, rounded to the type of the scores.
+
+    Make them with `Edges.uniform`, `Edges.quantile` or `Edges.given`. `len(edges)` is the number of bins.
+
+    Examples
+    --------
+    >>> Edges.uniform(4).values
+    (0.0, 0.25, 0.5, 0.75, 1.0)
+    >>> Edges.uniform(10).assign([0.0, 0.3, 0.30000001, 1.0])
+    array([0, 2, 3, 9])
+    """
+
+    values: tuple[float, ...]
+    dtype: str = "float64"
+    strategy: str = field(default="given", compare=False)
+
+    @classmethod
+    def uniform(cls, n_bins: int, dtype: Any = "float64") -> Edges:
+        """M bins of equal width: edges k/M, by division."""
+        n_bins = _check.positive_integer(n_bins, "n_bins", 1, MAX_BINS)
+        return cls._rounded(np.arange(n_bins + 1) / n_bins, dtype, "uniform")
+
+    @classmethod
+    def quantile(cls, scores: Floats, n_bins: int, weights: Array | None = None) -> Edges:
+        """At most M bins of equal weight; equal scores are never split, so there may be fewer."""
+        n_bins = _check.positive_integer(n_bins, "n_bins", 1, MAX_BINS)
+        if len(scores) == 0:
+            raise InputError("quantile bins need at least one score")
+        inner = np.unique(kernels.quantile_boundaries(scores, weights, n_bins))
+        return cls._from_boundaries(inner, scores.dtype)
+
+    @classmethod
+    def _from_boundaries(cls, inner: Array, dtype: Any) -> Edges:
+        """Quantile edges from distinct inner boundaries: one at 1 is the last edge, one at 0 makes {0} a bin."""
+        return cls._rounded(np.concatenate([[0], inner[inner < 1], [1]]), dtype, "quantile")
+
+    @classmethod
+    def given(cls, values: Sequence[float] | Array, dtype: Any = "float64") -> Edges:
+        """Edges of one's own: increasing, from 0 to 1."""
+        array = _check.numeric(values, "edges").astype(np.float64)
+        if array.ndim != 1 or len(array) < 2 or array[0] != 0 or array[-1] != 1:
+            raise InputError("edges must be at least two numbers that begin with 0 and end with 1")
+        edges = cls._rounded(array, dtype, "given")
+        if not np.all(np.diff(edges.values) > 0):
+            raise InputError(f"edges must increase, also when rounded to {edges.dtype}")
+        return edges
+
+    @classmethod
+    def _rounded(cls, values: Array, dtype: Any, strategy: str) -> Edges:
+        name = np.dtype(dtype).name
+        if name not in ("float32", "float64"):
+            raise InputError(f"edges are float32 or float64, got {name}")
+        return cls(tuple(values.astype(name).tolist()), name, strategy)
+
+    def __len__(self) -> int:
+        return len(self.values) - 1
+
+    def as_array(self) -> Floats:
+        """The edges in the type of the scores."""
+        return np.array(self.values, self.dtype)
+
+    def assign(self, scores: Any) -> Ints:
+        """The bin of each score, 0 to len(edges) - 1."""
+        scores = _check.numeric(scores, "scores")
+        if scores.dtype != self.dtype:
+            raise InputError(
+                f"edges rounded to {self.dtype} cannot sort {scores.dtype} scores: make the edges with "
+                f"dtype='{scores.dtype}', or convert the scores"
+            )
+        edges = self.as_array()
+        return kernels.uniform_index(scores, edges) if self.strategy == "uniform" else kernels.bin_index(scores, edges)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A fine grid of cells, to count once and choose the bins later.
+
+    Cell 0 is {0}, cell n + 1 is {1}; between them n right-closed cells, of equal width in p ("uniform") or in logit p
+    ("logit", for the tails).
+    """
+
+    n_cells: int = N_CELLS
+    spacing: Spacing = "uniform"
+    dtype: str = "float64"
+
+    def __post_init__(self) -> None:
+        _check.positive_integer(self.n_cells, "cells", 2)
+        _check.choice(self.spacing, get_args(Spacing), "spacing")
+        _check.choice(self.dtype, ("float32", "float64"), "dtype")
+
+    def __len__(self) -> int:
+        return self.n_cells + 2
+
+    def inner_edges(self) -> Floats:
+        """The n + 1 edges of the cells between {0} and {1}; read-only."""
+        return _grid_edges(self.n_cells, self.spacing, self.dtype)
+
+    def upper_edges(self) -> Floats:
+        """The upper end of every cell, {0} and {1} included."""
+        edges = self.inner_edges()
+        return np.concatenate([edges[:1], edges[1:], edges[-1:]])
+
+    def assign(self, scores: Floats) -> Ints:
+        """The cell of each score, 0 to n + 1."""
+        edges = self.inner_edges()
+        index = kernels.uniform_index if self.spacing == "uniform" else kernels.bin_index
+        cell = index(scores, edges) + 1
+        cell[scores == 0] = 0
+        cell[scores == 1] = self.n_cells + 1
+        return cell
+
+
+@lru_cache(maxsize=8)
+def _grid_edges(n_cells: int, spacing: Spacing, dtype: str) -> Floats:
+    steps = np.arange(n_cells + 1) / n_cells
+    if spacing == "logit":
+        steps = kernels.sigmoid(LOGIT_REACH * (2 * steps - 1))
+        steps[0], steps[-1] = 0, 1
+    edges = steps.astype(dtype)
+    edges.flags.writeable = False
+    return edges

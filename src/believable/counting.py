@@ -1,0 +1,112 @@
+"""From what a function was handed to the bins it reads: one way to count, for metrics, curves and pictures."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from believable import _check
+from believable._types import Notion, Strategy
+from believable.binning import Edges
+from believable.errors import InputError, UndefinedError
+from believable.predictions import Predictions, View, as_predictions
+from believable.stats import BinStats, CellStats
+from believable.stats.sums import ScoreSums
+
+
+class DefaultBins(int):
+    """The default number of bins, which remembers that nobody asked for it.
+
+    A statistic has bins of its own: `n_bins` that was asked for must agree with them, the default need not.
+    """
+
+
+TEN = DefaultBins(10)
+
+
+Source = Predictions | BinStats | CellStats
+
+
+def source_of(predictions: Any, actuals: Any = None, sample_weight: Any = None) -> Source:
+    """What a metric was handed: a statistic as it is, anything else as checked predictions."""
+    if isinstance(predictions, ScoreSums):
+        raise UndefinedError("this metric is read from bins, which ScoreSums do not hold: pass BinStats or CellStats")
+    if isinstance(predictions, (BinStats, CellStats)):
+        refuse_extras(type(predictions).__name__, actuals=actuals, sample_weight=sample_weight)
+        return predictions
+    return as_predictions(predictions, actuals, sample_weight)
+
+
+def is_binary(source: Source) -> bool:
+    """Whether the scores are P(y = 1)."""
+    return source.kind == "binary" if isinstance(source, Predictions) else source.view.notion == "binary"
+
+
+def count_bins(
+    source: Source,
+    n_bins: int = TEN,
+    strategy: Strategy = "uniform",
+    *,
+    notion: Notion | None = None,
+    r: int | None = None,
+    threshold: float | None = None,
+    pooled: bool = False,
+    edges: Any = None,
+    only: Strategy | None = None,
+) -> BinStats:
+    """The `BinStats` behind a metric: counted from predictions, or read from a statistic.
+
+    `only` names the strategy of metrics that are defined by it.
+    """
+    strategy = strategy if only is None else only
+    _check.choice(strategy, get_args(Strategy), "strategy")
+    if isinstance(source, Predictions):
+        view = source.view(notion, r=r, threshold=threshold, pooled=pooled)
+        return BinStats.of(source, view, n_bins=n_bins, strategy=strategy, edges=edges)
+    _same_question(source.view, notion, r, threshold)
+    if isinstance(source, CellStats):
+        return _from_cells(source, n_bins, strategy, pooled, edges)
+    return _from_bins(source, n_bins, strategy, pooled, edges, only)
+
+
+def _same_question(view: View, notion: Notion | None, r: int | None, threshold: float | None) -> None:
+    for name, asked, counted in (
+        ("notion", notion, view.notion),
+        ("r", r, view.r),
+        ("threshold", threshold, view.threshold),
+    ):
+        if asked is not None and asked != counted:
+            raise UndefinedError(f"the statistic was counted with {name}={counted!r}, not {asked!r}: count again")
+
+
+def _from_bins(
+    stats: BinStats, n_bins: int, strategy: Strategy, pooled: bool, edges: Any, only: Strategy | None
+) -> BinStats:
+    refuse_extras("BinStats", edges=edges)
+    asked = strategy if only is not None or strategy != "uniform" else stats.strategy
+    if stats.strategy not in (asked, "given"):
+        raise UndefinedError(f"this metric needs {asked} bins; the statistic has {stats.strategy} bins")
+    if not isinstance(n_bins, DefaultBins) and n_bins != stats.per_group:
+        raise UndefinedError(f"the statistic has {stats.per_group} bins, not {n_bins}: count again, or use CellStats")
+    return stats.pool() if pooled and not stats.view.pooled else stats
+
+
+def _from_cells(stats: CellStats, n_bins: int, strategy: Strategy, pooled: bool, edges: Any) -> BinStats:
+    if pooled and not stats.view.pooled:
+        stats = stats.pool()
+    if edges is not None:
+        return stats.coarsen(edges if isinstance(edges, Edges) else Edges.given(edges, stats.grid.dtype))
+    return stats.coarsen(int(n_bins) if strategy == "uniform" else stats.quantile_edges(n_bins))
+
+
+def not_empty(stats: BinStats) -> BinStats:
+    """Raise when a threshold kept nothing."""
+    if not len(stats.n):
+        raise UndefinedError(f"no score is above threshold={stats.view.threshold}: there is nothing to measure")
+    return stats
+
+
+def refuse_extras(what: str, **extras: Any) -> None:
+    """A statistic already holds its outcomes and weights: passing them again is an error."""
+    for name, value in extras.items():
+        if value is not None:
+            raise InputError(f"a {what} already holds what it counted: leave {name} out")

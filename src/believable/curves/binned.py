@@ -1,0 +1,189 @@
+"""The binned calibration curve: mean score and mean outcome of every bin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+
+from believable import _check
+from believable._types import Float64s, Int64s, Notion, Strategy
+from believable.counting import TEN, count_bins, source_of
+from believable.curves.curve import Curve
+from believable.errors import InputError, MissingDependencyError
+from believable.stats import BinStats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReliabilityTable:
+    """One row per bin; of every class or rank, where the notion keeps them apart.
+
+    Attributes
+    ----------
+    edges : ndarray of shape (rows, 2)
+        Lower (open) and upper (closed) end of each bin; the first bin also owns 0.
+    group : ndarray of int
+        Class or rank (from 0) of each row; all 0 where there is one group.
+    n, weight : ndarray
+        Number and weight of the pairs in the bin.
+    conf, acc, gap : ndarray
+        Mean score, mean outcome, and acc - conf: positive where the scores are too low. NaN in an empty bin.
+    low, high : ndarray
+        Wilson interval of acc, with the effective number of pairs. NaN in an empty bin.
+    level : float
+        Its confidence level.
+    """
+
+    edges: Float64s
+    group: Int64s
+    n: Int64s
+    weight: Float64s
+    conf: Float64s
+    acc: Float64s
+    gap: Float64s
+    low: Float64s
+    high: Float64s
+    level: float
+
+    def __len__(self) -> int:
+        return len(self.n)
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Columns by name, empty bins with None."""
+        columns = {"group": self.group, "from": self.edges[:, 0], "to": self.edges[:, 1]}
+        columns |= {item.name: getattr(self, item.name) for item in fields(self)[2:-1]}
+        return {
+            name: [None if value != value else value for value in column.tolist()] for name, column in columns.items()
+        }
+
+    def to_frame(self, backend: Literal["polars", "pandas", "pyarrow"] = "polars") -> Any:
+        """The table as a data frame."""
+        _check.choice(backend, ("polars", "pandas", "pyarrow"), "backend")
+        try:
+            module = __import__(backend)
+        except ImportError as error:
+            raise MissingDependencyError(f"to_frame(backend={backend!r}) needs it: pip install {backend}") from error
+        return module.table(self.to_dict()) if backend == "pyarrow" else module.DataFrame(self.to_dict())
+
+
+def wilson_interval(rate: Float64s, n: Float64s, level: float) -> tuple[Float64s, Float64s]:
+    """Wilson's score interval for a proportion observed in n trials."""
+    from statistics import NormalDist
+
+    z = NormalDist().inv_cdf(0.5 + level / 2)
+    middle = (rate + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(rate * (1 - rate) / n + z**2 / (4 * n**2))
+    return np.maximum(middle - half, 0), np.minimum(middle + half, 1)
+
+
+def table_of(stats: BinStats, level: float = 0.95) -> ReliabilityTable:
+    """The table of a statistic, empty bins included."""
+    _check.number(level, "level", 0, 1)
+    sizes = [len(stats.edges_of(g)) for g in range(stats.view.n_groups)]
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    offset = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    at = offset[stats.group] + stats.index
+    ends = [np.array(stats.edges_of(g).values) for g in range(len(sizes))]
+    edges = np.column_stack([np.concatenate([e[:-1] for e in ends]), np.concatenate([e[1:] for e in ends])])
+
+    def spread(values: Any, empty: Any) -> Any:
+        column = np.full(len(group), empty, dtype=np.asarray(values).dtype)
+        column[at] = values
+        return column
+
+    acc = np.clip(stats.acc, 0, 1)
+    low, high = wilson_interval(acc, stats.effective_n, level)
+    return ReliabilityTable(
+        edges=edges,
+        group=group,
+        n=spread(stats.n, 0),
+        weight=spread(stats.w, 0.0),
+        conf=spread(stats.conf, np.nan),
+        acc=spread(stats.acc, np.nan),
+        gap=spread(stats.gap, np.nan),
+        low=spread(low, np.nan),
+        high=spread(high, np.nan),
+        level=level,
+    )
+
+
+def binned_curve(stats: BinStats, level: float = 0.95) -> Curve:
+    """The curve through the non-empty bins of a statistic with one group."""
+    if stats.view.n_groups > 1:
+        raise InputError(
+            f"notion={stats.view.notion!r} has one curve for each of {stats.view.n_groups} groups: use "
+            "reliability_table, or pooled=True for a common one"
+        )
+    acc = np.clip(stats.acc, 0, 1)
+    low, high = wilson_interval(acc, stats.effective_n, level)
+    settings = {"n_bins": stats.per_group, "strategy": stats.strategy, "notion": stats.view.notion, "level": level}
+    return Curve(stats.conf, stats.acc, stats.w, low, high, "binned", settings)
+
+
+def reliability_table(
+    predictions: Any,
+    actuals: Any = None,
+    n_bins: int = TEN,
+    strategy: Strategy = "uniform",
+    *,
+    notion: Notion | None = None,
+    r: int | None = None,
+    threshold: float | None = None,
+    pooled: bool = False,
+    level: float = 0.95,
+    sample_weight: Any = None,
+    edges: Any = None,
+) -> ReliabilityTable:
+    """The numbers behind a reliability diagram: counts, mean score, mean outcome and interval of every bin.
+
+    Parameters are those of `expected_calibration_error`; `level` is that of the intervals.
+
+    Examples
+    --------
+    >>> table = reliability_table([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], n_bins=2)
+    >>> table.n, table.conf.round(12), table.acc
+    (array([2, 2]), array([0.15, 0.85]), array([0., 1.]))
+    >>> table.to_frame().columns
+    ['group', 'from', 'to', 'n', 'weight', 'conf', 'acc', 'gap', 'low', 'high']
+    """
+    source = source_of(predictions, actuals, sample_weight)
+    stats = count_bins(source, n_bins, strategy, notion=notion, r=r, threshold=threshold, pooled=pooled, edges=edges)
+    return table_of(stats, level)
+
+
+def calibration_curve(
+    predictions: Any,
+    actuals: Any = None,
+    n_bins: int = TEN,
+    strategy: Strategy = "uniform",
+    *,
+    notion: Notion | None = None,
+    r: int | None = None,
+    threshold: float | None = None,
+    pooled: bool = False,
+    sample_weight: Any = None,
+    edges: Any = None,
+) -> tuple[Float64s, Float64s, Int64s]:
+    """Mean score, mean outcome and number of rows of every non-empty bin.
+
+    Mind the order: scikit-learn's function of this name takes the labels first, and returns the
+    fraction of positives first.
+
+    Parameters are those of `expected_calibration_error`.
+
+    Returns
+    -------
+    mean_predicted, fraction_positives : ndarray of float
+    bin_counts : ndarray of int
+
+    Examples
+    --------
+    >>> mean_predicted, fraction_positives, counts = calibration_curve([0.1, 0.2, 0.9], [0, 1, 1], n_bins=2)
+    >>> mean_predicted.round(12), fraction_positives, counts
+    (array([0.15, 0.9 ]), array([0.5, 1. ]), array([2, 1]))
+    """
+    source = source_of(predictions, actuals, sample_weight)
+    stats = count_bins(source, n_bins, strategy, notion=notion, r=r, threshold=threshold, pooled=pooled, edges=edges)
+    curve = binned_curve(stats)
+    return curve.x, curve.y, stats.n

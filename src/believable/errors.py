@@ -1,0 +1,25 @@
+"""What can go wrong, by name. Every exception of this package is a `BelievableError`."""
+
+
+class BelievableError(Exception):
+    """Base of everything this package raises on purpose."""
+
+
+class InputError(BelievableError, ValueError):
+    """The input is not what the function takes; the message says what, where and what to do."""
+
+
+class UndefinedError(BelievableError, ValueError):
+    """The input is fine, but this number does not exist for it (AUC with one class, say)."""
+
+
+class MergeError(BelievableError, ValueError):
+    """Two statistics count different things and cannot be added."""
+
+
+class SchemaError(BelievableError, ValueError):
+    """A saved form is damaged, foreign, or written by a newer version."""
+
+
+class MissingDependencyError(BelievableError, ImportError):
+    """An optional package is needed; the message says which and how to install it."""

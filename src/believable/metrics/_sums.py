@@ -1,0 +1,20 @@
+"""How metrics of `ScoreSums` get them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from believable.counting import refuse_extras
+from believable.errors import UndefinedError
+from believable.predictions import as_predictions
+from believable.stats import BinStats, CellStats, ScoreSums
+
+
+def score_sums(predictions: Any, actuals: Any = None, sample_weight: Any = None) -> ScoreSums:
+    """The sums handed over, or those of the predictions."""
+    if isinstance(predictions, ScoreSums):
+        refuse_extras("ScoreSums", actuals=actuals, sample_weight=sample_weight)
+        return predictions
+    if isinstance(predictions, (BinStats, CellStats)):
+        raise UndefinedError(f"this metric is read from ScoreSums, not from {type(predictions).__name__}")
+    return ScoreSums.of(as_predictions(predictions, actuals, sample_weight))

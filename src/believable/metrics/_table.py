@@ -1,0 +1,97 @@
+"""The table of metrics: each carries its own facts, and the command line, report, docs and law tests read them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from believable._types import Kind, Needs
+from believable.errors import InputError
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+ALL_KINDS: tuple[Kind, ...] = ("binary", "multiclass", "multilabel")
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """What is known about a metric besides its formula.
+
+    Attributes
+    ----------
+    name, alias : str
+        The function's name, and a short one for the command line.
+    function : callable
+        Takes (predictions, actuals), a `Predictions`, or a statistic it can be read from.
+    needs : {"sums", "bins", "cells", "pairs"}
+        The smallest thing it can be computed from: `ScoreSums`, `BinStats`, `CellStats`, or the predictions themselves.
+    low, high, best : float
+        Range, and the value of a perfect model; best is None where more is neither better nor worse.
+    kinds : tuple of str
+        The predictions it is defined for.
+    repeats : bool
+        Whether a row of weight 2 is the same as the row twice (true of plug-in values).
+    reference : str
+    """
+
+    name: str
+    alias: str
+    function: Callable[..., Any]
+    needs: Needs
+    low: float
+    high: float
+    best: float | None
+    kinds: tuple[Kind, ...]
+    repeats: bool
+    reference: str
+
+    @property
+    def summary(self) -> str:
+        """The first line of the function's docstring."""
+        return (inspect.getdoc(self.function) or "").partition("\n")[0]
+
+    @property
+    def direction(self) -> Literal["lower", "higher"] | None:
+        """Which way is better."""
+        if self.best is None:
+            return None
+        return "lower" if self.best == self.low else "higher"
+
+    @property
+    def options(self) -> frozenset[str]:
+        """The names of the function's choices."""
+        return frozenset(inspect.signature(self.function).parameters) - {"predictions", "actuals", "sample_weight"}
+
+
+METRICS: dict[str, Metric] = {}
+
+
+def metric(
+    *,
+    alias: str,
+    needs: Needs,
+    reference: str,
+    low: float = 0.0,
+    high: float = 1.0,
+    best: float | None = 0.0,
+    kinds: tuple[Kind, ...] = ALL_KINDS,
+    repeats: bool = True,
+) -> Callable[[Function], Function]:
+    """Enter a function into the table."""
+
+    def enter(function: Function) -> Function:
+        name = function.__name__
+        METRICS[name] = Metric(name, alias, function, needs, low, high, best, kinds, repeats, reference)
+        return function
+
+    return enter
+
+
+def find_metric(name: str) -> Metric:
+    """The row of a metric, by name or alias."""
+    for row in METRICS.values():
+        if name in (row.name, row.alias):
+            return row
+    known = ", ".join(f"{row.name} ({row.alias})" for row in METRICS.values())
+    raise InputError(f"there is no metric {name!r}; known are {known}")

@@ -1,0 +1,28 @@
+"""Accuracy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from believable.metrics._sums import score_sums
+from believable.metrics._table import metric
+
+
+@metric(alias="acc", needs="sums", best=1.0, reference="—")
+def accuracy(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:
+    """Share of rows whose most probable class is the label.
+
+    In [0, 1], 1 is best. Ties go to the lowest class, so a 1-D score of exactly 0.5 predicts 0. Multilabel: share of
+    entries on the right side of 0.5. It says nothing of calibration, and calibration nothing of it: report both.
+
+    References
+    ----------
+    Kept beside the calibration errors because a constant forecast of the base rate is calibrated and useless.
+
+    Examples
+    --------
+    >>> accuracy([0.1, 0.8, 0.5, 0.7], [0, 1, 1, 1])
+    0.75
+    """
+    sums = score_sums(predictions, actuals, sample_weight)
+    return sums.correct / sums.w

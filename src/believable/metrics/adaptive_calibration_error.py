@@ -1,0 +1,46 @@
+"""Adaptive calibration error: bins of equal weight."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from believable._types import Norm, Notion
+from believable.counting import TEN, count_bins, is_binary, source_of
+from believable.metrics._error import binned_error
+from believable.metrics._table import metric
+
+
+@metric(alias="ace", needs="bins", reference="Nixon et al. 2019")
+def adaptive_calibration_error(
+    predictions: Any,
+    actuals: Any = None,
+    n_bins: int = TEN,
+    *,
+    notion: Notion | None = None,
+    norm: Norm = 1,
+    threshold: float | None = None,
+    pooled: bool = False,
+    sample_weight: Any = None,
+) -> float:
+    """Calibration error over bins of equal weight; of every class, for a matrix.
+
+    The notion is "binary" for 1-D scores and "classwise" for a matrix, where each class has bins of its own. A bin
+    counts by the weight in it; Nixon et al. weight ranges and classes equally, which is the same when counts are. In
+    [0, 1], 0 is best. This is not the *average* calibration error that some libraries call ACE: see
+    `average_calibration_error`.
+
+    Parameters are those of `expected_calibration_error`.
+
+    References
+    ----------
+    Nixon, Dusenberry, Zhang, Jerfel, Tran (2019), CVPR workshops.
+
+    Examples
+    --------
+    >>> round(adaptive_calibration_error([0.1, 0.2, 0.3, 0.9], [0, 0, 1, 1], n_bins=2), 12)
+    0.275
+    """
+    source = source_of(predictions, actuals, sample_weight)
+    notion = notion or ("binary" if is_binary(source) else "classwise")
+    stats = count_bins(source, n_bins, notion=notion, threshold=threshold, pooled=pooled, only="quantile")
+    return binned_error(stats, norm)

@@ -1,0 +1,77 @@
+"""Area under the ROC curve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from believable import kernels
+from believable._types import Array
+from believable.counting import source_of
+from believable.errors import UndefinedError
+from believable.metrics._table import metric
+from believable.predictions import Predictions
+from believable.stats import BinStats, CellStats
+
+
+@metric(alias="auc", needs="cells", best=1.0, reference="Hanley and McNeil 1982")
+def auc(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:
+    """Probability that a row that happened scores above a row that did not; ties count half.
+
+    For more than two classes (and multilabel) the plain mean of the one-vs-rest values. In [0, 1], 1 is best, 1/2 is
+    guessing. Undefined when a class is never or always the label. Calibration does not change it as long as it is
+    increasing, which is why it cannot see miscalibration.
+
+    From `CellStats` (binary or classwise) rows within a cell count as ties: exact when the scores lie on the grid,
+    otherwise off by at most half the share of (positive, negative) pairs that share a cell.
+
+    References
+    ----------
+    Hanley, McNeil (1982), Radiology.
+
+    Examples
+    --------
+    >>> auc([0.1, 0.4, 0.4, 0.9], [0, 0, 1, 1])
+    0.875
+    """
+    source = source_of(predictions, actuals, sample_weight)
+    if isinstance(source, BinStats):
+        raise UndefinedError("the AUC is read from CellStats or predictions, not from BinStats")
+    values = _of_cells(source) if isinstance(source, CellStats) else _of_predictions(source)
+    return float(np.mean(values))
+
+
+def _of_predictions(source: Predictions) -> list[float]:
+    weight = np.ones(len(source)) if source.weights is None else source.weights
+    if source.kind == "binary":
+        return [_one(source.scores, source.labels.astype(np.float64), weight, None)]
+    if source.kind == "multiclass" and source.n_classes == 2:
+        return [_one(source.scores[:, 1], (source.labels == 1).astype(np.float64), weight, None)]
+    values = []
+    for k in range(source.n_classes):
+        happened = source.labels[:, k] if source.kind == "multilabel" else source.labels == k
+        values.append(_one(np.ascontiguousarray(source.scores[:, k]), happened.astype(np.float64), weight, k))
+    return values
+
+
+def _of_cells(cells: CellStats) -> list[float]:
+    if cells.view.notion not in ("binary", "classwise") or cells.view.pooled or cells.view.threshold is not None:
+        raise UndefinedError(f"the AUC is read from cells of the notions binary and classwise, not from {cells.view}")
+    classes = range(cells.view.n_groups)
+    if cells.view.notion == "classwise" and len(classes) == 2:
+        classes = range(1, 2)
+    values = []
+    for k in classes:
+        here = cells.group == k
+        share = cells.wy[here] / cells.w[here]
+        values.append(_one(cells.index[here], share, cells.w[here], k if cells.view.n_groups > 1 else None))
+    return values
+
+
+def _one(scores: Array, share: Array, weight: Array, k: int | None) -> float:
+    positive, negative = weight * share, weight * (1 - share)
+    if not positive.any() or not negative.any():
+        which = "one class" if k is None else f"class {k} never, or always"
+        raise UndefinedError(f"the AUC needs positives and negatives; the labels hold {which}")
+    return kernels.auc(scores, positive, negative)

@@ -1,0 +1,43 @@
+"""Average calibration error: every bin counts the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from believable._types import Notion, Strategy
+from believable.counting import TEN, count_bins, not_empty, source_of
+from believable.metrics._table import metric
+
+
+@metric(alias="avgce", needs="bins", reference="Neumann et al. 2018")
+def average_calibration_error(
+    predictions: Any,
+    actuals: Any = None,
+    n_bins: int = TEN,
+    strategy: Strategy = "uniform",
+    *,
+    notion: Notion | None = None,
+    sample_weight: Any = None,
+    edges: Any = None,
+) -> float:
+    """Plain mean of the gaps of the non-empty bins, however few rows they hold.
+
+    In [0, 1], 0 is best. A bin with one row counts as much as one with a million, so this needs more data than the
+    ECE to say anything. Some libraries call it ACE, which elsewhere is the *adaptive* error.
+
+    Parameters are those of `expected_calibration_error`.
+
+    References
+    ----------
+    Neumann, Zisserman, Vedaldi (2018), NeurIPS workshops.
+
+    Examples
+    --------
+    >>> round(average_calibration_error([0.1, 0.1, 0.1, 0.8], [0, 0, 0, 1], n_bins=2), 12)
+    0.15
+    """
+    source = source_of(predictions, actuals, sample_weight)
+    stats = count_bins(source, n_bins, strategy, notion=notion, edges=edges)
+    return float(np.mean(np.abs(not_empty(stats).gap)))

@@ -1,0 +1,39 @@
+"""Brier score."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from believable.metrics._sums import score_sums
+from believable.metrics._table import metric
+
+
+@metric(alias="brier", needs="sums", high=2.0, reference="Brier 1950")
+def brier_score(
+    predictions: Any, actuals: Any = None, *, scale_by_half: bool = False, sample_weight: Any = None
+) -> float:
+    """Mean squared distance between probability and outcome.
+
+    Binary: mean (p - y)^2, in [0, 1]. Multiclass: mean over rows of the sum over classes, in [0, 2]; two columns give
+    twice the binary value. Multilabel: mean over all entries, in [0, 1]. 0 is best. A soft label counts as its
+    expectation.
+
+    Parameters
+    ----------
+    scale_by_half : bool
+        Halve the multiclass score, so that it lies in [0, 1] and two columns agree with the binary value.
+
+    References
+    ----------
+    Brier (1950), Monthly Weather Review.
+
+    Examples
+    --------
+    >>> round(brier_score([0.1, 0.8], [0, 1]), 12)
+    0.025
+    >>> round(brier_score([[0.9, 0.1], [0.2, 0.8]], [0, 1]), 12)
+    0.05
+    """
+    sums = score_sums(predictions, actuals, sample_weight)
+    scale = 0.5 if scale_by_half and sums.kind == "multiclass" else 1.0
+    return scale * sums.brier / sums.w

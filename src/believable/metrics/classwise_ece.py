@@ -1,0 +1,54 @@
+"""Class-wise expected calibration error, with the value of every class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from believable._types import Norm, Strategy
+from believable.counting import TEN, count_bins, not_empty, source_of
+from believable.metrics._error import binned_error
+
+
+def classwise_ece(
+    predictions: Any,
+    actuals: Any = None,
+    n_bins: int = TEN,
+    strategy: Strategy = "uniform",
+    *,
+    norm: Norm = 1,
+    threshold: float | None = None,
+    sample_weight: Any = None,
+    edges: Any = None,
+) -> tuple[float, list[float]]:
+    """One-vs-rest calibration error of every class, and over all of them.
+
+    The overall value is the `static_calibration_error` (for uniform bins): the mean of the classes' values when norm
+    is 1 and there is no threshold, and in general the error over all bins of all classes. A class with no entry above
+    the threshold has the value NaN.
+
+    Parameters are those of `expected_calibration_error`.
+
+    Returns
+    -------
+    overall : float
+    per_class : list of float
+
+    References
+    ----------
+    Kull et al. (2019), NeurIPS; Nixon et al. (2019), CVPR workshops.
+
+    Examples
+    --------
+    >>> overall, per_class = classwise_ece([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]], [0, 2])
+    >>> round(overall, 12), [round(value, 12) for value in per_class]
+    (0.333333333333, [0.25, 0.35, 0.4])
+    """
+    source = source_of(predictions, actuals, sample_weight)
+    stats = not_empty(count_bins(source, n_bins, strategy, notion="classwise", threshold=threshold, edges=edges))
+    per_class = []
+    for k in range(stats.view.n_classes):
+        here = stats.only_group(k)
+        per_class.append(binned_error(here, norm) if len(here.n) else float(np.nan))
+    return binned_error(stats, norm), per_class

@@ -1,0 +1,93 @@
+"""Debiased squared calibration error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from believable import _check
+from believable._types import Notion, Strategy
+from believable.counting import TEN, count_bins, not_empty, source_of
+from believable.metrics._table import metric
+
+TWO = 2 - 1e-9  # effective sizes of equal weights may fall short of a whole number by rounding
+
+
+@dataclass(frozen=True, slots=True)
+class DebiasedError:
+    """A squared calibration error with the part that noise alone would show taken out.
+
+    Attributes
+    ----------
+    squared : float
+        The estimate; negative when the gaps are smaller than noise would make them.
+    value : float
+        The root of its positive part.
+    n_cells, n_skipped : int
+        Non-empty bins, and those among them with fewer than two rows, which add nothing.
+    """
+
+    squared: float
+    value: float
+    n_cells: int
+    n_skipped: int
+
+    def __float__(self) -> float:
+        return self.value
+
+
+@metric(alias="dce", needs="bins", repeats=False, reference="Bröcker 2012; Ferro and Fricker 2012; Kumar et al. 2019")
+def debiased_calibration_error(
+    predictions: Any,
+    actuals: Any = None,
+    n_bins: int = TEN,
+    strategy: Strategy = "quantile",
+    *,
+    notion: Notion | None = None,
+    r: int | None = None,
+    threshold: float | None = None,
+    pooled: bool = False,
+    variance: Literal["residual", "label"] = "residual",
+    sample_weight: Any = None,
+    edges: Any = None,
+) -> DebiasedError:
+    r"""Squared calibration error less what sampling noise adds to it.
+
+    .. math:: \sum_c \frac{W_c}{T} \Big[ (acc_c - conf_c)^2 - \frac{v_c}{n_c} \Big]
+
+    with v_c the sample variance of the residuals y - p in bin c. The plug-in error of a perfectly calibrated model is
+    positive; this estimate has mean zero. Its root lies in [0, 1], 0 is best.
+
+    Parameters
+    ----------
+    variance : {"residual", "label"}
+        "label" takes acc (1 - acc) / (n_c - 1) for v_c / n_c, as Kumar et al. do; exact only where scores are constant
+        within bins.
+
+    The others are those of `expected_calibration_error`; bins of equal weight are the default here. With weights n_c is
+    the effective size (sum w)^2 / sum w^2.
+
+    References
+    ----------
+    Bröcker (2012), Climate Dynamics; Ferro, Fricker (2012), QJRMS; Kumar, Liang, Ma (2019), NeurIPS.
+
+    Examples
+    --------
+    >>> result = debiased_calibration_error([0.2, 0.2, 0.8, 0.8], [1, 1, 0, 1], n_bins=2)
+    >>> round(result.squared, 12), round(result.value, 12), result.n_skipped
+    (0.24, 0.489897948557, 0)
+    """
+    _check.choice(variance, ("residual", "label"), "variance")
+    source = source_of(predictions, actuals, sample_weight)
+    stats = not_empty(
+        count_bins(source, n_bins, strategy, notion=notion, r=r, threshold=threshold, pooled=pooled, edges=edges)
+    )
+    n = stats.effective_n
+    enough = n >= TWO
+    mean_square = (stats.wpp - 2 * stats.wpy + stats.wy) / stats.w
+    spread = mean_square - stats.gap**2 if variance == "residual" else stats.acc * (1 - stats.acc)
+    noise = np.maximum(spread, 0) / np.where(enough, n - 1, 1)
+    squared = float(np.sum(stats.w / stats.w.sum() * np.where(enough, stats.gap**2 - noise, 0)))
+    return DebiasedError(squared, max(squared, 0.0) ** 0.5, len(n), int(np.count_nonzero(~enough)))

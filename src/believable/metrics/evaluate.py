@@ -1,0 +1,148 @@
+"""Every metric the input can give, in one call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from believable._types import Needs, Notion
+from believable.counting import refuse_extras
+from believable.errors import InputError, UndefinedError
+from believable.metrics._table import METRICS, Metric, find_metric
+from believable.predictions import Predictions, as_predictions
+from believable.stats import BinStats, CellStats, ScoreSums
+
+_READ_FROM: dict[Needs, tuple[type, ...]] = {
+    "sums": (ScoreSums,),
+    "bins": (BinStats, CellStats),
+    "cells": (CellStats,),
+    "pairs": (),
+}
+
+
+class Evaluation(Mapping[str, float]):
+    """Metric name to value, with what could not be computed and why.
+
+    Attributes
+    ----------
+    skipped : mapping of str to str
+        Metrics that this input cannot give, each with its reason.
+    notion : str or None
+        The notion of the metrics whose name does not fix one: "binary" for 1-D scores, "confidence" for a matrix.
+    n_bins : int or None
+        The bins asked for; None where a statistic brought its own.
+    """
+
+    def __init__(
+        self, values: Mapping[str, float], skipped: Mapping[str, str], notion: str | None, n_bins: int | None
+    ) -> None:
+        self._values = dict(values)
+        self.skipped = MappingProxyType(dict(skipped))
+        self.notion = notion
+        self.n_bins = n_bins
+
+    def __getitem__(self, name: str) -> float:
+        if name in self._values:
+            return self._values[name]
+        row = find_metric(name)
+        if row.name in self.skipped:
+            raise KeyError(f"{row.name} was skipped: {self.skipped[row.name]}")
+        return self._values[row.name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        width = max(map(len, self._values), default=0)
+        lines = [f"{name:<{width}}  {value:.6g}" for name, value in self._values.items()]
+        return "\n".join([*lines, *(f"{name}: skipped, {reason}" for name, reason in self.skipped.items())])
+
+
+def evaluate(
+    predictions: Any,
+    actuals: Any = None,
+    metrics: Iterable[str] | None = None,
+    *,
+    n_bins: int | None = None,
+    notion: Notion | None = None,
+    sample_weight: Any = None,
+) -> Evaluation:
+    """Compute metrics by name; all that the input can give, if no names are given.
+
+    Parameters
+    ----------
+    predictions : array-like, Predictions, a statistic, or a sequence of statistics
+        `evaluate([ScoreSums, CellStats])` answers from whichever statistic holds what a metric needs.
+    actuals : array-like of shape (n,)
+    metrics : iterable of str, optional
+        Names or aliases ("ece") from the table of metrics.
+    n_bins : int, optional
+        For the binned metrics; 10 if left out.
+    notion : str, optional
+        For the metrics whose name does not fix one; "binary" for 1-D scores and "confidence" for a matrix if left out.
+    sample_weight : array-like of shape (n,), optional
+
+    Returns
+    -------
+    Evaluation
+        A mapping of names to floats. What is undefined for this input (the AUC with one class, say) is left out and
+        listed with its reason in `.skipped`.
+
+    Examples
+    --------
+    >>> result = evaluate([0.1, 0.8, 0.7], [0, 1, 1], metrics=["ece", "brier", "auc"])
+    >>> {name: round(value, 4) for name, value in result.items()}
+    {'expected_calibration_error': 0.2, 'brier_score': 0.0467, 'auc': 1.0}
+    >>> evaluate([0.1, 0.2], [0, 0], metrics=["auc"]).skipped["auc"]
+    'the AUC needs positives and negatives; the labels hold one class'
+    """
+    rows = list(METRICS.values()) if metrics is None else [find_metric(name) for name in _names(metrics)]
+    sources = _sources(predictions, actuals, sample_weight)
+    asked = {"n_bins": n_bins, "notion": notion}
+    values: dict[str, float] = {}
+    skipped: dict[str, str] = {}
+    for row in rows:
+        options = {name: value for name, value in asked.items() if value is not None and name in row.options}
+        try:
+            values[row.name] = _value(row, sources, options)
+        except UndefinedError as reason:
+            skipped[row.name] = str(reason)
+    first = sources[0]
+    if isinstance(first, Predictions):
+        return Evaluation(values, skipped, notion or first.default_notion, n_bins or 10)
+    counted = next((source for source in sources if not isinstance(source, ScoreSums)), None)
+    return Evaluation(values, skipped, None if counted is None else counted.view.notion, n_bins)
+
+
+def _names(metrics: Iterable[str]) -> Iterable[str]:
+    return [metrics] if isinstance(metrics, str) else metrics
+
+
+def _sources(predictions: Any, actuals: Any, sample_weight: Any) -> list[Any]:
+    statistics = predictions if isinstance(predictions, (list, tuple)) else [predictions]
+    if statistics and all(isinstance(item, (ScoreSums, BinStats, CellStats)) for item in statistics):
+        refuse_extras("statistic", actuals=actuals, sample_weight=sample_weight)
+        return list(statistics)
+    return [as_predictions(predictions, actuals, sample_weight)]
+
+
+def _value(row: Metric, sources: list[Any], options: dict[str, Any]) -> float:
+    first = sources[0]
+    if isinstance(first, Predictions):
+        if first.kind not in row.kinds:
+            raise UndefinedError(f"it is defined for {' and '.join(row.kinds)} predictions, these are {first.kind}")
+        return float(row.function(first, **options))
+    reasons = []
+    for source in sources:
+        if not isinstance(source, _READ_FROM[row.needs]):
+            continue
+        try:
+            return float(row.function(source, **options))
+        except (UndefinedError, InputError) as reason:
+            reasons.append(str(reason))
+    words = " or ".join(kind.__name__ for kind in _READ_FROM[row.needs]) or "the predictions themselves"
+    raise UndefinedError("; ".join(reasons) or f"it is read from {words}")

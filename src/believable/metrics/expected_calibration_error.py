@@ -1,0 +1,89 @@
+"""Expected calibration error, in its general form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from believable._types import Convention, Norm, Notion, Strategy
+from believable.counting import TEN, count_bins, source_of
+from believable.metrics._conventions import conventional_error
+from believable.metrics._error import binned_error
+from believable.metrics._table import metric
+
+
+@metric(alias="ece", needs="bins", reference="Naeini et al. 2015; Guo et al. 2017")
+def expected_calibration_error(
+    predictions: Any,
+    actuals: Any = None,
+    n_bins: int = TEN,
+    strategy: Strategy = "uniform",
+    *,
+    notion: Notion | None = None,
+    r: int | None = None,
+    norm: Norm = 1,
+    threshold: float | None = None,
+    pooled: bool = False,
+    sample_weight: Any = None,
+    edges: Any = None,
+    convention: Convention | None = None,
+) -> float:
+    r"""Mean distance between what was predicted and what happened, bin by bin.
+
+    .. math:: \Big( \sum_c \frac{W_c}{T} \, |acc_c - conf_c|^p \Big)^{1/p}
+
+    over the non-empty bins c (of every class or rank, where the notion keeps them apart), with W_c the weight in the
+    bin, T the weight in all, acc and conf the weighted means of outcomes and scores. 0 is best, 1 the worst.
+
+    Parameters
+    ----------
+    predictions : array-like of shape (n,) or (n, K), Predictions, BinStats or CellStats
+        P(y = 1), or one column of probabilities per class. A `Predictions` or a statistic stands for both arguments; a
+        statistic brings its own bins and notion.
+    actuals : array-like of shape (n,)
+        0/1, or class numbers 0..K-1.
+    n_bins : int
+        Number of bins; quantile bins may be fewer, because equal scores are never split.
+    strategy : {"uniform", "quantile"}
+        Bins of equal width, ((m-1)/M, m/M] with 0 in the first, or of equal weight.
+    notion : str, optional
+        "binary" (the default for 1-D scores), "confidence" (for a matrix), "top_label", "classwise", "top_r", "rth",
+        "within_top_r".
+    r : int, optional
+        The rank, for the last three.
+    norm : number >= 1 or "max"
+        The power p.
+    threshold : float, optional
+        Keep only entries with a score above it.
+    pooled : bool
+        Put classes or ranks into common bins.
+    sample_weight : array-like of shape (n,), optional
+        Importance weights.
+    edges : sequence of float or Edges, optional
+        Bins of one's own, from 0 to 1, instead of n_bins and strategy.
+    convention : str, optional
+        Reproduce another library's value: "scikit-learn", "torchmetrics", "netcal", "relplot", "calibre",
+        "uncertainty-calibration", or "array_split" (the recipe of many tutorials).
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Naeini, Cooper, Hauskrecht (2015), AAAI; Guo, Pleiss, Sun, Weinberger (2017), ICML; Kumar, Liang, Ma (2019),
+    NeurIPS, for the power.
+
+    Examples
+    --------
+    >>> scores, outcomes = [0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1]
+    >>> round(expected_calibration_error(scores, outcomes, n_bins=2), 12)
+    0.15
+    >>> round(expected_calibration_error([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]], [0, 2], notion="classwise"), 12)
+    0.333333333333
+    """
+    source = source_of(predictions, actuals, sample_weight)
+    if convention is not None:
+        refused = {"r": r, "threshold": threshold, "pooled": pooled or None, "edges": edges}
+        return conventional_error(source, convention, n_bins, strategy, norm, notion, refused)
+    stats = count_bins(source, n_bins, strategy, notion=notion, r=r, threshold=threshold, pooled=pooled, edges=edges)
+    return binned_error(stats, norm)

@@ -1,0 +1,41 @@
+"""Marginal calibration error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from believable._types import Norm
+from believable.counting import TEN, count_bins, source_of
+from believable.metrics._error import binned_error
+from believable.metrics._table import metric
+
+
+@metric(alias="cwce", needs="bins", kinds=("multiclass", "multilabel"), reference="Kumar et al. 2019")
+def marginal_calibration_error(
+    predictions: Any,
+    actuals: Any = None,
+    n_bins: int = TEN,
+    *,
+    norm: Norm = 2,
+    threshold: float | None = None,
+    pooled: bool = False,
+    sample_weight: Any = None,
+) -> float:
+    """Root mean square calibration error of all classes, in bins of equal weight.
+
+    The root is taken once, over all classes: sqrt( 1/K sum_k sum_b W_kb/W (acc_kb - conf_kb)^2 ). In [0, 1], 0 is best.
+
+    Parameters are those of `expected_calibration_error`.
+
+    References
+    ----------
+    Kumar, Liang, Ma (2019), NeurIPS.
+
+    Examples
+    --------
+    >>> round(marginal_calibration_error([[0.7, 0.3], [0.4, 0.6]], [0, 0], n_bins=2), 12)
+    0.474341649025
+    """
+    source = source_of(predictions, actuals, sample_weight)
+    stats = count_bins(source, n_bins, notion="classwise", threshold=threshold, pooled=pooled, only="quantile")
+    return binned_error(stats, norm)

@@ -1,0 +1,57 @@
+"""Maximum calibration error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from believable._types import Convention, Notion, Strategy
+from believable.counting import TEN
+from believable.metrics._table import metric
+from believable.metrics.expected_calibration_error import expected_calibration_error
+
+
+@metric(alias="mce", needs="bins", reference="Naeini et al. 2015")
+def maximum_calibration_error(
+    predictions: Any,
+    actuals: Any = None,
+    n_bins: int = TEN,
+    strategy: Strategy = "uniform",
+    *,
+    notion: Notion | None = None,
+    r: int | None = None,
+    threshold: float | None = None,
+    pooled: bool = False,
+    sample_weight: Any = None,
+    edges: Any = None,
+    convention: Convention | None = None,
+) -> float:
+    r"""Largest gap between prediction and outcome in any bin.
+
+    max over the non-empty bins of abs(acc - conf); in [0, 1], 0 is best. One sparse bin decides it: read it with its
+    counts.
+
+    Parameters are those of `expected_calibration_error`.
+
+    References
+    ----------
+    Naeini, Cooper, Hauskrecht (2015), AAAI.
+
+    Examples
+    --------
+    >>> round(maximum_calibration_error([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 0], n_bins=2), 12)
+    0.35
+    """
+    return expected_calibration_error(
+        predictions,
+        actuals,
+        n_bins,
+        strategy,
+        notion=notion,
+        r=r,
+        norm="max",
+        threshold=threshold,
+        pooled=pooled,
+        sample_weight=sample_weight,
+        edges=edges,
+        convention=convention,
+    )

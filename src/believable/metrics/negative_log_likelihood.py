@@ -1,0 +1,53 @@
+"""Negative log-likelihood."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from believable import _check
+from believable.errors import UndefinedError
+from believable.metrics._sums import score_sums
+from believable.metrics._table import metric
+from believable.predictions import as_predictions
+from believable.stats import BinStats, CellStats, ScoreSums
+from believable.stats.sums import log_loss_terms
+
+
+@metric(alias="nll", needs="sums", high=math.inf, reference="Good 1952")
+def negative_log_likelihood(
+    predictions: Any, actuals: Any = None, *, eps: float | None = None, sample_weight: Any = None
+) -> float:
+    """Mean of minus the logarithm of the probability given to what happened.
+
+    In nats; 0 is best. A probability of 0 for what happened gives infinity, not a clipped number. Multilabel: mean
+    over all entries. Also called log loss or cross-entropy.
+
+    Parameters
+    ----------
+    eps : float, optional
+        Clip probabilities to [eps, 1 - eps] first (needs the predictions, not their sums).
+
+    References
+    ----------
+    Good (1952), JRSS B.
+
+    Examples
+    --------
+    >>> round(negative_log_likelihood([0.1, 0.8], [0, 1]), 12)
+    0.164252033486
+    >>> negative_log_likelihood([0.0], [1])
+    inf
+    """
+    if eps is None:
+        sums = score_sums(predictions, actuals, sample_weight)
+        return sums.nll / sums.w
+    eps = _check.number(eps, "eps", 0, 0.5)
+    if isinstance(predictions, (ScoreSums, BinStats, CellStats)):
+        raise UndefinedError("eps clips the predictions: pass those, not a statistic")
+    checked = as_predictions(predictions, actuals, sample_weight)
+    terms = log_loss_terms(checked.scores, checked.labels, checked.kind, eps)
+    terms = terms if terms.ndim == 1 else terms.mean(axis=1)
+    return float(np.average(terms, weights=checked.weights))

@@ -1,0 +1,56 @@
+"""Root mean square calibration error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from believable._types import Convention, Notion, Strategy
+from believable.counting import TEN
+from believable.metrics._table import metric
+from believable.metrics.expected_calibration_error import expected_calibration_error
+
+
+@metric(alias="rmsce", needs="bins", reference="Nguyen and O'Connor 2015; Kumar et al. 2019")
+def root_mean_square_calibration_error(
+    predictions: Any,
+    actuals: Any = None,
+    n_bins: int = TEN,
+    strategy: Strategy = "uniform",
+    *,
+    notion: Notion | None = None,
+    r: int | None = None,
+    threshold: float | None = None,
+    pooled: bool = False,
+    sample_weight: Any = None,
+    edges: Any = None,
+    convention: Convention | None = None,
+) -> float:
+    r"""Root of the mean squared gap between prediction and outcome, bin by bin.
+
+    sqrt( sum_c W_c/T (acc_c - conf_c)^2 ); in [0, 1], 0 is best.
+
+    Parameters are those of `expected_calibration_error`.
+
+    References
+    ----------
+    Nguyen, O'Connor (2015), EMNLP; Kumar, Liang, Ma (2019), NeurIPS.
+
+    Examples
+    --------
+    >>> round(root_mean_square_calibration_error([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 0], n_bins=2), 12)
+    0.269258240357
+    """
+    return expected_calibration_error(
+        predictions,
+        actuals,
+        n_bins,
+        strategy,
+        notion=notion,
+        r=r,
+        norm=2,
+        threshold=threshold,
+        pooled=pooled,
+        sample_weight=sample_weight,
+        edges=edges,
+        convention=convention,
+    )

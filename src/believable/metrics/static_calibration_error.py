@@ -1,0 +1,46 @@
+"""Static calibration error: every class, bins of equal width."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from believable._types import Norm
+from believable.counting import TEN, count_bins, source_of
+from believable.metrics._error import binned_error
+from believable.metrics._table import metric
+
+
+@metric(alias="sce", needs="bins", kinds=("multiclass", "multilabel"), reference="Nixon et al. 2019; Kull et al. 2019")
+def static_calibration_error(
+    predictions: Any,
+    actuals: Any = None,
+    n_bins: int = TEN,
+    *,
+    norm: Norm = 1,
+    threshold: float | None = None,
+    pooled: bool = False,
+    sample_weight: Any = None,
+    edges: Any = None,
+) -> float:
+    """Calibration error of the probabilities of all classes, each class apart.
+
+    The mean over classes of their one-vs-rest ECE in bins of equal width (norm 1); also called classwise or marginal
+    ECE. In [0, 1], 0 is best. With many classes most entries are near 0 and near right: look at the classes with
+    `classwise_ece`.
+
+    Parameters are those of `expected_calibration_error`.
+
+    References
+    ----------
+    Nixon, Dusenberry, Zhang, Jerfel, Tran (2019), CVPR workshops; Kull et al. (2019), NeurIPS.
+
+    Examples
+    --------
+    >>> round(static_calibration_error([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]], [0, 2]), 12)
+    0.333333333333
+    """
+    source = source_of(predictions, actuals, sample_weight)
+    stats = count_bins(
+        source, n_bins, notion="classwise", threshold=threshold, pooled=pooled, edges=edges, only="uniform"
+    )
+    return binned_error(stats, norm)

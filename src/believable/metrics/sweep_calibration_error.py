@@ -1,0 +1,80 @@
+"""Calibration error with as many bins as keep the accuracies monotone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from believable._types import Float64s, Notion
+from believable.counting import Source, source_of
+from believable.errors import UndefinedError
+from believable.metrics._table import metric
+from believable.predictions import Predictions
+from believable.stats import BinStats
+
+ROUNDING = 1e-12  # accuracies of weighted bins that differ by less count as equal
+
+
+@metric(alias="sweepece", needs="cells", kinds=("binary", "multiclass"), reference="Roelofs et al. 2022")
+def sweep_calibration_error(
+    predictions: Any, actuals: Any = None, *, notion: Notion | None = None, sample_weight: Any = None
+) -> float:
+    """Expected calibration error with the number of bins chosen by the data.
+
+    Bins of equal weight, 2, 3, … of them, as long as the accuracies of the bins do not decrease from bin to bin, and
+    at most as many as there are distinct scores; the error at the last such number. In [0, 1], 0 is best. Less biased
+    than a fixed number of bins.
+
+    For a notion with one group: "binary", "confidence", "rth" or "within_top_r" need no bins kept apart; others are
+    an error.
+
+    References
+    ----------
+    Roelofs, Cain, Shlens, Mozer (2022), AISTATS.
+
+    Examples
+    --------
+    >>> round(sweep_calibration_error([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1]), 12)
+    0.15
+    """
+    w, wp, wy = _by_score(source_of(predictions, actuals, sample_weight), notion)
+    reached = np.cumsum(w)
+    sums = np.stack([reached, np.cumsum(wp), np.cumsum(wy)])
+    n_distinct = len(w)
+    best = _bins(sums, 1)
+    if np.all(np.diff(wy / w) >= -ROUNDING):  # monotone score by score, so in all coarser bins too
+        best = _bins(sums, n_distinct)
+    else:
+        for n_bins in range(2, n_distinct + 1):
+            bins = _bins(sums, n_bins)
+            if np.any(np.diff(bins[2] / bins[0]) < -ROUNDING):
+                break
+            best = bins
+    return float(np.abs(best[1] - best[2]).sum() / reached[-1])
+
+
+def _bins(sums: Float64s, n_bins: int) -> Float64s:
+    """w, wp and wy of quantile bins, from the cumulative sums over distinct scores."""
+    reached = sums[0]
+    targets = np.arange(1, n_bins) * reached[-1] / n_bins - 1e-9 * reached[-1]
+    last = np.unique(np.append(np.searchsorted(reached, targets, side="left"), len(reached) - 1))
+    return np.diff(sums[:, last], axis=1, prepend=0)
+
+
+def _by_score(source: Source, notion: Notion | None) -> tuple[Float64s, Float64s, Float64s]:
+    """Sums of w, wp and wy at every distinct score, or cell, in ascending order."""
+    view = source.view(notion) if isinstance(source, Predictions) else source.view
+    if view.n_groups > 1:
+        raise UndefinedError(f"the sweep is defined for one group of pairs, not for notion={view.notion!r}")
+    if isinstance(source, BinStats):
+        raise UndefinedError("the sweep chooses its bins: it is read from CellStats or predictions, not from BinStats")
+    if not isinstance(source, Predictions):
+        return source.w, source.wp, source.wy
+    blocks = list(source.pairs(view))
+    score = np.concatenate([block.score for block in blocks])
+    outcome = np.concatenate([block.outcome for block in blocks]).astype(np.float64)
+    weight = np.ones(len(score)) if source.weights is None else source.weights
+    distinct, code = np.unique(score, return_inverse=True)
+    w = np.bincount(code, weight).astype(np.float64)
+    return w, w * distinct, np.bincount(code, weight * outcome).astype(np.float64)

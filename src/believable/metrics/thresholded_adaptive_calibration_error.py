@@ -1,0 +1,42 @@
+"""Thresholded adaptive calibration error: only entries that matter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from believable._types import Norm
+from believable.counting import TEN
+from believable.metrics._table import metric
+from believable.metrics.adaptive_calibration_error import adaptive_calibration_error
+
+
+@metric(alias="tace", needs="bins", reference="Nixon et al. 2019")
+def thresholded_adaptive_calibration_error(
+    predictions: Any,
+    actuals: Any = None,
+    n_bins: int = TEN,
+    *,
+    threshold: float = 0.01,
+    norm: Norm = 1,
+    pooled: bool = False,
+    sample_weight: Any = None,
+) -> float:
+    """Adaptive calibration error of the entries with a score above a threshold.
+
+    Bins of equal weight are made from the entries kept, per class. In [0, 1], 0 is best. Without the threshold the
+    many tiny probabilities of unlikely classes wash the error out.
+
+    Parameters are those of `expected_calibration_error`.
+
+    References
+    ----------
+    Nixon, Dusenberry, Zhang, Jerfel, Tran (2019), CVPR workshops.
+
+    Examples
+    --------
+    >>> round(thresholded_adaptive_calibration_error([[0.995, 0.005], [0.4, 0.6]], [0, 0], n_bins=1), 12)
+    0.401666666667
+    """
+    return adaptive_calibration_error(
+        predictions, actuals, n_bins, norm=norm, threshold=threshold, pooled=pooled, sample_weight=sample_weight
+    )

@@ -1,0 +1,44 @@
+"""Top-label calibration error: confidence, given which class was predicted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from believable._types import Norm, Strategy
+from believable.counting import TEN, count_bins, source_of
+from believable.metrics._error import binned_error
+from believable.metrics._table import metric
+
+
+@metric(alias="tlce", needs="bins", kinds=("multiclass",), reference="Gupta and Ramdas 2022")
+def top_label_calibration_error(
+    predictions: Any,
+    actuals: Any = None,
+    n_bins: int = TEN,
+    strategy: Strategy = "uniform",
+    *,
+    norm: Norm = 1,
+    threshold: float | None = None,
+    sample_weight: Any = None,
+    edges: Any = None,
+) -> float:
+    """Calibration error of the predicted class's probability, kept apart by predicted class.
+
+    Never below the ECE of the same bins: errors of opposite sign in different classes do not cancel. In [0, 1], 0 is
+    best. Most libraries say "top-label" where they mean confidence; this one conditions on the label.
+
+    Parameters are those of `expected_calibration_error`.
+
+    References
+    ----------
+    Gupta, Ramdas (2022), ICLR.
+
+    Examples
+    --------
+    >>> scores = [[0.8, 0.2], [0.8, 0.2], [0.2, 0.8], [0.2, 0.8]]
+    >>> round(top_label_calibration_error(scores, [0, 0, 1, 0]), 12)
+    0.25
+    """
+    source = source_of(predictions, actuals, sample_weight)
+    stats = count_bins(source, n_bins, strategy, notion="top_label", threshold=threshold, edges=edges)
+    return binned_error(stats, norm)

@@ -1,0 +1,51 @@
+"""Top-r calibration error: the r most probable classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from believable import _check
+from believable._types import Norm, Strategy
+from believable.counting import TEN, count_bins, source_of
+from believable.metrics._error import binned_error
+from believable.metrics._table import metric
+from believable.predictions import Predictions
+
+
+@metric(alias="toprce", needs="bins", kinds=("multiclass",), reference="Gupta et al. 2021")
+def top_r_calibration_error(
+    predictions: Any,
+    actuals: Any = None,
+    n_bins: int = TEN,
+    strategy: Strategy = "uniform",
+    *,
+    r: int = 3,
+    norm: Norm = 1,
+    threshold: float | None = None,
+    pooled: bool = False,
+    sample_weight: Any = None,
+    edges: Any = None,
+) -> float:
+    """Calibration error of the r largest probabilities of each row, kept apart by rank.
+
+    The largest probability is compared with how often that class was right, the second largest likewise, to the r-th;
+    r is at most the number of classes. r = 1 is the ECE. In [0, 1], 0 is best.
+
+    Parameters are those of `expected_calibration_error`.
+
+    References
+    ----------
+    Gupta et al. (2021), ICLR, for calibration of the r-th class.
+
+    Examples
+    --------
+    >>> round(top_r_calibration_error([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]], [0, 2], r=2), 12)
+    0.425
+    """
+    source = source_of(predictions, actuals, sample_weight)
+    if isinstance(source, Predictions):
+        r = min(_check.positive_integer(r, "r"), source.n_classes)
+    else:
+        r = min(r, source.view.n_classes)
+    stats = count_bins(source, n_bins, strategy, notion="top_r", r=r, threshold=threshold, pooled=pooled, edges=edges)
+    return binned_error(stats, norm)

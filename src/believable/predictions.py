@@ -1,0 +1,356 @@
+"""`Predictions`: scores and outcomes, checked once, and the notions of calibration as views of them.
+
+A notion turns a multiclass problem into pairs (score, outcome): the probability of the predicted class and whether it
+was right, the probability of every class and whether it happened, and so on. A `View` names the pairs;
+`Predictions.pairs` yields them block by block, so that nothing of the size of the data is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+
+from believable import _check, kernels
+from believable._types import Array, Floats, Ints, Kind, Notion
+from believable.errors import InputError
+
+KEPT_APART = ("top_label", "classwise", "top_r")
+RANKED = ("top_r", "rth", "within_top_r")
+
+
+class Pairs(NamedTuple):
+    """A block of pairs: scores, outcomes (0/1, or shares), weights (None: all 1) and groups (None: all 0)."""
+
+    score: Floats
+    outcome: Array
+    weight: Array | None
+    group: Ints | None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Which pairs of a problem are looked at: the *what* of every statistic.
+
+    Parameters
+    ----------
+    notion : {"binary", "confidence", "top_label", "classwise", "top_r", "rth", "within_top_r"}
+    n_classes : int
+        Number of classes K; 2 for binary predictions.
+    r : int, optional
+        The rank, for the ranked notions.
+    threshold : float, optional
+        Keep only entries with a score above it.
+    pooled : bool
+        Put the groups of the notion (classes, ranks) into common bins.
+    """
+
+    notion: Notion
+    n_classes: int = 2
+    r: int | None = None
+    threshold: float | None = None
+    pooled: bool = False
+
+    def __post_init__(self) -> None:
+        _check.choice(self.notion, get_args(Notion), "notion")
+        _check.positive_integer(self.n_classes, "n_classes", 2)
+        if self.notion in RANKED:
+            if self.r is None:
+                raise InputError(f"notion={self.notion!r} needs r, the rank: pass r=3, say")
+            _check.positive_integer(self.r, "r", 1, self.n_classes)
+        elif self.r is not None:
+            raise InputError(f"r goes with the notions {', '.join(RANKED)}, not with {self.notion!r}")
+        if self.threshold is not None:
+            _check.number(self.threshold, "threshold", 0, 1)
+        if self.pooled and self.notion not in KEPT_APART:
+            object.__setattr__(self, "pooled", False)  # one group: already common bins
+
+    @property
+    def n_groups(self) -> int:
+        """How many classes or ranks are kept apart."""
+        if self.pooled or self.notion not in KEPT_APART:
+            return 1
+        return self.r or self.n_classes
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain dictionary."""
+        return asdict(self)
+
+
+class Predictions:
+    """Scores with what happened, checked once; every function takes it in place of its two arrays.
+
+    Parameters
+    ----------
+    predictions : array-like of shape (n,) or (n, K)
+        P(y = 1), or one column of probabilities per class. (Confidence, correct) pairs are 1-D input too.
+    actuals : array-like of shape (n,)
+        Labels: 0/1, booleans, or class numbers 0..K-1.
+    sample_weight : array-like of shape (n,), optional
+        Importance weights. Rows of weight 0 are dropped.
+    from_logits : bool
+        The predictions are logits: the sigmoid (1-D, multilabel) or softmax (2-D) is taken in float64. Never guessed.
+    pos_label : optional
+        The label that counts as 1, for 1-D predictions.
+    classes : sequence, optional
+        The labels in the order of the columns.
+    soft_labels : bool
+        Outcomes are shares in [0, 1] (of annotators, say). A share s counts as s of a row with outcome 1 and 1 - s of a
+        row with outcome 0.
+    ignore_label : optional
+        Rows with this label are dropped and counted in `n_ignored`; NaN stands for missing labels.
+    multilabel : bool
+        The columns are independent: actuals is an (n, K) matrix of 0/1 and rows need not sum to one.
+
+    Attributes
+    ----------
+    scores, labels, weights : ndarray
+        What is left after dropping ignored and weightless rows; `weights` is None when all are 1.
+    kind : {"binary", "multiclass", "multilabel"}
+    n_classes : int
+    n_ignored : int
+
+    Examples
+    --------
+    >>> import believable
+    >>> believable.Predictions([0.1, 0.8, 0.7], [0, 1, 0])
+    Predictions(n=3, kind='binary')
+    >>> believable.expected_calibration_error(believable.Predictions([-2.2, 0.0], ["no", "yes"],
+    ...     from_logits=True, pos_label="yes"))
+    0.299...
+    """
+
+    __slots__ = ("_counted", "classes", "kind", "labels", "n_classes", "n_ignored", "scores", "weights")
+
+    scores: Floats
+    labels: Array
+    weights: Array | None
+    kind: Kind
+    n_classes: int
+    classes: tuple[Any, ...] | None
+    n_ignored: int
+
+    def __init__(
+        self,
+        predictions: Any,
+        actuals: Any,
+        *,
+        sample_weight: Any = None,
+        from_logits: bool = False,
+        pos_label: Any = None,
+        classes: Sequence[Any] | None = None,
+        soft_labels: bool = False,
+        ignore_label: Any = None,
+        multilabel: bool = False,
+    ) -> None:
+        scores = _check.numeric(predictions, "predictions")
+        actuals = _check.labels_as_array(actuals)
+        _check.shape_of_predictions(scores, multilabel)
+        _check.shape_of_labels(actuals, scores, multilabel)
+        n_classes = scores.shape[1] if scores.ndim == 2 else 2
+        self._check_doors(scores.ndim, n_classes, pos_label, classes, soft_labels, ignore_label, multilabel)
+
+        weights = None if sample_weight is None else _check.weights(sample_weight, len(scores))
+        rows: Ints | None = None
+        self.n_ignored = 0
+        if ignore_label is not None:
+            ignored = _check.is_label(actuals, ignore_label)
+            self.n_ignored = int(np.count_nonzero(ignored))
+            if self.n_ignored == len(scores):
+                raise InputError(f"every label is ignore_label={ignore_label!r}: there is nothing to measure")
+            if self.n_ignored:
+                rows = np.flatnonzero(~ignored)
+                scores, actuals = scores[rows], actuals[rows]
+                weights = None if weights is None else weights[rows]
+        if from_logits:
+            _check.finite(scores, "predictions", rows)
+            scores = kernels.softmax(scores) if scores.ndim == 2 and not multilabel else kernels.sigmoid(scores)
+        else:
+            _check.probabilities(scores, "predictions", rows)
+            if scores.ndim == 2 and not multilabel:
+                _check.row_sums(scores, rows)
+
+        labels: Array
+        if soft_labels:
+            labels = _check.soft_labels(actuals, rows)
+        elif pos_label is not None:
+            labels = _check.positive_label(actuals, pos_label, rows)
+        elif classes is not None and not multilabel:
+            labels = _check.named_labels(actuals, classes, rows)
+        else:
+            labels = _check.class_labels(actuals, 2 if multilabel else n_classes, scores, rows)
+
+        if weights is not None and not weights.all():
+            kept = np.flatnonzero(weights)
+            if not len(kept):
+                raise InputError("sample_weight is zero in every row that is left: there is nothing to measure")
+            scores, labels, weights = scores[kept], labels[kept], weights[kept]
+        self.scores, self.labels, self.weights = scores, labels, weights
+        self.kind = "multilabel" if multilabel else "multiclass" if scores.ndim == 2 else "binary"
+        self.n_classes = n_classes
+        self.classes = None if classes is None else tuple(classes)
+        self._counted: dict[Any, Any] = {}
+
+    @staticmethod
+    def _check_doors(
+        ndim: int,
+        n_classes: int,
+        pos_label: Any,
+        classes: Sequence[Any] | None,
+        soft_labels: bool,
+        ignore_label: Any,
+        multilabel: bool,
+    ) -> None:
+        """Descriptions of the input that contradict each other."""
+        if ndim == 2 and pos_label is not None:
+            raise InputError("pos_label goes with 1-D predictions; pass classes=[...] in the order of the columns")
+        if ndim == 2 and soft_labels:
+            raise InputError("soft_labels=True goes with 1-D predictions")
+        if pos_label is not None and (classes is not None or soft_labels):
+            raise InputError("pass one of pos_label, classes and soft_labels")
+        if classes is not None and soft_labels:
+            raise InputError("pass one of pos_label, classes and soft_labels")
+        if classes is not None and len(classes) != n_classes:
+            raise InputError(f"classes must name {n_classes} classes in the order of the columns, got {len(classes)}")
+        if multilabel and ignore_label is not None:
+            raise InputError("ignore_label does not go with multilabel=True: drop the rows first")
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __repr__(self) -> str:
+        weighted = "" if self.weights is None else ", weighted"
+        classes = "" if self.kind == "binary" else f", n_classes={self.n_classes}"
+        return f"Predictions(n={len(self)}, kind={self.kind!r}{classes}{weighted})"
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether outcomes are shares."""
+        return self.labels.dtype.kind == "f"
+
+    @property
+    def default_notion(self) -> Notion:
+        """Binary for 1-D predictions, confidence for a matrix, classwise for independent columns."""
+        if self.kind == "multilabel":
+            return "classwise"
+        return "binary" if self.kind == "binary" else "confidence"
+
+    def class_name(self, k: int) -> str:
+        """What to call class k in a table or picture."""
+        return str(self.classes[k]) if self.classes is not None else str(k)
+
+    def view(
+        self,
+        notion: Notion | None = None,
+        *,
+        r: int | None = None,
+        threshold: float | None = None,
+        pooled: bool = False,
+    ) -> View:
+        """The view for a notion (None: the default), or an error where the notion does not fit these predictions."""
+        notion = self.default_notion if notion is None else notion
+        _check.choice(notion, get_args(Notion), "notion")
+        if self.kind == "binary" and notion != "binary":
+            advice = (
+                "for max(p, 1 - p) pass the two columns numpy.column_stack([1 - p, p])"
+                if notion == "confidence"
+                else "pass one column per class"
+            )
+            raise InputError(f"notion={notion!r} needs a matrix of predictions, got 1-D scores; {advice}")
+        if self.kind == "multilabel" and notion != "classwise":
+            raise InputError(f"multilabel predictions have the notion 'classwise', not {notion!r}")
+        if notion == "binary" and self.n_classes > 2:
+            raise InputError(
+                f"notion='binary' needs two classes, got {self.n_classes}; choose 'confidence' or 'classwise'"
+            )
+        return View(notion, self.n_classes, r, threshold, pooled)
+
+    def pairs(self, view: View) -> Iterator[Pairs]:
+        """The pairs of a view, in blocks of rows."""
+        width = self.scores.shape[1] if self.scores.ndim == 2 else 1
+        for rows in kernels.row_blocks(len(self), width):
+            weight = None if self.weights is None else self.weights[rows]
+            block = self._block(view, self.scores[rows], self.labels[rows], weight)
+            if view.pooled:
+                block = block._replace(group=None)
+            if view.threshold is not None:
+                keep = block.score > view.threshold
+                block = Pairs(*(None if part is None else part[keep] for part in block))  # type: ignore[arg-type]
+            yield block
+
+    def _block(self, view: View, scores: Floats, labels: Array, weight: Array | None) -> Pairs:
+        if view.notion == "binary":
+            return Pairs(scores if scores.ndim == 1 else scores[:, 1], labels, weight, None)
+        if view.notion == "confidence":
+            top, hit = kernels.top_hit(scores, labels)
+            return Pairs(top, hit, weight, None)
+        if view.notion == "top_label":
+            top, column = kernels.top_one(scores)
+            return Pairs(top, column == labels, weight, column)
+        if view.notion == "classwise":
+            n, n_classes = scores.shape
+            happened = labels != 0 if self.kind == "multilabel" else labels[:, None] == np.arange(n_classes)
+            group = np.tile(np.arange(n_classes), n)
+            return Pairs(scores.ravel(), happened.ravel(), _repeat(weight, n_classes), group)
+
+        r = view.r or 1
+        ranked, columns = kernels.top_ranked(scores, r)
+        hits = columns == labels[:, None]
+        if view.notion == "rth":
+            return Pairs(ranked[:, -1], hits[:, -1], weight, None)
+        if view.notion == "within_top_r":
+            together = np.minimum(ranked.sum(axis=1, dtype=np.float64), 1).astype(scores.dtype)
+            return Pairs(together, hits.any(axis=1), weight, None)
+        group = np.tile(np.arange(r), len(scores))
+        return Pairs(ranked.ravel(), hits.ravel(), _repeat(weight, r), group)
+
+
+def _repeat(weight: Array | None, times: int) -> Array | None:
+    return None if weight is None else np.repeat(weight, times)
+
+
+def as_predictions(predictions: Any, actuals: Any = None, sample_weight: Any = None) -> Predictions:
+    """The checked value behind the two ways to call a function: two arrays, or one `Predictions`."""
+    if not isinstance(predictions, Predictions):
+        return Predictions(predictions, actuals, sample_weight=sample_weight)
+    if actuals is not None:
+        raise InputError("a Predictions already holds its actuals: leave actuals out")
+    if sample_weight is not None:
+        raise InputError("a Predictions already holds its weights: pass Predictions(..., sample_weight=...)")
+    return predictions
+
+
+def average_predictions(predictions: Sequence[Any], weights: Sequence[float] | None = None) -> Floats:
+    """Weighted mean of several models' probabilities for the same rows (an ensemble).
+
+    Parameters
+    ----------
+    predictions : sequence of array-likes, all of one shape
+    weights : sequence of float, optional
+        One non-negative weight per model; equal weights if left out.
+
+    Returns
+    -------
+    ndarray of float64
+
+    Examples
+    --------
+    >>> average_predictions([[0.2, 0.8], [0.4, 1.0]])
+    array([0.3, 0.9])
+    >>> average_predictions([[0.2, 0.8], [0.4, 1.0]], weights=[3, 1])
+    array([0.25, 0.85])
+    """
+    arrays = [_check.numeric(member, f"predictions of model {i}") for i, member in enumerate(predictions)]
+    if not arrays:
+        raise InputError("there are no predictions to average")
+    shares = np.ones(len(arrays)) if weights is None else _check.weights(weights, len(arrays))
+    total = np.zeros(arrays[0].shape)
+    for i, (array, share) in enumerate(zip(arrays, shares, strict=True)):
+        if array.shape != total.shape:
+            raise InputError(f"predictions of model {i} have shape {array.shape}, those of model 0 {total.shape}")
+        _check.shape_of_predictions(array, multilabel=False)
+        _check.probabilities(array, f"predictions of model {i}", None)
+        total += share * array.astype(np.float64)
+    return np.asarray(total / shares.sum())

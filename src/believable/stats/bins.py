@@ -1,0 +1,212 @@
+"""`BinStats`: the sums of every bin, of one question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import numpy as np
+
+from believable import kernels
+from believable._check import choice, positive_integer
+from believable._types import Array, Floats, Ints, Strategy
+from believable.binning import Edges
+from believable.errors import InputError, SchemaError
+from believable.predictions import Predictions, View
+from believable.stats._saved import field_of, float_list
+from believable.stats.counts import SUMS, Counts, count, from_moments, load_counts
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class BinStats(Counts):
+    """Sums by bin; see `Counts` for the fields.
+
+    Attributes
+    ----------
+    edges : tuple of Edges
+        One set of edges for all groups, or one for each.
+
+    Examples
+    --------
+    >>> monday = BinStats.of(Predictions([0.1, 0.8], [0, 1]), n_bins=5)
+    >>> tuesday = BinStats.of(Predictions([0.15, 0.4], [1, 0]), n_bins=5)
+    >>> week = monday + tuesday
+    >>> week.n, week.wy
+    (array([2, 1, 1]), array([1., 0., 1.]))
+    """
+
+    edges: tuple[Edges, ...]
+
+    @classmethod
+    def of(
+        cls,
+        predictions: Predictions,
+        view: View | None = None,
+        *,
+        n_bins: int = 10,
+        strategy: Strategy = "uniform",
+        edges: Edges | Array | list[float] | None = None,
+    ) -> BinStats:
+        """Count the pairs of a view (None: the default notion) in bins.
+
+        Quantile bins are made from the data itself, per class or rank where those are kept apart. To count another
+        shard in the same bins, pass `edges=stats.edges[0]`.
+        """
+        view = predictions.view() if view is None else view
+        made = _edges(predictions, view, n_bins, strategy, edges)
+        key = (view, made)
+        if key not in predictions._counted:  # a second metric on the same value costs nothing
+            predictions._counted[key] = cls(view=view, edges=made, **_sums(predictions, view, made))
+        stats: BinStats = predictions._counted[key]
+        return stats
+
+    @property
+    def per_group(self) -> int:
+        return max(map(len, self.edges))
+
+    @property
+    def strategy(self) -> str:
+        """How the bins were made."""
+        return self.edges[0].strategy
+
+    def edges_of(self, group: int) -> Edges:
+        """The edges of a group."""
+        return self.edges[group if len(self.edges) > 1 else 0]
+
+    def _mismatch(self, other: BinStats) -> str | None:
+        if self.view != other.view:
+            return f"they count different things, {self.view} and {other.view}"
+        if self.edges != other.edges:
+            return f"their edges differ ({_words(self.edges)}, and {_words(other.edges)})"
+        return None
+
+    def _layout(self) -> dict[str, Any]:
+        return {
+            "edges": [list(edges.values) for edges in self.edges],
+            "dtype": self.edges[0].dtype,
+            "strategy": self.strategy,
+        }
+
+    @classmethod
+    def from_dict(cls, saved: dict[str, Any]) -> BinStats:
+        """The statistic behind `to_dict`; a damaged or foreign dictionary is refused."""
+        columns, view = load_counts(cls, saved)
+        dtype, strategy = field_of(saved, "dtype", str), field_of(saved, "strategy", str)
+        if dtype not in ("float32", "float64") or strategy not in ("uniform", "quantile", "given"):
+            raise SchemaError(f"the saved bins have an unknown dtype {dtype!r} or strategy {strategy!r}")
+        lists = [float_list({"edges": values}, "edges") for values in field_of(saved, "edges", list)]
+        if len(lists) not in (1, view.n_groups) or not all(_are_edges(values) for values in lists):
+            raise SchemaError("the saved edges must increase from 0 to 1, one set for all groups or one for each")
+        edges = tuple(Edges(tuple(values.tolist()), dtype, strategy) for values in lists)
+        stats = cls(view=view, edges=edges, **columns)
+        if len(stats.key) and int(stats.key[-1]) >= view.n_groups * stats.per_group:
+            raise SchemaError("the saved keys go beyond the bins")
+        return stats
+
+    def only_group(self, group: int) -> BinStats:
+        """The entries of one class or rank."""
+        here = self.group == group
+        return replace(self, **{name: getattr(self, name)[here] for name in ("key", "n", *SUMS)})
+
+    def pool(self) -> BinStats:
+        """The groups in common bins."""
+        if len(self.edges) > 1:
+            raise InputError("groups with bins of their own cannot be pooled: count with pooled=True")
+        return replace(self, view=replace(self.view, pooled=True), **self._regrouped(self.index))
+
+
+def _words(edges: tuple[Edges, ...]) -> str:
+    one = f"{len(edges[0])} {edges[0].strategy} bins of {edges[0].dtype} scores"
+    return one if len(edges) == 1 else f"{one} and {len(edges) - 1} more sets"
+
+
+def _are_edges(values: Array) -> bool:
+    steps = np.diff(values)
+    increasing = bool(np.all(steps[1:] > 0)) and len(steps) > 0 and steps[0] >= 0  # {0} may be a bin
+    return increasing and values[0] == 0 and values[-1] == 1
+
+
+def _edges(predictions: Predictions, view: View, n_bins: int, strategy: Strategy, given: Any) -> tuple[Edges, ...]:
+    choice(strategy, ("uniform", "quantile"), "strategy")
+    dtype = predictions.scores.dtype
+    if isinstance(given, Edges):
+        return (given,)
+    if isinstance(given, tuple) and given and all(isinstance(item, Edges) for item in given):
+        if len(given) not in (1, view.n_groups):
+            raise InputError(f"edges must be one set, or one for each of {view.n_groups} groups, got {len(given)}")
+        return given
+    if given is not None:
+        return (Edges.given(given, dtype),)
+    if strategy == "uniform":
+        return (Edges.uniform(n_bins, dtype),)
+    positive_integer(n_bins, "n_bins")
+    key = ("quantile", view, n_bins)
+    if key not in predictions._counted:
+        predictions._counted[key] = tuple(_quantile_edges(predictions, view, n_bins))
+    made: tuple[Edges, ...] = predictions._counted[key]
+    return made
+
+
+def _quantile_edges(predictions: Predictions, view: View, n_bins: int) -> list[Edges]:
+    if view.notion == "binary" and predictions.kind == "binary" and view.threshold is None:
+        return [Edges.quantile(predictions.scores, n_bins, predictions.weights)]
+    if view.notion == "classwise" and not view.pooled:  # columns, without gathering the pairs
+        made = []
+        for k in range(view.n_classes):
+            scores, weights = np.ascontiguousarray(predictions.scores[:, k]), predictions.weights
+            if view.threshold is not None:
+                keep = scores > view.threshold
+                scores, weights = scores[keep], None if weights is None else weights[keep]
+            made.append(_quantile_or_whole(scores, weights, n_bins))
+        return made
+    blocks = list(predictions.pairs(view))
+    scores = np.concatenate([block.score for block in blocks])
+    weights = None if predictions.weights is None else np.concatenate([block.weight for block in blocks])
+    if view.n_groups == 1:
+        return [_quantile_or_whole(scores, weights, n_bins)]
+    groups = np.concatenate([block.group for block in blocks])
+    return [
+        _quantile_or_whole(scores[groups == g], None if weights is None else weights[groups == g], n_bins)
+        for g in range(view.n_groups)
+    ]
+
+
+def _quantile_or_whole(scores: Floats, weights: Array | None, n_bins: int) -> Edges:
+    """A class with nothing above the threshold, or never predicted, has one bin that stays empty."""
+    return Edges.quantile(scores, n_bins, weights) if len(scores) else Edges((0.0, 1.0), scores.dtype.name, "quantile")
+
+
+def _sums(predictions: Predictions, view: View, edges: tuple[Edges, ...]) -> dict[str, Any]:
+    per_group = max(map(len, edges))
+    everything = view.notion == "classwise" and predictions.kind == "multiclass" and view.threshold is None
+    if everything and len(edges) == 1 and not view.pooled:
+        return _classwise(predictions, view, edges[0])
+    if len(edges) == 1:
+        return count(predictions, view, per_group, lambda scores, groups: edges[0].assign(scores))
+
+    def assign(scores: Floats, groups: Ints | None) -> Ints:
+        assert groups is not None  # edges of their own belong to groups kept apart
+        index = np.empty(len(scores), np.intp)
+        order = np.argsort(groups, kind="stable")
+        bounds = np.searchsorted(groups[order], np.arange(view.n_groups + 1))
+        for g in np.flatnonzero(np.diff(bounds)):
+            rows = order[bounds[g] : bounds[g + 1]]
+            index[rows] = edges[g].assign(scores[rows])
+        return index
+
+    return count(predictions, view, per_group, assign)
+
+
+def _classwise(predictions: Predictions, view: View, edges: Edges) -> dict[str, Any]:
+    n_codes = view.n_classes * len(edges)
+    total, positive = np.zeros((2, kernels.N_MOMENTS, n_codes))
+    as_array = edges.as_array()
+    for rows in kernels.row_blocks(*predictions.scores.shape):
+        weight = None if predictions.weights is None else predictions.weights[rows]
+        block_total, block_positive = kernels.classwise_sums(
+            predictions.scores[rows], predictions.labels[rows], weight, as_array, edges.assign
+        )
+        total += block_total
+        positive += block_positive
+    return from_moments(np.arange(n_codes), total, positive)

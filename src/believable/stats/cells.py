@@ -1,0 +1,119 @@
+"""`CellStats`: sums on a grid so fine that the bins can be chosen afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import numpy as np
+
+from believable._check import positive_integer
+from believable._types import Int64s, Spacing
+from believable.binning import N_CELLS, Edges, Grid
+from believable.errors import InputError, SchemaError
+from believable.predictions import Predictions, View
+from believable.stats._saved import field_of
+from believable.stats.bins import BinStats
+from believable.stats.counts import Counts, count, load_counts
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class CellStats(Counts):
+    """Sums by cell of a fine grid; see `Counts` for the fields.
+
+    Uniform bins whose edges are edges of the grid come out as they would from the data. The grid of 50,400 cells nests
+    every number of bins from 2 to 10, and 12, 14, 15, 16, 18, 20, 25, 30, 50, 100 and more.
+
+    Examples
+    --------
+    >>> cells = CellStats.of(Predictions([0.1, 0.15, 0.4, 0.8], [0, 1, 0, 1]))
+    >>> cells.coarsen(5).n
+    array([2, 1, 1])
+    """
+
+    grid: Grid
+
+    @classmethod
+    def of(
+        cls,
+        predictions: Predictions,
+        view: View | None = None,
+        *,
+        cells: int = N_CELLS,
+        spacing: Spacing = "uniform",
+    ) -> CellStats:
+        """Count the pairs of a view (None: the default notion) on a grid."""
+        view = predictions.view() if view is None else view
+        grid = Grid(cells, spacing, predictions.scores.dtype.name)
+        sums = count(predictions, view, len(grid), lambda scores, groups: grid.assign(scores))
+        return cls(view=view, grid=grid, **sums)
+
+    @property
+    def per_group(self) -> int:
+        return len(self.grid)
+
+    def _mismatch(self, other: CellStats) -> str | None:
+        if self.view != other.view:
+            return f"they count different things, {self.view} and {other.view}"
+        if self.grid != other.grid:
+            return f"their grids differ, {self.grid} and {other.grid}"
+        return None
+
+    def _layout(self) -> dict[str, Any]:
+        return {"cells": self.grid.n_cells, "spacing": self.grid.spacing, "dtype": self.grid.dtype}
+
+    @classmethod
+    def from_dict(cls, saved: dict[str, Any]) -> CellStats:
+        """The statistic behind `to_dict`; a damaged or foreign dictionary is refused."""
+        columns, view = load_counts(cls, saved)
+        try:
+            grid = Grid(field_of(saved, "cells", int), field_of(saved, "spacing", str), field_of(saved, "dtype", str))
+        except InputError as error:
+            raise SchemaError(f"the saved grid is damaged: {error}") from error
+        stats = cls(view=view, grid=grid, **columns)
+        if len(stats.key) and int(stats.key[-1]) >= view.n_groups * len(grid):
+            raise SchemaError("the saved keys go beyond the cells")
+        return stats
+
+    def coarsen(self, bins: int | Edges | tuple[Edges, ...], *, pooled: bool = False) -> BinStats:
+        """The statistic of bins made of whole cells: a number of uniform bins, or edges that lie on the grid."""
+        if not isinstance(bins, (Edges, tuple)):
+            bins = Edges.uniform(bins, self.grid.dtype)
+        edges = bins if isinstance(bins, tuple) else (bins,)
+        if len(edges) not in (1, self.view.n_groups):
+            raise InputError(f"edges must be one set, or one for each of {self.view.n_groups} groups, got {len(edges)}")
+        grid_edges = self.grid.inner_edges()
+        for one in edges:
+            if not np.isin(one.as_array(), grid_edges).all():
+                raise InputError(
+                    f"{len(one)} {one.strategy} bins are not made of whole cells of {self.grid}; choose a number of "
+                    "bins that divides the number of cells"
+                )
+        upper = self.grid.upper_edges()
+        bin_of_cell = np.stack([one.assign(upper) for one in edges])
+        group, per_group = self.group, max(map(len, edges))
+        index = bin_of_cell[group if len(edges) > 1 else 0, self.index]
+        stats = BinStats(view=self.view, edges=edges, **self._regrouped(group * per_group + index))
+        return stats.pool() if pooled else stats
+
+    def quantile_edges(self, n_bins: int) -> tuple[Edges, ...]:
+        """Edges of equal weight, per group; each boundary is that of the data rounded up to the end of its cell."""
+        n_bins = positive_integer(n_bins, "n_bins")
+        upper = self.grid.upper_edges()
+        made = []
+        for g in range(self.view.n_groups):
+            here = self.group == g
+            reached = np.cumsum(self.w[here], dtype=np.longdouble)
+            if not len(reached):
+                made.append(Edges((0.0, 1.0), self.grid.dtype, "quantile"))
+                continue
+            targets = np.arange(1, n_bins) * reached[-1] / n_bins - 1e-9 * reached[-1]
+            boundary = upper[self.index[here][np.searchsorted(reached, targets, side="left")]]
+            made.append(Edges._from_boundaries(np.unique(boundary), self.grid.dtype))
+        return tuple(made)
+
+    def pool(self) -> CellStats:
+        """The groups on one common grid."""
+        index: Int64s = self.index
+        return replace(self, view=replace(self.view, pooled=True), **self._regrouped(index))

@@ -1,0 +1,228 @@
+"""`Counts`: sums of weights, scores and outcomes by (group, bin); the common part of `BinStats` and `CellStats`."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+import numpy as np
+
+from believable import kernels
+from believable._types import Array, Float64s, Floats, Int64s, Ints
+from believable.errors import MergeError, SchemaError
+from believable.predictions import Predictions, View
+from believable.stats._saved import field_of, float_list, open_saved
+
+DENSE_CODES = 1 << 21  # above this many possible codes, only those that occur are held
+SUMS = ("ny", "w", "wp", "wpp", "wy", "wpy", "w2", "w2p", "w2pp", "w2y", "w2py")
+# Without weights these pairs are equal, so the saved form leaves out the second.
+SAME_WITHOUT_WEIGHTS = {"wy": "ny", "w2": "w", "w2p": "wp", "w2pp": "wpp", "w2y": "wy", "w2py": "wpy"}
+
+Assign = Callable[[Floats, Ints | None], Ints]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Counts(ABC):
+    """One entry per occupied (group, bin), in ascending order of `key` = group * bins per group + bin.
+
+    Attributes
+    ----------
+    view : View
+        What was counted.
+    n : ndarray of int64
+        Number of pairs.
+    ny : ndarray
+        Sum of outcomes without weights.
+    w, wp, wpp, wy, wpy : ndarray
+        Sums over pairs of w, w p, w p^2, w y, w p y.
+    w2, w2p, w2pp, w2y, w2py : ndarray
+        The same with w^2 in place of w, for variances.
+    """
+
+    view: View
+    key: Int64s
+    n: Int64s
+    ny: Float64s
+    w: Float64s
+    wp: Float64s
+    wpp: Float64s
+    wy: Float64s
+    wpy: Float64s
+    w2: Float64s
+    w2p: Float64s
+    w2pp: Float64s
+    w2y: Float64s
+    w2py: Float64s
+
+    @property
+    @abstractmethod
+    def per_group(self) -> int:
+        """How many keys a group has."""
+
+    @abstractmethod
+    def _mismatch(self, other: Self) -> str | None:
+        """Why the two cannot be added, if they cannot."""
+
+    @abstractmethod
+    def _layout(self) -> dict[str, Any]:
+        """What the keys mean, as a plain dictionary."""
+
+    # --- reading ---
+
+    @property
+    def group(self) -> Int64s:
+        """Class or rank of each entry; 0 where the view has one group."""
+        return self.key // self.per_group
+
+    @property
+    def index(self) -> Int64s:
+        """Bin or cell of each entry."""
+        return self.key % self.per_group
+
+    @property
+    def conf(self) -> Float64s:
+        """Mean score of each entry."""
+        return np.asarray(self.wp / self.w)
+
+    @property
+    def acc(self) -> Float64s:
+        """Mean outcome of each entry."""
+        return np.asarray(self.wy / self.w)
+
+    @property
+    def gap(self) -> Float64s:
+        """acc - conf: positive where the scores are too low, negative where they are too high."""
+        return np.asarray((self.wy - self.wp) / self.w)
+
+    @property
+    def effective_n(self) -> Float64s:
+        """(sum w)^2 / sum w^2: the number of equally weighted pairs that tell as much."""
+        return np.asarray(self.w**2 / self.w2)
+
+    # --- adding ---
+
+    def __add__(self, other: Self) -> Self:
+        if type(other) is not type(self):
+            return NotImplemented
+        reason = self._mismatch(other)
+        if reason is not None:
+            raise MergeError(f"cannot merge statistics: {reason}")
+        keys = np.concatenate([self.key, other.key])
+        return replace(self, **gather(keys, {name: _both(self, other, name) for name in ("n", *SUMS)}))
+
+    def __radd__(self, other: object) -> Self:
+        """So that `sum(parts)` works."""
+        if isinstance(other, int) and other == 0:
+            return self
+        return NotImplemented
+
+    def _regrouped(self, keys: Int64s) -> dict[str, Any]:
+        """The sums under new keys; entries with the same new key are added."""
+        return gather(keys, {name: getattr(self, name) for name in ("n", *SUMS)})
+
+    # --- saving ---
+
+    def to_dict(self) -> dict[str, Any]:
+        """A dictionary that JSON can hold, with the name and version of its schema; see `from_dict`."""
+        saved: dict[str, Any] = {"schema": _schema(type(self)), "version": 1, "view": self.view.to_dict()}
+        saved |= self._layout()
+        saved |= {"key": self.key.tolist(), "n": self.n.tolist()}
+        for name in SUMS:
+            values = getattr(self, name)
+            same = SAME_WITHOUT_WEIGHTS.get(name)
+            if same is None or not np.array_equal(values, getattr(self, same)):
+                saved[name] = values.tolist()
+        return saved
+
+
+def _schema(kind: type[Counts]) -> str:
+    return f"believable.{kind.__name__}"
+
+
+def _both(a: Counts, b: Counts, name: str) -> Array:
+    return np.concatenate([getattr(a, name), getattr(b, name)])
+
+
+def gather(keys: Int64s, columns: dict[str, Array]) -> dict[str, Any]:
+    """Add up entries that share a key."""
+    if not len(keys):
+        return {"key": keys, **columns}
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    return {"key": ordered[starts]} | {name: np.add.reduceat(column[order], starts) for name, column in columns.items()}
+
+
+# --- counting ---------------------------------------------------------------------------------------------------------
+
+
+def count(predictions: Predictions, view: View, per_group: int, assign: Assign) -> dict[str, Any]:
+    """The key, n and sums of `Counts` for the pairs of a view; `assign` gives the bin of (scores, groups)."""
+    n_codes = view.n_groups * per_group
+    if n_codes > DENSE_CODES:
+        return _count_sparse(predictions, view, per_group, assign)
+    total, positive = np.zeros((2, kernels.N_MOMENTS, n_codes))
+    for pairs in predictions.pairs(view):
+        code = _code(pairs.group, assign(pairs.score, pairs.group), per_group)
+        block_total, block_positive = kernels.pair_sums(code, n_codes, pairs.score, pairs.outcome, pairs.weight)
+        total += block_total
+        positive += block_positive
+    return from_moments(np.arange(n_codes), total, positive)
+
+
+def _count_sparse(predictions: Predictions, view: View, per_group: int, assign: Assign) -> dict[str, Any]:
+    parts = []
+    for pairs in predictions.pairs(view):
+        code = _code(pairs.group, assign(pairs.score, pairs.group), per_group)
+        keys, code = np.unique(code, return_inverse=True)
+        parts.append(from_moments(keys, *kernels.pair_sums(code, len(keys), pairs.score, pairs.outcome, pairs.weight)))
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in ("key", "n", *SUMS)}
+    return gather(columns.pop("key"), columns)
+
+
+def _code(group: Ints | None, index: Ints, per_group: int) -> Ints:
+    return index if group is None else group * per_group + index
+
+
+def from_moments(keys: Array, total: Float64s, positive: Float64s) -> dict[str, Any]:
+    """Name the moments of the kernels and drop what is not occupied."""
+    kept = np.flatnonzero(total[0])
+    n, w, wp, wpp, w2, w2p, w2pp = total[:, kept]
+    ny, wy, wpy, _, w2y, w2py, _ = positive[:, kept]
+    sums = dict(zip(SUMS, (ny, w, wp, wpp, wy, wpy, w2, w2p, w2pp, w2y, w2py), strict=True))
+    return {"key": keys[kept].astype(np.int64), "n": np.rint(n).astype(np.int64), **sums}
+
+
+# --- loading ----------------------------------------------------------------------------------------------------------
+
+
+def load_counts(kind: type[Counts], saved: Any) -> tuple[dict[str, Any], View]:
+    """The checked sums and view of a saved statistic."""
+    open_saved(saved, _schema(kind), 1)
+    names = {item.name for item in fields(View)}
+    description = field_of(saved, "view", dict)
+    if set(description) != names:
+        raise SchemaError(f"the saved view must have the fields {sorted(names)}, got {sorted(description)}")
+    view = View(**description)
+    key = _integers(saved, "key")
+    if np.any(np.diff(key) <= 0) or (len(key) and key[0] < 0):
+        raise SchemaError("the saved keys must increase and not be negative")
+    columns: dict[str, Any] = {"key": key, "n": _integers(saved, "n")}
+    for name in SUMS:
+        present = name if name in saved else SAME_WITHOUT_WEIGHTS.get(name, name)
+        columns[name] = columns[present] if name not in saved and present in columns else float_list(saved, name)
+    for name, column in columns.items():
+        if len(column) != len(key):
+            raise SchemaError(f"the saved {name} has {len(column)} entries, key has {len(key)}")
+    if np.any(columns["n"] < 1) or np.any(columns["w"] <= 0):
+        raise SchemaError("every saved entry must count at least one pair of positive weight")
+    return columns, view
+
+
+def _integers(saved: dict[str, Any], name: str) -> Int64s:
+    values = field_of(saved, name, list)
+    if not all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+        raise SchemaError(f"the saved {name} must be a list of integers")
+    return np.array(values, np.int64)

@@ -1,0 +1,181 @@
+"""`ScoreSums`: the sums behind proper scores, accuracy, sharpness and the tests that need no bins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Self, final, get_args
+
+import numpy as np
+
+from believable import kernels
+from believable._types import Array, Float64s, Floats, Kind
+from believable.errors import MergeError, SchemaError
+from believable.predictions import Predictions
+from believable.stats._saved import field_of, float_list, number_in, number_out, open_saved
+
+_SCHEMA = "believable.ScoreSums"
+_SCALARS = ("w", "w2", "brier", "nll", "correct", "confidence", "entropy", "spread", "spread_variance", "w2_squared")
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ScoreSums:
+    """Weighted sums over the rows (over the entries, for multilabel).
+
+    Attributes
+    ----------
+    kind, n_classes
+        What was counted.
+    n : int
+        Rows (entries, for multilabel).
+    w, w2 : float
+        Sums of the weights and of their squares.
+    brier, nll : float
+        Sums of w (p - y)^2, over all classes of a matrix, and of -w log p_label; the latter may be infinite.
+    correct, confidence, entropy : float
+        Sums of w 1[predicted class = label], w max_k p_k (max(p, 1 - p) for 1-D scores), w entropy in nats.
+    spread, spread_variance : float
+        Sums of w (y - p)(1 - 2p) and w^2 (1 - 2p)^2 p (1 - p), over all classes: Spiegelhalter's statistic.
+    w2_squared : float
+        Sum of w^2 (p - y)^2, over all classes.
+    wp, wpp, wy : ndarray
+        By class (one entry for 1-D scores): sums of w p, w p^2 and w y.
+
+    Examples
+    --------
+    >>> a = ScoreSums.of(Predictions([0.1, 0.8], [0, 1]))
+    >>> b = ScoreSums.of(Predictions([0.5], [1]))
+    >>> (a + b).n, round((a + b).brier, 12)
+    (3, 0.3)
+    """
+
+    kind: Kind
+    n_classes: int
+    n: int
+    w: float
+    w2: float
+    brier: float
+    nll: float
+    correct: float
+    confidence: float
+    entropy: float
+    spread: float
+    spread_variance: float
+    w2_squared: float
+    wp: Float64s
+    wpp: Float64s
+    wy: Float64s
+
+    @classmethod
+    def of(cls, predictions: Predictions) -> ScoreSums:
+        """Sum over the rows of checked predictions."""
+        if "sums" not in predictions._counted:
+            predictions._counted["sums"] = _of(predictions)
+        sums: ScoreSums = predictions._counted["sums"]
+        return sums
+
+    def __add__(self, other: Self) -> ScoreSums:
+        if not isinstance(other, ScoreSums):
+            return NotImplemented
+        if (self.kind, self.n_classes) != (other.kind, other.n_classes):
+            raise MergeError(
+                f"cannot merge statistics: they count {self.kind} predictions of {self.n_classes} classes and "
+                f"{other.kind} predictions of {other.n_classes}"
+            )
+        added = {item.name: getattr(self, item.name) + getattr(other, item.name) for item in fields(self)[2:]}
+        return ScoreSums(kind=self.kind, n_classes=self.n_classes, **added)
+
+    def __radd__(self, other: object) -> Self:
+        """So that `sum(parts)` works."""
+        if isinstance(other, int) and other == 0:
+            return self
+        return NotImplemented
+
+    def to_dict(self) -> dict[str, Any]:
+        """A dictionary that JSON can hold, with the name and version of its schema."""
+        saved: dict[str, Any] = {"schema": _SCHEMA, "version": 1}
+        saved |= {"kind": self.kind, "n_classes": self.n_classes, "n": self.n}
+        saved |= {name: number_out(getattr(self, name)) for name in _SCALARS}
+        return saved | {name: getattr(self, name).tolist() for name in ("wp", "wpp", "wy")}
+
+    @classmethod
+    def from_dict(cls, saved: dict[str, Any]) -> ScoreSums:
+        """The statistic behind `to_dict`; a damaged or foreign dictionary is refused."""
+        open_saved(saved, _SCHEMA, 1)
+        kind, n_classes = field_of(saved, "kind", str), field_of(saved, "n_classes", int)
+        by_class = {name: float_list(saved, name) for name in ("wp", "wpp", "wy")}
+        width = 1 if kind == "binary" else n_classes
+        if kind not in get_args(Kind) or any(len(values) != width for values in by_class.values()):
+            raise SchemaError(f"the saved sums do not belong to {kind} predictions of {n_classes} classes")
+        sums: dict[str, Any] = by_class | {name: number_in(saved, name) for name in _SCALARS}
+        return cls(kind=kind, n_classes=n_classes, n=field_of(saved, "n", int), **sums)
+
+
+def log_loss_terms(scores: Floats, labels: Array, kind: Kind, eps: float = 0.0) -> Float64s:
+    """-log of the probability of what happened, one per row or entry; infinite where that is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if kind == "multiclass":
+            return np.asarray(-np.log(np.maximum(kernels.label_scores(scores, labels).astype(np.float64), eps)))
+        p = scores.astype(np.float64)
+        if eps:
+            p = np.clip(p, eps, 1 - eps)
+        if labels.dtype.kind != "f":
+            return np.asarray(-np.where(labels != 0, np.log(p), np.log1p(-p)))
+        y = labels.astype(np.float64)
+        happened, did_not = -y * np.log(p), -(1 - y) * np.log1p(-p)
+        return np.asarray(np.where(y > 0, happened, 0) + np.where(y < 1, did_not, 0))
+
+
+def _of(predictions: Predictions) -> ScoreSums:
+    kind, width = predictions.kind, 1 if predictions.kind == "binary" else predictions.n_classes
+    totals = dict.fromkeys(_SCALARS, 0.0)
+    by_class = {name: np.zeros(width) for name in ("wp", "wpp", "wy")}
+    for rows in kernels.row_blocks(len(predictions), width):
+        weight = np.ones(rows.stop - rows.start) if predictions.weights is None else predictions.weights[rows]
+        scalars, columns = _block(kind, predictions.scores[rows], predictions.labels[rows], weight)
+        for name in totals:
+            totals[name] += scalars[name]
+        for name in by_class:
+            by_class[name] += columns[name]
+    n = len(predictions) * (width if kind == "multilabel" else 1)
+    sums: dict[str, Any] = totals | by_class
+    return ScoreSums(kind=kind, n_classes=predictions.n_classes, n=n, **sums)
+
+
+def _block(kind: Kind, scores: Floats, labels: Array, weight: Float64s) -> tuple[dict[str, float], dict[str, Float64s]]:
+    p = scores.astype(np.float64)
+    p = p[:, None] if kind == "binary" else p
+    if kind == "multiclass":
+        y = np.zeros_like(p)
+        y[np.arange(len(p)), labels] = 1
+    else:
+        y = labels.astype(np.float64).reshape(p.shape)
+    squared = y * (1 - p) ** 2 + (1 - y) * p**2  # (p - y)^2, in expectation over a soft label
+    nll = log_loss_terms(scores, labels, kind)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        entropy = -np.where(p > 0, p * np.log(p), 0)
+        if kind != "multiclass":
+            entropy -= np.where(p < 1, (1 - p) * np.log1p(-p), 0)
+    if kind == "multiclass":
+        confidence, correct = kernels.top_hit(scores, labels)
+    else:
+        confidence, correct = np.maximum(p, 1 - p), np.where(p > 0.5, y, 1 - y)
+    w2 = weight * weight
+
+    def total(values: Array, weights: Float64s = weight) -> float:
+        return float(np.sum(weights @ values))
+
+    times = p.shape[1] if kind == "multilabel" else 1
+    scalars = {
+        "w": float(weight.sum()) * times,
+        "w2": float(w2.sum()) * times,
+        "brier": total(squared),
+        "nll": float(np.sum(weight * nll if nll.ndim == 1 else weight[:, None] * nll)),
+        "correct": total(correct.astype(np.float64)),
+        "confidence": total(confidence.astype(np.float64)),
+        "entropy": total(entropy),
+        "spread": total((y - p) * (1 - 2 * p)),
+        "spread_variance": total((1 - 2 * p) ** 2 * p * (1 - p), w2),
+        "w2_squared": total(squared, w2),
+    }
+    return scalars, {"wp": weight @ p, "wpp": weight @ (p * p), "wy": weight @ y}
