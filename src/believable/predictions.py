@@ -267,18 +267,35 @@ class Predictions:
             )
         return View(notion, self.n_classes, r, threshold, pooled)
 
-    def pairs(self, view: View) -> Iterator[Pairs]:
-        """The pairs of a view, in blocks of rows."""
+    def pairs(self, view: View, at_least: int = 0) -> Iterator[Pairs]:
+        """The pairs of a view, in blocks of rows; `at_least` so many pairs in each but the last, if asked."""
+        if self.scores.ndim == 1:
+            yield from self._blocks(view, at_least)
+            return
+        waiting: list[Pairs] = []
+        for block in self._blocks(view):
+            waiting.append(block)
+            if sum(len(part.score) for part in waiting) >= at_least:
+                yield _joined(waiting)
+                waiting = []
+        if waiting:
+            yield _joined(waiting)
+
+    def column(self, view: View, k: int) -> Pairs:
+        """The pairs of one class of a classwise view, all rows at once."""
+        score = np.ascontiguousarray(self.scores[:, k])
+        outcome = self.labels[:, k] != 0 if self.kind == "multilabel" else self.labels == k
+        pairs = Pairs(score, outcome, self.weights, None)
+        return pairs if view.threshold is None else _above(pairs, view.threshold)
+
+    def _blocks(self, view: View, at_least: int = 0) -> Iterator[Pairs]:
         width = self.scores.shape[1] if self.scores.ndim == 2 else 1
-        for rows in kernels.row_blocks(len(self), width):
+        for rows in kernels.row_blocks(len(self), width, at_least):
             weight = None if self.weights is None else self.weights[rows]
             block = self._block(view, self.scores[rows], self.labels[rows], weight)
             if view.pooled:
                 block = block._replace(group=None)
-            if view.threshold is not None:
-                keep = block.score > view.threshold
-                block = Pairs(*(None if part is None else part[keep] for part in block))  # type: ignore[arg-type]
-            yield block
+            yield block if view.threshold is None else _above(block, view.threshold)
 
     def _block(self, view: View, scores: Floats, labels: Array, weight: Array | None) -> Pairs:
         if view.notion == "binary":
@@ -305,6 +322,18 @@ class Predictions:
             return Pairs(together, hits.any(axis=1), weight, None)
         group = np.tile(np.arange(r), len(scores))
         return Pairs(ranked.ravel(), hits.ravel(), _repeat(weight, r), group)
+
+
+def _above(pairs: Pairs, threshold: float) -> Pairs:
+    keep = pairs.score > threshold
+    return Pairs(*(None if part is None else part[keep] for part in pairs))  # type: ignore[arg-type]
+
+
+def _joined(blocks: list[Pairs]) -> Pairs:
+    if len(blocks) == 1:
+        return blocks[0]
+    parts = zip(*blocks, strict=True)
+    return Pairs(*(None if part[0] is None else np.concatenate(part) for part in parts))  # type: ignore[arg-type]
 
 
 def _repeat(weight: Array | None, times: int) -> Array | None:

@@ -1,7 +1,8 @@
 """Numeric routines and nothing else: arrays in, arrays out, no checking, no knowledge of what the numbers mean."""
 
 from believable.kernels.reference import (
-    N_MOMENTS,
+    UNWEIGHTED,
+    WEIGHTED,
     auc,
     bin_index,
     classwise_sums,
@@ -20,7 +21,8 @@ from believable.kernels.reference import (
 )
 
 __all__ = [
-    "N_MOMENTS",
+    "UNWEIGHTED",
+    "WEIGHTED",
     "auc",
     "bin_index",
     "classwise_sums",

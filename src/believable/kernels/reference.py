@@ -7,6 +7,7 @@ everything is accumulated in float64 whatever the input is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +19,14 @@ FEW_COLUMNS = 32  # up to here, work on transposed blocks: long rows vectorise, 
 FEW_RANKS = 8  # up to here, repeated argmax beats a sort
 LOOKUP = 1 << 12  # cells of the table that finds a bin without a search
 
-N_MOMENTS = 7  # n, w, wp, wpp, w2, w2p, w2pp
+UNWEIGHTED = 3  # moments n, p, pp
+WEIGHTED = 7  # moments n, w, wp, wpp, w2, w2p, w2pp
+SORTED = 1 << 17  # up to here, sorting beats looking for the cells that need it
 
 
-def row_blocks(n: int, width: int = 1) -> Iterator[slice]:
-    """Slices that cover n rows of the given width, each small enough for the cache."""
-    step = BLOCK if width == 1 else max(1, MATRIX_BLOCK // width)
+def row_blocks(n: int, width: int = 1, at_least: int = 0) -> Iterator[slice]:
+    """Slices that cover n rows of the given width, each small enough for the cache (or as long as asked)."""
+    step = max(at_least, BLOCK if width == 1 else max(1, MATRIX_BLOCK // width))
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))
 
@@ -107,43 +110,54 @@ def bin_index(scores: Floats, edges: Floats) -> Ints:
 
 
 def quantile_boundaries(scores: Floats, weights: Array | None, n_bins: int) -> Floats:
-    """The scores at which the cumulative weight first reaches j/M of the total (less 1e-9), j = 1..M-1.
+    """The scores at which the cumulative weight first reaches j/M of the total (less 1e-9), j = 1..M-1."""
+    if len(scores) > SORTED:
+        return _boundaries_by_cells(scores, weights, n_bins)
+    return _boundaries_by_sort(scores, weights, n_bins)
 
-    A histogram says in which cells the boundaries lie; only those cells are sorted.
-    """
-    cell_sums = np.zeros(LOOKUP + 1)
+
+def _targets(total: Any, n_bins: int) -> Array:
+    return np.asarray(np.arange(1, n_bins) * total / n_bins - 1e-9 * total)
+
+
+def _boundaries_by_sort(scores: Floats, weights: Array | None, n_bins: int) -> Floats:
+    if weights is None:
+        position = np.ceil(_targets(len(scores), n_bins)).astype(np.intp) - 1
+        return np.sort(scores)[np.maximum(position, 0)]
+    order = np.argsort(scores, kind="stable")
+    reached = np.cumsum(weights[order], dtype=np.longdouble)  # in float64 the sum of many 0.1 would drift
+    return scores[order][np.searchsorted(reached, _targets(reached[-1], n_bins), side="left")]
+
+
+def _boundaries_by_cells(scores: Floats, weights: Array | None, n_bins: int) -> Floats:
+    """A histogram says in which cells the boundaries lie; only those cells are sorted."""
     scale = scores.dtype.type(LOOKUP)
+    in_cells = np.zeros(LOOKUP + 1)
     for rows in row_blocks(len(scores)):
         cell = (scores[rows] * scale).astype(np.intp)
-        cell_sums += np.bincount(cell, None if weights is None else weights[rows], LOOKUP + 1)
-    cumulative = np.cumsum(cell_sums, dtype=np.longdouble)
-    total = cumulative[-1]
-    targets = np.arange(1, n_bins) * total / n_bins - 1e-9 * total
+        in_cells += np.bincount(cell, None if weights is None else weights[rows], LOOKUP + 1)
+    cumulative = np.cumsum(in_cells, dtype=np.longdouble)
+    targets = _targets(cumulative[-1], n_bins)
     target_cell = np.searchsorted(cumulative, targets, side="left")
     wanted = np.zeros(LOOKUP + 1, bool)
     wanted[target_cell] = True
 
-    kept_scores, kept_weights = [], []
-    for rows in row_blocks(len(scores)):
-        keep = wanted.take((scores[rows] * scale).astype(np.intp))
-        kept_scores.append(scores[rows][keep])
-        if weights is not None:
-            kept_weights.append(weights[rows][keep])
-    near = np.concatenate(kept_scores)
-    order = np.argsort(near, kind="stable")
-    near = near[order]
-    near_weights = np.ones(len(near)) if weights is None else np.concatenate(kept_weights)[order]
-
+    kept = [
+        np.flatnonzero(wanted.take((scores[rows] * scale).astype(np.intp))) + rows.start
+        for rows in row_blocks(len(scores))
+    ]
+    near = np.concatenate(kept)
+    near = near[np.argsort(scores[near], kind="stable")]
+    near_cell = (scores[near] * scale).astype(np.intp)
     boundaries = np.empty(n_bins - 1, scores.dtype)
-    near_cell = (near * scale).astype(np.intp)
-    for cell_of_target in np.unique(target_cell):
-        first, last = np.searchsorted(near_cell, [cell_of_target, cell_of_target + 1])
-        here = slice(first, last)
-        below = cumulative[cell_of_target - 1] if cell_of_target else np.longdouble(0)
-        reached = below + np.cumsum(near_weights[here], dtype=np.longdouble)
-        asked = target_cell == cell_of_target
+    for cell_here in np.unique(target_cell):
+        first, last = np.searchsorted(near_cell, [cell_here, cell_here + 1])
+        here = near[first:last]
+        below = cumulative[cell_here - 1] if cell_here else np.longdouble(0)
+        reached = below + np.cumsum(np.ones(len(here)) if weights is None else weights[here], dtype=np.longdouble)
+        asked = target_cell == cell_here
         position = np.searchsorted(reached, targets[asked], side="left")
-        boundaries[asked] = near[here][np.minimum(position, last - first - 1)]
+        boundaries[asked] = scores[here][np.minimum(position, len(here) - 1)]
     return boundaries
 
 
@@ -198,28 +212,18 @@ def top_ranked(matrix: Floats, r: int) -> tuple[Floats, Ints]:
 
 
 def _moments(code: Ints, n_codes: int, score: Array, weight: Array | None, share: Array | None = None) -> Float64s:
-    """n, w, wp, wpp, w2, w2p, w2pp by code; `share` is the part of each row that is counted."""
+    """The moments by code; `share` is the part of each row that is counted."""
     score = score.astype(np.float64, copy=False)
-    squared = score * score
-    result = np.empty((N_MOMENTS, n_codes))
-
-    def total(factor: Array | None, row: int) -> None:
-        if share is not None:
-            factor = share if factor is None else factor * share
-        result[row] = np.bincount(code, factor, n_codes)
-
-    total(None, 0)
+    terms: list[Array | None] = [None]
+    powers = [] if weight is None else [weight, weight * weight]
     if weight is None:
-        total(score, 2)
-        total(squared, 3)
-        result[1], result[4:] = result[0], result[[0, 2, 3]]
-        return result
-    weight = weight.astype(np.float64, copy=False)
-    for row, power in ((1, weight), (4, weight * weight)):
-        total(power, row)
-        total(power * score, row + 1)
-        total(power * squared, row + 2)
-    return result
+        terms += [score, score * score]
+    for power in powers:
+        first = power * score
+        terms += [power, first, first * score]
+    if share is not None:
+        terms = [share if term is None else term * share for term in terms]
+    return np.array([np.bincount(code, term, n_codes) for term in terms], np.float64)
 
 
 def pair_sums(
@@ -227,12 +231,10 @@ def pair_sums(
 ) -> tuple[Float64s, Float64s]:
     """Moments by code, of all pairs and of those with outcome 1; a fractional outcome counts as a share of one."""
     if outcome.dtype.kind == "f":
-        return (
-            _moments(code, n_codes, score, weight),
-            _moments(code, n_codes, score, weight, outcome.astype(np.float64, copy=False)),
-        )
-    split = _moments(2 * code + outcome, 2 * n_codes, score, weight).reshape(N_MOMENTS, n_codes, 2)
-    return split.sum(axis=2), split[:, :, 1]
+        share = outcome.astype(np.float64, copy=False)
+        return _moments(code, n_codes, score, weight), _moments(code, n_codes, score, weight, share)
+    split = _moments(2 * code + outcome, 2 * n_codes, score, weight).reshape(-1, n_codes, 2)
+    return split[:, :, 0] + split[:, :, 1], split[:, :, 1]
 
 
 def classwise_sums(
@@ -255,19 +257,19 @@ def classwise_sums(
 
     first = matrix.astype(np.float64)
     first.ravel()[beyond] = 0
-    squared = first * first
-    into = total.reshape(N_MOMENTS, n_classes, n_bins)[:, :, 0]
-    n_first = n - np.bincount(column, minlength=n_classes)
-    into[0] += n_first
-    if weight is None:
-        ones = np.ones(n)
-        sums = np.stack([n_first, ones @ first, ones @ squared])
-        into[1:4] += sums
-        into[4:7] += sums
-    else:
+    into = total.reshape(len(total), n_classes, n_bins)[:, :, 0]
+    into[0] += n - np.bincount(column, minlength=n_classes)
+    powers = [np.ones(n)] if weight is None else [weight, weight * weight]
+    if weight is not None:
         is_first = (matrix <= edges[1]).astype(np.float64)
-        for row, power in ((1, weight), (4, weight * weight)):
-            into[row : row + 3] += np.stack([power @ is_first, power @ first, power @ squared])
+        into[1] += powers[0] @ is_first
+        into[4] += powers[1] @ is_first
+    sums, squares = ((1,), (2,)) if weight is None else ((2, 5), (3, 6))
+    for row, power in zip(sums, powers, strict=True):
+        into[row] += power @ first
+    first *= first
+    for row, power in zip(squares, powers, strict=True):
+        into[row] += power @ first
 
     own = label_scores(matrix, labels)
     return total, _moments(labels * n_bins + assign(own), n_codes, own, weight)
@@ -278,6 +280,10 @@ def classwise_sums(
 
 def auc(scores: Array, positive: Array, negative: Array) -> float:
     """P(score of a positive > score of a negative) + half the ties, for weights of being positive and negative."""
+    if np.array_equal(positive, positive != 0) and np.array_equal(negative, positive == 0):
+        above, below = np.sort(scores[positive != 0]), np.sort(scores[negative != 0])
+        won = np.searchsorted(below, above, side="left").sum() + np.searchsorted(below, above, side="right").sum()
+        return float(won / (2 * len(above) * len(below)))
     order = np.argsort(scores, kind="stable")
     ordered = scores[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))

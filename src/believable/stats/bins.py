@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -14,7 +15,7 @@ from believable.binning import Edges
 from believable.errors import InputError, SchemaError
 from believable.predictions import Predictions, View
 from believable.stats._saved import field_of, float_list
-from believable.stats.counts import SUMS, Counts, count, from_moments, load_counts
+from believable.stats.counts import SUMS, Counts, count, from_moments, load_counts, moments
 
 
 @final
@@ -105,9 +106,11 @@ class BinStats(Counts):
         return stats
 
     def only_group(self, group: int) -> BinStats:
-        """The entries of one class or rank."""
+        """The pairs of one class or rank, as a statistic of (score, outcome) pairs with one group."""
         here = self.group == group
-        return replace(self, **{name: getattr(self, name)[here] for name in ("key", "n", *SUMS)})
+        kept: dict[str, Any] = {name: getattr(self, name)[here] for name in ("n", *SUMS)}
+        view = View("binary", threshold=self.view.threshold)
+        return replace(self, view=view, edges=(self.edges_of(group),), key=self.index[here], **kept)
 
     def pool(self) -> BinStats:
         """The groups in common bins."""
@@ -151,25 +154,25 @@ def _edges(predictions: Predictions, view: View, n_bins: int, strategy: Strategy
 def _quantile_edges(predictions: Predictions, view: View, n_bins: int) -> list[Edges]:
     if view.notion == "binary" and predictions.kind == "binary" and view.threshold is None:
         return [Edges.quantile(predictions.scores, n_bins, predictions.weights)]
-    if view.notion == "classwise" and not view.pooled:  # columns, without gathering the pairs
-        made = []
-        for k in range(view.n_classes):
-            scores, weights = np.ascontiguousarray(predictions.scores[:, k]), predictions.weights
-            if view.threshold is not None:
-                keep = scores > view.threshold
-                scores, weights = scores[keep], None if weights is None else weights[keep]
-            made.append(_quantile_or_whole(scores, weights, n_bins))
-        return made
-    blocks = list(predictions.pairs(view))
-    scores = np.concatenate([block.score for block in blocks])
-    weights = None if predictions.weights is None else np.concatenate([block.weight for block in blocks])
-    if view.n_groups == 1:
-        return [_quantile_or_whole(scores, weights, n_bins)]
-    groups = np.concatenate([block.group for block in blocks])
-    return [
-        _quantile_or_whole(scores[groups == g], None if weights is None else weights[groups == g], n_bins)
-        for g in range(view.n_groups)
-    ]
+    if _by_column(view):
+        return [
+            _quantile_or_whole(pairs.score, pairs.weight, n_bins)
+            for pairs in map(partial(predictions.column, view), range(view.n_classes))
+        ]
+    (pairs,) = predictions.pairs(view, at_least=len(predictions) * predictions.n_classes)
+    if pairs.group is None:
+        return [_quantile_or_whole(pairs.score, pairs.weight, n_bins)]
+    made = []
+    for g in range(view.n_groups):
+        here = pairs.group == g
+        weight = None if pairs.weight is None else pairs.weight[here]
+        made.append(_quantile_or_whole(pairs.score[here], weight, n_bins))
+    return made
+
+
+def _by_column(view: View) -> bool:
+    """Whether the groups are the columns of the matrix, each to be had without the others."""
+    return view.notion == "classwise" and not view.pooled
 
 
 def _quantile_or_whole(scores: Floats, weights: Array | None, n_bins: int) -> Edges:
@@ -179,8 +182,9 @@ def _quantile_or_whole(scores: Floats, weights: Array | None, n_bins: int) -> Ed
 
 def _sums(predictions: Predictions, view: View, edges: tuple[Edges, ...]) -> dict[str, Any]:
     per_group = max(map(len, edges))
-    everything = view.notion == "classwise" and predictions.kind == "multiclass" and view.threshold is None
-    if everything and len(edges) == 1 and not view.pooled:
+    if _by_column(view) and len(edges) > 1:
+        return _column_by_column(predictions, view, edges)
+    if _by_column(view) and predictions.kind == "multiclass" and view.threshold is None:
         return _classwise(predictions, view, edges[0])
     if len(edges) == 1:
         return count(predictions, view, per_group, lambda scores, groups: edges[0].assign(scores))
@@ -188,19 +192,29 @@ def _sums(predictions: Predictions, view: View, edges: tuple[Edges, ...]) -> dic
     def assign(scores: Floats, groups: Ints | None) -> Ints:
         assert groups is not None  # edges of their own belong to groups kept apart
         index = np.empty(len(scores), np.intp)
-        order = np.argsort(groups, kind="stable")
-        bounds = np.searchsorted(groups[order], np.arange(view.n_groups + 1))
-        for g in np.flatnonzero(np.diff(bounds)):
-            rows = order[bounds[g] : bounds[g + 1]]
+        for g in range(view.n_groups):
+            rows = np.flatnonzero(groups == g)
             index[rows] = edges[g].assign(scores[rows])
         return index
 
     return count(predictions, view, per_group, assign)
 
 
+def _column_by_column(predictions: Predictions, view: View, edges: tuple[Edges, ...]) -> dict[str, Any]:
+    per_group = max(map(len, edges))
+    total, positive = moments(predictions, view.n_classes * per_group)
+    for k, own in enumerate(edges):
+        pairs = predictions.column(view, k)
+        here = slice(k * per_group, (k + 1) * per_group)
+        total[:, here], positive[:, here] = kernels.pair_sums(
+            own.assign(pairs.score), per_group, pairs.score, pairs.outcome, pairs.weight
+        )
+    return from_moments(np.arange(total.shape[1]), total, positive)
+
+
 def _classwise(predictions: Predictions, view: View, edges: Edges) -> dict[str, Any]:
     n_codes = view.n_classes * len(edges)
-    total, positive = np.zeros((2, kernels.N_MOMENTS, n_codes))
+    total, positive = moments(predictions, n_codes)
     as_array = edges.as_array()
     for rows in kernels.row_blocks(*predictions.scores.shape):
         weight = None if predictions.weights is None else predictions.weights[rows]

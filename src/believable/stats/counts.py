@@ -16,6 +16,7 @@ from believable.predictions import Predictions, View
 from believable.stats._saved import field_of, float_list, open_saved
 
 DENSE_CODES = 1 << 21  # above this many possible codes, only those that occur are held
+ROWS_PER_CODE, MOST_ROWS = 8, 1 << 20  # blocks much shorter than the table of sums would spend their time adding it
 SUMS = ("ny", "w", "wp", "wpp", "wy", "wpy", "w2", "w2p", "w2pp", "w2y", "w2py")
 # Without weights these pairs are equal, so the saved form leaves out the second.
 SAME_WITHOUT_WEIGHTS = {"wy": "ny", "w2": "w", "w2p": "wp", "w2pp": "wpp", "w2y": "wy", "w2py": "wpy"}
@@ -163,8 +164,8 @@ def count(predictions: Predictions, view: View, per_group: int, assign: Assign) 
     n_codes = view.n_groups * per_group
     if n_codes > DENSE_CODES:
         return _count_sparse(predictions, view, per_group, assign)
-    total, positive = np.zeros((2, kernels.N_MOMENTS, n_codes))
-    for pairs in predictions.pairs(view):
+    total, positive = moments(predictions, n_codes)
+    for pairs in predictions.pairs(view, at_least=min(ROWS_PER_CODE * n_codes, MOST_ROWS)):
         code = _code(pairs.group, assign(pairs.score, pairs.group), per_group)
         block_total, block_positive = kernels.pair_sums(code, n_codes, pairs.score, pairs.outcome, pairs.weight)
         total += block_total
@@ -172,9 +173,14 @@ def count(predictions: Predictions, view: View, per_group: int, assign: Assign) 
     return from_moments(np.arange(n_codes), total, positive)
 
 
+def moments(predictions: Predictions, n_codes: int) -> Float64s:
+    """Zeros to add to: moments by code, of all pairs and of the positive ones."""
+    return np.zeros((2, kernels.UNWEIGHTED if predictions.weights is None else kernels.WEIGHTED, n_codes))
+
+
 def _count_sparse(predictions: Predictions, view: View, per_group: int, assign: Assign) -> dict[str, Any]:
     parts = []
-    for pairs in predictions.pairs(view):
+    for pairs in predictions.pairs(view, at_least=MOST_ROWS):
         code = _code(pairs.group, assign(pairs.score, pairs.group), per_group)
         keys, code = np.unique(code, return_inverse=True)
         parts.append(from_moments(keys, *kernels.pair_sums(code, len(keys), pairs.score, pairs.outcome, pairs.weight)))
@@ -189,6 +195,9 @@ def _code(group: Ints | None, index: Ints, per_group: int) -> Ints:
 def from_moments(keys: Array, total: Float64s, positive: Float64s) -> dict[str, Any]:
     """Name the moments of the kernels and drop what is not occupied."""
     kept = np.flatnonzero(total[0])
+    if len(total) == kernels.UNWEIGHTED:  # all weights are 1
+        as_weighted = [0, 0, 1, 2, 0, 1, 2]
+        total, positive = total[as_weighted], positive[as_weighted]
     n, w, wp, wpp, w2, w2p, w2pp = total[:, kept]
     ny, wy, wpy, _, w2y, w2py, _ = positive[:, kept]
     sums = dict(zip(SUMS, (ny, w, wp, wpp, wy, wpy, w2, w2p, w2pp, w2y, w2py), strict=True))

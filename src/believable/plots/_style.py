@@ -1,0 +1,56 @@
+"""What all pictures share: colours, a figure that belongs to nobody else, and saving."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from believable.errors import InputError, MissingDependencyError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK = "#1f2933"
+GREY = "#9aa5b1"
+PALE = "#e4e7eb"
+BAR = "#8fb3d9"
+TOO_HIGH = "#c8472f"
+TOO_LOW = "#2a6fb0"
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure outside pyplot: nothing global changes and nothing has to be closed."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingDependencyError("pictures need matplotlib: pip install matplotlib") from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def figure_of(ax: Axes) -> Figure:
+    """The whole figure that an ax lies in."""
+    figure: Any = ax.get_figure(root=True)
+    return figure  # type: ignore[no-any-return]
+
+
+def save(figure: Figure, path: str | os.PathLike[str] | None) -> None:
+    """Write the picture; the ending of the name decides the format."""
+    if path is None:
+        return
+    try:
+        figure.savefig(path, dpi=200, bbox_inches="tight")
+    except ValueError as error:
+        raise InputError(f"cannot save the picture to {os.fspath(path)!r}: {error}") from error
+
+
+def plain(ax: Axes) -> None:
+    """Two spines, quiet ticks."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color(GREY)
+    ax.tick_params(colors=INK, labelsize=9, color=GREY)
+
+
+def thousands(n: int) -> str:
+    """1234567 as 1,234,567."""
+    return f"{n:,}"

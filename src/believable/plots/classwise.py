@@ -1,0 +1,104 @@
+"""Reliability diagrams of every class, side by side."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from believable import _check
+from believable._types import Strategy
+from believable.counting import TEN, count_bins, source_of
+from believable.errors import InputError
+from believable.metrics._error import binned_error
+from believable.plots._style import INK, new_figure, save, thousands
+from believable.plots.reliability import Reliability, draw_reliability
+from believable.predictions import Predictions
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def plot_classwise_reliability(
+    predictions: Any,
+    actuals: Any = None,
+    n_bins: int = TEN,
+    strategy: Strategy = "uniform",
+    save_path: str | os.PathLike[str] | None = None,
+    *,
+    classes: Sequence[int] | None = None,
+    max_classes: int = 12,
+    n_columns: int = 5,
+    level: float = 0.95,
+    sample_weight: Any = None,
+    edges: Any = None,
+) -> Figure:
+    """One-vs-rest reliability diagram of every class.
+
+    Parameters
+    ----------
+    predictions, actuals, n_bins, strategy, sample_weight, edges
+        As in `expected_calibration_error`, for a matrix of probabilities.
+    save_path : path, optional
+    classes : sequence of int, optional
+        The classes to show, in this order.
+    max_classes : int
+        If there are more and none were chosen, those with the largest calibration error are shown, worst first.
+    n_columns : int
+        Panels in a row.
+    level : float
+        Of the intervals.
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Examples
+    --------
+    >>> figure = plot_classwise_reliability([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]], [0, 2])
+    >>> [ax.get_title("left") for ax in figure.axes]
+    ['class 0\\nECE 0.250', 'class 1\\nECE 0.350', 'class 2\\nECE 0.400']
+    """
+    source = source_of(predictions, actuals, sample_weight)
+    stats = count_bins(source, n_bins, strategy, notion="classwise", edges=edges)
+    n_classes, n_rows = stats.view.n_classes, int(stats.n[stats.group == 0].sum())
+    each = [stats.only_group(k) for k in range(n_classes)]
+    errors = np.array([binned_error(one) for one in each])
+    shown, note = _choose(errors, classes, max_classes)
+
+    n_columns = min(_check.positive_integer(n_columns, "n_columns"), len(shown))
+    n_lines = math.ceil(len(shown) / n_columns)
+    figure = new_figure(2.3 * n_columns + 0.4, 2.6 * n_lines + 0.5)
+    axes = np.atleast_1d(figure.subplots(n_lines, n_columns, sharex=True, sharey=True, squeeze=False)).ravel()
+    for position, k in enumerate(shown):
+        ax = axes[position]
+        draw_reliability(Reliability.of(each[k], level=level), ax, legend=False)
+        name = source.class_name(k) if isinstance(source, Predictions) else str(k)
+        ax.set_title(f"class {name}\nECE {errors[k]:.3f}", fontsize=9.5, color=INK, loc="left")
+        ax.set(xlabel="", ylabel="")
+    for ax in axes[len(shown) :]:
+        ax.remove()
+    figure.supxlabel("predicted probability of the class", fontsize=10)
+    figure.supylabel("observed frequency", fontsize=10)
+    bins = f"{stats.per_group} {stats.strategy} bins"
+    figure.suptitle(
+        f"mean ECE {errors.mean():.3f}, n = {thousands(n_rows)}, {bins}{note}", fontsize=10.5, x=0.01, ha="left"
+    )
+    save(figure, save_path)
+    return figure
+
+
+def _choose(errors: Any, classes: Sequence[int] | None, most: int) -> tuple[list[int], str]:
+    n_classes = len(errors)
+    if classes is not None:
+        shown = [_check.positive_integer(k, "classes", 0, n_classes - 1) for k in classes]
+        if not shown:
+            raise InputError("classes must name at least one class")
+        return shown, ""
+    _check.positive_integer(most, "max_classes")
+    if n_classes <= most:
+        return list(range(n_classes)), ""
+    return np.argsort(-errors, kind="stable")[:most].tolist(), f"; the worst {most} of {n_classes} classes"

@@ -1,0 +1,213 @@
+"""The reliability diagram: what was predicted against what happened."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from believable import _check
+from believable._types import Notion, Strategy
+from believable.counting import TEN, count_bins, not_empty, source_of
+from believable.curves import ReliabilityTable
+from believable.curves.binned import table_of
+from believable.errors import InputError
+from believable.metrics._error import binned_error
+from believable.metrics.scorer import predictions_of
+from believable.plots._style import BAR, GREY, INK, TOO_HIGH, TOO_LOW, figure_of, new_figure, plain, save, thousands
+from believable.stats import BinStats
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+HISTOGRAM_BINS = 25
+_AXIS_LABELS = {
+    "binary": ("predicted probability", "observed frequency"),
+    "confidence": ("confidence", "accuracy"),
+    "top_label": ("confidence", "accuracy"),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reliability:
+    """What a reliability diagram shows.
+
+    Attributes
+    ----------
+    table : ReliabilityTable
+    ece, mce : float
+        The errors of the same bins.
+    notion, strategy : str
+    histogram : ReliabilityTable
+        Bins of equal width for the histogram of scores; the table itself where only a statistic was given.
+    """
+
+    table: ReliabilityTable
+    ece: float
+    mce: float
+    notion: str
+    strategy: str
+    histogram: ReliabilityTable
+
+    @classmethod
+    def of(cls, stats: BinStats, histogram: BinStats | None = None, level: float = 0.95) -> Reliability:
+        """Read it off a statistic with one group."""
+        not_empty(stats)
+        table = table_of(stats, level)
+        return cls(
+            table=table,
+            ece=binned_error(stats),
+            mce=binned_error(stats, "max"),
+            notion=stats.view.notion,
+            strategy=stats.strategy,
+            histogram=table if histogram is None else table_of(histogram, level),
+        )
+
+
+def draw_reliability(value: Reliability, ax: Axes, *, legend: bool = True) -> Axes:
+    """Draw the diagonal, the bins at their mean score with interval, and the gaps between them and the diagonal."""
+    table = value.table
+    full = table.n > 0
+    x, y = table.conf[full], table.acc[full]
+    ax.plot([0, 1], [0, 1], ls=(0, (4, 3)), lw=1, color=GREY, zorder=1, label="perfect calibration")
+    for colour, words, here in ((TOO_HIGH, "scores too high", y < x), (TOO_LOW, "scores too low", y > x)):
+        if here.any():
+            ax.vlines(x[here], x[here], y[here], color=colour, alpha=0.45, lw=5, zorder=2, label=words)
+    reach = np.abs(np.stack([y - table.low[full], table.high[full] - y]))
+    ax.errorbar(
+        x,
+        y,
+        yerr=reach,
+        fmt="o-",
+        ms=4.5,
+        lw=1.2,
+        elinewidth=1,
+        capsize=2.5,
+        color=INK,
+        ecolor=INK,
+        zorder=3,
+        clip_on=False,  # rates of 0 and 1 lie on the frame
+        label=f"mean of bin, {100 * table.level:.0f} % interval",
+    )
+    x_label, y_label = _AXIS_LABELS.get(value.notion, ("score", "frequency"))
+    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel=x_label, ylabel=y_label)
+    ax.set_aspect("equal", adjustable="box")
+    plain(ax)
+    if legend:
+        ax.legend(loc="upper left", fontsize=8, frameon=False)
+    return ax
+
+
+def draw_score_histogram(table: ReliabilityTable, ax: Axes) -> Axes:
+    """Draw how the weight is spread over the scores: shares for bins of equal width, density otherwise."""
+    width = np.diff(table.edges, axis=1).ravel()
+    share = table.weight / table.weight.sum()
+    equal = bool(np.allclose(width, width[0]))
+    height = 100 * share if equal else share / np.where(width > 0, width, np.inf)
+    ax.bar(table.edges[:, 0], height, width, align="edge", color=BAR, edgecolor="white", lw=0.5)
+    ax.set(xlim=(0, 1), ylabel="% of rows" if equal else "density")
+    plain(ax)
+    return ax
+
+
+def title_of(value: Reliability) -> str:
+    """The errors, then what they were computed from."""
+    bins = f"{len(value.table)} {value.strategy} bins"
+    empty = int((value.table.n == 0).sum())
+    occupied = f", {empty} empty" if empty else ""
+    return f"ECE {value.ece:.3f}   MCE {value.mce:.3f}\nn = {thousands(int(value.table.n.sum()))}, {bins}{occupied}"
+
+
+def plot_reliability_diagram(
+    predictions: Any,
+    actuals: Any = None,
+    n_bins: int = TEN,
+    strategy: Strategy = "uniform",
+    save_path: str | os.PathLike[str] | None = None,
+    show_histogram: bool = True,
+    *,
+    ax: Axes | None = None,
+    notion: Notion | None = None,
+    r: int | None = None,
+    threshold: float | None = None,
+    pooled: bool = False,
+    level: float = 0.95,
+    sample_weight: Any = None,
+    edges: Any = None,
+    title: str | None = None,
+) -> Figure:
+    """Reliability diagram with the interval of every bin and a histogram of the scores below.
+
+    Points below the diagonal are scores that are too high. A bin whose interval crosses the diagonal may owe its gap to
+    chance.
+
+    Parameters
+    ----------
+    predictions, actuals, n_bins, strategy, notion, r, threshold, pooled, sample_weight, edges
+        As in `expected_calibration_error`; the notion must have one curve (see `plot_classwise_reliability`).
+    save_path : path, optional
+        Where to save the picture: PNG, SVG, PDF, by its ending.
+    show_histogram : bool
+    ax : matplotlib Axes, optional
+        Draw here instead of on a new figure; the histogram hangs below it, so leave room or use a layout engine.
+    level : float
+        Of the intervals.
+    title : str, optional
+        A first line for the title.
+
+    Returns
+    -------
+    matplotlib Figure
+        Made outside pyplot, so nothing has to be closed; show it in a notebook or save it.
+
+    See Also
+    --------
+    plot_reliability_diagram.from_estimator : The diagram of a fitted scikit-learn classifier.
+
+    Examples
+    --------
+    >>> figure = plot_reliability_diagram([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], n_bins=5)
+    >>> print(figure.axes[0].get_title("left"))
+    ECE 0.150   MCE 0.200
+    n = 4, 5 uniform bins, 2 empty
+    """
+    _check.choice(show_histogram, (True, False), "show_histogram")
+    source = source_of(predictions, actuals, sample_weight)
+    stats = count_bins(source, n_bins, strategy, notion=notion, r=r, threshold=threshold, pooled=pooled, edges=edges)
+    one_curve(stats)
+    histogram = None
+    if not isinstance(source, BinStats):
+        histogram = count_bins(source, HISTOGRAM_BINS, notion=notion, r=r, threshold=threshold, pooled=pooled)
+    value = Reliability.of(stats, histogram, level)
+
+    figure = new_figure(4.8, 6.0 if show_histogram else 4.9) if ax is None else figure_of(ax)
+    ax = draw_reliability(value, figure.subplots() if ax is None else ax)
+    ax.set_title("\n".join(filter(None, [title, title_of(value)])), fontsize=10.5, color=INK, loc="left")
+    if show_histogram:
+        below = ax.inset_axes((0, -0.29, 1, 0.22), sharex=ax)  # as wide as the diagram, whatever its aspect
+        draw_score_histogram(value.histogram, below)
+        below.set_xlabel(ax.get_xlabel())
+        ax.set_xlabel("")
+        ax.tick_params(labelbottom=False)
+    save(figure, save_path)
+    return figure
+
+
+def one_curve(stats: BinStats) -> None:
+    """Raise for a notion with several curves."""
+    if stats.view.n_groups > 1:
+        raise InputError(
+            f"notion={stats.view.notion!r} has {stats.view.n_groups} curves: use plot_classwise_reliability, or "
+            "pooled=True for a common one"
+        )
+
+
+def from_estimator(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, **options: Any) -> Figure:
+    """The diagram of a fitted scikit-learn classifier on data X, y; options are those of `plot_reliability_diagram`."""
+    return plot_reliability_diagram(predictions_of(estimator, X, y, sample_weight), **options)
+
+
+plot_reliability_diagram.from_estimator = from_estimator  # type: ignore[attr-defined]

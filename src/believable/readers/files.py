@@ -1,0 +1,149 @@
+"""CSV, TSV and Parquet files, read with polars."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from believable._types import Array
+from believable.errors import InputError, MissingDependencyError
+from believable.predictions import Predictions
+from believable.readers.columns import Columns, choose_columns
+
+if TYPE_CHECKING:
+    import polars
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+SCHEMA_ROWS = 10_000  # rows a CSV column's type is first guessed from
+
+
+def read_table(path: str | os.PathLike[str]) -> polars.DataFrame:
+    """A whole file as a polars frame; the ending of its name says what it is."""
+    try:
+        import polars
+    except ImportError as error:
+        raise MissingDependencyError("reading files needs polars: pip install polars") from error
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"there is no file {path}")
+    kind = path.suffix.lower()
+    if kind not in (*SEPARATORS, ".parquet"):
+        raise InputError(f"{path}: the file must end in .csv, .tsv or .parquet")
+    try:
+        if kind == ".parquet":
+            frame = polars.read_parquet(path)
+        else:
+            options: dict[str, Any] = {"separator": SEPARATORS[kind], "null_values": ["", "NA", "N/A", "null"]}
+            try:
+                frame = polars.read_csv(path, infer_schema_length=SCHEMA_ROWS, **options)
+            except polars.exceptions.ComputeError:  # a later row does not fit the guess
+                frame = polars.read_csv(path, infer_schema_length=None, **options)
+    except polars.exceptions.NoDataError as error:
+        raise InputError(f"{path} is empty") from error
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise InputError(f"{path} cannot be read as {kind[1:]}: {str(error).splitlines()[0]}") from error
+    if frame.height == 0:
+        raise InputError(f"{path} has a header and no rows")
+    return frame
+
+
+def read_predictions(
+    path: str | os.PathLike[str],
+    *,
+    prob: str | None = None,
+    prob_prefix: str | None = None,
+    label: str | None = None,
+    weight: str | None = None,
+    from_logits: bool = False,
+    pos_label: Any = None,
+) -> Predictions:
+    """Checked predictions from a CSV, TSV or Parquet file with one row per prediction.
+
+    Parameters
+    ----------
+    path : path
+    prob : str, optional
+        The column of P(y = 1). Guessed if left out: p, prob, probability, score, y_prob, y_score, y_pred, pred,
+        prediction, confidence.
+    prob_prefix : str, optional
+        The beginning of the names of one column per class; p_, prob_ and proba_ are known. The ends are the classes.
+    label : str, optional
+        The column of outcomes. Guessed if left out: y, label, target, actual, outcome, y_true, truth, correct.
+    weight : str, optional
+        The column of sample weights; never guessed.
+    from_logits : bool
+        The scores are logits.
+    pos_label : optional
+        The label that counts as 1.
+
+    Returns
+    -------
+    Predictions
+    """
+    frame = read_table(path)
+    columns = columns_of(path, frame, prob=prob, prob_prefix=prob_prefix, label=label, weight=weight)
+    return predictions_from(path, frame, columns, from_logits=from_logits, pos_label=pos_label)
+
+
+def columns_of(path: str | os.PathLike[str], frame: polars.DataFrame, **asked: str | None) -> Columns:
+    """The columns to take; an error names the file."""
+    try:
+        return choose_columns(frame.columns, **asked)
+    except InputError as error:
+        raise InputError(f"{os.fspath(path)}: {error}") from error
+
+
+def predictions_from(
+    path: str | os.PathLike[str],
+    frame: polars.DataFrame,
+    columns: Columns,
+    *,
+    from_logits: bool = False,
+    pos_label: Any = None,
+) -> Predictions:
+    """Check the columns of a frame; an error names the file and the columns."""
+    labels = frame[columns.label].to_numpy()
+    classes = columns.classes
+    if classes is not None and labels.dtype.kind in "OU" and isinstance(classes[0], int):
+        classes = tuple(map(str, classes))
+    weight = None if columns.weight is None else frame[columns.weight].to_numpy()
+    try:
+        _say_what_is_positive(labels, columns, pos_label)
+        return Predictions(
+            _scores(frame, columns),
+            labels,
+            sample_weight=weight,
+            from_logits=from_logits,
+            pos_label=_as_in(labels, pos_label),
+            classes=classes,
+        )
+    except InputError as error:
+        raise InputError(f"{os.fspath(path)} ({columns}): {error}") from error
+
+
+def _scores(frame: polars.DataFrame, columns: Columns) -> Array:
+    if len(columns.prob) == 1:
+        return frame[columns.prob[0]].to_numpy()
+    return np.column_stack([frame[name].to_numpy() for name in columns.prob])
+
+
+def _say_what_is_positive(labels: Array, columns: Columns, pos_label: Any) -> None:
+    if columns.classes is None and pos_label is None and labels.dtype.kind in "OU":
+        words = sorted({str(value) for value in labels[:1000] if isinstance(value, str)})
+        if words:
+            raise InputError(
+                f"column {columns.label!r} holds text ({', '.join(words[:5])}): say which is positive with pos_label"
+            )
+
+
+def _as_in(labels: Array, pos_label: Any) -> Any:
+    """A positive label given as text, for a column of numbers."""
+    if isinstance(pos_label, str) and labels.dtype.kind in "iufb":
+        try:
+            return float(pos_label)
+        except ValueError as error:
+            raise InputError(f"pos_label={pos_label!r} is text, but the labels are numbers") from error
+    return pos_label

@@ -1,0 +1,151 @@
+"""Short names, as in the Calibration Toolbox: 15 bins, probabilities and labels, one general function underneath.
+
+The names are kept, the bugs are not: probabilities of 0 count, classes are compared with the frequency of their label,
+and the arrays passed in stay as they are.
+
+>>> prob = [[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]]
+>>> round(ECE(prob, [0, 2]), 12), round(SCE(prob, [0, 2]), 12)
+(0.4, 0.333333333333)
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from believable._types import Float64s
+from believable.curves import calibration_curve
+from believable.errors import InputError
+from believable.metrics import confidence_decomposition, expected_calibration_error
+from believable.metrics.confidence_decomposition import ConfidenceDecomposition
+from believable.predictions import Predictions, as_predictions
+
+__all__ = [
+    "ACE",
+    "CWCE",
+    "ECE",
+    "GCE",
+    "MCE",
+    "RMSCE",
+    "SCE",
+    "TACE",
+    "TCE",
+    "OverUnder",
+    "ToprCE",
+    "reliability_diagram",
+]
+
+
+def GCE(
+    prob: Any,
+    labels: Any = None,
+    bin: int = 15,
+    class_conditional: bool = True,
+    adaptive_bins: bool = False,
+    top_k_classes: int | Literal["all"] = 1,
+    norm: float | Literal["inf"] = 1,
+    thresholding: float = 0.0,
+) -> float:
+    """General calibration error: every choice of the others as an argument.
+
+    Parameters
+    ----------
+    prob : array-like of shape (n,) or (n, K)
+    labels : array-like of shape (n,)
+    bin : int
+        Number of bins.
+    class_conditional : bool
+        Keep ranks (or classes, for "all") apart; otherwise they share bins.
+    adaptive_bins : bool
+        Bins of equal weight instead of equal width.
+    top_k_classes : int or "all"
+        Compare the k largest probabilities of each row, or all of them. 1-D scores are P(y = 1) and have one.
+    norm : number >= 1 or "inf"
+    thresholding : float
+        Keep only entries above it; 0 keeps all, zeros too.
+    """
+    predictions = as_predictions(prob, labels)
+    notion, r = _notion(predictions, top_k_classes)
+    return expected_calibration_error(
+        predictions,
+        n_bins=bin,
+        strategy="quantile" if adaptive_bins else "uniform",
+        notion=notion,
+        r=r,
+        norm="max" if norm == "inf" else norm,
+        threshold=thresholding or None,
+        pooled=not class_conditional,
+    )
+
+
+def _notion(predictions: Predictions, top: int | Literal["all"]) -> tuple[Any, int | None]:
+    if predictions.kind == "binary":
+        return "binary", None
+    if top == "all" or predictions.kind == "multilabel":
+        return "classwise", None
+    if isinstance(top, str):
+        raise InputError(f"top_k_classes must be a number or 'all', got {top!r}")
+    return "top_r", top
+
+
+def ECE(prob: Any, labels: Any = None, bin: int = 15) -> float:
+    """Expected calibration error (Guo et al. 2017)."""
+    return GCE(prob, labels, bin)
+
+
+def RMSCE(prob: Any, labels: Any = None, bin: int = 15) -> float:
+    """Root mean square calibration error."""
+    return GCE(prob, labels, bin, norm=2)
+
+
+def MCE(prob: Any, labels: Any = None, bin: int = 15) -> float:
+    """Maximum calibration error."""
+    return GCE(prob, labels, bin, norm="inf")
+
+
+def ACE(prob: Any, labels: Any = None, bin: int = 15) -> float:
+    """Adaptive calibration error: all classes, bins of equal weight (Nixon et al. 2019)."""
+    return GCE(prob, labels, bin, adaptive_bins=True, top_k_classes="all")
+
+
+def SCE(prob: Any, labels: Any = None, bin: int = 15) -> float:
+    """Static calibration error: all classes, bins of equal width (Nixon et al. 2019)."""
+    return GCE(_matrix(prob, labels, "SCE"), None, bin, top_k_classes="all")
+
+
+def TACE(prob: Any, labels: Any = None, bin: int = 15, threshold: float = 0.01) -> float:
+    """Thresholded adaptive calibration error (Nixon et al. 2019)."""
+    return GCE(prob, labels, bin, adaptive_bins=True, top_k_classes="all", thresholding=threshold)
+
+
+def ToprCE(prob: Any, labels: Any = None, r: int = 3, bin: int = 15) -> float:
+    """Top-r calibration error: the r largest probabilities of each row, rank by rank (at most all of them)."""
+    predictions = _matrix(prob, labels, "ToprCE")
+    return GCE(predictions, None, bin, top_k_classes=min(r, predictions.n_classes))
+
+
+def TCE(prob: Any, labels: Any = None, bin: int = 15) -> float:
+    """Top calibration error: confidence, bins of equal weight, norm 2 (Kumar et al. 2019)."""
+    return GCE(prob, labels, bin, adaptive_bins=True, norm=2)
+
+
+def CWCE(prob: Any, labels: Any = None, bin: int = 15) -> float:
+    """Class-wise (marginal) calibration error: all classes, bins of equal weight, norm 2 (Kumar et al. 2019)."""
+    return GCE(_matrix(prob, labels, "CWCE"), None, bin, adaptive_bins=True, top_k_classes="all", norm=2)
+
+
+def OverUnder(prob: Any, labels: Any = None, bin: int = 15) -> ConfidenceDecomposition:
+    """The over- and under-confident parts of the ECE: `.over`, `.under`, `.total`."""
+    return confidence_decomposition(prob, labels, bin)
+
+
+def reliability_diagram(probs: Any, labels: Any = None, n_bins: int = 10) -> tuple[Float64s, Float64s]:
+    """Mean prediction and fraction of positives of every non-empty bin."""
+    mean_predicted, fraction_positives, _ = calibration_curve(probs, labels, n_bins)
+    return mean_predicted, fraction_positives
+
+
+def _matrix(prob: Any, labels: Any, name: str) -> Predictions:
+    predictions = as_predictions(prob, labels)
+    if predictions.kind == "binary":
+        raise InputError(f"{name} needs a matrix with one column per class, got 1-D scores")
+    return predictions

@@ -1,0 +1,54 @@
+"""The negative log-likelihood against its literal definition."""
+
+from math import inf, log, log1p
+
+import pytest
+from believable import negative_log_likelihood
+from tests.metrics.literal import BINARY, MATRIX, MULTILABEL, SOFT, close, mean, over, rows, single
+
+
+def minus_log(p):
+    return -log(p) if p > 0 else inf
+
+
+def clipped(p, eps):
+    return min(max(p, eps), 1 - eps)
+
+
+@over(BINARY, SOFT, MULTILABEL)
+def test_one_column(ask, data):
+    """The NLL is the mean of -log of the probability of what happened, infinite where that is 0."""
+    terms = [(minus_log(p) if y else -log1p(-p) if p < 1 else inf, w) for p, y, w in single(data)]
+    assert ask(negative_log_likelihood, data) == close(mean(terms))
+
+
+@over(MATRIX)
+def test_matrix(ask, data):
+    """Of a matrix, it is the probability of the label that counts."""
+    terms = [(minus_log(p[int(y)]), w) for p, y, w in rows(data)]
+    assert ask(negative_log_likelihood, data) == close(mean(terms))
+
+
+@over(BINARY, SOFT, MULTILABEL)
+@pytest.mark.parametrize("eps", [1e-7, 0.1])
+def test_clipped_column(ask, data, eps):
+    """On request, probabilities are clipped to [eps, 1 - eps] first."""
+    terms = [(-log(clipped(p, eps)) if y else -log1p(-clipped(p, eps)), w) for p, y, w in single(data)]
+    assert ask(negative_log_likelihood, data, eps=eps) == close(mean(terms))
+
+
+@over(MATRIX)
+@pytest.mark.parametrize("eps", [1e-7, 0.1])
+def test_clipped_matrix(ask, data, eps):
+    """So are those of a matrix."""
+    terms = [(-log(clipped(p[int(y)], eps)), w) for p, y, w in rows(data)]
+    assert ask(negative_log_likelihood, data, eps=eps) == close(mean(terms))
+
+
+def test_infinite():
+    """A zero probability for what happened is infinitely bad, for what did not happen it costs nothing."""
+    assert negative_log_likelihood([0.0, 0.5], [1, 1]) == inf
+    assert negative_log_likelihood([1.0, 0.5], [0, 1]) == inf
+    assert negative_log_likelihood([[0.0, 1.0], [0.5, 0.5]], [0, 1]) == inf
+    assert negative_log_likelihood([0.0, 1.0], [0, 1]) == 0
+    assert negative_log_likelihood([0.0, 0.5], [1, 1], sample_weight=[0, 1]) == close(log(2))
