@@ -22,7 +22,7 @@ SHIPPED = HERE.parent / "src" / "believable" / "data" / "odd_digits.csv"
 
 
 def demo_csv() -> str:
-    """The file's text: label, and the probability of "odd" by both models, to nine digits."""
+    """The file's text: label, and the probability of "odd" by both models, to fifteen digits."""
     pixels, digit = load_digits(return_X_y=True)
     odd = digit % 2
     models = {
@@ -34,7 +34,7 @@ def demo_csv() -> str:
         cross_val_predict(model, pixels, odd, cv=folds, method="predict_proba")[:, 1] for model in models.values()
     ]
     lines = [",".join(["odd", *models])]
-    lines += [",".join([str(y), *(f"{p:.9g}" for p in row)]) for y, *row in zip(odd, *scores, strict=True)]
+    lines += [",".join([str(y), *(f"{p:.15g}" for p in row)]) for y, *row in zip(odd, *scores, strict=True)]
     return "\n".join(lines) + "\n"
 
 

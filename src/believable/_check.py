@@ -207,7 +207,7 @@ def class_labels(actuals: Array, n_classes: int, predictions: Floats, rows: Ints
         no_missing(actuals, rows)
         actuals = _unbox(actuals)
     if actuals.dtype.kind not in "biuf":
-        example = actuals.ravel()[0]
+        example = _plain(actuals.ravel()[0])
         raise InputError(f"actuals must be integers 0..{n_classes - 1}, got {example!r} at row 0; pass {door}")
     if actuals.dtype.kind == "b":
         return actuals.view(np.uint8) if actuals.flags.contiguous else actuals.astype(np.uint8)

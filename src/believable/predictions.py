@@ -63,7 +63,7 @@ class View:
         elif self.r is not None:
             raise InputError(f"r goes with the notions {', '.join(RANKED)}, not with {self.notion!r}")
         if self.threshold is not None:
-            _check.number(self.threshold, "threshold", 0, 1)
+            object.__setattr__(self, "threshold", _check.number(self.threshold, "threshold", 0, 1))
         if self.pooled and self.notion not in KEPT_APART:
             object.__setattr__(self, "pooled", False)  # one group: already common bins
 
@@ -325,7 +325,7 @@ class Predictions:
 
 
 def _above(pairs: Pairs, threshold: float) -> Pairs:
-    keep = pairs.score > threshold
+    keep = pairs.score > pairs.score.dtype.type(threshold)  # rounded to the type of the scores, as edges are
     return Pairs(*(None if part is None else part[keep] for part in pairs))  # type: ignore[arg-type]
 
 

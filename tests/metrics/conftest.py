@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from believable import Predictions
 from tests.metrics.literal import Data
 

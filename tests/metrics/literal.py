@@ -214,6 +214,7 @@ def _binary() -> dict[str, Data]:
         "unequal weights float32": Data(p.astype(np.float32), y, spread.astype(np.float32)),
         "100 rows of weight 0.1": Data(np.arange(1, 101) / 101, y[:100], np.full(100, 0.1)),
         "100 tied rows of weight 0.1": Data(np.round(np.sort(p[:100]), 2), y[:100], np.full(100, 0.1)),
+        "halves that meet but for rounding": Data(np.arange(1, 16) / 20, y[:15], np.tile([0.3, 0.1, 0.2], 5)),
         "whole weights": Data(p[:60], y[:60], rng.integers(0, 4, 60)),
     }
 

@@ -1,6 +1,7 @@
 """The adaptive calibration error against its literal definition."""
 
 import pytest
+
 from believable import adaptive_calibration_error
 from tests.metrics.literal import (
     BINARY,

@@ -3,6 +3,7 @@
 from math import fsum
 
 import pytest
+
 from believable import auc
 from believable.errors import UndefinedError
 from tests.metrics.literal import BINARY, MATRIX, MULTILABEL, SOFT, close, every_edge, on_edges, over, pairs

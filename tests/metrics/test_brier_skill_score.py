@@ -3,6 +3,7 @@
 from math import fsum
 
 import pytest
+
 from believable import brier_skill_score
 from believable.errors import UndefinedError
 from tests.metrics.literal import BINARY, MATRIX, MULTILABEL, SOFT, close, mean, over, pairs

@@ -3,6 +3,7 @@
 from math import fsum, sqrt
 
 import pytest
+
 from believable import debiased_calibration_error
 from tests.metrics.literal import (
     BINARY,

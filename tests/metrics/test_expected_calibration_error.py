@@ -1,6 +1,8 @@
 """The expected calibration error against its literal definition."""
 
+import numpy as np
 import pytest
+
 from believable import expected_calibration_error
 from tests.metrics.literal import (
     BINARY,
@@ -80,13 +82,20 @@ def test_threshold_on_score(ask, n_bins, dtype):
         agrees(ask, on_edges(n_bins, dtype), n_bins=n_bins, threshold=k / n_bins)
 
 
-@pytest.mark.parametrize("bins", BINS)
+def test_threshold_type():
+    """A threshold is a number, whatever type holds it."""
+    scores = np.array([0.3, 0.6], np.float32)
+    values = {expected_calibration_error(scores, [0, 1], threshold=kind(0.3)) for kind in (float, np.float64)}
+    assert len(values) == 1
+
+
+@choices(*BINS)
 def test_long(ask, bins):
     """The number of rows makes no difference to the definition."""
     agrees(ask, long(33_000), **bins)
 
 
-@pytest.mark.parametrize("view", [{"notion": "confidence"}, {"notion": "classwise"}, {"notion": "rth", "r": 9}])
+@choices({"notion": "confidence"}, {"notion": "classwise"}, {"notion": "rth", "r": 9}, name="view")
 def test_long_and_wide(ask, view):
     """Nor does the number of columns."""
     agrees(ask, long(2_700, 100), n_bins=4, **view)
@@ -99,4 +108,6 @@ def test_two_columns(ask, name, bins):
     matrix = MATRIX[name]
     column = Data(matrix.scores[:, 1], matrix.labels)
     agrees(ask, matrix, notion="binary", **bins)
-    assert ask(expected_calibration_error, matrix, notion="binary", **bins) == close(binned_error(cells(column, **bins)))
+    assert ask(expected_calibration_error, matrix, notion="binary", **bins) == close(
+        binned_error(cells(column, **bins))
+    )

@@ -3,6 +3,7 @@
 from math import inf, log, log1p
 
 import pytest
+
 from believable import negative_log_likelihood
 from tests.metrics.literal import BINARY, MATRIX, MULTILABEL, SOFT, close, mean, over, rows, single
 

@@ -3,6 +3,8 @@
 from fractions import Fraction
 
 import numpy as np
+import pytest
+
 from believable import sweep_calibration_error
 from tests.metrics.literal import BINARY, MATRIX, SOFT, Data, binned_error, cells, choices, close, over, pairs
 
@@ -38,9 +40,15 @@ def test_matrix(ask, data, view):
     assert ask(sweep_calibration_error, data, **view) == close(literal(data, **view))
 
 
-def test_light_last_bin(ask):
+@pytest.mark.parametrize(
+    ("scores", "labels", "weights"),
+    [
+        ([0.2, 0.3, 0.4, 0.9], [1, 0, 1, 1], [1e-4, 3e3, 3e3, 0.1]),
+        ([0.1, 0.3, 0.5, 0.7, 0.8], [1, 0, 1, 1, 1], [0.3, 1e3, 3e3, 1e3, 0.1]),
+        ([0.1, 0.2, 0.3, 0.4], [1, 0, 1, 1], [1e9, 2e9, 3e9, 1e-9]),
+    ],
+)
+def test_light_last_bin(ask, scores, labels, weights):
     """A bin that is light beside the others still has its own accuracy."""
-    rng = np.random.default_rng(5)
-    scores, labels = np.sort(rng.random(12)), np.array([0, 0, 1, 0, 0, 1, 1, 1, 1, 1, 1, 1])
-    data = Data(scores, labels, np.array([1e7 / 3] * 8 + [1e-7 / 3] * 4))
+    data = Data(np.array(scores), np.array(labels), np.array(weights))
     assert ask(sweep_calibration_error, data) == close(literal(data))

@@ -1,6 +1,7 @@
 """The top-r calibration error against its literal definition."""
 
 import pytest
+
 from believable import top_r_calibration_error
 from tests.metrics.literal import (
     BINS,

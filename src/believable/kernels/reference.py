@@ -7,6 +7,7 @@ everything is accumulated in float64 whatever the input is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ LOOKUP = 1 << 12  # cells of the table that finds a bin without a search
 
 UNWEIGHTED = 3  # moments n, p, pp
 WEIGHTED = 7  # moments n, w, wp, wpp, w2, w2p, w2pp
+LANES, FEW_CODES, FEW_ROWS = 8, 512, 1 << 12  # tables that rows of long blocks take turns in, where those are small
 SORTED = 1 << 17  # up to here, sorting beats looking for the cells that need it
 
 
@@ -223,7 +225,17 @@ def _moments(code: Ints, n_codes: int, score: Array, weight: Array | None, share
         terms += [power, first, first * score]
     if share is not None:
         terms = [share if term is None else term * share for term in terms]
-    return np.array([np.bincount(code, term, n_codes) for term in terms], np.float64)
+    if len(code) < FEW_ROWS or n_codes > FEW_CODES:
+        return np.array([np.bincount(code, term, n_codes) for term in terms], np.float64)
+    # Rows take turns in LANES tables: chains of additions are shorter, so they round less and wait less for each other.
+    code = code + _lane(len(code), n_codes)
+    sums = np.array([np.bincount(code, term, LANES * n_codes) for term in terms], np.float64)
+    return np.asarray(sums.reshape(len(terms), LANES, n_codes).sum(axis=1))
+
+
+@lru_cache(maxsize=8)
+def _lane(n: int, n_codes: int) -> Ints:
+    return np.arange(n) % LANES * n_codes
 
 
 def pair_sums(
@@ -255,7 +267,7 @@ def classwise_sums(
     scores = flat[beyond]
     total = _moments(column * n_bins + assign(scores), n_codes, scores, beyond_weight)
 
-    first = matrix.astype(np.float64)
+    first = matrix.astype(np.float64, order="C")  # so that ravel is a view
     first.ravel()[beyond] = 0
     into = total.reshape(len(total), n_classes, n_bins)[:, :, 0]
     into[0] += n - np.bincount(column, minlength=n_classes)

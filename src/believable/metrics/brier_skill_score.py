@@ -9,6 +9,8 @@ from believable.errors import UndefinedError
 from believable.metrics._sums import score_sums
 from believable.metrics._table import metric
 
+ROUNDING = 1e-13  # a base rate of 0 or 1, but for rounding
+
 
 @metric(alias="bss", needs="sums", low=-math.inf, high=1.0, best=1.0, reference="Murphy 1973")
 def brier_skill_score(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:
@@ -27,9 +29,8 @@ def brier_skill_score(predictions: Any, actuals: Any = None, *, sample_weight: A
     0.9
     """
     sums = score_sums(predictions, actuals, sample_weight)
-    times = sums.n_classes if sums.kind == "multilabel" else 1
-    rate = sums.wy / (sums.w / times)
-    reference = float((rate * (1 - rate)).sum()) / times
-    if reference <= 0:
+    rate = sums.wy / sums.class_weight
+    reference = float((rate * (1 - rate)).sum() * sums.class_weight / sums.w)
+    if reference <= ROUNDING:
         raise UndefinedError("the Brier skill score needs more than one outcome: the base rate is already perfect")
     return 1 - sums.brier / sums.w / reference

@@ -27,6 +27,4 @@ def sharpness(predictions: Any, actuals: Any = None, *, sample_weight: Any = Non
     0.16
     """
     sums = score_sums(predictions, actuals, sample_weight)
-    weight = sums.w / (sums.n_classes if sums.kind == "multilabel" else 1)
-    variance = sums.wpp / weight - (sums.wp / weight) ** 2
-    return float(np.maximum(variance, 0).mean())
+    return float(np.mean(sums.deviation / sums.class_weight))

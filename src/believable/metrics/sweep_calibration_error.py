@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from believable._types import Float64s, Notion
+from believable._types import Array, Float64s, Notion
 from believable.counting import Source, source_of
 from believable.errors import UndefinedError
 from believable.metrics._table import metric
@@ -38,28 +38,31 @@ def sweep_calibration_error(
     >>> round(sweep_calibration_error([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1]), 12)
     0.15
     """
-    w, wp, wy = _by_score(source_of(predictions, actuals, sample_weight), notion)
-    reached = np.cumsum(w)
-    sums = np.stack([reached, np.cumsum(wp), np.cumsum(wy)])
-    n_distinct = len(w)
-    best = _bins(sums, 1)
-    if np.all(np.diff(wy / w) >= -ROUNDING):  # monotone score by score, so in all coarser bins too
-        best = _bins(sums, n_distinct)
+    sums = np.stack(_by_score(source_of(predictions, actuals, sample_weight), notion))
+    n_distinct = sums.shape[1]
+    reached = np.cumsum(sums[0], dtype=np.longdouble)
+    best = _bins(sums, reached, 1)
+    if not _decreases(sums):  # monotone score by score, so in all coarser bins too
+        best = _bins(sums, reached, n_distinct)
     else:
         for n_bins in range(2, n_distinct + 1):
-            bins = _bins(sums, n_bins)
-            if np.any(np.diff(bins[2] / bins[0]) < -ROUNDING):
+            bins = _bins(sums, reached, n_bins)
+            if _decreases(bins):
                 break
             best = bins
-    return float(np.abs(best[1] - best[2]).sum() / reached[-1])
+    return float(np.abs(best[1] - best[2]).sum() / sums[0].sum())
 
 
-def _bins(sums: Float64s, n_bins: int) -> Float64s:
-    """w, wp and wy of quantile bins, from the cumulative sums over distinct scores."""
-    reached = sums[0]
+def _bins(sums: Float64s, reached: Array, n_bins: int) -> Float64s:
+    """w, wp and wy of quantile bins, from those of the distinct scores and the cumulative weight."""
     targets = np.arange(1, n_bins) * reached[-1] / n_bins - 1e-9 * reached[-1]
     last = np.unique(np.append(np.searchsorted(reached, targets, side="left"), len(reached) - 1))
-    return np.diff(sums[:, last], axis=1, prepend=0)
+    return np.add.reduceat(sums, np.append(0, last[:-1] + 1), axis=1)
+
+
+def _decreases(bins: Float64s) -> bool:
+    """Whether an accuracy is below the one before it."""
+    return bool(np.any(np.diff(bins[2] / bins[0]) < -ROUNDING))
 
 
 def _by_score(source: Source, notion: Notion | None) -> tuple[Float64s, Float64s, Float64s]:

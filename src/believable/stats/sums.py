@@ -14,6 +14,7 @@ from believable.predictions import Predictions
 from believable.stats._saved import field_of, float_list, number_in, number_out, open_saved
 
 _SCHEMA = "believable.ScoreSums"
+_BY_CLASS = ("wp", "wy", "deviation")
 _SCALARS = ("w", "w2", "brier", "nll", "correct", "confidence", "entropy", "spread", "spread_variance", "w2_squared")
 
 
@@ -38,8 +39,8 @@ class ScoreSums:
         Sums of w (y - p)(1 - 2p) and w^2 (1 - 2p)^2 p (1 - p), over all classes: Spiegelhalter's statistic.
     w2_squared : float
         Sum of w^2 (p - y)^2, over all classes.
-    wp, wpp, wy : ndarray
-        By class (one entry for 1-D scores): sums of w p, w p^2 and w y.
+    wp, wy, deviation : ndarray
+        By class (one entry for 1-D scores): sums of w p, w y and w (p - mean p)^2.
 
     Examples
     --------
@@ -63,8 +64,8 @@ class ScoreSums:
     spread_variance: float
     w2_squared: float
     wp: Float64s
-    wpp: Float64s
     wy: Float64s
+    deviation: Float64s
 
     @classmethod
     def of(cls, predictions: Predictions) -> ScoreSums:
@@ -83,7 +84,15 @@ class ScoreSums:
                 f"{other.kind} predictions of {other.n_classes}"
             )
         added = {item.name: getattr(self, item.name) + getattr(other, item.name) for item in fields(self)[2:]}
+        # Deviations are from each part's own mean (Chan et al. 1983): a sum of squares less a square would cancel.
+        mine, others = self.class_weight, other.class_weight
+        added["deviation"] += (self.wp / mine - other.wp / others) ** 2 * (mine * others / (mine + others))
         return ScoreSums(kind=self.kind, n_classes=self.n_classes, **added)
+
+    @property
+    def class_weight(self) -> float:
+        """The weight behind each class: that of the rows."""
+        return self.w / (self.n_classes if self.kind == "multilabel" else 1)
 
     def __radd__(self, other: object) -> Self:
         """So that `sum(parts)` works."""
@@ -96,14 +105,14 @@ class ScoreSums:
         saved: dict[str, Any] = {"schema": _SCHEMA, "version": 1}
         saved |= {"kind": self.kind, "n_classes": self.n_classes, "n": self.n}
         saved |= {name: number_out(getattr(self, name)) for name in _SCALARS}
-        return saved | {name: getattr(self, name).tolist() for name in ("wp", "wpp", "wy")}
+        return saved | {name: getattr(self, name).tolist() for name in _BY_CLASS}
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> ScoreSums:
         """The statistic behind `to_dict`; a damaged or foreign dictionary is refused."""
         open_saved(saved, _SCHEMA, 1)
         kind, n_classes = field_of(saved, "kind", str), field_of(saved, "n_classes", int)
-        by_class = {name: float_list(saved, name) for name in ("wp", "wpp", "wy")}
+        by_class = {name: float_list(saved, name) for name in _BY_CLASS}
         width = 1 if kind == "binary" else n_classes
         if kind not in get_args(Kind) or any(len(values) != width for values in by_class.values()):
             raise SchemaError(f"the saved sums do not belong to {kind} predictions of {n_classes} classes")
@@ -115,34 +124,27 @@ def log_loss_terms(scores: Floats, labels: Array, kind: Kind, eps: float = 0.0) 
     """-log of the probability of what happened, one per row or entry; infinite where that is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         if kind == "multiclass":
-            return np.asarray(-np.log(np.maximum(kernels.label_scores(scores, labels).astype(np.float64), eps)))
+            happened = kernels.label_scores(scores, labels).astype(np.float64)
+            return np.asarray(-np.log(np.clip(happened, eps, 1 - eps) if eps else happened))
         p = scores.astype(np.float64)
         if eps:
             p = np.clip(p, eps, 1 - eps)
         if labels.dtype.kind != "f":
             return np.asarray(-np.where(labels != 0, np.log(p), np.log1p(-p)))
         y = labels.astype(np.float64)
-        happened, did_not = -y * np.log(p), -(1 - y) * np.log1p(-p)
-        return np.asarray(np.where(y > 0, happened, 0) + np.where(y < 1, did_not, 0))
+        cost, cost_if_not = -y * np.log(p), -(1 - y) * np.log1p(-p)
+        return np.asarray(np.where(y > 0, cost, 0) + np.where(y < 1, cost_if_not, 0))
 
 
 def _of(predictions: Predictions) -> ScoreSums:
-    kind, width = predictions.kind, 1 if predictions.kind == "binary" else predictions.n_classes
-    totals = dict.fromkeys(_SCALARS, 0.0)
-    by_class = {name: np.zeros(width) for name in ("wp", "wpp", "wy")}
-    for rows in kernels.row_blocks(len(predictions), width):
-        weight = np.ones(rows.stop - rows.start) if predictions.weights is None else predictions.weights[rows]
-        scalars, columns = _block(kind, predictions.scores[rows], predictions.labels[rows], weight)
-        for name in totals:
-            totals[name] += scalars[name]
-        for name in by_class:
-            by_class[name] += columns[name]
-    n = len(predictions) * (width if kind == "multilabel" else 1)
-    sums: dict[str, Any] = totals | by_class
-    return ScoreSums(kind=kind, n_classes=predictions.n_classes, n=n, **sums)
+    width = 1 if predictions.kind == "binary" else predictions.n_classes
+    parts = (_of_block(predictions, rows) for rows in kernels.row_blocks(len(predictions), width))
+    return sum(parts, start=next(parts))
 
 
-def _block(kind: Kind, scores: Floats, labels: Array, weight: Float64s) -> tuple[dict[str, float], dict[str, Float64s]]:
+def _of_block(predictions: Predictions, rows: slice) -> ScoreSums:
+    kind, scores, labels = predictions.kind, predictions.scores[rows], predictions.labels[rows]
+    weight = np.ones(len(scores)) if predictions.weights is None else predictions.weights[rows]
     p = scores.astype(np.float64)
     p = p[:, None] if kind == "binary" else p
     if kind == "multiclass":
@@ -165,17 +167,23 @@ def _block(kind: Kind, scores: Floats, labels: Array, weight: Float64s) -> tuple
     def total(values: Array, weights: Float64s = weight) -> float:
         return float(np.sum(weights @ values))
 
-    times = p.shape[1] if kind == "multilabel" else 1
-    scalars = {
-        "w": float(weight.sum()) * times,
-        "w2": float(w2.sum()) * times,
-        "brier": total(squared),
-        "nll": float(np.sum(weight * nll if nll.ndim == 1 else weight[:, None] * nll)),
-        "correct": total(correct.astype(np.float64)),
-        "confidence": total(confidence.astype(np.float64)),
-        "entropy": total(entropy),
-        "spread": total((y - p) * (1 - 2 * p)),
-        "spread_variance": total((1 - 2 * p) ** 2 * p * (1 - p), w2),
-        "w2_squared": total(squared, w2),
-    }
-    return scalars, {"wp": weight @ p, "wpp": weight @ (p * p), "wy": weight @ y}
+    times = p.shape[1] if kind == "multilabel" else 1  # every entry is a prediction of its own
+    mean = weight @ p / weight.sum()
+    return ScoreSums(
+        kind=kind,
+        n_classes=predictions.n_classes,
+        n=len(p) * times,
+        w=float(weight.sum()) * times,
+        w2=float(w2.sum()) * times,
+        brier=total(squared),
+        nll=float(np.sum(weight * nll if nll.ndim == 1 else weight[:, None] * nll)),
+        correct=total(correct.astype(np.float64)),
+        confidence=total(confidence.astype(np.float64)),
+        entropy=total(entropy),
+        spread=total((y - p) * (1 - 2 * p)),
+        spread_variance=total((1 - 2 * p) ** 2 * p * (1 - p), w2),
+        w2_squared=total(squared, w2),
+        wp=weight @ p,
+        wy=weight @ y,
+        deviation=weight @ (p - mean) ** 2,
+    )

@@ -1,0 +1,245 @@
+"""Laws that every metric in the table obeys, whatever the data."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+import believable
+from believable import METRICS, BinStats, CellStats, Predictions, ScoreSums, evaluate
+from believable.errors import UndefinedError
+
+ROWS = list(METRICS.values())
+CLOSE = {"rel": 1e-12, "abs": 1e-13}  # sums are taken in another order
+FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+KINDS = ("binary", "multiclass", "multilabel")
+
+# Scores of few digits tie and sit on edges; hypothesis's own floats do not.
+score = st.one_of(st.floats(0, 1, width=32), st.integers(0, 10).map(lambda k: k / 10), st.sampled_from([0.0, 0.5, 1.0]))
+weight = st.one_of(st.integers(1, 4).map(float), st.floats(0.01, 10))
+
+
+@st.composite
+def datasets(draw, kind):
+    """Predictions of a kind as arrays: scores, labels, weights."""
+    n, k = draw(st.integers(2, 25)), draw(st.integers(2, 4))
+    weights = np.array(draw(st.lists(weight, min_size=n, max_size=n)))
+    if kind == "binary":
+        scores = np.array(draw(st.lists(score, min_size=n, max_size=n)))
+        return scores, np.array(draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))), weights
+    matrix = np.array(draw(st.lists(st.lists(score, min_size=k, max_size=k), min_size=n, max_size=n)))
+    if kind == "multilabel":
+        return (
+            matrix,
+            np.array(draw(st.lists(st.lists(st.integers(0, 1), min_size=k, max_size=k), min_size=n, max_size=n))),
+            weights,
+        )
+    matrix = matrix + 0.05
+    matrix /= matrix.sum(axis=1, keepdims=True)
+    return matrix, np.array(draw(st.lists(st.integers(0, k - 1), min_size=n, max_size=n))), weights
+
+
+def value(row, scores, labels, weights=None, kind="binary"):
+    """The metric, or None where it is undefined."""
+    try:
+        data = Predictions(scores, labels, sample_weight=weights, multilabel=kind == "multilabel")
+        found = row.function(data)
+        return getattr(found, "squared", found)  # a root near 0 would blow rounding up
+    except UndefinedError:
+        return None
+
+
+def for_every_metric(test):
+    cases = [(row, kind) for row in ROWS for kind in KINDS if kind in row.kinds]
+    return pytest.mark.parametrize(("row", "kind"), cases, ids=lambda case: getattr(case, "alias", case))(test)
+
+
+def agree(one, other):
+    assert (one is None) == (other is None)
+    assert one is None or one == other or one == pytest.approx(other, **CLOSE)
+
+
+@for_every_metric
+@FEW
+@given(st.data())
+def test_the_order_of_rows_does_not_matter(row, kind, data):
+    """Shuffled rows have the same value."""
+    scores, labels, weights = data.draw(datasets(kind))
+    order = data.draw(st.permutations(range(len(weights))))
+    agree(
+        value(row, scores, labels, weights, kind), value(row, scores[order], labels[order], weights[list(order)], kind)
+    )
+
+
+@for_every_metric
+@FEW
+@given(st.data())
+def test_a_weight_is_a_repetition(row, kind, data):
+    """Weight 2 is the row twice, a common factor is nothing, and weight 0 is the row removed."""
+    scores, labels, weights = data.draw(datasets(kind))
+    times = np.ceil(weights / 3).astype(int)
+    times[0] = 0
+    if row.repeats:
+        agree(
+            value(row, scores, labels, times.astype(float), kind),
+            value(row, np.repeat(scores, times, axis=0), np.repeat(labels, times, axis=0), None, kind),
+        )
+    agree(value(row, scores, labels, weights, kind), value(row, scores, labels, 0.37 * weights, kind))
+    agree(value(row, scores, labels, np.ones(len(weights)), kind), value(row, scores, labels, None, kind))
+    kept = times > 0
+    agree(value(row, scores, labels, weights * kept, kind), value(row, scores[kept], labels[kept], weights[kept], kind))
+
+
+@for_every_metric
+@FEW
+@given(st.data())
+def test_the_value_stays_in_its_range(row, kind, data):
+    """No data lead outside the range that the table states."""
+    scores, labels, weights = data.draw(datasets(kind))
+    found = value(row, scores, labels, weights, kind)
+    low = -1 if row.name == "debiased_calibration_error" else row.low  # its square, which is signed
+    assert found is None or low - 1e-12 <= found <= row.high + 1e-12
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if "multiclass" in row.kinds], ids=lambda row: row.alias)
+@FEW
+@given(st.data())
+def test_relabelling_classes_changes_nothing(row, data):
+    """Classes are names, where no row has a tie at the top or between ranks."""
+    _, labels, weights = data.draw(datasets("multiclass"))
+    n, k = len(labels), int(labels.max()) + 2
+    distinct = st.lists(st.integers(1, 99), min_size=k, max_size=k, unique=True)
+    scores = np.array(data.draw(st.lists(distinct, min_size=n, max_size=n)), float)
+    scores /= scores.sum(axis=1, keepdims=True)
+    order = np.array(data.draw(st.permutations(range(k))))
+    back = np.argsort(order)
+    agree(
+        value(row, scores, labels, weights, "multiclass"),
+        value(row, scores[:, order], back[labels], weights, "multiclass"),
+    )
+
+
+@pytest.mark.parametrize("row", [row for row in ROWS if row.best is not None], ids=lambda row: row.alias)
+def test_perfect_predictions_have_the_best_value(row):
+    """Certain and right is best, for every kind of predictions."""
+    labels = np.array([0, 1, 2, 1, 0, 2])
+    perfect = {
+        "binary": ((labels == 1).astype(float), (labels == 1).astype(int)),
+        "multiclass": (np.eye(3)[labels], labels),
+        "multilabel": (np.eye(3)[labels], np.eye(3, dtype=int)[labels]),
+    }
+    for kind in row.kinds:
+        assert value(row, *perfect[kind], kind=kind) == row.best
+
+
+@for_every_metric
+@FEW
+@given(data=st.data())
+def test_shards_merged_are_the_whole(row, kind, data):
+    """A metric of merged statistics is the metric of all rows."""
+    scores, labels, weights = data.draw(datasets(kind))
+    cut = data.draw(st.integers(1, len(weights) - 1))
+    whole = Predictions(scores, labels, sample_weight=weights, multilabel=kind == "multilabel")
+    parts = [
+        Predictions(scores[r], labels[r], sample_weight=weights[r], multilabel=kind == "multilabel")
+        for r in (slice(cut, None), slice(None, cut))
+    ]
+    expected = value(row, scores, labels, weights, kind)
+    if row.needs == "sums":
+        merged = sum(map(ScoreSums.of, parts))
+    elif row.needs == "cells":
+        view = whole.view("classwise") if row.name == "auc" and kind != "binary" else whole.view()
+        merged, expected = sum(CellStats.of(part, view) for part in parts), None
+        whole = CellStats.of(whole, view)
+        try:
+            expected = row.function(whole)
+        except UndefinedError:
+            expected = None
+    else:
+        probe = _statistic_behind(row, whole)
+        merged = sum(BinStats.of(part, probe.view, edges=probe.edges) for part in parts)
+    try:
+        found = row.function(merged)
+        found = getattr(found, "squared", found)
+    except UndefinedError:
+        found = None
+    agree(found, expected)
+
+
+def _statistic_behind(row, data):
+    """The BinStats that a metric counted: the one it left in the value's memory."""
+    data._counted.clear()
+    try:
+        row.function(data)
+    except UndefinedError:
+        assume(False)
+    return next(stats for stats in data._counted.values() if isinstance(stats, BinStats))
+
+
+@FEW
+@given(datasets("binary"))
+def test_two_columns_agree_with_one(data):
+    """A two-column matrix read as binary is the 1-D problem; its Brier score is twice as large."""
+    scores, labels, weights = data
+    one = evaluate(scores, labels, sample_weight=weights)
+    two = Predictions(np.column_stack([1 - scores, scores]), labels, sample_weight=weights)
+    for name in ("ece", "mce", "rmsce", "avgce", "dce", "sweepece"):
+        assert evaluate(two, metrics=[name], notion="binary")[name] == pytest.approx(one[name], **CLOSE)
+    assert evaluate(two, metrics=["brier"])["brier"] == pytest.approx(2 * one["brier"], **CLOSE)
+    if "auc" in one:
+        assert evaluate(two, metrics=["auc"])["auc"] == pytest.approx(one["auc"], **CLOSE)
+
+
+@FEW
+@given(datasets("binary"), st.integers(1, 30))
+def test_over_and_under_make_the_error(data, n_bins):
+    """The two halves of the decomposition add up to the ECE."""
+    scores, labels, weights = data
+    parts = believable.confidence_decomposition(scores, labels, n_bins, sample_weight=weights)
+    error = believable.expected_calibration_error(scores, labels, n_bins, sample_weight=weights)
+    assert parts.total == pytest.approx(error, **CLOSE)
+    assert min(parts.over, parts.under) >= 0
+
+
+@FEW
+@given(datasets("multiclass"), st.integers(1, 20))
+def test_norms_are_ordered(data, n_bins):
+    """The error grows with the norm, from the mean to the maximum."""
+    scores, labels, weights = data
+    errors = [
+        believable.expected_calibration_error(scores, labels, n_bins, norm=norm, sample_weight=weights)
+        for norm in (1, 1.5, 2, 7, 300, "max")
+    ]
+    assert all(a <= b + 1e-12 for a, b in pairwise(errors))
+
+
+@FEW
+@given(datasets("multiclass"))
+def test_top_label_is_never_below_confidence(data):
+    """Keeping predicted classes apart can only reveal error."""
+    scores, labels, weights = data
+    apart = believable.top_label_calibration_error(scores, labels, sample_weight=weights)
+    together = believable.expected_calibration_error(scores, labels, sample_weight=weights)
+    assert apart >= together - 1e-12
+
+
+@FEW
+@given(datasets("binary"), st.sampled_from([2, 5, 10, 15, 25]))
+def test_cells_answer_like_the_data(data, n_bins):
+    """Bins chosen after counting on the grid give the error of the data."""
+    scores, labels, weights = data
+    cells = CellStats.of(Predictions(scores, labels, sample_weight=weights))
+    assert believable.expected_calibration_error(cells, n_bins=n_bins) == pytest.approx(
+        believable.expected_calibration_error(scores, labels, n_bins, sample_weight=weights), **CLOSE
+    )
+
+
+def test_infinity_is_reported_as_infinity():
+    """A certain mistake costs infinitely much, in sums too."""
+    wrong = Predictions([1.0, 0.5], [0, 1])
+    assert math.isinf(evaluate(wrong)["nll"])

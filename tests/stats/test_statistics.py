@@ -1,0 +1,298 @@
+"""Statistics are values: they add, coarsen, save, and refuse what does not belong."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from believable import (
+    BinStats,
+    CellStats,
+    Edges,
+    Predictions,
+    ScoreSums,
+    adaptive_calibration_error,
+    auc,
+    evaluate,
+    expected_calibration_error,
+    static_calibration_error,
+    sweep_calibration_error,
+    top_r_calibration_error,
+)
+from believable.errors import InputError, MergeError, SchemaError, UndefinedError
+from believable.stats.counts import SUMS
+
+RNG = np.random.default_rng(5)
+N, K = 700, 5
+P = np.round(RNG.beta(0.5, 0.5, N), 3)
+Y = (RNG.random(N) < P).astype(int)
+W = RNG.random(N) * 3
+MATRIX = RNG.dirichlet(np.full(K, 0.5), N)
+LABELS = RNG.integers(0, K, N)
+
+SETS = {
+    "binary": lambda rows: Predictions(P[rows], Y[rows]),
+    "weighted": lambda rows: Predictions(P[rows], Y[rows], sample_weight=W[rows]),
+    "float32": lambda rows: Predictions(P[rows].astype(np.float32), Y[rows]),
+    "soft": lambda rows: Predictions(P[rows], P[rows] ** 2, soft_labels=True),
+    "multiclass": lambda rows: Predictions(MATRIX[rows], LABELS[rows]),
+    "multiclass weighted": lambda rows: Predictions(MATRIX[rows], LABELS[rows], sample_weight=W[rows]),
+    "multilabel": lambda rows: Predictions(MATRIX[rows], MATRIX[rows] > 0.3, multilabel=True),
+}
+VIEWS = [
+    {},
+    {"notion": "classwise"},
+    {"notion": "classwise", "pooled": True},
+    {"notion": "classwise", "threshold": 0.05},
+    {"notion": "top_label"},
+    {"notion": "top_r", "r": 2},
+    {"notion": "rth", "r": 3},
+    {"notion": "within_top_r", "r": 2},
+]
+CASES = [(name, view) for name in SETS for view in (VIEWS if name.startswith("multiclass") else VIEWS[:1])]
+ALL = slice(None)
+
+
+def same(a, b, rel=1e-12):
+    """Equal counts, sums to rounding."""
+    assert np.array_equal(a.key, b.key)
+    assert np.array_equal(a.n, b.n)
+    for name in SUMS:
+        assert np.allclose(getattr(a, name), getattr(b, name), rtol=rel, atol=1e-14), name
+
+
+@pytest.mark.parametrize(("name", "view"), CASES)
+@pytest.mark.parametrize("kind", [BinStats, CellStats])
+def test_parts_add_up_to_the_whole(kind, name, view):
+    """Shards merged in any order are the statistic of all rows."""
+    cut = np.split(RNG.permutation(N), [100, 101, 350])
+    parts = [kind.of(SETS[name](rows), SETS[name](rows).view(**view)) for rows in cut]
+    whole = kind.of(SETS[name](ALL), SETS[name](ALL).view(**view))
+    same(sum(parts), whole)
+    same(parts[2] + parts[0] + (parts[3] + parts[1]), whole)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_score_sums_add_up(name):
+    """So do the sums behind proper scores."""
+    parts = [ScoreSums.of(SETS[name](slice(i, i + 100))) for i in range(0, N, 100)]
+    whole, added = ScoreSums.of(SETS[name](ALL)), sum(parts)
+    assert added.n == whole.n
+    for field in ("w", "w2", "brier", "nll", "correct", "confidence", "entropy", "spread", "spread_variance"):
+        assert getattr(added, field) == pytest.approx(getattr(whole, field), rel=1e-12), field
+    assert np.allclose(added.wy, whole.wy, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "view"), CASES)
+@pytest.mark.parametrize("n_bins", [2, 7, 10, 15, 25, 100])
+def test_bins_nested_in_cells_are_the_bins_of_the_data(name, view, n_bins):
+    """Counting on the grid and coarsening equals counting in the bins."""
+    data = SETS[name](ALL)
+    cells = CellStats.of(data, data.view(**view))
+    same(cells.coarsen(n_bins), BinStats.of(data, data.view(**view), n_bins=n_bins))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_bins", [7, 10, 12, 15, 25, 30, 50, 100])
+def test_scores_on_edges_stay_in_their_bins_through_cells(n_bins, dtype):
+    """Also for scores exactly on edges, 0 and 1 among them."""
+    scores = (np.arange(n_bins + 1) / n_bins).astype(dtype)
+    scores = np.concatenate([scores, np.nextafter(scores[:-1], dtype(1)), np.nextafter(scores[1:], dtype(0))])
+    data = Predictions(scores, np.arange(len(scores)) % 2)
+    same(CellStats.of(data).coarsen(n_bins), BinStats.of(data, n_bins=n_bins))
+
+
+@pytest.mark.parametrize(("name", "view"), CASES)
+@pytest.mark.parametrize("kind", [BinStats, CellStats])
+def test_saved_and_loaded_through_json(kind, name, view):
+    """A statistic survives JSON exactly."""
+    data = SETS[name](ALL)
+    stats = kind.of(data, data.view(**view))
+    loaded = kind.from_dict(json.loads(json.dumps(stats.to_dict(), allow_nan=False)))
+    same(loaded, stats, rel=0)
+    assert loaded.view == stats.view
+    same(loaded + stats, stats + stats, rel=0)
+
+
+def test_infinite_scores_survive_json():
+    """An infinite log-likelihood is written as a word and read back."""
+    sums = ScoreSums.of(Predictions([0.0, 0.5], [1, 1]))
+    saved = json.dumps(sums.to_dict(), allow_nan=False)
+    assert '"nll": "Infinity"' in saved
+    assert ScoreSums.from_dict(json.loads(saved)).nll == np.inf
+
+
+def test_quantile_edges_travel_with_the_statistic():
+    """Bins made from one shard count another, and merge; so do those of classes kept apart."""
+    half = slice(0, N // 2), slice(N // 2, N)
+    first = BinStats.of(SETS["binary"](half[0]), strategy="quantile", n_bins=5)
+    second = BinStats.of(SETS["binary"](half[1]), edges=first.edges[0])
+    assert (first + second).n.sum() == N
+    data = SETS["multiclass"](half[0])
+    first = BinStats.of(data, data.view("classwise"), strategy="quantile")
+    data = SETS["multiclass"](half[1])
+    second = BinStats.of(data, data.view("classwise"), edges=first.edges)
+    assert (first + second).n.sum() == N * K
+    assert json.dumps((first + second).to_dict())
+
+
+MERGES = {
+    "bins": (BinStats.of(SETS["binary"](ALL)), BinStats.of(SETS["binary"](ALL), n_bins=5), "their edges differ"),
+    "precision": (BinStats.of(SETS["binary"](ALL)), BinStats.of(SETS["float32"](ALL)), "their edges differ"),
+    "notion": (
+        BinStats.of(SETS["multiclass"](ALL)),
+        BinStats.of(SETS["binary"](ALL)),
+        "they count different things",
+    ),
+    "grid": (CellStats.of(SETS["binary"](ALL)), CellStats.of(SETS["binary"](ALL), cells=100), "their grids differ"),
+    "spacing": (
+        CellStats.of(SETS["binary"](ALL)),
+        CellStats.of(SETS["binary"](ALL), spacing="logit"),
+        "their grids differ",
+    ),
+    "classes": (ScoreSums.of(SETS["binary"](ALL)), ScoreSums.of(SETS["multiclass"](ALL)), "they count binary"),
+}
+
+
+@pytest.mark.parametrize(("one", "other", "reason"), MERGES.values(), ids=MERGES)
+def test_what_does_not_belong_together_does_not_merge(one, other, reason):
+    """Different edges, notions, grids or classes are refused with the reason."""
+    with pytest.raises(MergeError, match=reason):
+        one + other
+
+
+def test_only_statistics_of_a_kind_add():
+    """A statistic adds to its own kind and to nothing else."""
+    with pytest.raises(TypeError):
+        BinStats.of(SETS["binary"](ALL)) + CellStats.of(SETS["binary"](ALL))
+    with pytest.raises(TypeError):
+        ScoreSums.of(SETS["binary"](ALL)) + 1
+
+
+def damage(saved, **changes):
+    return {name: value for name, value in (saved | changes).items() if value is not ...}
+
+
+SAVED = BinStats.of(SETS["weighted"](ALL)).to_dict()
+CELLS = CellStats.of(SETS["binary"](ALL)).to_dict()
+DAMAGED = {
+    "foreign": (BinStats, {"schema": "other"}, "this is not a saved believable.BinStats"),
+    "kind": (BinStats, CELLS, "this is not a saved believable.BinStats: found 'believable.CellStats'"),
+    "not a dict": (BinStats, [1], "found 'list'"),
+    "newer": (BinStats, damage(SAVED, version=2), "version 2 cannot be read"),
+    "lost field": (BinStats, damage(SAVED, wp=...), "the saved wp must be a list"),
+    "short field": (BinStats, damage(SAVED, wp=SAVED["wp"][:-1]), "the saved wp has 9 entries, key has 10"),
+    "text": (BinStats, damage(SAVED, w=["1"] * 10), "the saved w must be a list of numbers"),
+    "nan": (BinStats, damage(SAVED, w=[float("nan")] * 10), "the saved w must be finite"),
+    "keys": (BinStats, damage(SAVED, key=SAVED["key"][::-1]), "the saved keys must increase"),
+    "keys beyond": (BinStats, damage(SAVED, key=list(range(5, 15))), "the saved keys go beyond the bins"),
+    "counts": (BinStats, damage(SAVED, n=[0] * 10), "at least one pair"),
+    "edges": (BinStats, damage(SAVED, edges=[[0, 0.7, 0.5, 1]]), "the saved edges must increase from 0 to 1"),
+    "view": (BinStats, damage(SAVED, view={"notion": "binary"}), "the saved view must have the fields"),
+    "dtype": (BinStats, damage(SAVED, dtype="int8"), "unknown dtype"),
+    "cells": (CellStats, damage(CELLS, cells=-1), "the saved grid is damaged"),
+    "sums": (ScoreSums, damage(ScoreSums.of(SETS["binary"](ALL)).to_dict(), wp=[1.0, 2.0]), "do not belong to binary"),
+}
+
+
+@pytest.mark.parametrize(("kind", "saved", "reason"), DAMAGED.values(), ids=DAMAGED)
+def test_damaged_forms_are_refused(kind, saved, reason):
+    """Foreign, newer, short or inconsistent dictionaries are refused, with the reason."""
+    with pytest.raises(SchemaError, match=reason):
+        kind.from_dict(saved)
+
+
+def test_metrics_read_statistics():
+    """A metric of a statistic is the metric of the data."""
+    data = SETS["multiclass weighted"](ALL)
+    bins, cells = BinStats.of(data), CellStats.of(data)
+    assert expected_calibration_error(bins) == expected_calibration_error(data)
+    assert expected_calibration_error(cells, n_bins=15) == pytest.approx(
+        expected_calibration_error(data, n_bins=15), rel=1e-12
+    )
+    classwise = CellStats.of(data, data.view("classwise"))
+    assert static_calibration_error(classwise, n_bins=25) == pytest.approx(
+        static_calibration_error(data, n_bins=25), rel=1e-12
+    )
+    assert auc(classwise) == pytest.approx(auc(data), abs=1e-4)  # pairs within a cell count as ties
+    pooled = expected_calibration_error(data, notion="classwise", pooled=True)
+    assert expected_calibration_error(classwise, pooled=True) == pytest.approx(pooled, rel=1e-12)
+    ranked = BinStats.of(data, data.view("top_r", r=3))
+    assert top_r_calibration_error(ranked) == top_r_calibration_error(data)
+
+
+def test_quantile_bins_come_out_of_cells():
+    """Scores that lie on the grid have the quantile bins of the data."""
+    on_grid = Predictions(np.rint(P * 50400) / 50400, Y, sample_weight=W)
+    cells = CellStats.of(on_grid)
+    for n_bins in (2, 10, 33):
+        assert adaptive_calibration_error(cells, n_bins=n_bins) == pytest.approx(
+            adaptive_calibration_error(on_grid, n_bins=n_bins), rel=1e-12
+        )
+    assert sweep_calibration_error(cells) == pytest.approx(sweep_calibration_error(on_grid), rel=1e-12)
+    assert auc(cells) == pytest.approx(auc(on_grid), rel=1e-12)
+
+
+UNREADABLE = [
+    (expected_calibration_error, {"n_bins": 15}, "the statistic has 10 bins, not 15"),
+    (expected_calibration_error, {"strategy": "quantile"}, "needs quantile bins; the statistic has uniform bins"),
+    (expected_calibration_error, {"notion": "confidence"}, "counted with notion='binary', not 'confidence'"),
+    (expected_calibration_error, {"threshold": 0.5}, "counted with threshold=None, not 0.5"),
+    (adaptive_calibration_error, {}, "needs quantile bins"),
+    (static_calibration_error, {}, "counted with notion='binary', not 'classwise'"),
+    (sweep_calibration_error, {}, "it is read from CellStats or predictions"),
+    (auc, {}, "read from CellStats or predictions"),
+]
+
+
+@pytest.mark.parametrize(("metric", "options", "reason"), UNREADABLE)
+def test_a_statistic_answers_only_its_question(metric, options, reason):
+    """Bins, strategy and notion that were not counted are refused, never guessed."""
+    with pytest.raises(UndefinedError, match=reason):
+        metric(BinStats.of(SETS["binary"](ALL)), **options)
+
+
+def test_bins_that_cut_cells_are_refused():
+    """Bins must be made of whole cells."""
+    cells = CellStats.of(SETS["binary"](ALL))
+    with pytest.raises(InputError, match="11 uniform bins are not made of whole cells"):
+        cells.coarsen(11)
+    with pytest.raises(InputError, match="not made of whole cells"):
+        expected_calibration_error(CellStats.of(SETS["binary"](ALL), spacing="logit"))
+    given = cells.coarsen(Edges.given([0, 0.1, 0.25, 1]))
+    same(given, BinStats.of(SETS["binary"](ALL), edges=[0, 0.1, 0.25, 1]))
+
+
+def test_evaluate_reads_several_statistics():
+    """Sums and cells together give everything that does not need the data."""
+    data = SETS["weighted"](ALL)
+    from_data = evaluate(data)
+    from_stats = evaluate([ScoreSums.of(data), CellStats.of(data)])
+    for name in from_stats:
+        loose = name in ("adaptive_calibration_error", "thresholded_adaptive_calibration_error")
+        assert from_stats[name] == pytest.approx(from_data[name], abs=1e-12 if not loose else 1e-3), name
+    assert from_stats.notion == "binary"
+    assert "brier_score" in evaluate(BinStats.of(data)).skipped
+
+
+def test_counts_do_not_saturate():
+    """2^24 + 1000 equal float32 rows are counted one by one."""
+    n = 2**24 + 1000
+    scores = np.broadcast_to(np.float32(0.25), (n,))
+    stats = BinStats.of(Predictions(scores, np.broadcast_to(np.int8(1), (n,))))
+    assert stats.n.tolist() == [n]
+    assert stats.conf.tolist() == [0.25]
+    assert stats.wy.tolist() == [n]
+
+
+def test_a_huge_key_space_is_counted_sparsely():
+    """Classes times cells may be more than memory holds: only what occurs is kept."""
+    n_classes = 60
+    matrix = RNG.dirichlet(np.full(n_classes, 0.1), 50)
+    data = Predictions(matrix, RNG.integers(0, n_classes, 50), sample_weight=RNG.random(50))
+    view = data.view("classwise")
+    cells = CellStats.of(data, view)
+    assert len(cells.n) <= matrix.size
+    same(cells.coarsen(10), BinStats.of(data, view))

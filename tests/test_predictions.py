@@ -1,0 +1,272 @@
+"""`Predictions`: every container gives the same answer, every door does what it says, nothing is modified."""
+
+from __future__ import annotations
+
+import array
+import re
+from decimal import Decimal
+
+import numpy as np
+import pandas
+import polars
+import pyarrow
+import pytest
+
+from believable import Predictions, View, average_predictions, brier_score, evaluate, expected_calibration_error
+from believable.errors import InputError
+from tests.needs import need
+
+RNG = np.random.default_rng(7)
+P = RNG.random(200)
+Y = (RNG.random(200) < P).astype(np.int64)
+LOGITS = RNG.normal(size=(200, 4)) * 2
+MATRIX = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
+LABELS = RNG.integers(0, 4, 200)
+
+CONTAINERS = {
+    "list": lambda a: a.tolist(),
+    "tuple": lambda a: tuple(map(tuple, a.tolist())) if a.ndim == 2 else tuple(a.tolist()),
+    "read-only": lambda a: _read_only(a),
+    "strided": lambda a: np.repeat(a, 2, axis=0)[::2],
+    "fortran": np.asfortranarray,
+    "big-endian": lambda a: a.astype(a.dtype.newbyteorder(">")),
+    "object": lambda a: a.astype(object),
+    "masked": np.ma.MaskedArray,
+    "pandas": lambda a: pandas.DataFrame(a) if a.ndim == 2 else pandas.Series(a),
+    "pandas nullable": lambda a: (pandas.DataFrame(a) if a.ndim == 2 else pandas.Series(a)).convert_dtypes(),
+    "pandas pyarrow": lambda a: (
+        pandas.Series(a, dtype=f"{a.dtype.name.replace('float64', 'double')}[pyarrow]")
+        if a.ndim == 1
+        else pandas.DataFrame(a)
+    ),
+    "polars": lambda a: polars.DataFrame(a) if a.ndim == 2 else polars.Series(a),
+    "polars rows": lambda a: polars.Series(a.tolist()),
+    "polars array": lambda a: polars.Series(a),
+    "pyarrow": lambda a: (
+        pyarrow.table({str(k): a[:, k] for k in range(a.shape[1])}) if a.ndim == 2 else pyarrow.array(a)
+    ),
+    "pyarrow chunks": lambda a: pyarrow.chunked_array([a[:50].tolist(), a[50:].tolist()]),
+    "pyarrow fixed": lambda a: (
+        pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(a.ravel()), a.shape[1])
+        if a.ndim == 2
+        else pyarrow.array(a)
+    ),
+    "torch": lambda a: need("torch").tensor(a),
+    "torch grad": lambda a: need("torch").tensor(a, requires_grad=a.dtype.kind == "f"),
+}
+
+
+def _read_only(values):
+    values = values.copy()
+    values.flags.writeable = False
+    return values
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+def test_every_container_gives_the_same_answer(kind):
+    """The container does not matter, for scores, matrices, labels and weights."""
+    convert = CONTAINERS[kind]
+    weights = RNG.random(200)
+    assert expected_calibration_error(convert(P), convert(Y)) == expected_calibration_error(P, Y)
+    plain = evaluate(MATRIX, LABELS)
+    for name, value in evaluate(convert(MATRIX), convert(LABELS)).items():
+        assert value == pytest.approx(plain[name], rel=1e-14, abs=1e-16), name
+    assert expected_calibration_error(
+        convert(MATRIX), convert(LABELS), sample_weight=convert(weights)
+    ) == pytest.approx(expected_calibration_error(MATRIX, LABELS, sample_weight=weights), rel=1e-14)
+
+
+def test_other_sequences():
+    """Python's own arrays and decimal numbers are numbers too."""
+    assert expected_calibration_error(array.array("d", P), array.array("b", Y.tolist())) == expected_calibration_error(
+        P, Y
+    )
+    tenths = [Decimal("0.1"), Decimal("0.7")]
+    assert expected_calibration_error(tenths, [0, 1]) == expected_calibration_error([0.1, 0.7], [0, 1])
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "uint64", "f4", "f8", "object"]
+)
+def test_every_type_of_label_gives_the_same_answer(dtype):
+    """Booleans, integers of any size and whole floats are labels."""
+    assert expected_calibration_error(P, Y.astype(dtype)) == expected_calibration_error(P, Y)
+    if dtype != "bool":
+        for notion in ("confidence", "classwise", "top_label"):
+            answer = expected_calibration_error(MATRIX, LABELS.astype(dtype), notion=notion)
+            assert answer == expected_calibration_error(MATRIX, LABELS, notion=notion)
+
+
+@pytest.mark.parametrize("n_classes", [127, 128, 129, 300])
+def test_small_integer_labels_do_not_overflow(n_classes):
+    """Labels in a byte are counted in the right class."""
+    rows = np.random.default_rng(0).dirichlet(np.ones(n_classes), 400)
+    labels = np.arange(400) % n_classes
+    for small in ("u1" if n_classes <= 256 else "u2", "f4"):
+        answer = expected_calibration_error(rows, labels.astype(small), notion="classwise")
+        assert answer == expected_calibration_error(rows, labels, notion="classwise")
+
+
+def test_half_precision_is_widened():
+    """float16 and bfloat16 scores count as the float32 numbers they are."""
+    half = P.astype(np.float16)
+    assert Predictions(half, Y).scores.dtype == np.float32
+    assert expected_calibration_error(half, Y) == expected_calibration_error(half.astype(np.float32), Y)
+    torch = need("torch")
+    brain = torch.tensor(P).bfloat16()
+    assert expected_calibration_error(brain, torch.tensor(Y)) == expected_calibration_error(brain.float().numpy(), Y)
+
+
+def test_inputs_are_not_modified():
+    """Whatever is computed, the arrays passed in stay as they were."""
+    given = [P.copy(), Y.copy(), MATRIX.copy(), LABELS.copy(), np.arange(200) % 3.0]
+    kept = [values.copy() for values in given]
+    for values in given:
+        values.flags.writeable = False
+    evaluate(given[0], given[1], sample_weight=given[4])
+    evaluate(given[2], given[3], sample_weight=given[4])
+    Predictions(given[2], given[3], from_logits=True)
+    assert all(np.array_equal(a, b) for a, b in zip(given, kept, strict=True))
+
+
+def test_logits_enter_by_their_door():
+    """from_logits takes the softmax or sigmoid in float64, also of large values, and never without being asked."""
+    assert np.allclose(Predictions(LOGITS, LABELS, from_logits=True).scores, MATRIX, rtol=1e-14)
+    big = Predictions([-1000.0, 0.0, 1000.0], [0, 1, 1], from_logits=True)
+    assert big.scores.tolist() == [0.0, 0.5, 1.0]
+    assert Predictions(LOGITS.astype(np.float32), LABELS, from_logits=True).scores.dtype == np.float64
+    shifted = Predictions(LOGITS + 1e4, LABELS, from_logits=True)
+    assert np.allclose(shifted.scores, MATRIX, rtol=1e-9)
+    with pytest.raises(InputError, match="these look like logits"):
+        Predictions(LOGITS, LABELS)
+
+
+def test_labels_by_name():
+    """pos_label and classes say what labels mean."""
+    words = np.where(Y == 1, "sick", "well")
+    plain = expected_calibration_error(P, Y)
+    assert expected_calibration_error(Predictions(P, words, pos_label="sick")) == plain
+    assert expected_calibration_error(Predictions(P, words.astype(object), pos_label="sick")) == plain
+    assert expected_calibration_error(Predictions(P, words, classes=["well", "sick"])) == plain
+    assert expected_calibration_error(Predictions(P, np.where(Y == 1, 1, -1), pos_label=1)) == plain
+    names = np.array(["a", "b", "c", "d"])
+    for labels in (names[LABELS], names[LABELS].astype(object), names[LABELS].tolist()):
+        named = Predictions(MATRIX, labels, classes=names.tolist())
+        assert np.array_equal(named.labels, LABELS)
+    assert named.class_name(2) == "c"
+    with pytest.raises(InputError, match=re.escape("the label 'd' at row")):
+        Predictions(MATRIX[:, :2] / MATRIX[:, :2].sum(1, keepdims=True), names[LABELS], classes=["a", "b"])
+    with pytest.raises(InputError, match=r"pos_label='ill' does not occur in actuals \(they hold 'sick', 'well'\)"):
+        Predictions(P, words, pos_label="ill")
+
+
+def test_ignored_rows_are_dropped_and_counted():
+    """Rows with ignore_label are as if they were not there."""
+    labels = LABELS.copy()
+    labels[::7] = -100
+    kept = labels != -100
+    some = Predictions(MATRIX, labels, ignore_label=-100, sample_weight=np.arange(200) + 1.0)
+    assert some.n_ignored == 29
+    rest = Predictions(MATRIX[kept], LABELS[kept], sample_weight=(np.arange(200) + 1.0)[kept])
+    assert expected_calibration_error(some) == expected_calibration_error(rest)
+    missing = np.where(kept, Y, np.nan)
+    assert expected_calibration_error(Predictions(P, missing, ignore_label=float("nan"))) == expected_calibration_error(
+        P[kept], Y[kept]
+    )
+    with pytest.raises(InputError, match="every label is ignore_label=1"):
+        Predictions([0.5], [1], ignore_label=1)
+
+
+def test_soft_labels_are_shares_of_rows():
+    """k of n annotators with weight n are n rows, k of them positive."""
+    soft = Predictions([0.2, 0.7, 0.7], [0.25, 0.5, 1.0], sample_weight=[4, 2, 3], soft_labels=True)
+    rows = Predictions([0.2] * 4 + [0.7] * 5, [1, 0, 0, 0, 1, 0, 1, 1, 1])
+    for name in ("ece", "brier", "nll", "auc", "accuracy", "mce", "sharpness", "sweepece"):
+        assert evaluate(soft, metrics=[name])[name] == pytest.approx(evaluate(rows, metrics=[name])[name], rel=1e-12), (
+            name
+        )
+
+
+def test_multilabel_columns_are_independent():
+    """A multilabel matrix is many binary problems; rows need not sum to one."""
+    rng = np.random.default_rng(3)
+    scores = rng.random((100, 3))
+    happened = (rng.random((100, 3)) < scores).astype(int)
+    many = Predictions(scores, happened, multilabel=True)
+    each = [expected_calibration_error(scores[:, k], happened[:, k]) for k in range(3)]
+    assert expected_calibration_error(many) == pytest.approx(np.mean(each), rel=1e-12)
+    assert brier_score(many) == pytest.approx(np.mean((scores - happened) ** 2), rel=1e-12)
+    assert many.default_notion == "classwise"
+    with pytest.raises(InputError, match="multilabel predictions have the notion 'classwise'"):
+        many.view("confidence")
+
+
+def test_rows_of_no_weight_are_dropped():
+    """Weight 0 is the row removed, but its values are checked first."""
+    some = Predictions([0.1, 0.9, 0.5], [0, 1, 1], sample_weight=[1, 2, 0])
+    assert len(some) == 2
+    with pytest.raises(InputError, match="row 2"):
+        Predictions([0.1, 0.9, 1.5], [0, 1, 1], sample_weight=[1, 2, 0])
+
+
+CONTRADICTIONS = {
+    "pos_label of matrix": ({"pos_label": 1}, MATRIX, LABELS, "pos_label goes with 1-D predictions"),
+    "soft matrix": ({"soft_labels": True}, MATRIX, LABELS, "soft_labels=True goes with 1-D predictions"),
+    "two doors": ({"pos_label": 1, "soft_labels": True}, P, Y, "pass one of pos_label, classes and soft_labels"),
+    "few classes": ({"classes": ["a"]}, MATRIX, LABELS, "classes must name 4 classes"),
+    "same classes": ({"classes": list("aabc")}, MATRIX, LABELS, "classes must be distinct"),
+    "multilabel vector": ({"multilabel": True}, P, Y, "multilabel=True needs predictions with one column per label"),
+    "multilabel labels": (
+        {"multilabel": True},
+        MATRIX,
+        LABELS,
+        "multilabel=True needs actuals of the predictions' shape",
+    ),
+    "soft out of range": ({"soft_labels": True}, P, Y * 2.0, "soft labels must lie in [0, 1], got 2"),
+}
+
+
+@pytest.mark.parametrize(("doors", "predictions", "actuals", "sentence"), CONTRADICTIONS.values(), ids=CONTRADICTIONS)
+def test_contradictions_are_refused(doors, predictions, actuals, sentence):
+    """Descriptions of the input that cannot both be true are an error."""
+    with pytest.raises(InputError, match=re.escape(sentence)):
+        Predictions(predictions, actuals, **doors)
+
+
+def test_views_check_their_choices():
+    """A view that cannot be is refused when it is made."""
+    with pytest.raises(InputError, match="needs r, the rank"):
+        View("top_r", 4)
+    with pytest.raises(InputError, match="r must be an integer from 1 to 4, got 5"):
+        View("rth", 4, r=5)
+    assert View("confidence", 3, pooled=True) == View("confidence", 3)
+    assert [View(n, 4, r).n_groups for n, r in (("classwise", None), ("top_r", 3), ("confidence", None))] == [4, 3, 1]
+    assert View("classwise", 4, pooled=True).n_groups == 1
+
+
+def test_binary_notion_of_two_columns():
+    """Two columns read as binary are the 1-D answer; their confidence is another question."""
+    two = np.column_stack([1 - P, P])
+    assert expected_calibration_error(two, Y, notion="binary") == expected_calibration_error(P, Y)
+    assert expected_calibration_error([0.2, 0.8], [1, 1]) == pytest.approx(0.5)
+    assert expected_calibration_error([[0.8, 0.2], [0.2, 0.8]], [1, 1]) == pytest.approx(0.3)
+    with pytest.raises(InputError, match="notion='binary' needs two classes, got 4"):
+        expected_calibration_error(MATRIX, LABELS, notion="binary")
+
+
+def test_average_predictions():
+    """The average of models is the weighted mean of their probabilities, checked."""
+    assert np.allclose(average_predictions([MATRIX, MATRIX[::-1]], weights=[1, 3]), (MATRIX + 3 * MATRIX[::-1]) / 4)
+    with pytest.raises(InputError, match="predictions of model 1 have shape"):
+        average_predictions([P, P[:-1]])
+    with pytest.raises(InputError, match="there are no predictions to average"):
+        average_predictions([])
+    with pytest.raises(InputError, match="predictions of model 0 must lie in"):
+        average_predictions([[1.5]])
+
+
+def test_repr():
+    """A value says what it is."""
+    assert repr(Predictions(MATRIX, LABELS, sample_weight=np.ones(200))) == (
+        "Predictions(n=200, kind='multiclass', n_classes=4, weighted)"
+    )

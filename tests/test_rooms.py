@@ -1,0 +1,81 @@
+"""Who may import whom: a room imports rooms above it only, and third-party packages only where they are allowed."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "believable"
+
+# In order: a room may import any room above it. The set names the third-party packages it may use.
+ROOMS: dict[str, set[str]] = {
+    "_version": set(),
+    "errors": set(),
+    "_types": {"numpy"},
+    "kernels": {"numpy", "scipy"},
+    "_arrays": {"numpy"},
+    "_check": {"numpy"},
+    "predictions": {"numpy"},
+    "binning": {"numpy"},
+    "stats": {"numpy"},
+    "counting": {"numpy"},
+    "curves": {"numpy"},
+    "metrics": {"numpy"},
+    "readers": {"numpy", "polars"},
+    "plots": {"numpy", "matplotlib", "mpl_toolkits"},
+    "report": {"numpy"},
+    "toolbox": {"numpy"},
+    "cli": {"click", "rich"},
+    "__main__": set(),
+    "__init__": set(),
+}
+STANDARD = set(__import__("sys").stdlib_module_names)
+FILES = sorted(path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py"))
+
+
+def imports(path: Path) -> set[str]:
+    """Dotted names of everything a file imports."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name} uses a relative import"
+            if node.module == "believable":
+                found |= {f"believable.{alias.name}" for alias in node.names}
+            else:
+                found.add(node.module or "")
+    return found
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_imports_stay_within_the_fence(name):
+    """A file imports the standard library, the packages of its room, and rooms above its own."""
+    room = name.split("/")[0].removesuffix(".py")
+    order = list(ROOMS)
+    for imported in imports(SOURCE / name):
+        package, _, rest = imported.partition(".")
+        if package != "believable":
+            assert package in STANDARD | ROOMS[room], f"{name} imports {package}"
+        elif rest:
+            other = rest.split(".")[0]
+            assert order.index(other) <= order.index(room), f"{name} imports {imported}, a room below"
+
+
+def test_every_room_is_in_the_table():
+    """No room is missing from the order."""
+    assert {name.split("/")[0].removesuffix(".py") for name in FILES} == set(ROOMS)
+
+
+def test_ci_requires_every_optional_part():
+    """Each word that a test can skip on is required by .ci/run."""
+    words = {
+        word for path in (ROOT / "tests").rglob("*.py") for word in re.findall(r'\bneed\("(\w+)"\)', path.read_text())
+    }
+    required = re.search(r"BELIEVABLE_REQUIRE=(\S+)", (ROOT / ".ci" / "run").read_text())
+    assert required is not None
+    assert words <= set(required.group(1).split(","))

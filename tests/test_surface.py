@@ -1,0 +1,80 @@
+"""The public surface: what is there, what it costs to import, and how it is called."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+
+import pytest
+
+import believable
+from believable import METRICS, toolbox
+
+PUBLIC = """
+METRICS BinStats CellStats Edges Predictions ScoreSums View __version__ accuracy adaptive_calibration_error auc
+average_calibration_error average_predictions brier_score brier_skill_score calibration_curve classwise_ece
+confidence_decomposition debiased_calibration_error evaluate expected_calibration_error marginal_calibration_error
+maximum_calibration_error mean_confidence mean_entropy negative_log_likelihood plot_classwise_reliability
+plot_confidence_histogram plot_reliability_diagram read_predictions reliability_table
+root_mean_square_calibration_error scorer sharpness static_calibration_error sweep_calibration_error
+thresholded_adaptive_calibration_error top_label_calibration_error top_r_calibration_error
+""".split()
+TOOLBOX = "ACE CWCE ECE GCE MCE RMSCE SCE TACE TCE OverUnder ToprCE reliability_diagram".split()
+
+
+def test_public_names():
+    """The public names are these, and all of them exist."""
+    assert believable.__all__ == PUBLIC
+    assert all(getattr(believable, name) is not None for name in PUBLIC)
+    assert set(PUBLIC) <= set(dir(believable))
+    assert toolbox.__all__ == TOOLBOX
+
+
+def test_unknown_names_are_refused():
+    """A misspelt name is an AttributeError."""
+    with pytest.raises(AttributeError, match="expected_calibration_eror"):
+        believable.expected_calibration_eror  # noqa: B018
+
+
+def test_import_loads_numpy_alone():
+    """Importing the package brings in no third-party package but NumPy."""
+    code = (
+        "import sys, json; import numpy; before = set(sys.modules); import believable;"
+        "print(json.dumps(sorted({m.split('.')[0] for m in set(sys.modules) - before})))"
+    )
+    loaded = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+    assert set(loaded) - set(sys.stdlib_module_names) <= {"believable", "numpy"}
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if name.islower() and name != "__version__"])
+def test_functions_take_data_first_then_choices(name):
+    """Data come first, choices are documented, and there are no *args."""
+    function = getattr(believable, name)
+    parameters = inspect.signature(function).parameters
+    assert inspect.getdoc(function), name
+    assert all(p.kind is not p.VAR_POSITIONAL for p in parameters.values())
+    if "actuals" in parameters:
+        assert list(parameters)[:2] == ["predictions", "actuals"]
+        assert "sample_weight" in parameters
+
+
+@pytest.mark.parametrize("row", METRICS.values(), ids=lambda row: row.name)
+def test_metrics_carry_their_facts(row):
+    """Name, alias, range, reference and a runnable example belong to every metric."""
+    assert row.function.__name__ == row.name
+    assert getattr(believable, row.name) is row.function
+    assert row.low < row.high
+    assert row.best in (None, row.low, row.high)
+    assert row.reference
+    doc = inspect.getdoc(row.function)
+    assert doc.splitlines()[0].endswith(".")
+    assert ">>>" in doc
+    assert "References" in doc
+
+
+def test_aliases_are_distinct():
+    """No two metrics share a name or alias."""
+    names = [name for row in METRICS.values() for name in {row.name, row.alias}]
+    assert len(names) == len(set(names))
