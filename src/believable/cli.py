@@ -56,7 +56,11 @@ def demo(output: Path, bins: int) -> None:
     from believable.readers import load_demo
 
     console = _console()
-    console.print("Is a handwritten digit odd? Two models, held-out predictions for 1,797 digits.\n", highlight=False)
+    console.print(
+        "Is a handwritten digit odd? Two models, held-out predictions for 1,797 digits.\n",
+        highlight=False,
+        soft_wrap=True,
+    )
     models = load_demo()
     figure = new_figure(9.6, 6.0)
     for ax, (name, predictions) in zip(figure.subplots(1, len(models)), models.items(), strict=True):
@@ -65,7 +69,7 @@ def demo(output: Path, bins: int) -> None:
         plot_reliability_diagram(predictions, n_bins=bins, ax=ax, title=title)
     console.print(_comparison({name.replace("_", " "): _evaluate(model, bins) for name, model in models.items()}, bins))
     save(figure, output)
-    console.print(f"\nPicture written to {output}", highlight=False)
+    console.print(f"\nPicture written to {output}", highlight=False, soft_wrap=True)
 
 
 @main.command()
@@ -99,16 +103,16 @@ def audit(
     frame = read_table(file)
     columns = columns_of(file, frame, prob=prob, prob_prefix=prob_prefix, label=label, weight=weight)
     predictions = predictions_from(file, frame, columns, from_logits=logits, pos_label=pos_label)
-    console.print(f"{file}: {len(predictions):,} rows; took {columns}\n", highlight=False)
+    console.print(f"{file}: {len(predictions):,} rows; took {columns}\n", highlight=False, soft_wrap=True)
     _print_verdict(console, None, predictions, bins)
     result = _evaluate(predictions, bins)
     console.print(_comparison({"value": result}, bins))
     for name, reason in result.skipped.items():
-        console.print(f"{name}: left out, {reason}", highlight=False)
+        console.print(f"{name}: left out, {reason}", highlight=False, soft_wrap=True)
     console.print(_reliability(predictions, bins))
     if plot is not None:
         plot_reliability_diagram(predictions, n_bins=bins, save_path=plot)
-        console.print(f"Picture written to {plot}", highlight=False)
+        console.print(f"Picture written to {plot}", highlight=False, soft_wrap=True)
 
 
 @main.command()

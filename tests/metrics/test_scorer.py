@@ -1,0 +1,72 @@
+"""Metrics as scikit-learn scorers, and pictures of estimators."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import believable
+from believable.errors import InputError
+
+X, Y = load_breast_cancer(return_X_y=True)
+MODEL = make_pipeline(StandardScaler(), LogisticRegression())
+
+
+def test_scorers_work_in_cross_validation():
+    """cross_validate takes several; each is the metric on the held-out fold, negated where lower is better."""
+    scoring = {"ece": believable.scorer("expected_calibration_error", n_bins=15), "auc": believable.scorer("auc")}
+    folds = [(np.arange(0, 400), np.arange(400, 569))]
+    result = cross_validate(MODEL, X, Y, scoring=scoring, cv=folds)
+    held_out = MODEL.fit(X[:400], Y[:400]).predict_proba(X[400:])[:, 1]
+    assert result["test_ece"][0] == -believable.expected_calibration_error(held_out, Y[400:], 15)
+    assert result["test_auc"][0] == believable.auc(held_out, Y[400:])
+
+
+def test_scorers_choose_parameters():
+    """GridSearchCV maximises, so less error wins."""
+    scorer = believable.scorer("nll")
+    grid = {"logisticregression__C": [1e-4, 1.0]}
+    search = GridSearchCV(MODEL, grid, scoring=scorer, cv=3).fit(X, Y)
+    assert search.best_params_ == {"logisticregression__C": 1.0}
+    assert pickle.loads(pickle.dumps(scorer)) == scorer
+
+
+def test_labels_of_any_type():
+    """Classes are matched with the estimator's columns, for text and for more than two."""
+    words = np.where(Y == 1, "benign", "malignant")
+    plain = believable.scorer("ece")(MODEL.fit(X, Y), X, Y)
+    # the second class in alphabetical order is the other one
+    assert believable.scorer("brier")(MODEL.fit(X, words), X, words) == pytest.approx(
+        believable.scorer("brier")(MODEL.fit(X, Y), X, Y),
+        rel=1e-6,  # another fit
+    )
+    assert plain <= 0
+    features, species = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[species]
+    model = MODEL.fit(features, names)
+    assert believable.scorer("sce")(model, features, names) == -believable.static_calibration_error(
+        model.predict_proba(features), species
+    )
+    weights = np.arange(150.0)
+    assert believable.scorer("ece")(model, features, names, weights) == -believable.expected_calibration_error(
+        model.predict_proba(features), species, sample_weight=weights
+    )
+
+
+def test_what_cannot_score_is_refused():
+    """Unknown metrics, options, and estimators without probabilities."""
+    with pytest.raises(InputError, match="there is no metric"):
+        believable.scorer("f1")
+    with pytest.raises(InputError, match="auc has no option 'n_bins'"):
+        believable.scorer("auc", n_bins=10)
+    with pytest.raises(InputError, match="has no better or worse"):
+        believable.scorer("sharpness")
+    with pytest.raises(InputError, match="RidgeClassifier has no predict_proba"):
+        believable.scorer("ece")(RidgeClassifier().fit(X, Y), X, Y)

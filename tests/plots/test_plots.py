@@ -1,0 +1,156 @@
+"""Pictures: computed, then drawn, on any ax, without touching anything global."""
+
+from __future__ import annotations
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from sklearn.linear_model import LogisticRegression
+
+import believable
+from believable import BinStats, CellStats, Predictions
+from believable.errors import InputError
+from believable.plots import Reliability, draw_reliability
+
+RNG = np.random.default_rng(2)
+P = RNG.random(400)
+Y = (RNG.random(400) < P**2).astype(int)
+MATRIX = RNG.dirichlet(np.full(4, 0.5), 400)
+LABELS = RNG.integers(0, 4, 400)
+
+
+def points(ax):
+    """The bins that were drawn: x, y."""
+    line = next(c for c in ax.containers if hasattr(c, "has_yerr"))[0]
+    return line.get_xydata()
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+def test_the_diagram_shows_the_curve(strategy):
+    """Points are the mean score and mean outcome of the bins; the title tells the errors of the same bins."""
+    figure = believable.plot_reliability_diagram(P, Y, 8, strategy)
+    x, y, _ = believable.calibration_curve(P, Y, 8, strategy)
+    assert np.allclose(points(figure.axes[0]), np.column_stack([x, y]))
+    title = figure.axes[0].get_title("left")
+    assert f"ECE {believable.expected_calibration_error(P, Y, 8, strategy):.3f}" in title
+    assert f"MCE {believable.maximum_calibration_error(P, Y, 8, strategy):.3f}" in title
+    assert f"n = 400, 8 {strategy} bins" in title
+
+
+def test_intervals_are_those_of_the_table():
+    """Error bars end where the reliability table says."""
+    figure = believable.plot_reliability_diagram(P, Y, 5, level=0.8)
+    table = believable.reliability_table(P, Y, 5, level=0.8)
+    bars = next(c for c in figure.axes[0].containers if hasattr(c, "has_yerr"))[2][0]
+    ends = np.array([segment[:, 1] for segment in bars.get_segments()])
+    assert np.allclose(ends, np.column_stack([table.low, table.high]))
+    assert "80 % interval" in [t.get_text() for t in figure.axes[0].get_legend().get_texts()][-1]
+
+
+def test_the_histogram_below_sums_to_all_rows():
+    """Shares of the histogram are per cent of the rows, on the same axis."""
+    figure = believable.plot_reliability_diagram(P, Y)
+    below = figure.axes[0].child_axes[0]
+    assert sum(bar.get_height() for bar in below.patches) == pytest.approx(100)
+    assert below.get_xlim() == figure.axes[0].get_xlim()
+    assert not believable.plot_reliability_diagram(P, Y, show_histogram=False).axes[0].child_axes
+
+
+def test_a_given_ax_is_used():
+    """The picture goes where it is asked to go, and its figure comes back."""
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    assert believable.plot_reliability_diagram(P, Y, ax=left) is figure
+    assert believable.plot_confidence_histogram(MATRIX, LABELS, ax=right) is figure
+    value = Reliability.of(BinStats.of(Predictions(P, Y)))
+    assert draw_reliability(value, right) is right
+
+
+def test_nothing_global_changes():
+    """rcParams stay, and pyplot is not imported on our account."""
+    before = dict(matplotlib.rcParams)
+    believable.plot_reliability_diagram(P, Y)
+    believable.plot_classwise_reliability(MATRIX, LABELS)
+    believable.plot_confidence_histogram(P, Y)
+    assert dict(matplotlib.rcParams) == before
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_pictures_are_saved(tmp_path, ending):
+    """The ending decides the format; one that does not exist is an error."""
+    path = tmp_path / f"picture.{ending}"
+    believable.plot_reliability_diagram(P, Y, save_path=path)
+    assert path.stat().st_size > 5000
+    believable.plot_classwise_reliability(MATRIX, LABELS, save_path=path)
+    believable.plot_confidence_histogram(P, Y, save_path=path)
+    with pytest.raises(InputError, match="cannot save the picture"):
+        believable.plot_reliability_diagram(P, Y, save_path=tmp_path / "picture.doc")
+
+
+def test_statistics_are_drawn_like_data():
+    """A picture of a statistic shows the same bins."""
+    data = Predictions(MATRIX, LABELS, sample_weight=RNG.random(400))
+    expected = points(believable.plot_reliability_diagram(data, n_bins=10).axes[0])
+    for stats in (BinStats.of(data), CellStats.of(data)):
+        assert np.allclose(points(believable.plot_reliability_diagram(stats).axes[0]), expected)
+    quantile = BinStats.of(data, strategy="quantile")
+    figure = believable.plot_reliability_diagram(quantile)
+    assert figure.axes[0].child_axes[0].get_ylabel() == "density"
+
+
+def test_every_class_has_its_panel():
+    """Panels carry the class's name and its ECE."""
+    names = ["ant", "bee", "cat", "dog"]
+    data = Predictions(MATRIX, np.array(names)[LABELS], classes=names)
+    figure = believable.plot_classwise_reliability(data)
+    _, per_class = believable.classwise_ece(data)
+    titles = [ax.get_title("left") for ax in figure.axes]
+    assert titles == [f"class {name}\nECE {ece:.3f}" for name, ece in zip(names, per_class, strict=True)]
+    chosen = believable.plot_classwise_reliability(data, classes=[2, 0])
+    assert [ax.get_title("left").split()[1] for ax in chosen.axes] == ["cat", "ant"]
+
+
+def test_many_classes_show_the_worst():
+    """With more classes than panels the worst come first, and the title says so."""
+    rows, labels = RNG.dirichlet(np.ones(30), 300), RNG.integers(0, 30, 300)
+    figure = believable.plot_classwise_reliability(rows, labels, max_classes=4)
+    _, per_class = believable.classwise_ece(rows, labels)
+    worst = sorted(per_class, reverse=True)[:4]
+    assert [ax.get_title("left").split()[-1] for ax in figure.axes] == [f"{ece:.3f}" for ece in worst]
+    assert "the worst 4 of 30 classes" in figure.get_suptitle()
+    with pytest.raises(InputError, match="classes must be an integer from 0 to 29, got 30"):
+        believable.plot_classwise_reliability(rows, labels, classes=[30])
+
+
+def test_one_picture_has_one_curve():
+    """A notion with a curve per class is refused, and told where to go."""
+    with pytest.raises(InputError, match="has 4 curves: use plot_classwise_reliability"):
+        believable.plot_reliability_diagram(MATRIX, LABELS, notion="classwise")
+    assert believable.plot_reliability_diagram(MATRIX, LABELS, notion="classwise", pooled=True)
+
+
+def test_confidence_histogram_says_which_way():
+    """Its lines are the accuracy and the mean confidence."""
+    figure = believable.plot_confidence_histogram(P, Y)
+    lines = sorted(line.get_xdata()[0] for line in figure.axes[0].lines)
+    assert lines == pytest.approx(sorted([believable.accuracy(P, Y), believable.mean_confidence(P, Y)]))
+    assert sum(bar.get_height() for bar in figure.axes[0].patches) == pytest.approx(100)
+    with pytest.raises(InputError, match="not multilabel"):
+        believable.plot_confidence_histogram(Predictions(MATRIX, MATRIX > 0.5, multilabel=True))
+
+
+def test_from_estimator():
+    """A fitted classifier is drawn from its data."""
+    features = P[:, None]
+    model = LogisticRegression().fit(features, Y)
+    figure = believable.plot_reliability_diagram.from_estimator(model, features, Y, n_bins=6)
+    x, y, _ = believable.calibration_curve(model.predict_proba(features)[:, 1], Y, 6)
+    assert np.allclose(points(figure.axes[0]), np.column_stack([x, y]))
+
+
+@pytest.mark.parametrize("n", [1, 2, 50])
+def test_few_rows_are_drawn_too(n):
+    """One row is enough for a picture."""
+    assert believable.plot_reliability_diagram(P[:n], Y[:n])
+    assert believable.plot_confidence_histogram(MATRIX[:n], LABELS[:n])

@@ -1,0 +1,132 @@
+"""Files to predictions: the right columns, or a sentence that names the file."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars
+import pytest
+
+from believable import expected_calibration_error, read_predictions
+from believable.errors import InputError
+from believable.readers import choose_columns, load_demo
+
+RNG = np.random.default_rng(4)
+P = RNG.random(50)
+Y = (RNG.random(50) < P).astype(int)
+MATRIX = RNG.dirichlet(np.ones(12), 50)
+LABELS = RNG.integers(0, 12, 50)
+
+
+def write(tmp_path, name, columns):
+    frame, path = polars.DataFrame(columns), tmp_path / name
+    if name.endswith("parquet"):
+        frame.write_parquet(path)
+    else:
+        frame.write_csv(path, separator="\t" if name.endswith("tsv") else ",")
+    return path
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.tsv", "data.parquet", "DATA.CSV"])
+def test_every_format_gives_the_same(tmp_path, name):
+    """CSV, TSV and Parquet hold the same predictions."""
+    path = write(tmp_path, name, {"id": range(50), "y": Y, "p": P})
+    assert expected_calibration_error(read_predictions(path)) == expected_calibration_error(P, Y)
+
+
+def test_numbered_columns_are_put_in_order(tmp_path):
+    """p_10 comes after p_9, and labels may start at one."""
+    shuffled = {f"p_{k + 1}": MATRIX[:, k] for k in RNG.permutation(12)}
+    path = write(tmp_path, "wide.csv", {"label": LABELS + 1, **shuffled})
+    data = read_predictions(path)
+    assert np.array_equal(data.labels, LABELS)
+    assert np.allclose(data.scores, MATRIX)
+    assert data.class_name(0) == "1"
+
+
+def test_named_columns_are_classes(tmp_path):
+    """What follows the prefix is the class."""
+    path = write(
+        tmp_path, "named.csv", {"y": ["cat", "dog", "cat"], "p_cat": [0.7, 0.2, 0.5], "p_dog": [0.3, 0.8, 0.5]}
+    )
+    assert read_predictions(path).labels.tolist() == [0, 1, 0]
+
+
+def test_text_labels_say_what_is_positive(tmp_path):
+    """Text needs pos_label; numbers given as text are matched with numbers."""
+    path = write(tmp_path, "text.csv", {"y": np.where(Y == 1, "yes", "no"), "p": P})
+    assert expected_calibration_error(read_predictions(path, pos_label="yes")) == expected_calibration_error(P, Y)
+    with pytest.raises(InputError, match=r"column 'y' holds text \(no, yes\): say which is positive with pos_label"):
+        read_predictions(path)
+    path = write(tmp_path, "two.csv", {"y": Y + 1, "p": P})
+    assert expected_calibration_error(read_predictions(path, pos_label="2")) == expected_calibration_error(P, Y)
+
+
+def test_weights_are_never_guessed(tmp_path):
+    """A column called weight is used when it is asked for."""
+    path = write(tmp_path, "w.csv", {"y": Y, "p": P, "weight": P + 1})
+    assert expected_calibration_error(read_predictions(path)) == expected_calibration_error(P, Y)
+    weighted = expected_calibration_error(read_predictions(path, weight="weight"))
+    assert weighted == expected_calibration_error(P, Y, sample_weight=P + 1)
+
+
+def test_columns_of_late_types(tmp_path):
+    """A column that looks like integers at first and is not is read again."""
+    path = tmp_path / "late.csv"
+    path.write_text("y,p\n" + "0,0\n" * 20_000 + "1,0.25\n")
+    assert read_predictions(path).scores[-1] == 0.25
+
+
+REFUSED = {
+    "missing": (None, "there is no file"),
+    "empty": ("", "is empty"),
+    "header": ("y,p\n", "has a header and no rows"),
+    "unknown names": ("a,b\n1,0.5\n", "no column has a name known for labels"),
+    "no scores": ("y,b\n1,0.5\n", "no column has a name known for scores"),
+    "two scores": ("y,p,score\n1,0.5,0.5\n", "several columns could be the scores: p, score; choose one with prob"),
+    "null score": ("y,p\n1,0.5\n0,\n", "predictions must be finite, got NaN (missing) at row 1"),
+    "null label": ("y,p\n1,0.5\n,0.1\n", "actuals have a missing label at row 1"),
+    "text score": ("y,p\n1,50%\n0,10%\n", "predictions must be numbers, got the text '50%' at row 0"),
+    "logits": ("y,p\n1,3.5\n0,-2\n", "these look like logits"),
+}
+
+
+@pytest.mark.parametrize(("text", "sentence"), REFUSED.values(), ids=REFUSED)
+def test_bad_files_are_refused(tmp_path, text, sentence):
+    """The sentence names the file and what is wrong."""
+    path = tmp_path / "bad.csv"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(InputError) as error:
+        read_predictions(path)
+    assert sentence in str(error.value)
+    assert "bad.csv" in str(error.value)
+
+
+def test_other_bad_files(tmp_path):
+    """Unknown endings and files that are not what they say."""
+    path = tmp_path / "data.xlsx"
+    path.write_text("x")
+    with pytest.raises(InputError, match=r"must end in \.csv, \.tsv or \.parquet"):
+        read_predictions(path)
+    path = tmp_path / "data.parquet"
+    path.write_text("not parquet")
+    with pytest.raises(InputError, match="cannot be read as parquet"):
+        read_predictions(path)
+
+
+def test_columns_asked_for():
+    """A column that is asked for must be there, once."""
+    with pytest.raises(InputError, match="there is no column 'q'; there are y, p"):
+        choose_columns(["y", "p"], prob="q")
+    with pytest.raises(InputError, match="not both"):
+        choose_columns(["y", "p"], prob="p", prob_prefix="p")
+    with pytest.raises(InputError, match="fewer than two columns begin with 'q_'"):
+        choose_columns(["y", "q_1"], prob_prefix="q_")
+    assert choose_columns(["score", "y"], label="score", prob="y").label == "score"
+
+
+def test_the_demo_data_are_there():
+    """Two models on the same rows."""
+    demo = load_demo()
+    assert [len(model) for model in demo.values()] == [1797, 1797]
+    assert np.array_equal(demo["naive_bayes"].labels, demo["logistic"].labels)
