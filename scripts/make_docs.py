@@ -1,0 +1,52 @@
+"""Regenerate what the documentation shows: the table of metrics and the pictures. Run by `make docs`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+import believable
+from believable.plots._style import new_figure, save
+from believable.readers import load_demo
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+
+def metric_table() -> str:
+    """The table of metrics as markdown."""
+    lines = [
+        "# The table of metrics",
+        "",
+        "Generated from the facts that each metric carries (`make docs`); `believable metrics` prints the same.",
+        "",
+        "| name | alias | what it is | range | best | needs | reference |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in believable.METRICS.values():
+        best = "–" if row.best is None else f"{row.best:g}"
+        span = f"{row.low:g} … {row.high:g}"
+        lines.append(
+            f"| `{row.name}` | `{row.alias}` | {row.summary} | {span} | {best} | {row.needs} | {row.reference} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def pictures() -> None:
+    """The two models of the demo side by side, and one panel per class of a simulated classifier."""
+    models = load_demo()
+    figure = new_figure(9.6, 6.0)
+    for ax, (name, predictions) in zip(figure.subplots(1, 2), models.items(), strict=True):
+        believable.plot_reliability_diagram(predictions, ax=ax, title=name.replace("_", " "))
+    save(figure, DOCS / "images" / "demo.png")
+    believable.plot_confidence_histogram(models["naive_bayes"], save_path=DOCS / "images" / "confidence.png")
+    rng = np.random.default_rng(0)
+    scores = rng.dirichlet(np.full(5, 0.5), 5000)
+    sharpened = scores**0.6 / (scores**0.6).sum(axis=1, keepdims=True)
+    labels = (sharpened.cumsum(axis=1) < rng.random((5000, 1))).sum(axis=1)
+    believable.plot_classwise_reliability(scores, labels, save_path=DOCS / "images" / "classwise.png")
+
+
+if __name__ == "__main__":
+    (DOCS / "metrics.md").write_text(metric_table())
+    pictures()
