@@ -62,13 +62,13 @@ def count_bins(
     if isinstance(source, Predictions):
         view = source.view(notion, r=r, threshold=threshold, pooled=pooled)
         return BinStats.of(source, view, n_bins=n_bins, strategy=strategy, edges=edges)
-    _same_question(source.view, notion, r, threshold)
+    _same_question(source.view, notion, r, threshold, pooled)
     if isinstance(source, CellStats):
         return _from_cells(source, n_bins, strategy, pooled, edges)
     return _from_bins(source, n_bins, strategy, pooled, edges, only)
 
 
-def _same_question(view: View, notion: Notion | None, r: int | None, threshold: float | None) -> None:
+def _same_question(view: View, notion: Notion | None, r: int | None, threshold: float | None, pooled: bool) -> None:
     for name, asked, counted in (
         ("notion", notion, view.notion),
         ("r", r, view.r),
@@ -76,6 +76,8 @@ def _same_question(view: View, notion: Notion | None, r: int | None, threshold: 
     ):
         if asked is not None and asked != counted:
             raise UndefinedError(f"the statistic was counted with {name}={counted!r}, not {asked!r}: count again")
+    if view.pooled and notion is not None and not pooled:
+        raise UndefinedError("the statistic was counted with pooled=True: count again to keep the groups apart")
 
 
 def _from_bins(

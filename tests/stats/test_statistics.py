@@ -15,6 +15,7 @@ from believable import (
     ScoreSums,
     adaptive_calibration_error,
     auc,
+    classwise_ece,
     evaluate,
     expected_calibration_error,
     static_calibration_error,
@@ -252,6 +253,35 @@ def test_a_statistic_answers_only_its_question(metric, options, reason):
     """Bins, strategy and notion that were not counted are refused, never guessed."""
     with pytest.raises(UndefinedError, match=reason):
         metric(BinStats.of(SETS["binary"](ALL)), **options)
+
+
+def test_pooled_groups_cannot_be_told_apart():
+    """What was pooled answers as it is, but not class by class."""
+    data = SETS["multiclass"](ALL)
+    pooled = BinStats.of(data, data.view("classwise", pooled=True))
+    assert expected_calibration_error(pooled) == expected_calibration_error(data, notion="classwise", pooled=True)
+    for metric in (classwise_ece, static_calibration_error):
+        with pytest.raises(UndefinedError, match="counted with pooled=True"):
+            metric(pooled)
+
+
+@pytest.mark.parametrize(("name", "view"), CASES)
+def test_the_size_of_blocks_does_not_matter(name, view, monkeypatch):
+    """Answers do not depend on how the rows are cut for the cache."""
+    from believable.kernels import reference
+
+    whole = SETS[name](ALL)
+    expected = [BinStats.of(whole, whole.view(**view), strategy=s) for s in ("uniform", "quantile")]
+    sums = ScoreSums.of(whole)
+    monkeypatch.setattr(reference, "BLOCK", 7)
+    monkeypatch.setattr(reference, "MATRIX_BLOCK", 40)
+    monkeypatch.setattr(reference, "SORTED", 3)
+    cut = SETS[name](ALL)
+    for strategy, other in zip(("uniform", "quantile"), expected, strict=True):
+        same(BinStats.of(cut, cut.view(**view), strategy=strategy), other)
+    for field in ("brier", "nll", "entropy"):
+        assert getattr(ScoreSums.of(cut), field) == pytest.approx(getattr(sums, field), rel=1e-12)
+    assert np.allclose(ScoreSums.of(cut).deviation, sums.deviation, rtol=1e-11)
 
 
 def test_bins_that_cut_cells_are_refused():

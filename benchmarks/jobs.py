@@ -1,0 +1,184 @@
+"""The timed jobs: which arrays, which calls, ours first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks import data, peers
+from benchmarks.peers import Call
+from benchmarks.table import Table
+from benchmarks.timing import in_turns
+
+NAN = float("nan")
+OURS = Call("believable expected_calibration_error", "believable", peers.ours("expected_calibration_error"))
+READ = Call("one read of the same bytes", None, peers.numpy_read, lambda result, arrays: NAN)
+
+CURVE_NOTE = "scikit-learn returns the curve; the value is its ECE with counts added outside the clock"
+TORCH = ("torchmetrics", "torchmetrics, validate_args=False")
+TORCH_NOTE = "torchmetrics works in the type of the scores (float32 sums for float32 scores) and on all cores"
+SKLEARN = Call(
+    "scikit-learn calibration_curve",
+    "scikit-learn",
+    peers.sklearn_curve("uniform"),
+    peers.error_of_curve("uniform"),
+    CURVE_NOTE,
+)
+
+BINARY = (
+    SKLEARN,
+    Call(f"{TORCH[0]} binary_calibration_error", "torchmetrics", peers.torchmetrics_binary(), note=TORCH_NOTE),
+    Call(TORCH[1], "torchmetrics", peers.torchmetrics_binary(validate_args=False)),
+    Call("netcal ECE", "netcal", peers.netcal_ece()),
+    Call(
+        "relplot binnedECE",
+        "relplot",
+        peers.relplot_binned,
+        note="relplot checks nothing, sums residuals only, and puts p = 1 in a bin of its own",
+    ),
+    Call("calibre expected_calibration_error", "calibre", peers.calibre_metric("expected_calibration_error")),
+    Call("uncertainty-calibration get_ece", "uncertainty-calibration", peers.uncertainty_calibration("top-label")),
+)
+CALIBRE_NOTE = "calibre's {} is the debiased error of norm 2 in bins of equal mass: another number by design"
+TOP_LABEL = (
+    Call(f"{TORCH[0]} multiclass_calibration_error", "torchmetrics", peers.torchmetrics_multiclass(), note=TORCH_NOTE),
+    Call(TORCH[1], "torchmetrics", peers.torchmetrics_multiclass(validate_args=False)),
+    Call("netcal ECE", "netcal", peers.netcal_ece()),
+    Call("NumPy max, argmax, then relplot binnedECE", "relplot", peers.relplot_confidence),
+    Call(
+        "calibre top_label_ece",
+        "calibre",
+        peers.calibre_metric("top_label_ece"),
+        note=CALIBRE_NOTE.format("top_label_ece"),
+    ),
+    Call(
+        "uncertainty-calibration get_ece",
+        "uncertainty-calibration",
+        peers.uncertainty_calibration("top-label"),
+        note="uncertainty-calibration sums float32 scores in float32",
+    ),
+)
+CLASSWISE = (
+    Call("NumPy loop over classes", None, peers.numpy_class_loop),
+    Call(
+        "calibre classwise_ece",
+        "calibre",
+        peers.calibre_metric("classwise_ece"),
+        note=CALIBRE_NOTE.format("classwise_ece"),
+    ),
+    Call(
+        "uncertainty-calibration get_ece, marginal",
+        "uncertainty-calibration",
+        peers.uncertainty_calibration("marginal"),
+    ),
+)
+EQUAL_MASS = (
+    Call(
+        "scikit-learn calibration_curve, quantile",
+        "scikit-learn",
+        peers.sklearn_curve("quantile"),
+        peers.error_of_curve("quantile"),
+        CURVE_NOTE + "; its edges interpolate between scores, ours are scores",
+    ),
+    Call("netcal ECE, equal_intervals=False", "netcal", peers.netcal_ece(equal_intervals=False)),
+    Call("calibre plugin_calibration_error", "calibre", peers.calibre_metric("plugin_calibration_error", norm=1)),
+)
+TAKE_LISTS = (
+    SKLEARN,
+    Call("calibre expected_calibration_error", "calibre", peers.calibre_metric("expected_calibration_error")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A name for the command line, a title, how to make the arrays, and the calls, ours first."""
+
+    name: str
+    title: str
+    make: Callable[[], tuple[Any, Any]]
+    calls: tuple[Call, ...]
+    unit: str = "ms"
+
+
+def jobs(shrink: int) -> Iterator[Job]:
+    """All jobs, with `shrink` times fewer rows."""
+    for n in (10**5 // shrink, 10**6 // shrink, 10**7 // shrink):
+        yield Job("binary", f"Binary ECE, n={n:,}, float64 + int64", lambda n=n: data.binary(n), (OURS, *BINARY, READ))
+    n = 10**7 // shrink
+    yield Job(
+        "float32",
+        f"Binary ECE, n={n:,}, float32 + uint8",
+        lambda: data.binary(n, "float32", "uint8"),
+        (OURS, *BINARY, READ),
+    )
+    matrices = ((10**6 // shrink, 10), (50_000 // shrink, 1000))
+    for rows, k in matrices:
+        yield Job(
+            "top-label",
+            f"Top-label (confidence) ECE, {rows:,} x {k}, float32",
+            lambda rows=rows, k=k: data.multiclass(rows, k),
+            (OURS, *TOP_LABEL, READ),
+        )
+    static = Call("believable static_calibration_error", "believable", peers.ours("static_calibration_error"))
+    for rows, k in matrices:
+        yield Job(
+            "class-wise",
+            f"Class-wise ECE, {rows:,} x {k}, float32",
+            lambda rows=rows, k=k: data.multiclass(rows, k),
+            (static, *CLASSWISE, READ),
+        )
+    adaptive = Call("believable adaptive_calibration_error", "believable", peers.ours("adaptive_calibration_error"))
+    yield Job(
+        "equal-mass",
+        f"Equal-mass ECE, n={n:,}, float64 + int64",
+        lambda: data.binary(n),
+        (adaptive, *EQUAL_MASS, READ),
+    )
+    cells = Call("believable CellStats.of", "believable", peers.our_cells, peers.error_of_cells)
+    by_hand = Call("NumPy, unchecked, all rows at once", None, peers.numpy_cells, peers.error_of_sums)
+    yield Job("cells", f"CellStats, n={n:,}, float64 + int64", lambda: data.binary(n), (cells, by_hand, READ))
+    auc = Call("believable auc", "believable", peers.ours("auc"))
+    auc_peer = Call("scikit-learn roc_auc_score", "scikit-learn", peers.sklearn_auc)
+    yield Job("auc", f"AUC, n={10**6 // shrink:,}", lambda: data.binary(10**6 // shrink), (auc, auc_peer))
+    yield Job("small", "A small call, n=100, arrays", lambda: data.binary(100), (OURS, *BINARY), "µs")
+    yield Job("small", "A small call, n=100, lists", _lists, (OURS, *TAKE_LISTS), "µs")
+
+
+def _lists() -> tuple[list[float], list[int]]:
+    p, y = data.binary(100)
+    return p.tolist(), y.tolist()
+
+
+def run(job: Job) -> Table:
+    """Time the calls of a job whose package is installed, and set them out beside each other."""
+    arrays = job.make()
+    present, absent = [], []
+    for call in job.calls:
+        if not call.installed:
+            absent.append((call, "not installed"))
+            continue
+        try:
+            present.append((call, call.prepare(*arrays)))
+        except Exception as error:  # installed but broken, or another package of that name
+            absent.append((call, f"{type(error).__name__}: {error}".splitlines()[0][:80]))
+    timed = in_turns([prepared for _, prepared in present])
+    factor = {"ms": 1e3, "µs": 1e6}[job.unit]
+    rows, notes = [], []
+    for (call, _), row in zip(present, timed, strict=True):
+        if row.failure:
+            absent.append((call, row.failure))
+            continue
+        value = call.value(row.result, arrays)
+        rows.append(
+            (
+                call.name,
+                f"{row.seconds * factor:,.2f}",
+                "" if row is timed[0] else f"{row.seconds / timed[0].seconds:.2f}",
+                "" if value != value else f"{value:.10f}",
+                str(row.samples),
+            )
+        )
+        notes += [call.note] if call.note else []
+    rows += [(call.name, why, "", "", "") for call, why in absent]
+    return Table(job.title, ("", job.unit, "peer / us", "value", "samples"), rows, notes)
