@@ -278,6 +278,46 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+# --- what goes together ---------------------------------------------------------------------------------------------
+
+
+def doors(
+    ndim: int,
+    n_classes: int,
+    pos_label: Any,
+    classes: Sequence[Any] | None,
+    soft_labels: bool,
+    ignore_label: Any,
+    multilabel: bool,
+) -> None:
+    """Raise when two descriptions of the input contradict each other."""
+    if ndim == 2 and pos_label is not None:
+        raise InputError("pos_label goes with 1-D predictions; pass classes=[...] in the order of the columns")
+    if ndim == 2 and soft_labels:
+        raise InputError("soft_labels=True goes with 1-D predictions")
+    if (pos_label is not None) + (classes is not None) + bool(soft_labels) > 1:
+        raise InputError("pass one of pos_label, classes and soft_labels")
+    if classes is not None and len(classes) != n_classes:
+        raise InputError(f"classes must name {n_classes} classes in the order of the columns, got {len(classes)}")
+    if multilabel and ignore_label is not None:
+        raise InputError("ignore_label does not go with multilabel=True: drop the rows first")
+
+
+def notion_fits(notion: str, kind: str, n_classes: int) -> None:
+    """Raise when predictions of this kind have no such notion."""
+    if kind == "binary" and notion != "binary":
+        advice = (
+            "for max(p, 1 - p) pass the two columns numpy.column_stack([1 - p, p])"
+            if notion == "confidence"
+            else "pass one column per class"
+        )
+        raise InputError(f"notion={notion!r} needs a matrix of predictions, got 1-D scores; {advice}")
+    if kind == "multilabel" and notion != "classwise":
+        raise InputError(f"multilabel predictions have the notion 'classwise', not {notion!r}")
+    if notion == "binary" and n_classes > 2:
+        raise InputError(f"notion='binary' needs two classes, got {n_classes}; choose 'confidence' or 'classwise'")
+
+
 # --- weights ----------------------------------------------------------------------------------------------------------
 
 

@@ -110,6 +110,8 @@ class Predictions:
         What is left after dropping ignored and weightless rows; `weights` is None when all are 1.
     kind : {"binary", "multiclass", "multilabel"}
     n_classes : int
+    classes : tuple or None
+        The names of the classes, where they were given.
     n_ignored : int
 
     Examples
@@ -150,7 +152,7 @@ class Predictions:
         _check.shape_of_predictions(scores, multilabel)
         _check.shape_of_labels(actuals, scores, multilabel)
         n_classes = scores.shape[1] if scores.ndim == 2 else 2
-        self._check_doors(scores.ndim, n_classes, pos_label, classes, soft_labels, ignore_label, multilabel)
+        _check.doors(scores.ndim, n_classes, pos_label, classes, soft_labels, ignore_label, multilabel)
 
         weights = None if sample_weight is None else _check.weights(sample_weight, len(scores))
         rows: Ints | None = None
@@ -193,30 +195,6 @@ class Predictions:
         self.classes = None if classes is None else tuple(classes)
         self._counted: dict[Any, Any] = {}
 
-    @staticmethod
-    def _check_doors(
-        ndim: int,
-        n_classes: int,
-        pos_label: Any,
-        classes: Sequence[Any] | None,
-        soft_labels: bool,
-        ignore_label: Any,
-        multilabel: bool,
-    ) -> None:
-        """Descriptions of the input that contradict each other."""
-        if ndim == 2 and pos_label is not None:
-            raise InputError("pos_label goes with 1-D predictions; pass classes=[...] in the order of the columns")
-        if ndim == 2 and soft_labels:
-            raise InputError("soft_labels=True goes with 1-D predictions")
-        if pos_label is not None and (classes is not None or soft_labels):
-            raise InputError("pass one of pos_label, classes and soft_labels")
-        if classes is not None and soft_labels:
-            raise InputError("pass one of pos_label, classes and soft_labels")
-        if classes is not None and len(classes) != n_classes:
-            raise InputError(f"classes must name {n_classes} classes in the order of the columns, got {len(classes)}")
-        if multilabel and ignore_label is not None:
-            raise InputError("ignore_label does not go with multilabel=True: drop the rows first")
-
     def __len__(self) -> int:
         return len(self.scores)
 
@@ -224,11 +202,6 @@ class Predictions:
         weighted = "" if self.weights is None else ", weighted"
         classes = "" if self.kind == "binary" else f", n_classes={self.n_classes}"
         return f"Predictions(n={len(self)}, kind={self.kind!r}{classes}{weighted})"
-
-    @property
-    def is_soft(self) -> bool:
-        """Whether outcomes are shares."""
-        return self.labels.dtype.kind == "f"
 
     @property
     def default_notion(self) -> Notion:
@@ -252,19 +225,7 @@ class Predictions:
         """The view for a notion (None: the default), or an error where the notion does not fit these predictions."""
         notion = self.default_notion if notion is None else notion
         _check.choice(notion, get_args(Notion), "notion")
-        if self.kind == "binary" and notion != "binary":
-            advice = (
-                "for max(p, 1 - p) pass the two columns numpy.column_stack([1 - p, p])"
-                if notion == "confidence"
-                else "pass one column per class"
-            )
-            raise InputError(f"notion={notion!r} needs a matrix of predictions, got 1-D scores; {advice}")
-        if self.kind == "multilabel" and notion != "classwise":
-            raise InputError(f"multilabel predictions have the notion 'classwise', not {notion!r}")
-        if notion == "binary" and self.n_classes > 2:
-            raise InputError(
-                f"notion='binary' needs two classes, got {self.n_classes}; choose 'confidence' or 'classwise'"
-            )
+        _check.notion_fits(notion, self.kind, self.n_classes)
         return View(notion, self.n_classes, r, threshold, pooled)
 
     def pairs(self, view: View, at_least: int = 0) -> Iterator[Pairs]:

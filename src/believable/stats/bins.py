@@ -56,7 +56,7 @@ class BinStats(Counts):
         """
         view = predictions.view() if view is None else view
         made = _edges(predictions, view, n_bins, strategy, edges)
-        key = (view, made)
+        key = (view, made, made[0].strategy)
         if key not in predictions._counted:  # a second metric on the same value costs nothing
             predictions._counted[key] = cls(view=view, edges=made, **_sums(predictions, view, made))
         stats: BinStats = predictions._counted[key]
@@ -216,7 +216,8 @@ def _classwise(predictions: Predictions, view: View, edges: Edges) -> dict[str, 
     n_codes = view.n_classes * len(edges)
     total, positive = moments(predictions, n_codes)
     as_array = edges.as_array()
-    for rows in kernels.row_blocks(*predictions.scores.shape):
+    at_least = 2 * len(edges)  # rows: with a hundred thousand classes, adding the table would take all the time
+    for rows in kernels.row_blocks(*predictions.scores.shape, at_least):
         weight = None if predictions.weights is None else predictions.weights[rows]
         block_total, block_positive = kernels.classwise_sums(
             predictions.scores[rows], predictions.labels[rows], weight, as_array, edges.assign
