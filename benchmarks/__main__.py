@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import platform
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from benchmarks import imports, jobs, memory
 from benchmarks.peers import PACKAGES, installed
 from benchmarks.table import Table
+from benchmarks.timing import ENOUGH, REPEATS
 
 READING = [
     "Times are the best of several samples taken in turns; ratios are peer / us: above 1 we are quicker.",
@@ -21,6 +22,7 @@ def main() -> None:
     """Read the arguments, run what they name, print as it comes."""
     arguments = _arguments()
     shrink = 10 if arguments.quick else 1
+    effort = (3, 0.4) if arguments.quick else (REPEATS, ENOUGH)
     wanted = arguments.names
 
     def show(table: Table) -> None:
@@ -29,14 +31,14 @@ def main() -> None:
     show(_head())
     for job in jobs.jobs(shrink):
         if not wanted or job.name in wanted:
-            show(jobs.run(job))
+            show(jobs.run(job, *effort))
     if not wanted or "memory" in wanted:
         show(memory.table(shrink))
     if not wanted or "import" in wanted:
         show(imports.table(shrink))
 
 
-def _arguments() -> ArgumentParser:
+def _arguments() -> Namespace:
     names = [*dict.fromkeys(job.name for job in jobs.jobs(1)), "memory", "import"]
     parser = ArgumentParser("python -m benchmarks", description="Speed and memory, side by side with the peers.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which to run: {', '.join(names)}; all if left out")
@@ -57,7 +59,7 @@ def _head() -> Table:
     ]
     packages = ("believable", "numpy", "scipy", "torch", *PACKAGES)
     rows += [(package, _version(package)) for package in packages]
-    return Table("Machine and versions", ("", ""), rows, READING)
+    return Table("Machine and versions", ("what", "which"), rows, READING)
 
 
 def _version(package: str) -> str:

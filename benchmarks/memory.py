@@ -7,9 +7,11 @@ what Python and NumPy asked for (tracemalloc), which does not see torch and leav
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from time import perf_counter
 
@@ -27,8 +29,12 @@ CALLS = {call.name: call for call in (OURS, *BINARY)}
 def table(shrink: int) -> Table:
     """Our peak at three sizes, the peers' at one."""
     sizes = [10**6 // shrink, 10**7 // shrink, 3 * 10**7 // shrink]
-    rows = [_row(OURS, n) for n in sizes]
-    rows += [_row(call, sizes[1]) for call in BINARY]
+    peers = [call for call in BINARY if "1 thread" not in call.name]
+    wanted = [(OURS, n) for n in sizes] + [(call, sizes[1]) for call in peers]
+    with ThreadPoolExecutor(
+        os.cpu_count()
+    ) as processes:  # side by side: memory does not mind, and it is twice as quick
+        rows = list(processes.map(_row, *zip(*wanted, strict=True)))
     notes = ["megabytes of 1e6 bytes, beyond the arrays given; a first call at n=1000 has loaded what is loaded lazily"]
     return Table("Peak extra memory, binary ECE, float64 + int64", ("", "n", "resident MB", "traced MB"), rows, notes)
 

@@ -122,6 +122,25 @@ def torchmetrics_multiclass(**choices: Any) -> Callable[[Array, Array], Prepared
     return prepare
 
 
+def on_one_thread(prepare: Callable[[Array, Array], Prepared]) -> Callable[[Array, Array], Prepared]:
+    """The same torch call without its threads, which wait for each other when the machine is busy."""
+
+    def prepare_alone(p: Array, y: Array) -> Prepared:
+        torch, call = load("torch"), prepare(p, y)
+        threads = torch.get_num_threads()
+
+        def alone() -> Any:
+            torch.set_num_threads(1)
+            try:
+                return call()
+            finally:
+                torch.set_num_threads(threads)
+
+        return alone
+
+    return prepare_alone
+
+
 def netcal_ece(**choices: Any) -> Callable[[Array, Array], Prepared]:
     def prepare(p: Array, y: Array) -> Prepared:
         ece = load("netcal.metrics").ECE
@@ -144,6 +163,17 @@ def calibre_metric(function: str, **choices: Any) -> Callable[[Any, Any], Prepar
     def prepare(p: Any, y: Any) -> Prepared:
         metric = getattr(load("calibre"), function)
         return lambda: metric(y, p, n_bins=BINS, **choices)
+
+    return prepare
+
+
+def calibre_matrix(function: str) -> Callable[[Array, Array], Prepared]:
+    """Its check of row sums refuses float32 rows: they are normalised in float64, untimed."""
+
+    def prepare(p: Array, y: Array) -> Prepared:
+        rows = p.astype(np.float64)
+        rows /= rows.sum(axis=1, keepdims=True)
+        return calibre_metric(function)(rows, y)
 
     return prepare
 

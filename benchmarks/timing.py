@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-REPEATS = 7
+REPEATS = 5
 SHORTEST = 0.005  # seconds: quicker calls are looped until a sample lasts this long
-ENOUGH = 3.0  # seconds: a candidate that has used so many is not run again
+ENOUGH = 2.5  # seconds: a candidate that has used so many is not run again
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class Timed:
     failure: str | None = None
 
 
-def in_turns(candidates: Sequence[Callable[[], Any]], repeats: int = REPEATS) -> list[Timed]:
+def in_turns(candidates: Sequence[Callable[[], Any]], repeats: int = REPEATS, enough: float = ENOUGH) -> list[Timed]:
     """Time the candidates one after the other, `repeats` times round.
 
     Every candidate is called once beforehand, untimed, to load what it loads lazily; a slow one keeps that call as its
@@ -33,18 +33,18 @@ def in_turns(candidates: Sequence[Callable[[], Any]], repeats: int = REPEATS) ->
     loops, spent = [1] * len(candidates), [0.0] * len(candidates)
     for turn in range(repeats + 1):
         for i, (candidate, row) in enumerate(zip(candidates, timed, strict=True)):
-            if row.failure or spent[i] > ENOUGH:
+            if row.failure or spent[i] > enough:
                 continue
             row.result = None  # freed before the clock starts
             try:
                 seconds, row.result = _sample(candidate, loops[i])
             except Exception as error:  # a peer that refuses the input is a row of the table, not the end of the run
-                row.failure = f"{type(error).__name__}: {error}".splitlines()[0][:80]
+                row.failure = f"{type(error).__name__}: {error}".splitlines()[0]
                 continue
             spent[i] += seconds * loops[i]
             if turn == 0:
                 loops[i] = max(1, round(SHORTEST / max(seconds, 1e-7)))
-                if spent[i] <= ENOUGH:
+                if spent[i] <= enough:
                     continue
             row.samples += 1
             row.seconds = min(row.seconds, seconds)

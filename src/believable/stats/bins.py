@@ -217,7 +217,7 @@ def _classwise(predictions: Predictions, view: View, edges: Edges) -> dict[str, 
     total, positive = moments(predictions, n_codes)
     as_array = edges.as_array()
     at_least = 2 * len(edges)  # rows: with a hundred thousand classes, adding the table would take all the time
-    for rows in kernels.row_blocks(*predictions.scores.shape, at_least):
+    for rows in kernels.row_blocks(len(predictions), view.n_classes, at_least):
         weight = None if predictions.weights is None else predictions.weights[rows]
         block_total, block_positive = kernels.classwise_sums(
             predictions.scores[rows], predictions.labels[rows], weight, as_array, edges.assign
