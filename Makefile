@@ -44,7 +44,7 @@ $(VENV)/.lint: $(VENV)/.core
 demo: $(VENV)/.core  ## a verdict on two real models, and believable-demo.png
 	@$(BIN)/believable demo
 
-test: $(VENV)/.$(EXTRAS)  ## run the tests (EXTRAS=all: the whole suite, with the optional rooms)
+test: $(VENV)/.$(EXTRAS)  ## run the tests (EXTRAS=all: the whole suite, with optional packages)
 	$(BIN)/python -m pytest -q $(PYTEST_ARGS)
 
 lint: $(VENV)/.lint  ## ruff and mypy --strict

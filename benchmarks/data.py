@@ -37,7 +37,8 @@ def multiclass(n: int, n_classes: int) -> Data:
         logits = rng.standard_normal((size, n_classes), dtype=np.float32)
         favourite = rng.integers(n_classes, size=size)
         logits[np.arange(size), favourite] += rng.uniform(0, np.log(n_classes) + 4, size)
-        noise = -np.log(rng.standard_exponential(logits.shape, dtype=np.float32))  # Gumbel: argmax draws from softmax
+        waiting = np.maximum(rng.standard_exponential(logits.shape, dtype=np.float32), 1e-30)  # a zero has no logarithm
+        noise = -np.log(waiting)  # Gumbel: the argmax is a draw from the softmax
         y[rows] = np.argmax(COOLING * logits + noise, axis=1)
         odds = np.exp(logits - logits.max(axis=1, keepdims=True))
         p[rows] = odds / odds.sum(axis=1, keepdims=True)

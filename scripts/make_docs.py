@@ -18,17 +18,21 @@ def metric_table() -> str:
     lines = [
         "# The table of metrics",
         "",
-        "Generated from the facts that each metric carries (`make docs`); `believable metrics` prints the same.",
+        "Generated from the facts that each metric carries (`make docs`); `believable metrics` prints the same. The docstring",
+        "of each function has its formula; [what they share](definitions.md) is told apart. An alias stands for a name in",
+        '`evaluate(..., metrics=["ece"])` and `scorer("ece")`.',
         "",
-        "| name | alias | what it is | range | best | needs | reference |",
-        "|---|---|---|---|---|---|---|",
+        "What a metric *needs* says where it can be computed: from sums (`ScoreSums`), bins (`BinStats` or `CellStats`), cells",
+        "(`CellStats`), all of which merge; the predictions themselves give everything.",
+        "",
+        "| name | alias | what it is | range | best | needs | bins | of a matrix | reference |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in believable.METRICS.values():
         best = "–" if row.best is None else f"{row.best:g}"
         span = f"{row.low:g} … {row.high:g}"
-        lines.append(
-            f"| `{row.name}` | `{row.alias}` | {row.summary} | {span} | {best} | {row.needs} | {row.reference} |"
-        )
+        facts = [f"`{row.name}`", f"`{row.alias}`", row.summary, span, best, row.needs, row.bins, row.of, row.reference]
+        lines.append(f"| {' | '.join(facts)} |")
     return "\n".join(lines) + "\n"
 
 

@@ -119,6 +119,18 @@ def test_ties_are_never_split():
     assert zeros.assign([0.0, 0.1, 1.0]).tolist() == [0, 1, 1]
 
 
+@pytest.mark.parametrize("scores", [[1.5], [-0.5], [np.nan]])
+def test_only_probabilities_have_a_bin(scores):
+    """Scores outside [0, 1] are refused, by every kind of edges."""
+    for edges in (Edges.uniform(10), Edges.given([0, 0.5, 1])):
+        with pytest.raises(InputError, match="scores must"):
+            edges.assign(scores)
+    with pytest.raises(InputError, match="scores must"):
+        Edges.quantile(scores, 2)
+    assert Edges.uniform(2).assign(0.75).tolist() == [1]
+    assert Edges.quantile([0.1, 0.9], 2, weights=[1, 0]).values == (0.0, 0.1, 1.0)
+
+
 def test_edges_belong_to_a_precision():
     """Edges of float32 scores are other edges, and sort no float64 scores."""
     assert Edges.uniform(10, "float32") != Edges.uniform(10)

@@ -27,6 +27,10 @@ REFUSED = {
         (with_value(P, 3.2), Y),
         "predictions must lie in [0, 1], got 3.2 at row 17; these look like logits: pass Predictions(..., from_logits=True)",
     ),
+    "percentages": (
+        (100 * P, Y),
+        "predictions must lie in [0, 1], got 5 at row 0; these look like percentages: divide by 100",
+    ),
     "slightly negative": (
         (with_value(P, -1e-7), Y),
         "predictions must lie in [0, 1], got -1e-07 at row 17; if this is rounding, clip them first",

@@ -35,7 +35,7 @@ def test_demo_needs_nothing(tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     models = load_demo()
     for model in models.values():
-        assert f"ECE {believable.expected_calibration_error(model):.3f} (10 uniform bins)" in result.output
+        assert f"ECE {believable.expected_calibration_error(model):.4f} (10 uniform bins)" in result.output
     assert "Calibration is moderate" in result.output
     assert "The model is over-confident" in result.output
     assert "Calibration is excellent" in result.output
@@ -51,7 +51,7 @@ def test_audit_prints_the_numbers(file):
     assert f"{believable.expected_calibration_error(data, n_bins=5):.4f}" in result.output
     assert f"{believable.brier_score(data):.4f}" in result.output
     assert "500 rows; took scores p, labels y" in result.output
-    assert "Metrics (5 bins)" in result.output
+    assert "5 uniform" in result.output
     for row in believable.reliability_table(data, n_bins=5).n:
         assert str(row) in result.output
 
@@ -101,6 +101,40 @@ def test_bad_input_is_one_sentence(tmp_path, text, sentence):
     assert "bad.csv" in result.output
     assert len(result.output.strip().splitlines()) == 1
     assert "Traceback" not in result.output
+
+
+def test_advice_is_in_options(tmp_path):
+    """What the library says of arguments is said of options."""
+    path = tmp_path / "advice.csv"
+    for text, option in (
+        ("y,p\n1,3.5\n0,-2\n", "these look like logits: use --logits"),
+        ("y,p\n2,0.5\n1,0.5\n", "name the positive one with --pos-label"),
+        ("y,p\nyes,0.5\nno,0.5\n", "say which is positive with --pos-label"),
+        ("a,b\n1,0.5\n", "choose one of a, b with --label"),
+        ("y,p\n0.5,0.5\n1,0.1\n", "from Python, pass Predictions(..., soft_labels=True)"),
+    ):
+        path.write_text(text)
+        result = run("audit", path)
+        assert result.exit_code == 2
+        assert option in result.output, result.output
+
+
+def test_quantile_bins_on_request(file):
+    """--strategy quantile judges in bins of equal weight."""
+    result = run("audit", file, "--strategy", "quantile")
+    data = believable.read_predictions(file)
+    ece = believable.expected_calibration_error(data, strategy="quantile")
+    assert f"ECE {ece:.4f} (10 quantile bins)" in result.output
+    assert str(believable.reliability_table(data, strategy="quantile")) in result.output
+
+
+def test_names_with_brackets_are_printed(tmp_path):
+    """Column names are text, not markup."""
+    path = tmp_path / "odd.csv"
+    path.write_text("y,p [/unit]\n1,0.5\n0,0.25\n")
+    result = run("audit", path, "--prob", "p [/unit]")
+    assert result.exit_code == 0, result.output
+    assert "took scores p [/unit], labels y" in result.output
 
 
 def test_metrics_lists_the_table():

@@ -265,6 +265,103 @@ def test_average_predictions():
         average_predictions([[1.5]])
 
 
+def test_a_value_does_not_change_with_the_arrays():
+    """Arrays that are changed afterwards change nothing, and the value's own cannot be changed."""
+    buffer, labels = np.array([0.1, 0.2, 0.8, 0.9]), np.array([0, 0, 1, 1])
+    for container in (lambda a: a, pandas.Series):
+        value = Predictions(container(buffer), container(labels))
+        before = expected_calibration_error(value, n_bins=5)
+        buffer *= 0.5
+        labels[:] = 1
+        assert expected_calibration_error(value, n_bins=5) == before
+        assert expected_calibration_error(value, n_bins=7) == expected_calibration_error(
+            [0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], 7
+        )
+        with pytest.raises(ValueError, match="read-only"):
+            value.scores[0] = 0.5
+        buffer, labels = np.array([0.1, 0.2, 0.8, 0.9]), np.array([0, 0, 1, 1])
+
+
+def test_missing_labels_of_every_kind_are_missing():
+    """NaT, NA and None are errors, and dropped where that is asked for."""
+    days = pandas.Series(pandas.to_datetime(["2020-01-01", None]))
+    for labels in (days, days.to_numpy(), polars.Series([days[0].to_pydatetime(), None])):
+        with pytest.raises(InputError, match="missing label at row 1"):
+            Predictions([0.1, 0.2], labels, pos_label=days.to_numpy()[0])
+    assert Predictions([0.1, 0.2], days, pos_label=days.to_numpy()[0], ignore_label=float("nan")).n_ignored == 1
+    with pytest.raises(InputError, match="missing label at row 1"):
+        Predictions([0.1, 0.2], [0, pandas.NA])
+    for nothing in (pandas.NA, None, np.float32("nan"), np.nan):
+        if nothing is not None:
+            assert Predictions([0.1, 0.2], [0, pandas.NA], ignore_label=nothing).n_ignored == 1
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pandas.Categorical(["a", "b"]),
+        pandas.Index(["a", "b"]),
+        pandas.array(["a", "b"]),
+        pandas.Series(["a", "b"], dtype="category"),
+    ],
+    ids=["categorical", "index", "array", "category"],
+)
+def test_pandas_words(labels):
+    """Every pandas container of text is text."""
+    assert Predictions([0.1, 0.2], labels, pos_label="b").labels.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("doors", "sentence"),
+    [
+        ({"pos_label": [0, 1]}, "pos_label must be one label"),
+        ({"ignore_label": [-1, -2]}, "ignore_label must be one label"),
+        ({"classes": {0, 1}}, "classes must be a list in the order of the columns, got a set"),
+        ({"classes": 3}, "classes must be a list"),
+        ({"classes": [[0], [1]]}, "classes must be plain labels"),
+    ],
+)
+def test_odd_doors_are_refused(doors, sentence):
+    """One label is one label, and classes have an order."""
+    with pytest.raises(InputError, match=sentence):
+        Predictions([0.1, 0.2], [0, 1], **doors)
+
+
+def test_row_sums_at_the_tolerance():
+    """A row that sums to one within the tolerance is accepted in any precision."""
+    row = np.array([[0.013, 0.003, 0.483, 0.024, 0.413, 0.016, 0.049]])
+    for dtype in ("f4", "f8"):
+        assert expected_calibration_error(row.astype(dtype), [0]) > 0
+    torch = need("torch")
+    brain = torch.softmax(torch.randn(300, 50, generator=torch.Generator().manual_seed(0)), 1).bfloat16()
+    assert len(Predictions(brain, [0] * 300)) == 300
+
+
+def test_wide_and_huge_numbers():
+    """Numbers that do not fit are refused in a sentence; logits may be as far apart as they like."""
+    with pytest.raises(InputError, match="predictions must be numbers"):
+        Predictions([10**400, 0.5], [0, 1])
+    with pytest.raises(InputError, match="sample_weight is 1e-200 at row 1, too small for its square"):
+        Predictions([0.1, 0.2], [0, 1], sample_weight=[1, 1e-200])
+    assert Predictions([[1e308, -1e308]], [0], from_logits=True).scores.tolist() == [[1.0, 0.0]]
+
+
+def test_dlpack_alone_is_enough():
+    """An object that only speaks DLPack is an array."""
+
+    class Capsule:
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **options):
+            return self.array.__dlpack__(**options)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    assert expected_calibration_error(Capsule(P), Capsule(Y)) == expected_calibration_error(P, Y)
+
+
 def test_repr():
     """A value says what it is."""
     assert repr(Predictions(MATRIX, LABELS, sample_weight=np.ones(200))) == (

@@ -19,7 +19,7 @@ confidence_decomposition debiased_calibration_error evaluate expected_calibratio
 maximum_calibration_error mean_confidence mean_entropy negative_log_likelihood plot_classwise_reliability
 plot_confidence_histogram plot_reliability_diagram read_predictions reliability_table
 root_mean_square_calibration_error scorer sharpness static_calibration_error sweep_calibration_error
-thresholded_adaptive_calibration_error top_label_calibration_error top_r_calibration_error
+thresholded_adaptive_calibration_error top_label_calibration_error top_r_calibration_error verdict
 """.split()
 TOOLBOX = "ACE CWCE ECE GCE MCE RMSCE SCE TACE TCE OverUnder ToprCE reliability_diagram".split()
 

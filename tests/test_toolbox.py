@@ -78,3 +78,9 @@ def test_classes_need_a_matrix():
             function(P, Y)
     with pytest.raises(InputError, match="top_k_classes must be a number or 'all'"):
         t.GCE(M, L, top_k_classes="some")
+    for odd in ("3", None, 2.5):
+        with pytest.raises(InputError, match="r must be an integer"):
+            t.ToprCE(M, L, r=odd)
+    with pytest.raises(InputError, match="top_k_classes must be an integer from 1 to 6"):
+        t.GCE(M, L, top_k_classes=7)
+    assert t.GCE(M, L, norm=np.inf) == t.MCE(M, L)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import believable
 from believable.errors import InputError
 from believable.report import verdict
-from believable.report.verdict import grade
+from believable.report.judgement import grade
 
 RNG = np.random.default_rng(0)
 
@@ -39,6 +40,45 @@ def test_places_are_runs_of_bins():
     assert (low.low, low.high, low.n) == (0.1, 0.3, 2000)
     assert (low.conf, low.acc) == pytest.approx((0.2, 0.45))
     assert str(high) == "scores from 0.50 to 0.60 are too high: 0.550 predicted, 0.300 happened (1,000 rows)"
+
+
+@pytest.mark.parametrize("n", [20, 50, 200, 2000])
+def test_a_perfect_model_is_not_called_poor(n):
+    """With few rows a perfect model shows a large ECE: nineteen times out of twenty it is told from no perfect one."""
+    rng = np.random.default_rng(n)
+    told = 0
+    for _ in range(200):
+        p = rng.random(n)
+        told += verdict(p, (rng.random(n) < p).astype(int)).beyond_chance
+    assert told <= 22  # 10 are expected; more than 22 has a chance of 2 in 10,000
+
+
+def test_the_error_by_chance_is_that_of_a_simulation():
+    """The formula for a perfect model's ECE is its mean over simulated outcomes."""
+    p = RNG.beta(0.5, 1.5, 400)
+    w = RNG.random(400)
+    simulated = [believable.expected_calibration_error(p, RNG.random(400) < p, sample_weight=w) for _ in range(2000)]
+    judged = verdict(p, RNG.random(400) < p, sample_weight=w)
+    assert judged.by_chance == pytest.approx(np.mean(simulated), rel=0.03)  # normal for binomial, and 2000 draws
+
+
+def test_rare_events_are_judged_on_the_whole():
+    """Risks off by a factor are named, however small the ECE is, and so are bins that tell little."""
+    p = RNG.beta(0.6, 30, 5000)
+    judged = verdict(p, (RNG.random(5000) < np.minimum(2.5 * p, 1)).astype(int))
+    assert judged.grade == "excellent"
+    assert judged.beyond_chance
+    assert judged.off_on_the_whole
+    text = str(judged)
+    assert "On the whole the scores are too low: mean score 0.0" in text
+    assert "try quantile bins" in text
+
+
+def test_few_rows_get_no_grade():
+    """Where chance explains a large ECE, no grade is given."""
+    judged = verdict([0.2, 0.4, 0.6, 0.8], [0, 1, 0, 1])
+    assert not judged.beyond_chance
+    assert str(judged).startswith("Calibration cannot be told from perfect with so few rows: ECE 0.")
 
 
 def test_one_curve_only():

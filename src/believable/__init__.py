@@ -47,6 +47,7 @@ from believable.stats import BinStats, CellStats, ScoreSums
 if TYPE_CHECKING:
     from believable.plots import plot_classwise_reliability, plot_confidence_histogram, plot_reliability_diagram
     from believable.readers import read_predictions
+    from believable.report import verdict
 
 # Loaded when first used, because they bring matplotlib or a file engine with them.
 _LAZY = {
@@ -54,6 +55,7 @@ _LAZY = {
     "plot_confidence_histogram": "believable.plots",
     "plot_reliability_diagram": "believable.plots",
     "read_predictions": "believable.readers",
+    "verdict": "believable.report",
 }
 
 
@@ -109,4 +111,5 @@ __all__ = [
     "thresholded_adaptive_calibration_error",
     "top_label_calibration_error",
     "top_r_calibration_error",
+    "verdict",
 ]

@@ -16,12 +16,15 @@ from believable.errors import InputError
 
 def as_numpy(values: Any, name: str) -> Array:
     """The values as a NumPy array: a view where possible, never the caller's memory rearranged."""
-    if type(values) is np.ndarray:
-        return values
     convert = _CONVERTERS.get(type(values).__module__.partition(".")[0])
     try:
-        array = np.asarray(convert(values) if convert is not None else values)
-    except (TypeError, ValueError, RuntimeError) as error:
+        if type(values) is np.ndarray:
+            array = values
+        elif convert is None and hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
+            array = np.from_dlpack(values)
+        else:
+            array = np.asarray(values if convert is None else convert(values))
+    except (AttributeError, BufferError, OverflowError, RuntimeError, TypeError, ValueError) as error:
         raise InputError(
             f"{name} cannot be read as an array of numbers ({type(values).__name__}: {error}); "
             "rows may have different lengths"
@@ -52,11 +55,9 @@ def _from_numpy(values: Any) -> Any:
 
 
 def _from_pandas(values: Any) -> Any:
-    array = values.to_numpy()
-    if array.dtype != object:
-        return array
-    missing = values.isna().to_numpy()
-    if not missing.any():
+    array = np.asarray(values)
+    missing = np.asarray(values.isna()) if array.dtype == object else None
+    if missing is None or not missing.any():
         return array
     array = array.copy()
     array[missing] = None
@@ -64,7 +65,7 @@ def _from_pandas(values: Any) -> Any:
 
 
 def _from_polars(values: Any) -> Any:
-    return values.to_numpy()
+    return values.to_numpy() if hasattr(values, "to_numpy") else values.collect().to_numpy()  # a lazy frame
 
 
 def _from_pyarrow(values: Any) -> Any:

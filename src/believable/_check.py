@@ -16,7 +16,9 @@ from believable._arrays import as_numpy
 from believable._types import Array, Floats, Ints
 from believable.errors import InputError
 
-ROW_SUM_TOLERANCE = 1e-3  # the slack of float32 and bfloat16
+ROW_SUM_TOLERANCE = 1e-3  # the slack of float32 and float16
+BFLOAT16_TOLERANCE = 1e-2  # eight bits of precision: each entry may be off by one part in 512
+LIGHTEST, HEAVIEST = 1e-100, 1e100  # weights whose squares, times scores, are still numbers
 LOGITS = "these look like logits: pass Predictions(..., from_logits=True)"
 
 
@@ -26,7 +28,7 @@ LOGITS = "these look like logits: pass Predictions(..., from_logits=True)"
 def choice(value: Any, allowed: Iterable[Any], name: str) -> None:
     """Raise unless the value is one of those allowed."""
     options = tuple(allowed)
-    if not any(value is option or (type(value) is type(option) and value == option) for option in options):
+    if not any(isinstance(value, type(option)) and value == option for option in options):
         raise InputError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}")
 
 
@@ -42,8 +44,15 @@ def positive_integer(value: Any, name: str, low: int = 1, high: int | None = Non
 def number(value: Any, name: str, low: float = -np.inf, high: float = np.inf) -> float:
     """A finite number in [low, high]."""
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))
-    if not is_number or not np.isfinite(value) or not low <= value <= high:
+    if not is_number or not low <= value <= high or abs(value) == np.inf:
         raise InputError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
+    return float(value)
+
+
+def level(value: Any) -> float:
+    """A confidence level, strictly between 0 and 1."""
+    if number(value, "level", 0, 1) in (0, 1):
+        raise InputError(f"level must lie strictly between 0 and 1, got {value!r}")
     return float(value)
 
 
@@ -71,9 +80,10 @@ def _numbers_from_objects(array: Array, name: str) -> Floats:
         if isinstance(value, (str, bytes)):
             raise InputError(f"{name} must be numbers, got the text {value!r} at row {position[0]}")
     try:
-        return np.array([np.nan if value is None else float(value) for value in array.ravel()]).reshape(array.shape)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must be numbers, got {_dtype_words(array)}") from error
+        flat = [np.nan if _is_missing(value) else float(value) for value in array.ravel()]
+        return np.array(flat, np.float64).reshape(array.shape)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise InputError(f"{name} must be numbers, got {_dtype_words(array)} ({error})") from error
 
 
 def _dtype_words(array: Array) -> str:
@@ -112,20 +122,27 @@ def probabilities(array: Floats, name: str, rows: Ints | None) -> None:
     finite(array, name, rows)
     row, value = _first(array, (array < 0) | (array > 1), rows)
     advice = ""
-    if low < -1 or high > 1 + ROW_SUM_TOLERANCE:
+    if low >= 0 and 10 < high <= 100:
+        advice = "; these look like percentages: divide by 100"
+    elif low < -1 or high > 1 + ROW_SUM_TOLERANCE:
         advice = f"; {LOGITS}"
     elif low >= -ROW_SUM_TOLERANCE:
         advice = "; if this is rounding, clip them first"
     raise InputError(f"{name} must lie in [0, 1], got {value:.8g} at row {row}{advice}")
 
 
-def row_sums(matrix: Floats, rows: Ints | None) -> None:
-    """Raise unless every row sums to one."""
+def row_sums(matrix: Floats, given: Any, rows: Ints | None) -> None:
+    """Raise unless every row sums to one; `given` is the input, whose type says how precise it can be."""
+    brief = str(getattr(given, "dtype", "")).endswith("bfloat16")
+    tolerance = BFLOAT16_TOLERANCE if brief else ROW_SUM_TOLERANCE
     low, high = kernels.row_sum_extrema(matrix)
-    if low >= 1 - ROW_SUM_TOLERANCE and high <= 1 + ROW_SUM_TOLERANCE:
+    if low >= 1 - tolerance and high <= 1 + tolerance:
         return
     sums = matrix.sum(axis=1, dtype=np.float64)
-    row, value = _first(sums, np.abs(sums - 1) > ROW_SUM_TOLERANCE, rows)
+    bad = np.abs(sums - 1) > tolerance
+    if not bad.any():  # the quick sums were taken in the type of the scores
+        return
+    row, value = _first(sums, bad, rows)
     raise InputError(
         f"rows of predictions must sum to 1, got {value:.8g} at row {row}; divide by the row sums, or pass "
         "Predictions(..., multilabel=True) if the columns are independent"
@@ -172,21 +189,39 @@ def shape_of_labels(actuals: Array, predictions: Array, multilabel: bool) -> Non
         raise InputError(f"predictions and actuals differ in length: {len(predictions)} and {len(actuals)}")
 
 
-def is_label(actuals: Array, label: Any) -> Array:
-    """Where the labels equal `label`; NaN and None equal themselves here."""
-    missing = label is None or (isinstance(label, float) and np.isnan(label))
-    if missing:
+def is_label(actuals: Array, label: Any, name: str) -> Array:
+    """Where the labels equal `label`; a missing label equals every missing one."""
+    if np.ndim(label) != 0 or isinstance(label, (dict, set, frozenset)):
+        raise InputError(f"{name} must be one label, got {label!r}")
+    if _is_missing(label):
         return _missing(actuals)
-    same = np.asarray(actuals == label)
-    return same if same.shape == actuals.shape else np.zeros(actuals.shape, bool)
+    if actuals.dtype == object:
+        return np.array([bool(not _is_missing(value) and value == label) for value in actuals.ravel()], bool)
+    try:
+        same = np.asarray(actuals == label)
+    except (TypeError, ValueError):
+        same = np.zeros(0, bool)
+    return same if same.shape == actuals.shape and same.dtype == bool else np.zeros(actuals.shape, bool)
 
 
 def _missing(actuals: Array) -> Array:
     if actuals.dtype.kind == "f":
         return np.isnan(actuals)
+    if actuals.dtype.kind in "mM":
+        return np.isnat(actuals)
     if actuals.dtype == object:
-        return np.array([value is None or value != value for value in actuals.ravel()], bool).reshape(actuals.shape)
+        return np.array([_is_missing(value) for value in actuals.ravel()], bool).reshape(actuals.shape)
     return np.zeros(actuals.shape, bool)
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, NaT or pandas.NA: what is not equal to itself, or cannot say."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return True
 
 
 def no_missing(actuals: Array, rows: Ints | None) -> None:
@@ -222,7 +257,7 @@ def class_labels(actuals: Array, n_classes: int, predictions: Floats, rows: Ints
     if any(np.any(small[part] != actuals[part]) for part in kernels.row_blocks(len(actuals))):
         swapped(predictions, actuals)
         row, value = _first(actuals, small != actuals, rows)
-        soft = ", or Predictions(..., soft_labels=True) if they are shares of annotators" if n_classes == 2 else ""
+        soft = ", or pass Predictions(..., soft_labels=True) if they are shares of annotators" if n_classes == 2 else ""
         raise InputError(f"actuals must be whole numbers, got {value:g} at row {row}; pass {door}{soft}")
     return small
 
@@ -244,7 +279,10 @@ def soft_labels(actuals: Array, rows: Ints | None) -> Floats:
 def named_labels(actuals: Array, classes: Sequence[Any], rows: Ints | None) -> Ints:
     """Positions of the labels in `classes`."""
     no_missing(actuals, rows)
-    position = {_plain(name): k for k, name in enumerate(classes)}
+    try:
+        position = {_plain(name): k for k, name in enumerate(classes)}
+    except TypeError as error:
+        raise InputError(f"classes must be plain labels, got {list(classes)!r}") from error
     if len(position) != len(classes):
         raise InputError(f"classes must be distinct, got {list(classes)!r}")
     values, inverse = np.unique(actuals, return_inverse=True) if actuals.dtype != object else _unique_objects(actuals)
@@ -258,7 +296,7 @@ def named_labels(actuals: Array, classes: Sequence[Any], rows: Ints | None) -> I
 def positive_label(actuals: Array, pos_label: Any, rows: Ints | None) -> Array:
     """1 where the label is the positive one."""
     no_missing(actuals, rows)
-    positive = is_label(actuals, pos_label)
+    positive = is_label(actuals, pos_label, "pos_label")
     if not positive.any():
         found = sorted({repr(_plain(value)) for value in actuals[:1000]})[:5]
         raise InputError(
@@ -297,6 +335,8 @@ def doors(
         raise InputError("soft_labels=True goes with 1-D predictions")
     if (pos_label is not None) + (classes is not None) + bool(soft_labels) > 1:
         raise InputError("pass one of pos_label, classes and soft_labels")
+    if classes is not None and not isinstance(classes, (list, tuple, range, np.ndarray)):
+        raise InputError(f"classes must be a list in the order of the columns, got a {type(classes).__name__}")
     if classes is not None and len(classes) != n_classes:
         raise InputError(f"classes must name {n_classes} classes in the order of the columns, got {len(classes)}")
     if multilabel and ignore_label is not None:
@@ -321,20 +361,23 @@ def notion_fits(notion: str, kind: str, n_classes: int) -> None:
 # --- weights ----------------------------------------------------------------------------------------------------------
 
 
-def weights(values: Any, n: int) -> Array:
+def weights(values: Any, n: int, name: str = "sample_weight", of: str = "row") -> Array:
     """Importance weights as float64: finite, non-negative, not all zero."""
-    array = numeric(values, "sample_weight").astype(np.float64, copy=False)
+    array = numeric(values, name).astype(np.float64, copy=False)
     if array.shape != (n,):
-        raise InputError(f"sample_weight must be one number per row, {n} of them, got shape {array.shape}")
-    finite(array, "sample_weight", None)
+        raise InputError(f"{name} must be one number per {of}, {n} of them, got shape {array.shape}")
+    finite(array, name, None)
     low, high = kernels.extrema(array)
     if low < 0:
         row, value = _first(array, array < 0, None)
-        raise InputError(f"sample_weight must not be negative, got {value:g} at row {row}")
+        raise InputError(f"{name} must not be negative, got {value:g} at {of} {row}")
     if high == 0:
-        raise InputError("sample_weight is zero in every row: there is nothing to measure")
-    if not 1e-100 < high < 1e100:
-        raise InputError(f"sample_weight reaches {high:g}, too far for its squares; divide the weights by their mean")
+        raise InputError(f"{name} is zero in every {of}: there is nothing to measure")
+    if low < LIGHTEST and array.any() and (array[array > 0] < LIGHTEST).any():
+        row, value = _first(array, (array > 0) & (array < LIGHTEST), None)
+        raise InputError(f"{name} is {value:g} at {of} {row}, too small for its square; set such weights to 0")
+    if high > HEAVIEST:
+        raise InputError(f"{name} reaches {high:g}, too large for its square; divide the weights by their mean")
     return array
 
 

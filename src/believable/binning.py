@@ -47,13 +47,22 @@ class Edges:
         return cls._rounded(np.arange(n_bins + 1) / n_bins, dtype, "uniform")
 
     @classmethod
-    def quantile(cls, scores: Floats, n_bins: int, weights: Array | None = None) -> Edges:
+    def quantile(cls, scores: Any, n_bins: int, weights: Any = None) -> Edges:
         """At most M bins of equal weight; equal scores are never split, so there may be fewer."""
+        scores = _check.numeric(scores, "scores")
+        if scores.ndim != 1 or len(scores) == 0:
+            raise InputError("quantile bins need at least one score, in a 1-D array")
+        _check.probabilities(scores, "scores", None)
+        if weights is not None:
+            weights = _check.weights(weights, len(scores))
+            scores, weights = scores[weights > 0], weights[weights > 0]
+        return cls._of_scores(scores, n_bins, weights)
+
+    @classmethod
+    def _of_scores(cls, scores: Floats, n_bins: int, weights: Array | None) -> Edges:
+        """Quantile edges of scores that were checked; zero weights were dropped."""
         n_bins = _check.positive_integer(n_bins, "n_bins", 1, MAX_BINS)
-        if len(scores) == 0:
-            raise InputError("quantile bins need at least one score")
-        inner = np.unique(kernels.quantile_boundaries(scores, weights, n_bins))
-        return cls._from_boundaries(inner, scores.dtype)
+        return cls._from_boundaries(np.unique(kernels.quantile_boundaries(scores, weights, n_bins)), scores.dtype)
 
     @classmethod
     def _from_boundaries(cls, inner: Array, dtype: Any) -> Edges:
@@ -87,7 +96,12 @@ class Edges:
 
     def assign(self, scores: Any) -> Ints:
         """The bin of each score, 0 to len(edges) - 1."""
-        scores = _check.numeric(scores, "scores")
+        scores = np.atleast_1d(_check.numeric(scores, "scores"))
+        _check.probabilities(scores, "scores", None)
+        return self.index(scores)
+
+    def index(self, scores: Floats) -> Ints:
+        """`assign` for scores that were checked."""
         if scores.dtype != self.dtype:
             raise InputError(
                 f"edges rounded to {self.dtype} cannot sort {scores.dtype} scores: make the edges with "

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 ERRORS = ("ece", "mce", "rmsce", "ace", "sweepece", "dce")
 MATRIX_ERRORS = (*ERRORS, "sce", "tace", "tlce", "toprce", "cwce")
 SCORES = ("brier", "bss", "nll", "auc", "acc", "conf", "sharpness")
+MOST_BINS = 1000
 BAD_INPUT = 2
 
 
@@ -33,10 +34,30 @@ def _sentences(command: Callable[..., None]) -> Callable[..., None]:
         try:
             command(*args, **kwargs)
         except (BelievableError, OSError) as error:
-            click.echo(f"Error: {error}", err=True)
+            click.echo(f"Error: {_in_options(str(error))}", err=True)
             raise SystemExit(BAD_INPUT) from None
 
     return run
+
+
+# What the library says of its arguments, in the words of the command line.
+_OPTIONS = (
+    ("pass Predictions(..., from_logits=True)", "use --logits"),
+    ("pass Predictions(..., pos_label=...)", "name the positive one with --pos-label"),
+    ("say which is positive with pos_label", "say which is positive with --pos-label"),
+    ("with prob or prob_prefix", "with --prob or --prob-prefix"),
+    ("(prob) or the prefix of several (prob_prefix)", "(--prob) or the prefix of several (--prob-prefix)"),
+    (" with label", " with --label"),
+    (" with prob", " with --prob"),
+    ("pos_label=", "--pos-label "),
+    ("pass Predictions(", "from Python, pass Predictions("),
+)
+
+
+def _in_options(sentence: str) -> str:
+    for argument, option in _OPTIONS:
+        sentence = sentence.replace(argument, option)
+    return sentence
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -46,8 +67,15 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), default="believable-demo.png")
-@click.option("--bins", type=click.IntRange(1), default=10, show_default=True)
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default="believable-demo.png",
+    show_default=True,
+    help="Where to write the picture: .png, .svg or .pdf.",
+)
+@click.option("--bins", type=click.IntRange(1, MOST_BINS), default=10, show_default=True, help="Number of bins.")
 @_sentences
 def demo(output: Path, bins: int) -> None:
     """A verdict on two real models, and a picture. Needs no arguments and no network."""
@@ -69,7 +97,7 @@ def demo(output: Path, bins: int) -> None:
         plot_reliability_diagram(predictions, n_bins=bins, ax=ax, title=title)
     console.print(_comparison({name.replace("_", " "): _evaluate(model, bins) for name, model in models.items()}, bins))
     save(figure, output)
-    console.print(f"\nPicture written to {output}", highlight=False, soft_wrap=True)
+    _say(console, f"\nPicture written to {output}")
 
 
 @main.command()
@@ -80,7 +108,14 @@ def demo(output: Path, bins: int) -> None:
 @click.option("--label", help="Column of outcomes.")
 @click.option("--pos-label", help="The label that counts as 1.")
 @click.option("--weight", help="Column of sample weights (never guessed).")
-@click.option("--bins", type=click.IntRange(1), default=10, show_default=True)
+@click.option("--bins", type=click.IntRange(1, MOST_BINS), default=10, show_default=True, help="Number of bins.")
+@click.option(
+    "--strategy",
+    type=click.Choice(["uniform", "quantile"]),
+    default="uniform",
+    show_default=True,
+    help="Bins of equal width, or of equal weight, for the verdict, the table and the picture.",
+)
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Write the reliability diagram here.")
 @_sentences
 def audit(
@@ -92,27 +127,39 @@ def audit(
     pos_label: str | None,
     weight: str | None,
     bins: int,
+    strategy: Any,
     plot: Path | None,
 ) -> None:
-    """Judge the predictions in FILE (csv, tsv, parquet): verdict, metrics, reliability table."""
+    """Judge the predictions in FILE.
+
+    FILE ends in .csv, .tsv or .parquet and has one row per prediction. Columns are found by name: scores called p,
+    prob, probability, score, y_prob, y_score, y_pred, pred, prediction or confidence, or one column per class called
+    p_CLASS, prob_CLASS or proba_CLASS; labels called y, label, target, actual, outcome, y_true, truth or correct.
+    Prints which it took, the verdict, the metrics and the reliability table.
+    """
+    from believable.curves import reliability_table
     from believable.plots import plot_reliability_diagram
     from believable.readers import read_table
     from believable.readers.files import columns_of, predictions_from
 
     console = _console()
     frame = read_table(file)
-    columns = columns_of(file, frame, prob=prob, prob_prefix=prob_prefix, label=label, weight=weight)
+    columns = columns_of(file, frame, prob=prob, prob_prefix=prob_prefix, label=label, weight=weight, logits=logits)
     predictions = predictions_from(file, frame, columns, from_logits=logits, pos_label=pos_label)
-    console.print(f"{file}: {len(predictions):,} rows; took {columns}\n", highlight=False, soft_wrap=True)
-    _print_verdict(console, None, predictions, bins)
+    _say(console, f"{file}: {len(predictions):,} rows; took {columns}{' (scores are logits)' if logits else ''}")
+    if predictions.kind == "binary":
+        _say(console, f"Positive: {100 * float(predictions.labels.mean()):.4g} % of the rows")
+    console.print()
+    _print_verdict(console, None, predictions, bins, strategy)
     result = _evaluate(predictions, bins)
-    console.print(_comparison({"value": result}, bins))
+    console.print(_comparison({"value": result}, bins, predictions.kind))
     for name, reason in result.skipped.items():
-        console.print(f"{name}: left out, {reason}", highlight=False, soft_wrap=True)
-    console.print(_reliability(predictions, bins))
+        _say(console, f"{name}: left out, {reason}")
+    _say(console, f"\nReliability ({bins} {strategy} bins)")
+    _say(console, str(reliability_table(predictions, n_bins=bins, strategy=strategy)))
     if plot is not None:
-        plot_reliability_diagram(predictions, n_bins=bins, save_path=plot)
-        console.print(f"Picture written to {plot}", highlight=False, soft_wrap=True)
+        plot_reliability_diagram(predictions, n_bins=bins, strategy=strategy, save_path=plot, title=file.name)
+        _say(console, f"Picture written to {plot}")
 
 
 @main.command()
@@ -120,13 +167,18 @@ def audit(
 def metrics() -> None:
     """The table of metrics: names, ranges, what they need, where they come from."""
     from rich.table import Table
+    from rich.text import Text
 
     from believable.metrics import METRICS
 
-    table = Table("alias", "name", "range", "best", "needs", "what it is", "reference", box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("alias", no_wrap=True)
+    table.add_column("name", no_wrap=True)
+    table.add_column("what it is")
     for row in METRICS.values():
-        best = "–" if row.best is None else f"{row.best:g}"
-        table.add_row(row.alias, row.name, f"{row.low:g} … {row.high:g}", best, row.needs, row.summary, row.reference)
+        best = "" if row.best is None else f", best {row.best:g}"
+        facts = f"{row.summary} [{row.low:g}, {row.high:g}]{best}; {row.reference}"
+        table.add_row(row.alias, row.name, Text(facts))
     _console().print(table)
 
 
@@ -136,6 +188,11 @@ def _console() -> Console:
     return Console()
 
 
+def _say(console: Console, text: str) -> None:
+    """Plain text: names are not markup, and a terminal wraps lines by itself."""
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
 def _evaluate(predictions: Predictions, bins: int) -> Evaluation:
     from believable.metrics import evaluate
 
@@ -143,14 +200,17 @@ def _evaluate(predictions: Predictions, bins: int) -> Evaluation:
     return evaluate(predictions, metrics=errors + SCORES, n_bins=bins)
 
 
-def _print_verdict(console: Console, title: str | None, predictions: Predictions, bins: int) -> None:
+def _print_verdict(
+    console: Console, title: str | None, predictions: Predictions, bins: int, strategy: Any = "uniform"
+) -> None:
     from rich.text import Text
 
     from believable.report import verdict
 
-    judged = verdict(predictions, n_bins=bins)
+    judged = verdict(predictions, n_bins=bins, strategy=strategy)
     first, *others = judged.lines()
     colour = {"excellent": "green", "good": "green", "moderate": "yellow", "poor": "red"}[judged.grade]
+    colour = colour if judged.beyond_chance else "green"
     if title is not None:
         console.print(Text(title, style="bold"))
     console.print(Text(first, style=f"bold {colour}"), soft_wrap=True)
@@ -159,50 +219,22 @@ def _print_verdict(console: Console, title: str | None, predictions: Predictions
     console.print()
 
 
-def _comparison(results: dict[str, Evaluation], bins: int) -> Table:
-    """Metrics down, models across."""
+def _comparison(results: dict[str, Evaluation], bins: int, kind: str = "binary") -> Table:
+    """Metrics down, models across, with the bins and (for a matrix) the probabilities each is about."""
     from rich.table import Table
 
     from believable.metrics import METRICS
 
-    table = Table(title=f"Metrics ({bins} bins)", title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(title="Metrics", title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("metric", no_wrap=True)
     for name in results:
         table.add_column(name, justify="right")
-    table.add_column("best", justify="right")
+    for heading in ("best", "bins", *(["of"] if kind != "binary" else [])):
+        table.add_column(heading)
     for name in dict.fromkeys(name for result in results.values() for name in result):
-        best = METRICS[name].best
+        row = METRICS[name]
         values = [f"{result[name]:.4f}" if name in result else "–" for result in results.values()]
-        table.add_row(name.replace("_", " "), *values, "" if best is None else f"{best:g}")
-    return table
-
-
-def _reliability(predictions: Predictions, bins: int) -> Table:
-    """The reliability table, for reading."""
-    from rich.table import Table
-
-    from believable.curves import reliability_table
-
-    rows = reliability_table(predictions, n_bins=bins)
-    table = Table(title=f"\nReliability ({len(rows)} uniform bins)", title_justify="left", box=None, pad_edge=False)
-    for heading in ("scores", "rows", "predicted", "happened", "gap", "95 % interval"):
-        table.add_column(heading, justify="right")
-    for i in range(len(rows)):
-        low, high = rows.edges[i]
-        span = f"{'[' if i == 0 else '('}{low:.3g}, {high:.3g}]"
-        if not rows.n[i]:
-            table.add_row(span, "0", "", "", "", "")
-            continue
-        interval = f"{rows.low[i]:.3f} … {rows.high[i]:.3f}"
-        outside = not rows.low[i] <= rows.conf[i] <= rows.high[i]
-        table.add_row(
-            span,
-            f"{rows.n[i]:,}",
-            f"{rows.conf[i]:.3f}",
-            f"{rows.acc[i]:.3f}",
-            f"{rows.gap[i]:+.3f}{' *' if outside else '  '}",
-            interval,
-        )
-    table.caption = "* the mean score lies outside the interval of what happened"
-    table.caption_justify = "left"
+        chosen = {"own": "its own", "": ""}.get(row.bins, f"{bins} {row.bins}")
+        of = [row.of.replace("_", " ")] if kind != "binary" else []
+        table.add_row(name.replace("_", " "), *values, "" if row.best is None else f"{row.best:g}", chosen, *of)
     return table

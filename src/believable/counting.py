@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from believable import _check
 from believable._types import Notion, Strategy
@@ -20,10 +20,18 @@ class DefaultBins(int):
     """
 
 
-TEN = DefaultBins(10)
+class DefaultStrategy(str):
+    """The default strategy, which remembers the same."""
 
+    __slots__ = ()
+
+
+TEN = DefaultBins(10)
+UNIFORM: Any = DefaultStrategy("uniform")
+QUANTILE: Any = DefaultStrategy("quantile")
 
 Source = Predictions | BinStats | CellStats
+Statistic = TypeVar("Statistic", BinStats, CellStats)
 
 
 def source_of(predictions: Any, actuals: Any = None, sample_weight: Any = None) -> Source:
@@ -44,7 +52,7 @@ def is_binary(source: Source) -> bool:
 def count_bins(
     source: Source,
     n_bins: int = TEN,
-    strategy: Strategy = "uniform",
+    strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,
     r: int | None = None,
@@ -62,31 +70,37 @@ def count_bins(
     if isinstance(source, Predictions):
         view = source.view(notion, r=r, threshold=threshold, pooled=pooled)
         return BinStats.of(source, view, n_bins=n_bins, strategy=strategy, edges=edges)
-    _same_question(source.view, notion, r, threshold, pooled)
+    same_question(source.view, notion, r, threshold, pooled)
     if isinstance(source, CellStats):
         return _from_cells(source, n_bins, strategy, pooled, edges)
-    return _from_bins(source, n_bins, strategy, pooled, edges, only)
+    return _from_bins(source, n_bins, strategy, pooled, edges)
 
 
-def _same_question(view: View, notion: Notion | None, r: int | None, threshold: float | None, pooled: bool) -> None:
-    for name, asked, counted in (
-        ("notion", notion, view.notion),
-        ("r", r, view.r),
-        ("threshold", threshold, view.threshold),
-    ):
-        if asked is not None and asked != counted:
+def same_question(
+    view: View,
+    notion: Notion | None,
+    r: int | None = None,
+    threshold: float | None = None,
+    pooled: bool = False,
+) -> None:
+    """Raise unless a statistic counted what is asked.
+
+    Nothing asked is fine: the statistic speaks for itself. A notion that is asked for, or fixed by the name of a
+    metric, asks for all pairs of it, each group apart, unless a threshold or pooling are asked for too.
+    """
+    asked_of = [("notion", notion, view.notion), ("r", r, view.r), ("threshold", threshold, view.threshold)]
+    for name, asked, counted in asked_of:
+        strict = asked is not None or (name == "threshold" and notion is not None)
+        if strict and asked != counted:
             raise UndefinedError(f"the statistic was counted with {name}={counted!r}, not {asked!r}: count again")
     if view.pooled and notion is not None and not pooled:
         raise UndefinedError("the statistic was counted with pooled=True: count again to keep the groups apart")
 
 
-def _from_bins(
-    stats: BinStats, n_bins: int, strategy: Strategy, pooled: bool, edges: Any, only: Strategy | None
-) -> BinStats:
+def _from_bins(stats: BinStats, n_bins: int, strategy: Strategy, pooled: bool, edges: Any) -> BinStats:
     refuse_extras("BinStats", edges=edges)
-    asked = strategy if only is not None or strategy != "uniform" else stats.strategy
-    if stats.strategy not in (asked, "given"):
-        raise UndefinedError(f"this metric needs {asked} bins; the statistic has {stats.strategy} bins")
+    if not isinstance(strategy, DefaultStrategy) and stats.strategy != strategy:
+        raise UndefinedError(f"this asks for {strategy} bins; the statistic has {stats.strategy} bins")
     if not isinstance(n_bins, DefaultBins) and n_bins != stats.per_group:
         raise UndefinedError(f"the statistic has {stats.per_group} bins, not {n_bins}: count again, or use CellStats")
     return stats.pool() if pooled and not stats.view.pooled else stats
@@ -97,10 +111,10 @@ def _from_cells(stats: CellStats, n_bins: int, strategy: Strategy, pooled: bool,
         stats = stats.pool()
     if edges is not None:
         return stats.coarsen(edges if isinstance(edges, Edges) else Edges.given(edges, stats.grid.dtype))
-    return stats.coarsen(int(n_bins) if strategy == "uniform" else stats.quantile_edges(n_bins))
+    return stats.coarsen(n_bins if strategy == "uniform" else stats.quantile_edges(n_bins))
 
 
-def not_empty(stats: BinStats) -> BinStats:
+def not_empty(stats: Statistic) -> Statistic:
     """Raise when a threshold kept nothing."""
     if not len(stats.n):
         raise UndefinedError(f"no score is above threshold={stats.view.threshold}: there is nothing to measure")

@@ -45,6 +45,8 @@ class View:
         Keep only entries with a score above it.
     pooled : bool
         Put the groups of the notion (classes, ranks) into common bins.
+    multilabel : bool
+        The columns are independent of each other.
     """
 
     notion: Notion
@@ -52,6 +54,7 @@ class View:
     r: int | None = None
     threshold: float | None = None
     pooled: bool = False
+    multilabel: bool = False
 
     def __post_init__(self) -> None:
         _check.choice(self.notion, get_args(Notion), "notion")
@@ -59,13 +62,14 @@ class View:
         if self.notion in RANKED:
             if self.r is None:
                 raise InputError(f"notion={self.notion!r} needs r, the rank: pass r=3, say")
-            _check.positive_integer(self.r, "r", 1, self.n_classes)
+            object.__setattr__(self, "r", _check.positive_integer(self.r, "r", 1, self.n_classes))
         elif self.r is not None:
             raise InputError(f"r goes with the notions {', '.join(RANKED)}, not with {self.notion!r}")
         if self.threshold is not None:
             object.__setattr__(self, "threshold", _check.number(self.threshold, "threshold", 0, 1))
-        if self.pooled and self.notion not in KEPT_APART:
-            object.__setattr__(self, "pooled", False)  # one group: already common bins
+        # With one group the bins are common already.
+        object.__setattr__(self, "pooled", bool(self.pooled) and self.notion in KEPT_APART)
+        object.__setattr__(self, "multilabel", bool(self.multilabel))
 
     @property
     def n_groups(self) -> int:
@@ -106,8 +110,9 @@ class Predictions:
 
     Attributes
     ----------
-    scores, labels, weights : ndarray
-        What is left after dropping ignored and weightless rows; `weights` is None when all are 1.
+    scores, labels, weights : ndarray, read-only
+        What is left after dropping ignored and weightless rows; `weights` is None when all are 1. They are copies, so
+        changing your arrays later changes nothing here.
     kind : {"binary", "multiclass", "multilabel"}
     n_classes : int
     classes : tuple or None
@@ -147,6 +152,33 @@ class Predictions:
         ignore_label: Any = None,
         multilabel: bool = False,
     ) -> None:
+        self._fill(
+            predictions,
+            actuals,
+            sample_weight=sample_weight,
+            from_logits=from_logits,
+            pos_label=pos_label,
+            classes=classes,
+            soft_labels=soft_labels,
+            ignore_label=ignore_label,
+            multilabel=multilabel,
+        )
+        self.scores, self.labels = _own(self.scores, predictions), _own(self.labels, actuals)
+        self.weights = None if self.weights is None else _own(self.weights, sample_weight)
+
+    def _fill(
+        self,
+        predictions: Any,
+        actuals: Any,
+        *,
+        sample_weight: Any = None,
+        from_logits: bool = False,
+        pos_label: Any = None,
+        classes: Sequence[Any] | None = None,
+        soft_labels: bool = False,
+        ignore_label: Any = None,
+        multilabel: bool = False,
+    ) -> None:
         scores = _check.numeric(predictions, "predictions")
         actuals = _check.labels_as_array(actuals)
         _check.shape_of_predictions(scores, multilabel)
@@ -158,7 +190,7 @@ class Predictions:
         rows: Ints | None = None
         self.n_ignored = 0
         if ignore_label is not None:
-            ignored = _check.is_label(actuals, ignore_label)
+            ignored = _check.is_label(actuals, ignore_label, "ignore_label")
             self.n_ignored = int(np.count_nonzero(ignored))
             if self.n_ignored == len(scores):
                 raise InputError(f"every label is ignore_label={ignore_label!r}: there is nothing to measure")
@@ -172,7 +204,7 @@ class Predictions:
         else:
             _check.probabilities(scores, "predictions", rows)
             if scores.ndim == 2 and not multilabel:
-                _check.row_sums(scores, rows)
+                _check.row_sums(scores, predictions, rows)
 
         labels: Array
         if soft_labels:
@@ -194,6 +226,13 @@ class Predictions:
         self.n_classes = n_classes
         self.classes = None if classes is None else tuple(classes)
         self._counted: dict[Any, Any] = {}
+
+    @classmethod
+    def borrowing(cls, predictions: Any, actuals: Any, sample_weight: Any) -> Predictions:
+        """For the length of one call: the caller's memory is looked at, not copied."""
+        value = cls.__new__(cls)
+        value._fill(predictions, actuals, sample_weight=sample_weight)
+        return value
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -226,7 +265,17 @@ class Predictions:
         notion = self.default_notion if notion is None else notion
         _check.choice(notion, get_args(Notion), "notion")
         _check.notion_fits(notion, self.kind, self.n_classes)
-        return View(notion, self.n_classes, r, threshold, pooled)
+        return View(notion, self.n_classes, r, threshold, pooled, self.kind == "multilabel")
+
+    def check_view(self, view: View | None) -> View:
+        """The view, or the default for None; an error where it was made for other predictions."""
+        if view is None:
+            return self.view()
+        if not isinstance(view, View) or view != self.view(
+            view.notion, r=view.r, threshold=view.threshold, pooled=view.pooled
+        ):
+            raise InputError(f"{view!r} does not fit {self!r}: make it with predictions.view(...)")
+        return view
 
     def pairs(self, view: View, at_least: int = 0) -> Iterator[Pairs]:
         """The pairs of a view, in blocks of rows; `at_least` so many pairs in each but the last, if asked."""
@@ -285,6 +334,14 @@ class Predictions:
         return Pairs(ranked.ravel(), hits.ravel(), _repeat(weight, r), group)
 
 
+def _own(array: Array, given: Any) -> Array:
+    """A read-only array that nobody else can change: a copy, unless it was made here."""
+    if array is given or array.base is not None:
+        array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
 def _above(pairs: Pairs, threshold: float) -> Pairs:
     keep = pairs.score > pairs.score.dtype.type(threshold)  # rounded to the type of the scores, as edges are
     return Pairs(*(None if part is None else part[keep] for part in pairs))  # type: ignore[arg-type]
@@ -304,7 +361,7 @@ def _repeat(weight: Array | None, times: int) -> Array | None:
 def as_predictions(predictions: Any, actuals: Any = None, sample_weight: Any = None) -> Predictions:
     """The checked value behind the two ways to call a function: two arrays, or one `Predictions`."""
     if not isinstance(predictions, Predictions):
-        return Predictions(predictions, actuals, sample_weight=sample_weight)
+        return Predictions.borrowing(predictions, actuals, sample_weight)
     if actuals is not None:
         raise InputError("a Predictions already holds its actuals: leave actuals out")
     if sample_weight is not None:
@@ -332,10 +389,12 @@ def average_predictions(predictions: Sequence[Any], weights: Sequence[float] | N
     >>> average_predictions([[0.2, 0.8], [0.4, 1.0]], weights=[3, 1])
     array([0.25, 0.85])
     """
+    if not hasattr(predictions, "__len__"):
+        raise InputError("pass a list of predictions, one entry per model")
     arrays = [_check.numeric(member, f"predictions of model {i}") for i, member in enumerate(predictions)]
     if not arrays:
         raise InputError("there are no predictions to average")
-    shares = np.ones(len(arrays)) if weights is None else _check.weights(weights, len(arrays))
+    shares = np.ones(len(arrays)) if weights is None else _check.weights(weights, len(arrays), "weights", "model")
     total = np.zeros(arrays[0].shape)
     for i, (array, share) in enumerate(zip(arrays, shares, strict=True)):
         if array.shape != total.shape:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from believable import _check
 from believable._types import Float64s
 from believable.curves import calibration_curve
 from believable.errors import InputError
@@ -71,10 +72,15 @@ def GCE(
         strategy="quantile" if adaptive_bins else "uniform",
         notion=notion,
         r=r,
-        norm="max" if norm == "inf" else norm,
-        threshold=thresholding or None,
+        norm=_norm(norm),
+        threshold=_check.number(thresholding, "thresholding", 0, 1) or None,
         pooled=not class_conditional,
     )
+
+
+def _norm(norm: Any) -> Any:
+    is_infinite = norm == "inf" if isinstance(norm, str) else isinstance(norm, float) and norm == float("inf")
+    return "max" if is_infinite else norm
 
 
 def _notion(predictions: Predictions, top: int | Literal["all"]) -> tuple[Any, int | None]:
@@ -84,7 +90,7 @@ def _notion(predictions: Predictions, top: int | Literal["all"]) -> tuple[Any, i
         return "classwise", None
     if isinstance(top, str):
         raise InputError(f"top_k_classes must be a number or 'all', got {top!r}")
-    return "top_r", top
+    return "top_r", _check.positive_integer(top, "top_k_classes", 1, predictions.n_classes)
 
 
 def ECE(prob: Any, labels: Any = None, bin: int = 15) -> float:
@@ -120,7 +126,7 @@ def TACE(prob: Any, labels: Any = None, bin: int = 15, threshold: float = 0.01) 
 def ToprCE(prob: Any, labels: Any = None, r: int = 3, bin: int = 15) -> float:
     """Top-r calibration error: the r largest probabilities of each row, rank by rank (at most all of them)."""
     predictions = _matrix(prob, labels, "ToprCE")
-    return GCE(predictions, None, bin, top_k_classes=min(r, predictions.n_classes))
+    return GCE(predictions, None, bin, top_k_classes=min(_check.positive_integer(r, "r"), predictions.n_classes))
 
 
 def TCE(prob: Any, labels: Any = None, bin: int = 15) -> float:

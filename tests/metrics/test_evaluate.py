@@ -33,6 +33,8 @@ def test_names_and_aliases():
     assert result.n_bins == 15
     assert result.notion == "binary"
     assert len(evaluate(P, Y, "auc")) == 1
+    assert "foo" not in result
+    assert result.get("foo") is None
     with pytest.raises(InputError, match="there is no metric 'eec'; known are accuracy"):
         evaluate(P, Y, ["eec"])
 

@@ -99,6 +99,15 @@ def test_statistics_are_drawn_like_data():
     assert figure.axes[0].child_axes[0].get_ylabel() == "density"
 
 
+def test_coarse_and_logit_cells_are_drawn():
+    """Cells that cannot make the finer histogram show their own bins below."""
+    data = Predictions(P, Y)
+    assert believable.plot_reliability_diagram(CellStats.of(data, cells=30))
+    assert believable.plot_reliability_diagram(CellStats.of(data, spacing="logit"), strategy="quantile")
+    with pytest.raises(InputError, match="level must lie strictly between 0 and 1"):
+        believable.plot_reliability_diagram(P, Y, level=1)
+
+
 def test_every_class_has_its_panel():
     """Panels carry the class's name and its ECE."""
     names = ["ant", "bee", "cat", "dog"]

@@ -81,11 +81,16 @@ REFUSED = {
     "empty": ("", "is empty"),
     "header": ("y,p\n", "has a header and no rows"),
     "unknown names": ("a,b\n1,0.5\n", "no column has a name known for labels"),
+    "semicolons": ("y;p\n1;0.5\n", "has one column, 'y;p': .csv files are separated by commas"),
+    "no header": ("1,0.5\n0,0.1\n", "the first line must hold the names of the columns, got 1, 0.5"),
     "no scores": ("y,b\n1,0.5\n", "no column has a name known for scores"),
     "two scores": ("y,p,score\n1,0.5,0.5\n", "several columns could be the scores: p, score; choose one with prob"),
-    "null score": ("y,p\n1,0.5\n0,\n", "predictions must be finite, got NaN (missing) at row 1"),
+    "null score": ("y,p\n1,0.5\n0,\n", "predictions must be finite, got NaN (missing) at row 1 (line 3)"),
     "null label": ("y,p\n1,0.5\n,0.1\n", "actuals have a missing label at row 1"),
-    "text score": ("y,p\n1,50%\n0,10%\n", "predictions must be numbers, got the text '50%' at row 0"),
+    "text score": ("y,p\n1,0.5\n0,10%\n", "column 'p' must hold numbers, got the text '10%' at row 1"),
+    "twice": ("y,p,p\n1,0.5,0.5\n", "has several columns called 'p': rename them"),
+    "two families": ("y,p_0,p_1,prob_0,prob_1\n1,0,1,0,1\n", "several columns could be the scores: p_*, prob_*"),
+    "family and single": ("y,p_0,p_1,score\n1,0,1,0\n", "several columns could be the scores: p_*, score"),
     "logits": ("y,p\n1,3.5\n0,-2\n", "these look like logits"),
 }
 
@@ -114,6 +119,32 @@ def test_other_bad_files(tmp_path):
         read_predictions(path)
 
 
+def test_names_with_wildcards_are_names(tmp_path):
+    """A file called data[1].csv is that file, not a pattern."""
+    (tmp_path / "data[1].csv").write_text("y,p\n1,0.5\n")
+    (tmp_path / "data1.csv").write_text("y,p\n0,0.9\n")
+    assert read_predictions(tmp_path / "data[1].csv").scores.tolist() == [0.5]
+    with pytest.raises(InputError, match="is a folder, not a file"):
+        read_predictions(tmp_path)
+
+
+def test_logits_have_names_of_their_own(tmp_path):
+    """A column called logit is known when logits are asked for."""
+    path = write(tmp_path, "logits.csv", {"y": Y, "logit": 4 * P - 2})
+    assert np.allclose(read_predictions(path, from_logits=True).scores, 1 / (1 + np.exp(2 - 4 * P)))
+    with pytest.raises(InputError, match="no column has a name known for scores"):
+        read_predictions(path)
+
+
+def test_truth_values_by_name(tmp_path):
+    """--pos-label true works for a column of truth values."""
+    path = tmp_path / "bool.csv"
+    path.write_text("y,p\ntrue,0.9\nfalse,0.2\n")
+    assert read_predictions(path, pos_label="true").labels.tolist() == [1, 0]
+    assert read_predictions(path, pos_label="false").labels.tolist() == [0, 1]
+    assert read_predictions(path).labels.tolist() == [1, 0]
+
+
 def test_columns_asked_for():
     """A column that is asked for must be there, once."""
     with pytest.raises(InputError, match="there is no column 'q'; there are y, p"):
@@ -123,6 +154,8 @@ def test_columns_asked_for():
     with pytest.raises(InputError, match="fewer than two columns begin with 'q_'"):
         choose_columns(["y", "q_1"], prob_prefix="q_")
     assert choose_columns(["score", "y"], label="score", prob="y").label == "score"
+    with pytest.raises(InputError, match="must be different columns"):
+        choose_columns(["y", "p"], prob="y", label="y")
 
 
 def test_the_demo_data_are_there():

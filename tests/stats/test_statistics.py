@@ -13,8 +13,10 @@ from believable import (
     Edges,
     Predictions,
     ScoreSums,
+    View,
     adaptive_calibration_error,
     auc,
+    calibration_curve,
     classwise_ece,
     evaluate,
     expected_calibration_error,
@@ -193,6 +195,17 @@ DAMAGED = {
     "edges": (BinStats, damage(SAVED, edges=[[0, 0.7, 0.5, 1]]), "the saved edges must increase from 0 to 1"),
     "view": (BinStats, damage(SAVED, view={"notion": "binary"}), "the saved view must have the fields"),
     "dtype": (BinStats, damage(SAVED, dtype="int8"), "unknown dtype"),
+    "not uniform": (BinStats, damage(SAVED, edges=[[0, *np.linspace(0.3, 1, 10)]]), "called uniform and are not k/M"),
+    "more hits than rows": (BinStats, damage(SAVED, ny=[1e6] * 10), "the saved ny cannot be negative or more than n"),
+    "scores above one": (BinStats, damage(SAVED, wp=[1e6] * 10), "the saved wp cannot be negative or more than w"),
+    "too large": (BinStats, damage(SAVED, n=[10**30] * 10), "too large"),
+    "view choices": (BinStats, damage(SAVED, view=SAVED["view"] | {"notion": "?"}), "the saved view is damaged"),
+    "no rows": (ScoreSums, damage(ScoreSums.of(SETS["binary"](ALL)).to_dict(), w=0.0), "at least one row"),
+    "infinite weight": (
+        ScoreSums,
+        damage(ScoreSums.of(SETS["binary"](ALL)).to_dict(), w="Infinity"),
+        "must be a number",
+    ),
     "cells": (CellStats, damage(CELLS, cells=-1), "the saved grid is damaged"),
     "sums": (ScoreSums, damage(ScoreSums.of(SETS["binary"](ALL)).to_dict(), wp=[1.0, 2.0]), "do not belong to binary"),
 }
@@ -238,10 +251,10 @@ def test_quantile_bins_come_out_of_cells():
 
 UNREADABLE = [
     (expected_calibration_error, {"n_bins": 15}, "the statistic has 10 bins, not 15"),
-    (expected_calibration_error, {"strategy": "quantile"}, "needs quantile bins; the statistic has uniform bins"),
+    (expected_calibration_error, {"strategy": "quantile"}, "asks for quantile bins; the statistic has uniform bins"),
     (expected_calibration_error, {"notion": "confidence"}, "counted with notion='binary', not 'confidence'"),
     (expected_calibration_error, {"threshold": 0.5}, "counted with threshold=None, not 0.5"),
-    (adaptive_calibration_error, {}, "needs quantile bins"),
+    (adaptive_calibration_error, {}, "asks for quantile bins"),
     (static_calibration_error, {}, "counted with notion='binary', not 'classwise'"),
     (sweep_calibration_error, {}, "it is read from CellStats or predictions"),
     (auc, {}, "read from CellStats or predictions"),
@@ -282,6 +295,83 @@ def test_the_size_of_blocks_does_not_matter(name, view, monkeypatch):
     for field in ("brier", "nll", "entropy"):
         assert getattr(ScoreSums.of(cut), field) == pytest.approx(getattr(sums, field), rel=1e-12)
     assert np.allclose(ScoreSums.of(cut).deviation, sums.deviation, rtol=1e-11)
+
+
+def test_views_belong_to_their_predictions():
+    """A view made for other predictions is refused, and so are bare arrays."""
+    three = Predictions([[0.5, 0.15, 0.35], [0.6, 0.25, 0.15]], [2, 1])
+    for view in (View("binary"), View("classwise"), View("confidence"), View("top_r", 5, r=4), "classwise"):
+        for kind in (BinStats, CellStats):
+            with pytest.raises(InputError, match=r"does not fit|needs two classes|r must be an integer from 1 to 3"):
+                kind.of(three, view)
+    for kind in (BinStats, CellStats, ScoreSums):
+        with pytest.raises(InputError, match="counted from checked predictions"):
+            kind.of(P)
+
+
+def test_statistics_are_read_only():
+    """What is shared cannot be changed by accident."""
+    data = Predictions([0.1, 0.2, 0.8, 0.9], [0, 1, 1, 1])
+    with pytest.raises(ValueError, match="read-only"):
+        BinStats.of(data).w[:] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        ScoreSums.of(data).wp[:] = 1
+    counts = calibration_curve(data)[2]
+    counts *= 0
+    assert calibration_curve(data)[2].sum() == 4
+
+
+def test_strategy_and_notion_are_told_from_their_defaults():
+    """An explicit choice that differs from the statistic is refused, even where it is the default."""
+    data = SETS["binary"](ALL)
+    quantile = BinStats.of(data, strategy="quantile")
+    assert expected_calibration_error(quantile) == expected_calibration_error(data, strategy="quantile")
+    with pytest.raises(UndefinedError, match="asks for uniform bins; the statistic has quantile bins"):
+        expected_calibration_error(quantile, strategy="uniform")
+    two = Predictions([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.4, 0.6]], [0, 1, 1, 0])
+    with pytest.raises(UndefinedError, match="counted with notion='binary', not 'confidence'"):
+        sweep_calibration_error(CellStats.of(two, two.view("binary")), notion="confidence")
+    some = BinStats.of(SETS["multiclass"](ALL), SETS["multiclass"](ALL).view("classwise", threshold=0.2))
+    with pytest.raises(UndefinedError, match=r"counted with threshold=0\.2, not None"):
+        static_calibration_error(some)
+    assert static_calibration_error(some, threshold=0.2) == expected_calibration_error(some)
+
+
+def test_columns_that_are_independent_stay_so():
+    """Two multilabel columns are two problems, also through cells, and do not merge with two classes."""
+    scores, happened = np.array([[0.1, 0.8], [0.3, 0.9], [0, 0]]), np.array([[0, 1], [1, 0], [0, 0]])
+    many = Predictions(scores, happened, multilabel=True)
+    assert auc(CellStats.of(many)) == auc(many) == 0.75
+    two = Predictions([[0.5, 0.5]], [0])
+    with pytest.raises(MergeError, match="they count different things"):
+        BinStats.of(many) + BinStats.of(two, two.view("classwise"))
+
+
+def test_a_threshold_may_keep_nothing():
+    """Nothing above the threshold is an empty statistic, which has no error."""
+    data = Predictions(RNG.dirichlet(np.ones(50), 20), np.arange(20))
+    empty = CellStats.of(data, data.view("classwise", threshold=0.99))
+    assert len(empty.n) == 0
+    assert len((empty + empty).n) == 0
+    with pytest.raises(UndefinedError, match=r"no score is above threshold=0\.99"):
+        expected_calibration_error(empty)
+    one = Predictions([0.1], [0])
+    with pytest.raises(UndefinedError, match="no score is above"):
+        sweep_calibration_error(CellStats.of(one, one.view(threshold=0.5)))
+
+
+@pytest.mark.parametrize("n_bins", [2.7, "5", True, None])
+def test_cells_check_the_number_of_bins(n_bins):
+    """A number of bins is an integer, for statistics too."""
+    with pytest.raises(InputError, match="n_bins must be an integer"):
+        expected_calibration_error(CellStats.of(SETS["binary"](ALL)), n_bins=n_bins)
+
+
+def test_views_are_plain_in_json():
+    """NumPy's integers and booleans become Python's."""
+    data = SETS["multiclass"](ALL)
+    view = data.view("top_r", r=np.int64(2), pooled=np.True_, threshold=np.float32(0.25))
+    assert json.loads(json.dumps(BinStats.of(data, view).to_dict()))["view"]["r"] == 2
 
 
 def test_bins_that_cut_cells_are_refused():

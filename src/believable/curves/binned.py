@@ -9,13 +9,13 @@ import numpy as np
 
 from believable import _check
 from believable._types import Float64s, Int64s, Notion, Strategy
-from believable.counting import TEN, count_bins, source_of
+from believable.counting import TEN, UNIFORM, count_bins, source_of
 from believable.curves.curve import Curve
 from believable.errors import InputError, MissingDependencyError
 from believable.stats import BinStats
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ReliabilityTable:
     """One row per bin; of every class or rank, where the notion keeps them apart.
 
@@ -49,6 +49,29 @@ class ReliabilityTable:
     def __len__(self) -> int:
         return len(self.n)
 
+    def __str__(self) -> str:
+        """The table for reading, a star where the mean score lies outside the interval."""
+        apart = len(set(self.group.tolist())) > 1
+        lines = [
+            f"{'group ' if apart else ''}{'scores':>16} {'rows':>10} {'predicted':>10} {'happened':>9} {'gap':>8}  "
+            f"{100 * self.level:.0f} % interval"
+        ]
+        for i in range(len(self)):
+            low, high = self.edges[i]
+            bracket = "[" if i == 0 or self.group[i] != self.group[i - 1] else "("
+            line = f"{self.group[i]:>5} " if apart else ""
+            line += f"{f'{bracket}{low:.4g}, {high:.4g}]':>16} {self.n[i]:>10,}"
+            if self.n[i]:
+                star = "" if self.low[i] <= self.conf[i] <= self.high[i] else " *"
+                line += f" {self.conf[i]:>10.4f} {self.acc[i]:>9.4f} {self.gap[i]:>+8.4f}"
+                line += f"  {self.low[i]:.4f} … {self.high[i]:.4f}{star}"
+            lines.append(line)
+        if any(line.endswith("*") for line in lines):
+            lines.append("* the mean score lies outside the interval of what happened")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
     def to_dict(self) -> dict[str, list[Any]]:
         """Columns by name, empty bins with None."""
         columns = {"group": self.group, "from": self.edges[:, 0], "to": self.edges[:, 1]}
@@ -79,7 +102,7 @@ def wilson_interval(rate: Float64s, n: Float64s, level: float) -> tuple[Float64s
 
 def table_of(stats: BinStats, level: float = 0.95) -> ReliabilityTable:
     """The table of a statistic, empty bins included."""
-    _check.number(level, "level", 0, 1)
+    _check.level(level)
     sizes = [len(stats.edges_of(g)) for g in range(stats.view.n_groups)]
     group = np.repeat(np.arange(len(sizes)), sizes)
     offset = np.concatenate([[0], np.cumsum(sizes)[:-1]])
@@ -116,7 +139,7 @@ def binned_curve(stats: BinStats, level: float = 0.95) -> Curve:
             "reliability_table, or pooled=True for a common one"
         )
     acc = np.clip(stats.acc, 0, 1)
-    low, high = wilson_interval(acc, stats.effective_n, level)
+    low, high = wilson_interval(acc, stats.effective_n, _check.level(level))
     settings = {"n_bins": stats.per_group, "strategy": stats.strategy, "notion": stats.view.notion, "level": level}
     return Curve(stats.conf, stats.acc, stats.w, low, high, "binned", settings)
 
@@ -125,7 +148,7 @@ def reliability_table(
     predictions: Any,
     actuals: Any = None,
     n_bins: int = TEN,
-    strategy: Strategy = "uniform",
+    strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,
     r: int | None = None,
@@ -156,7 +179,7 @@ def calibration_curve(
     predictions: Any,
     actuals: Any = None,
     n_bins: int = TEN,
-    strategy: Strategy = "uniform",
+    strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,
     r: int | None = None,
@@ -186,4 +209,4 @@ def calibration_curve(
     source = source_of(predictions, actuals, sample_weight)
     stats = count_bins(source, n_bins, strategy, notion=notion, r=r, threshold=threshold, pooled=pooled, edges=edges)
     curve = binned_curve(stats)
-    return curve.x, curve.y, stats.n
+    return curve.x, curve.y, stats.n.copy()

@@ -69,7 +69,8 @@ def softmax(logits: Array) -> Float64s:
     for rows in row_blocks(*logits.shape):
         z = result[rows]
         z[...] = logits[rows]
-        z -= z.max(axis=1, keepdims=True)
+        with np.errstate(over="ignore"):  # logits further apart than float64 reaches: the lower ones count nothing
+            z -= z.max(axis=1, keepdims=True)
         np.exp(z, out=z)
         z /= z.sum(axis=1, keepdims=True)
     return result

@@ -32,6 +32,10 @@ class Metric:
         The predictions it is defined for.
     repeats : bool
         Whether a row of weight 2 is the same as the row twice (true of plug-in values).
+    bins : str
+        How its bins are made, unless asked otherwise: "uniform", "quantile", "own" (it chooses), or "" without bins.
+    of : str
+        The notion it has for a matrix.
     reference : str
     """
 
@@ -44,6 +48,8 @@ class Metric:
     best: float | None
     kinds: tuple[Kind, ...]
     repeats: bool
+    bins: str
+    of: str
     reference: str
 
     @property
@@ -77,12 +83,14 @@ def metric(
     best: float | None = 0.0,
     kinds: tuple[Kind, ...] = ALL_KINDS,
     repeats: bool = True,
+    bins: str = "",
+    of: str = "",
 ) -> Callable[[Function], Function]:
     """Enter a function into the table."""
 
     def enter(function: Function) -> Function:
         name = function.__name__
-        METRICS[name] = Metric(name, alias, function, needs, low, high, best, kinds, repeats, reference)
+        METRICS[name] = Metric(name, alias, function, needs, low, high, best, kinds, repeats, bins, of, reference)
         return function
 
     return enter

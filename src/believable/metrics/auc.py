@@ -59,8 +59,8 @@ def _of_cells(cells: CellStats) -> list[float]:
     if cells.view.notion not in ("binary", "classwise") or cells.view.pooled or cells.view.threshold is not None:
         raise UndefinedError(f"the AUC is read from cells of the notions binary and classwise, not from {cells.view}")
     classes = range(cells.view.n_groups)
-    if cells.view.notion == "classwise" and len(classes) == 2:
-        classes = range(1, 2)
+    if cells.view.notion == "classwise" and len(classes) == 2 and not cells.view.multilabel:
+        classes = range(1, 2)  # the other column says the same
     values = []
     for k in classes:
         here = cells.group == k

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from believable._types import Notion, Strategy
-from believable.counting import TEN, count_bins, not_empty, source_of
+from believable.counting import TEN, UNIFORM, count_bins, not_empty, source_of
 from believable.metrics._table import metric
 
 
-@metric(alias="avgce", needs="bins", reference="Neumann et al. 2018")
+@metric(alias="avgce", needs="bins", bins="uniform", of="confidence", reference="Neumann et al. 2018")
 def average_calibration_error(
     predictions: Any,
     actuals: Any = None,
     n_bins: int = TEN,
-    strategy: Strategy = "uniform",
+    strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,
     sample_weight: Any = None,

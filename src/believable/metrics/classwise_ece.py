@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from believable._types import Norm, Strategy
-from believable.counting import TEN, count_bins, not_empty, source_of
+from believable.counting import TEN, UNIFORM, count_bins, not_empty, source_of
 from believable.metrics._error import binned_error
 
 
@@ -15,7 +15,7 @@ def classwise_ece(
     predictions: Any,
     actuals: Any = None,
     n_bins: int = TEN,
-    strategy: Strategy = "uniform",
+    strategy: Strategy = UNIFORM,
     *,
     norm: Norm = 1,
     threshold: float | None = None,

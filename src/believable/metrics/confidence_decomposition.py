@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from believable._types import Notion, Strategy
-from believable.counting import TEN, count_bins, not_empty, source_of
+from believable.counting import TEN, UNIFORM, count_bins, not_empty, source_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def confidence_decomposition(
     predictions: Any,
     actuals: Any = None,
     n_bins: int = TEN,
-    strategy: Strategy = "uniform",
+    strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,
     r: int | None = None,

@@ -9,7 +9,7 @@ import numpy as np
 
 from believable import _check
 from believable._types import Notion, Strategy
-from believable.counting import TEN, count_bins, not_empty, source_of
+from believable.counting import QUANTILE, TEN, count_bins, not_empty, source_of
 from believable.metrics._table import metric
 
 TWO = 2 - 1e-9  # effective sizes of equal weights may fall short of a whole number by rounding
@@ -38,12 +38,19 @@ class DebiasedError:
         return self.value
 
 
-@metric(alias="dce", needs="bins", repeats=False, reference="Bröcker 2012; Ferro and Fricker 2012; Kumar et al. 2019")
+@metric(
+    alias="dce",
+    needs="bins",
+    bins="quantile",
+    of="confidence",
+    repeats=False,
+    reference="Bröcker 2012; Ferro and Fricker 2012; Kumar et al. 2019",
+)
 def debiased_calibration_error(
     predictions: Any,
     actuals: Any = None,
     n_bins: int = TEN,
-    strategy: Strategy = "quantile",
+    strategy: Strategy = QUANTILE,
     *,
     notion: Notion | None = None,
     r: int | None = None,
@@ -53,7 +60,7 @@ def debiased_calibration_error(
     sample_weight: Any = None,
     edges: Any = None,
 ) -> DebiasedError:
-    r"""Squared calibration error less what sampling noise adds to it.
+    r"""Root of the squared calibration error, less what sampling noise adds to that.
 
     .. math:: \sum_c \frac{W_c}{T} \Big[ (acc_c - conf_c)^2 - \frac{v_c}{n_c} \Big]
 

@@ -29,7 +29,8 @@ class Evaluation(Mapping[str, float]):
     skipped : mapping of str to str
         Metrics that this input cannot give, each with its reason.
     notion : str or None
-        The notion of the metrics whose name does not fix one: "binary" for 1-D scores, "confidence" for a matrix.
+        The notion of the metrics whose name does not fix one: "binary" for 1-D scores, "confidence" for a matrix; None
+        where statistics of several notions were given.
     n_bins : int or None
         The bins asked for; None where a statistic brought its own.
     """
@@ -45,7 +46,10 @@ class Evaluation(Mapping[str, float]):
     def __getitem__(self, name: str) -> float:
         if name in self._values:
             return self._values[name]
-        row = find_metric(name)
+        try:
+            row = find_metric(name)
+        except InputError as error:
+            raise KeyError(str(error)) from error
         if row.name in self.skipped:
             raise KeyError(f"{row.name} was skipped: {self.skipped[row.name]}")
         return self._values[row.name]
@@ -114,8 +118,8 @@ def evaluate(
     first = sources[0]
     if isinstance(first, Predictions):
         return Evaluation(values, skipped, notion or first.default_notion, n_bins or 10)
-    counted = next((source for source in sources if not isinstance(source, ScoreSums)), None)
-    return Evaluation(values, skipped, None if counted is None else counted.view.notion, n_bins)
+    notions = {source.view.notion for source in sources if not isinstance(source, ScoreSums)}
+    return Evaluation(values, skipped, notion or (notions.pop() if len(notions) == 1 else None), n_bins)
 
 
 def _names(metrics: Iterable[str]) -> Iterable[str]:

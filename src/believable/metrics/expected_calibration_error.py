@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from believable._types import Convention, Norm, Notion, Strategy
-from believable.counting import TEN, count_bins, source_of
+from believable.counting import TEN, UNIFORM, count_bins, source_of
 from believable.metrics._conventions import conventional_error
 from believable.metrics._error import binned_error
 from believable.metrics._table import metric
 
 
-@metric(alias="ece", needs="bins", reference="Naeini et al. 2015; Guo et al. 2017")
+@metric(alias="ece", needs="bins", bins="uniform", of="confidence", reference="Naeini et al. 2015; Guo et al. 2017")
 def expected_calibration_error(
     predictions: Any,
     actuals: Any = None,
     n_bins: int = TEN,
-    strategy: Strategy = "uniform",
+    strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,
     r: int | None = None,

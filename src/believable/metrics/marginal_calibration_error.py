@@ -10,7 +10,14 @@ from believable.metrics._error import binned_error
 from believable.metrics._table import metric
 
 
-@metric(alias="cwce", needs="bins", kinds=("multiclass", "multilabel"), reference="Kumar et al. 2019")
+@metric(
+    alias="cwce",
+    needs="bins",
+    bins="quantile",
+    of="classwise",
+    kinds=("multiclass", "multilabel"),
+    reference="Kumar et al. 2019",
+)
 def marginal_calibration_error(
     predictions: Any,
     actuals: Any = None,

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from believable._types import Convention, Notion, Strategy
-from believable.counting import TEN
+from believable.counting import TEN, UNIFORM
 from believable.metrics._table import metric
 from believable.metrics.expected_calibration_error import expected_calibration_error
 
 
-@metric(alias="mce", needs="bins", reference="Naeini et al. 2015")
+@metric(alias="mce", needs="bins", bins="uniform", of="confidence", reference="Naeini et al. 2015")
 def maximum_calibration_error(
     predictions: Any,
     actuals: Any = None,
     n_bins: int = TEN,
-    strategy: Strategy = "uniform",
+    strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,
     r: int | None = None,

@@ -5,17 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from believable._types import Convention, Notion, Strategy
-from believable.counting import TEN
+from believable.counting import TEN, UNIFORM
 from believable.metrics._table import metric
 from believable.metrics.expected_calibration_error import expected_calibration_error
 
 
-@metric(alias="rmsce", needs="bins", reference="Nguyen and O'Connor 2015; Kumar et al. 2019")
+@metric(
+    alias="rmsce",
+    needs="bins",
+    bins="uniform",
+    of="confidence",
+    reference="Nguyen and O'Connor 2015; Kumar et al. 2019",
+)
 def root_mean_square_calibration_error(
     predictions: Any,
     actuals: Any = None,
     n_bins: int = TEN,
-    strategy: Strategy = "uniform",
+    strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,
     r: int | None = None,

@@ -10,7 +10,14 @@ from believable.metrics._error import binned_error
 from believable.metrics._table import metric
 
 
-@metric(alias="sce", needs="bins", kinds=("multiclass", "multilabel"), reference="Nixon et al. 2019; Kull et al. 2019")
+@metric(
+    alias="sce",
+    needs="bins",
+    bins="uniform",
+    of="classwise",
+    kinds=("multiclass", "multilabel"),
+    reference="Nixon et al. 2019; Kull et al. 2019",
+)
 def static_calibration_error(
     predictions: Any,
     actuals: Any = None,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from believable._types import Array, Float64s, Notion
-from believable.counting import Source, source_of
+from believable.counting import Source, not_empty, same_question, source_of
 from believable.errors import UndefinedError
 from believable.metrics._table import metric
 from believable.predictions import Predictions
@@ -16,7 +16,14 @@ from believable.stats import BinStats
 ROUNDING = 1e-12  # accuracies of weighted bins that differ by less count as equal
 
 
-@metric(alias="sweepece", needs="cells", kinds=("binary", "multiclass"), reference="Roelofs et al. 2022")
+@metric(
+    alias="sweepece",
+    needs="cells",
+    bins="own",
+    of="confidence",
+    kinds=("binary", "multiclass"),
+    reference="Roelofs et al. 2022",
+)
 def sweep_calibration_error(
     predictions: Any, actuals: Any = None, *, notion: Notion | None = None, sample_weight: Any = None
 ) -> float:
@@ -67,12 +74,14 @@ def _decreases(bins: Float64s) -> bool:
 
 def _by_score(source: Source, notion: Notion | None) -> tuple[Float64s, Float64s, Float64s]:
     """Sums of w, wp and wy at every distinct score, or cell, in ascending order."""
+    if isinstance(source, BinStats):
+        raise UndefinedError("the sweep chooses its bins: it is read from CellStats or predictions, not from BinStats")
     view = source.view(notion) if isinstance(source, Predictions) else source.view
     if view.n_groups > 1:
         raise UndefinedError(f"the sweep is defined for one group of pairs, not for notion={view.notion!r}")
-    if isinstance(source, BinStats):
-        raise UndefinedError("the sweep chooses its bins: it is read from CellStats or predictions, not from BinStats")
     if not isinstance(source, Predictions):
+        same_question(view, notion)
+        not_empty(source)
         return source.w, source.wp, source.wy
     blocks = list(source.pairs(view))
     score = np.concatenate([block.score for block in blocks])

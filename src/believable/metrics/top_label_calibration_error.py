@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from believable._types import Norm, Strategy
-from believable.counting import TEN, count_bins, source_of
+from believable.counting import TEN, UNIFORM, count_bins, source_of
 from believable.metrics._error import binned_error
 from believable.metrics._table import metric
 
 
-@metric(alias="tlce", needs="bins", kinds=("multiclass",), reference="Gupta and Ramdas 2022")
+@metric(
+    alias="tlce", needs="bins", bins="uniform", of="top_label", kinds=("multiclass",), reference="Gupta and Ramdas 2022"
+)
 def top_label_calibration_error(
     predictions: Any,
     actuals: Any = None,
     n_bins: int = TEN,
-    strategy: Strategy = "uniform",
+    strategy: Strategy = UNIFORM,
     *,
     norm: Norm = 1,
     threshold: float | None = None,

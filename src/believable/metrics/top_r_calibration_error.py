@@ -6,18 +6,18 @@ from typing import Any
 
 from believable import _check
 from believable._types import Norm, Strategy
-from believable.counting import TEN, count_bins, source_of
+from believable.counting import TEN, UNIFORM, count_bins, source_of
 from believable.metrics._error import binned_error
 from believable.metrics._table import metric
 from believable.predictions import Predictions
 
 
-@metric(alias="toprce", needs="bins", kinds=("multiclass",), reference="Gupta et al. 2021")
+@metric(alias="toprce", needs="bins", bins="uniform", of="top_r", kinds=("multiclass",), reference="Gupta et al. 2021")
 def top_r_calibration_error(
     predictions: Any,
     actuals: Any = None,
     n_bins: int = TEN,
-    strategy: Strategy = "uniform",
+    strategy: Strategy = UNIFORM,
     *,
     r: int = 3,
     norm: Norm = 1,
@@ -43,9 +43,7 @@ def top_r_calibration_error(
     0.425
     """
     source = source_of(predictions, actuals, sample_weight)
-    if isinstance(source, Predictions):
-        r = min(_check.positive_integer(r, "r"), source.n_classes)
-    else:
-        r = min(r, source.view.n_classes)
+    n_classes = source.n_classes if isinstance(source, Predictions) else source.view.n_classes
+    r = min(_check.positive_integer(r, "r"), n_classes)
     stats = count_bins(source, n_bins, strategy, notion="top_r", r=r, threshold=threshold, pooled=pooled, edges=edges)
     return binned_error(stats, norm)

@@ -38,6 +38,8 @@ def save(figure: Figure, path: str | os.PathLike[str] | None) -> None:
     """Write the picture; the ending of the name decides the format."""
     if path is None:
         return
+    if not os.path.splitext(path)[1]:
+        raise InputError(f"cannot save the picture to {os.fspath(path)!r}: the name must end in .png, .svg or .pdf")
     try:
         figure.savefig(path, dpi=200, bbox_inches="tight")
     except ValueError as error:

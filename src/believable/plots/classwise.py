@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from believable import _check
 from believable._types import Strategy
-from believable.counting import TEN, count_bins, source_of
+from believable.counting import TEN, UNIFORM, count_bins, source_of
 from believable.errors import InputError
 from believable.metrics._error import binned_error
 from believable.plots._style import INK, new_figure, save, thousands
@@ -26,7 +26,7 @@ def plot_classwise_reliability(
     predictions: Any,
     actuals: Any = None,
     n_bins: int = TEN,
-    strategy: Strategy = "uniform",
+    strategy: Strategy = UNIFORM,
     save_path: str | os.PathLike[str] | None = None,
     *,
     classes: Sequence[int] | None = None,
@@ -93,6 +93,8 @@ def plot_classwise_reliability(
 
 def _choose(errors: Any, classes: Sequence[int] | None, most: int) -> tuple[list[int], str]:
     n_classes = len(errors)
+    if classes is not None and not isinstance(classes, Iterable):
+        raise InputError(f"classes must be a list of class numbers, got {classes!r}")
     if classes is not None:
         shown = [_check.positive_integer(k, "classes", 0, n_classes - 1) for k in classes]
         if not shown:

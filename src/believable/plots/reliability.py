@@ -10,14 +10,15 @@ import numpy as np
 
 from believable import _check
 from believable._types import Notion, Strategy
-from believable.counting import TEN, count_bins, not_empty, source_of
+from believable.counting import TEN, UNIFORM, Source, count_bins, not_empty, source_of
 from believable.curves import ReliabilityTable
 from believable.curves.binned import table_of
 from believable.errors import InputError
 from believable.metrics._error import binned_error
 from believable.metrics.scorer import predictions_of
 from believable.plots._style import BAR, GREY, INK, TOO_HIGH, TOO_LOW, figure_of, new_figure, plain, save, thousands
-from believable.stats import BinStats
+from believable.predictions import Predictions
+from believable.stats import BinStats, CellStats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -125,7 +126,7 @@ def plot_reliability_diagram(
     predictions: Any,
     actuals: Any = None,
     n_bins: int = TEN,
-    strategy: Strategy = "uniform",
+    strategy: Strategy = UNIFORM,
     save_path: str | os.PathLike[str] | None = None,
     show_histogram: bool = True,
     *,
@@ -179,7 +180,7 @@ def plot_reliability_diagram(
     stats = count_bins(source, n_bins, strategy, notion=notion, r=r, threshold=threshold, pooled=pooled, edges=edges)
     one_curve(stats)
     histogram = None
-    if not isinstance(source, BinStats):
+    if show_histogram and _has_fine_bins(source):
         histogram = count_bins(source, HISTOGRAM_BINS, notion=notion, r=r, threshold=threshold, pooled=pooled)
     value = Reliability.of(stats, histogram, level)
 
@@ -194,6 +195,13 @@ def plot_reliability_diagram(
         ax.tick_params(labelbottom=False)
     save(figure, save_path)
     return figure
+
+
+def _has_fine_bins(source: Source) -> bool:
+    """Whether a histogram finer than the bins can be had."""
+    if isinstance(source, CellStats):
+        return source.grid.spacing == "uniform" and source.grid.n_cells % HISTOGRAM_BINS == 0
+    return isinstance(source, Predictions)
 
 
 def one_curve(stats: BinStats) -> None:

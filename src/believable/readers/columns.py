@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from believable.errors import InputError
 
 PROB_NAMES = ("p", "prob", "probability", "score", "y_prob", "y_score", "y_pred", "pred", "prediction", "confidence")
+LOGIT_NAMES = ("logit", "logits", "z", *PROB_NAMES)
 LABEL_NAMES = ("y", "label", "target", "actual", "outcome", "y_true", "truth", "correct")
 PROB_PREFIXES = ("p_", "prob_", "proba_")
 
@@ -48,8 +49,9 @@ def choose_columns(
     prob_prefix: str | None = None,
     label: str | None = None,
     weight: str | None = None,
+    logits: bool = False,
 ) -> Columns:
-    """The columns asked for, the rest by their documented names.
+    """The columns asked for, the rest by their documented names; with logits, names of those are known too.
 
     Examples
     --------
@@ -58,6 +60,9 @@ def choose_columns(
     >>> print(choose_columns(["label", "p_cat", "p_dog", "p_owl"]))
     scores p_cat … p_owl (3 classes), labels label
     """
+    if all(_is_number(name) for name in names):
+        raise InputError(f"the first line must hold the names of the columns, got {', '.join(names)}")
+    known = LOGIT_NAMES if logits else PROB_NAMES
     for asked in (prob, label, weight):
         if asked is not None and asked not in names:
             raise InputError(f"there is no column {asked!r}; there are {', '.join(names)}")
@@ -65,10 +70,13 @@ def choose_columns(
         raise InputError("name one column of scores (prob) or the prefix of several (prob_prefix), not both")
     label = label or _guess(names, LABEL_NAMES, "labels", "label", taken=prob)
     if prob is None and prob_prefix is None:
-        prob_prefix = _guess_prefix(names)
-    if prob is not None or prob_prefix is None:
-        return Columns((prob or _guess(names, PROB_NAMES, "scores", "prob", taken=label),), label, weight)
-    return _matrix(names, prob_prefix, label, weight)
+        prob_prefix = _guess_prefix([name for name in names if name not in (label, weight)], known)
+    if prob_prefix is not None:
+        return _matrix(names, prob_prefix, label, weight)
+    prob = prob or _guess(names, known, "scores", "prob", taken=label)
+    if len({prob, label, weight}) < 3:
+        raise InputError(f"scores {prob!r}, labels {label!r} and weights {weight!r} must be different columns")
+    return Columns((prob,), label, weight)
 
 
 def _guess(names: Sequence[str], known: Sequence[str], what: str, option: str, taken: str | None) -> str:
@@ -82,11 +90,22 @@ def _guess(names: Sequence[str], known: Sequence[str], what: str, option: str, t
     )
 
 
-def _guess_prefix(names: Sequence[str]) -> str | None:
-    """A known prefix that at least two columns share, when no single column of scores is there."""
-    if any(name.lower() in PROB_NAMES for name in names):
-        return None
-    return next((p for p in PROB_PREFIXES if sum(name.startswith(p) for name in names) >= 2), None)
+def _is_number(name: str) -> bool:
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _guess_prefix(names: Sequence[str], known: Sequence[str]) -> str | None:
+    """A known prefix that at least two columns share; an error where another could be meant."""
+    found = [p for p in PROB_PREFIXES if sum(name.startswith(p) for name in names) >= 2]
+    single = [name for name in names if name.lower() in known]
+    if len(found) + len(single) > 1 and found:
+        meant = ", ".join([*(f"{prefix}*" for prefix in found), *single])
+        raise InputError(f"several columns could be the scores: {meant}; choose with prob or prob_prefix")
+    return found[0] if found else None
 
 
 def _matrix(names: Sequence[str], prefix: str, label: str, weight: str | None) -> Columns:

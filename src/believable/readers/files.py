@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,26 +28,33 @@ def read_table(path: str | os.PathLike[str]) -> polars.DataFrame:
     except ImportError as error:
         raise MissingDependencyError("reading files needs polars: pip install polars") from error
     path = Path(path)
-    if not path.exists():
-        raise InputError(f"there is no file {path}")
+    if not path.is_file():
+        raise InputError(f"there is no file {path}" if not path.exists() else f"{path} is a folder, not a file")
     kind = path.suffix.lower()
     if kind not in (*SEPARATORS, ".parquet"):
         raise InputError(f"{path}: the file must end in .csv, .tsv or .parquet")
     try:
         if kind == ".parquet":
-            frame = polars.read_parquet(path)
+            frame = polars.read_parquet(path, glob=False)
         else:
             options: dict[str, Any] = {"separator": SEPARATORS[kind], "null_values": ["", "NA", "N/A", "null"]}
             try:
-                frame = polars.read_csv(path, infer_schema_length=SCHEMA_ROWS, **options)
+                frame = polars.read_csv(path, infer_schema_length=SCHEMA_ROWS, glob=False, **options)
             except polars.exceptions.ComputeError:  # a later row does not fit the guess
-                frame = polars.read_csv(path, infer_schema_length=None, **options)
+                frame = polars.read_csv(path, infer_schema_length=None, glob=False, **options)
     except polars.exceptions.NoDataError as error:
         raise InputError(f"{path} is empty") from error
     except (polars.exceptions.PolarsError, OSError) as error:
         raise InputError(f"{path} cannot be read as {kind[1:]}: {str(error).splitlines()[0]}") from error
     if frame.height == 0:
         raise InputError(f"{path} has a header and no rows")
+    only = frame.columns[0]
+    if frame.width == 1 and any(mark in only for mark in ";\t|,"):
+        raise InputError(f"{path} has one column, {only!r}: .csv files are separated by commas, .tsv files by tabs")
+    for name in frame.columns:  # so polars renames a column that is there twice
+        base, found, number = name.rpartition("_duplicated_")
+        if found and number.isdecimal() and base in frame.columns:
+            raise InputError(f"{path} has several columns called {base!r}: rename them")
     return frame
 
 
@@ -84,11 +92,13 @@ def read_predictions(
     Predictions
     """
     frame = read_table(path)
-    columns = columns_of(path, frame, prob=prob, prob_prefix=prob_prefix, label=label, weight=weight)
+    columns = columns_of(
+        path, frame, prob=prob, prob_prefix=prob_prefix, label=label, weight=weight, logits=from_logits
+    )
     return predictions_from(path, frame, columns, from_logits=from_logits, pos_label=pos_label)
 
 
-def columns_of(path: str | os.PathLike[str], frame: polars.DataFrame, **asked: str | None) -> Columns:
+def columns_of(path: str | os.PathLike[str], frame: polars.DataFrame, **asked: Any) -> Columns:
     """The columns to take; an error names the file."""
     try:
         return choose_columns(frame.columns, **asked)
@@ -121,13 +131,31 @@ def predictions_from(
             classes=classes,
         )
     except InputError as error:
-        raise InputError(f"{os.fspath(path)} ({columns}): {error}") from error
+        raise InputError(f"{os.fspath(path)} ({columns}): {_with_lines(path, str(error))}") from error
+
+
+def _with_lines(path: str | os.PathLike[str], sentence: str) -> str:
+    """Rows count from 0 after the header; an editor counts lines from 1."""
+    if Path(path).suffix.lower() not in SEPARATORS:
+        return sentence
+    return re.sub(r"at row (\d+)", lambda found: f"{found[0]} (line {int(found[1]) + 2})", sentence)
 
 
 def _scores(frame: polars.DataFrame, columns: Columns) -> Array:
-    if len(columns.prob) == 1:
-        return frame[columns.prob[0]].to_numpy()
-    return np.column_stack([frame[name].to_numpy() for name in columns.prob])
+    arrays = [_numbers(frame, name) for name in columns.prob]
+    return arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
+
+
+def _numbers(frame: polars.DataFrame, name: str) -> Array:
+    """A column of scores; where it holds text, an error names the first cell that is no number."""
+    import polars
+
+    column = frame[name]
+    if column.dtype == polars.String:
+        bad = column.is_not_null() & column.cast(polars.Float64, strict=False).is_null()
+        row = int(bad.arg_max() or 0)
+        raise InputError(f"column {name!r} must hold numbers, got the text {column[row]!r} at row {row}")
+    return column.to_numpy()
 
 
 def _say_what_is_positive(labels: Array, columns: Columns, pos_label: Any) -> None:
@@ -140,7 +168,9 @@ def _say_what_is_positive(labels: Array, columns: Columns, pos_label: Any) -> No
 
 
 def _as_in(labels: Array, pos_label: Any) -> Any:
-    """A positive label given as text, for a column of numbers."""
+    """A positive label given as text, for a column of numbers or truth values."""
+    if isinstance(pos_label, str) and labels.dtype.kind == "b" and pos_label.lower() in ("true", "false"):
+        return pos_label.lower() == "true"
     if isinstance(pos_label, str) and labels.dtype.kind in "iufb":
         try:
             return float(pos_label)

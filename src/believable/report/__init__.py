@@ -1,5 +1,5 @@
 """Reports: numbers into words."""
 
-from believable.report.verdict import Place, Verdict, verdict
+from believable.report.judgement import Place, Verdict, verdict
 
 __all__ = ["Place", "Verdict", "verdict"]

@@ -34,7 +34,10 @@ def float_list(saved: dict[str, Any], name: str) -> Float64s:
     values = field_of(saved, name, list)
     if not all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
         raise SchemaError(f"the saved {name} must be a list of numbers")
-    array = np.array(values, np.float64)
+    try:
+        array = np.array(values, np.float64)
+    except OverflowError as error:
+        raise SchemaError(f"the saved {name} has numbers that are too large") from error
     if not np.isfinite(array).all():
         raise SchemaError(f"the saved {name} must be finite")
     return array
@@ -45,10 +48,10 @@ def number_out(value: float) -> float | str:
     return "Infinity" if value == math.inf else value
 
 
-def number_in(saved: dict[str, Any], name: str) -> float:
-    """A number written by `number_out`."""
+def number_in(saved: dict[str, Any], name: str, infinite: bool = False) -> float:
+    """A number written by `number_out`; infinite only where that can be."""
     value = saved.get(name)
-    if value == "Infinity":
+    if value == "Infinity" and infinite:
         return math.inf
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
         raise SchemaError(f"the saved {name} must be a number, got {value!r}")

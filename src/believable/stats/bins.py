@@ -15,11 +15,11 @@ from believable.binning import Edges
 from believable.errors import InputError, SchemaError
 from believable.predictions import Predictions, View
 from believable.stats._saved import field_of, float_list
-from believable.stats.counts import SUMS, Counts, count, from_moments, load_counts, moments
+from believable.stats.counts import SUMS, Counts, as_checked, count, from_moments, load_counts, moments
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class BinStats(Counts):
     """Sums by bin; see `Counts` for the fields.
 
@@ -54,7 +54,7 @@ class BinStats(Counts):
         Quantile bins are made from the data itself, per class or rank where those are kept apart. To count another
         shard in the same bins, pass `edges=stats.edges[0]`.
         """
-        view = predictions.view() if view is None else view
+        view = as_checked(predictions).check_view(view)
         made = _edges(predictions, view, n_bins, strategy, edges)
         key = (view, made, made[0].strategy)
         if key not in predictions._counted:  # a second metric on the same value costs nothing
@@ -99,6 +99,8 @@ class BinStats(Counts):
         lists = [float_list({"edges": values}, "edges") for values in field_of(saved, "edges", list)]
         if len(lists) not in (1, view.n_groups) or not all(_are_edges(values) for values in lists):
             raise SchemaError("the saved edges must increase from 0 to 1, one set for all groups or one for each")
+        if strategy == "uniform" and tuple(lists[0].tolist()) != Edges.uniform(len(lists[0]) - 1, dtype).values:
+            raise SchemaError("the saved edges are called uniform and are not k/M")
         edges = tuple(Edges(tuple(values.tolist()), dtype, strategy) for values in lists)
         stats = cls(view=view, edges=edges, **columns)
         if len(stats.key) and int(stats.key[-1]) >= view.n_groups * stats.per_group:
@@ -153,7 +155,7 @@ def _edges(predictions: Predictions, view: View, n_bins: int, strategy: Strategy
 
 def _quantile_edges(predictions: Predictions, view: View, n_bins: int) -> list[Edges]:
     if view.notion == "binary" and predictions.kind == "binary" and view.threshold is None:
-        return [Edges.quantile(predictions.scores, n_bins, predictions.weights)]
+        return [Edges._of_scores(predictions.scores, n_bins, predictions.weights)]
     if _by_column(view):
         return [
             _quantile_or_whole(pairs.score, pairs.weight, n_bins)
@@ -177,7 +179,9 @@ def _by_column(view: View) -> bool:
 
 def _quantile_or_whole(scores: Floats, weights: Array | None, n_bins: int) -> Edges:
     """A class with nothing above the threshold, or never predicted, has one bin that stays empty."""
-    return Edges.quantile(scores, n_bins, weights) if len(scores) else Edges((0.0, 1.0), scores.dtype.name, "quantile")
+    return (
+        Edges._of_scores(scores, n_bins, weights) if len(scores) else Edges((0.0, 1.0), scores.dtype.name, "quantile")
+    )
 
 
 def _sums(predictions: Predictions, view: View, edges: tuple[Edges, ...]) -> dict[str, Any]:
@@ -187,14 +191,14 @@ def _sums(predictions: Predictions, view: View, edges: tuple[Edges, ...]) -> dic
     if _by_column(view) and predictions.kind == "multiclass" and view.threshold is None:
         return _classwise(predictions, view, edges[0])
     if len(edges) == 1:
-        return count(predictions, view, per_group, lambda scores, groups: edges[0].assign(scores))
+        return count(predictions, view, per_group, lambda scores, groups: edges[0].index(scores))
 
     def assign(scores: Floats, groups: Ints | None) -> Ints:
         assert groups is not None  # edges of their own belong to groups kept apart
         index = np.empty(len(scores), np.intp)
         for g in range(view.n_groups):
             rows = np.flatnonzero(groups == g)
-            index[rows] = edges[g].assign(scores[rows])
+            index[rows] = edges[g].index(scores[rows])
         return index
 
     return count(predictions, view, per_group, assign)
@@ -207,7 +211,7 @@ def _column_by_column(predictions: Predictions, view: View, edges: tuple[Edges, 
         pairs = predictions.column(view, k)
         here = slice(k * per_group, (k + 1) * per_group)
         total[:, here], positive[:, here] = kernels.pair_sums(
-            own.assign(pairs.score), per_group, pairs.score, pairs.outcome, pairs.weight
+            own.index(pairs.score), per_group, pairs.score, pairs.outcome, pairs.weight
         )
     return from_moments(np.arange(total.shape[1]), total, positive)
 
@@ -220,7 +224,7 @@ def _classwise(predictions: Predictions, view: View, edges: Edges) -> dict[str, 
     for rows in kernels.row_blocks(len(predictions), view.n_classes, at_least):
         weight = None if predictions.weights is None else predictions.weights[rows]
         block_total, block_positive = kernels.classwise_sums(
-            predictions.scores[rows], predictions.labels[rows], weight, as_array, edges.assign
+            predictions.scores[rows], predictions.labels[rows], weight, as_array, edges.index
         )
         total += block_total
         positive += block_positive

@@ -14,11 +14,11 @@ from believable.errors import InputError, SchemaError
 from believable.predictions import Predictions, View
 from believable.stats._saved import field_of
 from believable.stats.bins import BinStats
-from believable.stats.counts import Counts, count, load_counts
+from believable.stats.counts import Counts, as_checked, count, load_counts
 
 
 @final
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class CellStats(Counts):
     """Sums by cell of a fine grid; see `Counts` for the fields.
 
@@ -44,7 +44,7 @@ class CellStats(Counts):
         spacing: Spacing = "uniform",
     ) -> CellStats:
         """Count the pairs of a view (None: the default notion) on a grid."""
-        view = predictions.view() if view is None else view
+        view = as_checked(predictions).check_view(view)
         grid = Grid(cells, spacing, predictions.scores.dtype.name)
         sums = count(predictions, view, len(grid), lambda scores, groups: grid.assign(scores))
         return cls(view=view, grid=grid, **sums)
@@ -91,7 +91,7 @@ class CellStats(Counts):
                     "bins that divides the number of cells"
                 )
         upper = self.grid.upper_edges()
-        bin_of_cell = np.stack([one.assign(upper) for one in edges])
+        bin_of_cell = np.stack([one.index(upper) for one in edges])
         group, per_group = self.group, max(map(len, edges))
         index = bin_of_cell[group if len(edges) > 1 else 0, self.index]
         stats = BinStats(view=self.view, edges=edges, **self._regrouped(group * per_group + index))

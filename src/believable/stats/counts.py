@@ -11,7 +11,7 @@ import numpy as np
 
 from believable import kernels
 from believable._types import Array, Float64s, Floats, Int64s, Ints
-from believable.errors import MergeError, SchemaError
+from believable.errors import InputError, MergeError, SchemaError
 from believable.predictions import Predictions, View
 from believable.stats._saved import field_of, float_list, open_saved
 
@@ -24,7 +24,7 @@ SAME_WITHOUT_WEIGHTS = {"wy": "ny", "w2": "w", "w2p": "wp", "w2pp": "wpp", "w2y"
 Assign = Callable[[Floats, Ints | None], Ints]
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class Counts(ABC):
     """One entry per occupied (group, bin), in ascending order of `key` = group * bins per group + bin.
 
@@ -56,6 +56,16 @@ class Counts(ABC):
     w2pp: Float64s
     w2y: Float64s
     w2py: Float64s
+
+    def __post_init__(self) -> None:
+        for name in ("key", "n", *SUMS):  # a statistic is a value, and may be shared
+            getattr(self, name).flags.writeable = False
+
+    def __repr__(self) -> str:
+        view = self.view
+        what = [view.notion, *(f"{name}={getattr(view, name)}" for name in ("r", "threshold") if getattr(view, name))]
+        what += ["pooled"] if view.pooled else []
+        return f"{type(self).__name__}({', '.join(what)}, n={int(self.n.sum()):,}, {len(self.n):,} occupied)"
 
     @property
     @abstractmethod
@@ -156,6 +166,13 @@ def gather(keys: Int64s, columns: dict[str, Array]) -> dict[str, Any]:
     return {"key": ordered[starts]} | {name: np.add.reduceat(column[order], starts) for name, column in columns.items()}
 
 
+def as_checked(predictions: Any) -> Predictions:
+    """Statistics are counted from checked predictions."""
+    if not isinstance(predictions, Predictions):
+        raise InputError("statistics are counted from checked predictions: pass Predictions(predictions, actuals)")
+    return predictions
+
+
 # --- counting ---------------------------------------------------------------------------------------------------------
 
 
@@ -179,8 +196,10 @@ def moments(predictions: Predictions, n_codes: int) -> Float64s:
 
 
 def _count_sparse(predictions: Predictions, view: View, per_group: int, assign: Assign) -> dict[str, Any]:
-    parts = []
+    parts = [from_moments(np.empty(0, np.int64), *moments(predictions, 0))]
     for pairs in predictions.pairs(view, at_least=MOST_ROWS):
+        if not len(pairs.score):
+            continue
         code = _code(pairs.group, assign(pairs.score, pairs.group), per_group)
         keys, code = np.unique(code, return_inverse=True)
         parts.append(from_moments(keys, *kernels.pair_sums(code, len(keys), pairs.score, pairs.outcome, pairs.weight)))
@@ -214,7 +233,10 @@ def load_counts(kind: type[Counts], saved: Any) -> tuple[dict[str, Any], View]:
     description = field_of(saved, "view", dict)
     if set(description) != names:
         raise SchemaError(f"the saved view must have the fields {sorted(names)}, got {sorted(description)}")
-    view = View(**description)
+    try:
+        view = View(**description)
+    except InputError as error:
+        raise SchemaError(f"the saved view is damaged: {error}") from error
     key = _integers(saved, "key")
     if np.any(np.diff(key) <= 0) or (len(key) and key[0] < 0):
         raise SchemaError("the saved keys must increase and not be negative")
@@ -225,8 +247,11 @@ def load_counts(kind: type[Counts], saved: Any) -> tuple[dict[str, Any], View]:
     for name, column in columns.items():
         if len(column) != len(key):
             raise SchemaError(f"the saved {name} has {len(column)} entries, key has {len(key)}")
-    if np.any(columns["n"] < 1) or np.any(columns["w"] <= 0):
+    if np.any(columns["n"] < 1) or np.any(columns["w"] <= 0) or np.any(columns["w2"] <= 0):
         raise SchemaError("every saved entry must count at least one pair of positive weight")
+    for part, whole in (("ny", "n"), ("wp", "w"), ("wpp", "wp"), ("wy", "w"), ("wpy", "wp")):
+        if np.any(columns[part] < 0) or np.any(columns[part] > columns[whole] * (1 + 1e-9)):
+            raise SchemaError(f"the saved {part} cannot be negative or more than {whole}")
     return columns, view
 
 
@@ -234,4 +259,7 @@ def _integers(saved: dict[str, Any], name: str) -> Int64s:
     values = field_of(saved, name, list)
     if not all(isinstance(value, int) and not isinstance(value, bool) for value in values):
         raise SchemaError(f"the saved {name} must be a list of integers")
-    return np.array(values, np.int64)
+    try:
+        return np.array(values, np.int64)
+    except OverflowError as error:
+        raise SchemaError(f"the saved {name} has numbers that are too large") from error

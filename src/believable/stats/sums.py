@@ -12,6 +12,7 @@ from believable._types import Array, Float64s, Floats, Kind
 from believable.errors import MergeError, SchemaError
 from believable.predictions import Predictions
 from believable.stats._saved import field_of, float_list, number_in, number_out, open_saved
+from believable.stats.counts import as_checked
 
 _SCHEMA = "believable.ScoreSums"
 _BY_CLASS = ("wp", "wy", "deviation")
@@ -67,10 +68,14 @@ class ScoreSums:
     wy: Float64s
     deviation: Float64s
 
+    def __post_init__(self) -> None:
+        for name in _BY_CLASS:  # a statistic is a value, and may be shared
+            getattr(self, name).flags.writeable = False
+
     @classmethod
     def of(cls, predictions: Predictions) -> ScoreSums:
         """Sum over the rows of checked predictions."""
-        if "sums" not in predictions._counted:
+        if "sums" not in as_checked(predictions)._counted:
             predictions._counted["sums"] = _of(predictions)
         sums: ScoreSums = predictions._counted["sums"]
         return sums
@@ -116,7 +121,9 @@ class ScoreSums:
         width = 1 if kind == "binary" else n_classes
         if kind not in get_args(Kind) or any(len(values) != width for values in by_class.values()):
             raise SchemaError(f"the saved sums do not belong to {kind} predictions of {n_classes} classes")
-        sums: dict[str, Any] = by_class | {name: number_in(saved, name) for name in _SCALARS}
+        sums: dict[str, Any] = by_class | {name: number_in(saved, name, name == "nll") for name in _SCALARS}
+        if sums["w"] <= 0 or field_of(saved, "n", int) < 1:
+            raise SchemaError("the saved sums must count at least one row of positive weight")
         return cls(kind=kind, n_classes=n_classes, n=field_of(saved, "n", int), **sums)
 
 

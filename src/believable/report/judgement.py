@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from believable._types import Notion, Strategy
-from believable.counting import TEN, count_bins
+from believable.counting import TEN, UNIFORM, count_bins
 from believable.curves.binned import table_of
 from believable.errors import InputError
 from believable.metrics._error import binned_error
@@ -17,6 +17,8 @@ from believable.stats import BinStats, ScoreSums
 
 GUIDELINE = (("excellent", 0.05), ("good", 0.10), ("moderate", 0.15))  # below so much ECE; otherwise poor
 Grade = Literal["excellent", "good", "moderate", "poor"]
+ONE_IN_TWENTY = 1.6448536269514722  # standard deviations above the mean that chance exceeds one time in twenty
+CROWD = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Place:
         way = "too high" if self.conf > self.acc else "too low"
         return (
             f"scores from {self.low:.2f} to {self.high:.2f} are {way}: "
-            f"{self.conf:.3f} predicted, {self.acc:.3f} happened ({self.n:,} rows)"
+            f"{self.conf:.3f} predicted, {self.acc:.3f} happened ({self.n:,} {'row' if self.n == 1 else 'rows'})"
         )
 
 
@@ -56,38 +58,67 @@ class Verdict:
     grade : {"excellent", "good", "moderate", "poor"}
         By the guideline ECE < 0.05, < 0.10, < 0.15.
     ece : float
+    by_chance : float
+        The ECE that a perfectly calibrated model with these scores would show on average.
+    beyond_chance : bool
+        Whether the ECE is larger than such a model would show nineteen times out of twenty.
     bins : str
         The bins it was computed with, in words.
+    mean_score, rate : float or None
+        What was predicted and what happened on the whole, for 1-D scores.
+    off_on_the_whole : bool
+        Whether these two differ by more than two standard errors.
     direction : {"over-confident", "under-confident", "unclear"}
         By mean confidence less accuracy, if that is more than two standard errors from 0.
     confidence, accuracy : float
     places : tuple of Place
         Runs of bins whose 95 % interval leaves out the mean score.
+    crowded : bool
+        Whether one bin holds nine rows of ten, so that the bins tell little.
     """
 
     grade: Grade
     ece: float
+    by_chance: float
+    beyond_chance: bool
     bins: str
+    mean_score: float | None
+    rate: float | None
+    off_on_the_whole: bool
     direction: Literal["over-confident", "under-confident", "unclear"]
     confidence: float
     accuracy: float
     places: tuple[Place, ...]
+    crowded: bool
 
     def lines(self) -> list[str]:
         """The verdict as sentences."""
+        value = f"ECE {self.ece:.4f} ({self.bins})"
+        chance = f"a perfectly calibrated model with these scores would show about {self.by_chance:.4f} by chance"
         steps = ", ".join(f"below {below:.2f} {word}" for word, below in GUIDELINE)
-        sentences = [
-            f"Calibration is {self.grade}: ECE {self.ece:.3f} ({self.bins}).",
-            f"Guideline for the ECE: {steps}, otherwise poor.",
-        ]
-        means = f"mean confidence {self.confidence:.3f}, accuracy {self.accuracy:.3f}"
+        guideline = f"Guideline for the ECE: {steps}, otherwise poor."
+        if self.beyond_chance:
+            sentences = [f"Calibration is {self.grade}: {value}; {chance}.", guideline]
+        elif self.grade in ("excellent", "good"):
+            sentences = [f"Calibration is {self.grade}, and cannot be told from perfect: {value}; {chance}.", guideline]
+        else:
+            sentences = [f"Calibration cannot be told from perfect with so few rows: {value}; {chance}."]
+        if self.mean_score is not None and self.rate is not None:
+            means = f"mean score {self.mean_score:.4f}, happened {self.rate:.4f}"
+            way = "high" if self.mean_score > self.rate else "low"
+            start = f"On the whole the scores are too {way}" if self.off_on_the_whole else "On the whole the scores fit"
+            sentences.append(f"{start}: {means}.")
+        means = f"mean confidence {self.confidence:.4f}, accuracy {self.accuracy:.4f}"
         if self.direction == "unclear":
             sentences.append(f"Neither over- nor under-confident beyond what chance explains: {means}.")
         else:
             sentences.append(f"The model is {self.direction}: {means}.")
         if not self.places:
             sentences.append("No range of scores is off by more than its 95 % interval.")
-        return sentences + [f"{str(place)[0].upper()}{str(place)[1:]}." for place in self.places]
+        sentences += [f"{str(place)[0].upper()}{str(place)[1:]}." for place in self.places]
+        if self.crowded:
+            sentences.append("Nine rows of ten fall into one bin, so the bins tell little: try quantile bins.")
+        return sentences
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -97,7 +128,7 @@ def verdict(
     predictions: Any,
     actuals: Any = None,
     n_bins: int = TEN,
-    strategy: Strategy = "uniform",
+    strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,
     sample_weight: Any = None,
@@ -105,17 +136,24 @@ def verdict(
     """Judge the calibration of predictions in words.
 
     The grade follows a guideline of the calibration literature for the ECE: below 0.05 excellent, below 0.10 good,
-    below 0.15 moderate, otherwise poor. Small samples show a positive ECE even for a perfect model, so read it with
-    n.
+    below 0.15 moderate, otherwise poor. Small samples show a positive ECE even for a perfect model; the verdict says
+    how much, and gives no grade where the two cannot be told apart.
 
     Parameters are those of `expected_calibration_error`, for the notions "binary" and "confidence".
+
+    Returns
+    -------
+    Verdict
+        `print` it for the sentences.
 
     Examples
     --------
     >>> print(verdict([0.1, 0.2, 0.8, 0.9] * 25, [0, 0, 1, 1] * 25, n_bins=2))
-    Calibration is poor: ECE 0.150 (2 uniform bins).
+    Calibration is poor: ECE 0.1500 (2 uniform bins); a perfectly calibrated model with these scores would show about
+    0.0399 by chance.
     Guideline for the ECE: below 0.05 excellent, below 0.10 good, below 0.15 moderate, otherwise poor.
-    The model is under-confident: mean confidence 0.850, accuracy 1.000.
+    On the whole the scores fit: mean score 0.5000, happened 0.5000.
+    The model is under-confident: mean confidence 0.8500, accuracy 1.0000.
     Scores from 0.00 to 0.50 are too high: 0.150 predicted, 0.000 happened (50 rows).
     Scores from 0.50 to 1.00 are too low: 0.850 predicted, 1.000 happened (50 rows).
     """
@@ -124,16 +162,37 @@ def verdict(
     if stats.view.n_groups > 1:
         raise InputError(f"a verdict is about one curve, not notion={stats.view.notion!r}")
     ece, sums = binned_error(stats), ScoreSums.of(checked)
-    confidence, accuracy = sums.confidence / sums.w, sums.correct / sums.w
+    by_chance, spread = ece_by_chance(stats)
+    confidence, accuracy, n = sums.confidence / sums.w, sums.correct / sums.w, sums.w**2 / sums.w2
+    binary = checked.kind == "binary"
+    mean_score, rate = float(sums.wp[0] / sums.w), float(sums.wy[0] / sums.w)
+    # Of the mean of y - p, which for 1-D scores is also that of (right or wrong) less confidence, but for its sign.
+    standard_error = np.sqrt(sums.w2_squared) / sums.w if binary else np.sqrt(accuracy * (1 - accuracy) / n)
     return Verdict(
         grade=grade(ece),
         ece=ece,
+        by_chance=by_chance,
+        beyond_chance=ece > by_chance + ONE_IN_TWENTY * spread,
         bins=f"{stats.per_group} {stats.strategy} bins",
-        direction=_direction(confidence, accuracy, sums.w**2 / sums.w2),
+        mean_score=mean_score if binary else None,
+        rate=rate if binary else None,
+        off_on_the_whole=binary and abs(mean_score - rate) > 2 * standard_error,
+        direction=_direction(confidence, accuracy, standard_error),
         confidence=confidence,
         accuracy=accuracy,
         places=tuple(_places(stats)),
+        crowded=stats.strategy == "uniform" and stats.per_group > 1 and float(stats.w.max() / stats.w.sum()) > CROWD,
     )
+
+
+def ece_by_chance(stats: BinStats) -> tuple[float, float]:
+    """Mean and standard deviation of the ECE if outcomes happened at the rates of the scores.
+
+    The gap of a bin is then nearly normal with variance sum w^2 p (1 - p) / W^2, and its size half-normal.
+    """
+    deviation = np.sqrt(np.maximum(stats.w2p - stats.w2pp, 0)) / stats.w.sum()
+    mean = np.sqrt(2 / np.pi) * deviation.sum()
+    return float(mean), float(np.sqrt((1 - 2 / np.pi) * np.sum(deviation**2)))
 
 
 def grade(ece: float) -> Grade:
@@ -144,9 +203,10 @@ def grade(ece: float) -> Grade:
     return "poor"
 
 
-def _direction(confidence: float, accuracy: float, n: float) -> Literal["over-confident", "under-confident", "unclear"]:
-    variance = max(confidence * (1 - confidence), accuracy * (1 - accuracy))
-    if abs(confidence - accuracy) <= 2 * np.sqrt(variance / n):
+def _direction(
+    confidence: float, accuracy: float, standard_error: float
+) -> Literal["over-confident", "under-confident", "unclear"]:
+    if abs(confidence - accuracy) <= 2 * standard_error:
         return "unclear"
     return "over-confident" if confidence > accuracy else "under-confident"
 
