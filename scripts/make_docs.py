@@ -22,7 +22,7 @@ def metric_table() -> str:
         "The docstring of each function has its formula; [what they share](definitions.md) is told apart. An alias",
         'stands for a name in `evaluate(..., metrics=["ece"])` and `scorer("ece")`.',
         "",
-        "What a metric *needs* says where it can be computed: from sums (`ScoreSums`), bins (`BinStats` or `CellStats`)",
+        "What a metric *needs* says where it can be computed: from sums (`ScoreSums`), bins (`BinStats`, `CellStats`)",
         "or cells (`CellStats`), all of which merge; the predictions themselves give everything.",
         "",
         "| name | alias | what it is | range | best | needs | bins | of a matrix | reference |",

@@ -10,6 +10,7 @@ from believable.binning import Edges
 from believable.errors import InputError, UndefinedError
 from believable.predictions import Predictions, View, as_predictions
 from believable.stats import BinStats, CellStats
+from believable.stats.bins import edges_for
 from believable.stats.sums import ScoreSums
 
 
@@ -60,16 +61,19 @@ def count_bins(
     pooled: bool = False,
     edges: Any = None,
     only: Strategy | None = None,
+    squares: bool = False,
 ) -> BinStats:
     """The `BinStats` behind a metric: counted from predictions, or read from a statistic.
 
-    `only` names the strategy of metrics that are defined by it.
+    `only` names the strategy of metrics that are defined by it; `squares` is for those that read wpp. Arrays that are
+    looked at for one call are not counted further than that; a `Predictions` is counted in full, once.
     """
     strategy = strategy if only is None else only
     _check.choice(strategy, get_args(Strategy), "strategy")
     if isinstance(source, Predictions):
         view = source.view(notion, r=r, threshold=threshold, pooled=pooled)
-        return BinStats.of(source, view, n_bins=n_bins, strategy=strategy, edges=edges)
+        made = edges_for(source, view, n_bins, strategy, edges)
+        return BinStats.counted(source, view, made, squares or not source.borrowed)
     same_question(source.view, notion, r, threshold, pooled)
     if isinstance(source, CellStats):
         return _from_cells(source, n_bins, strategy, pooled, edges)

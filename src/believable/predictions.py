@@ -129,7 +129,7 @@ class Predictions:
     0.299...
     """
 
-    __slots__ = ("_counted", "classes", "kind", "labels", "n_classes", "n_ignored", "scores", "weights")
+    __slots__ = ("_counted", "borrowed", "classes", "kind", "labels", "n_classes", "n_ignored", "scores", "weights")
 
     scores: Floats
     labels: Array
@@ -138,6 +138,7 @@ class Predictions:
     n_classes: int
     classes: tuple[Any, ...] | None
     n_ignored: int
+    borrowed: bool
 
     def __init__(
         self,
@@ -165,6 +166,7 @@ class Predictions:
         )
         self.scores, self.labels = _own(self.scores, predictions), _own(self.labels, actuals)
         self.weights = None if self.weights is None else _own(self.weights, sample_weight)
+        self.borrowed = False
 
     def _fill(
         self,
@@ -226,6 +228,7 @@ class Predictions:
         self.n_classes = n_classes
         self.classes = None if classes is None else tuple(classes)
         self._counted: dict[Any, Any] = {}
+        self.borrowed = True
 
     @classmethod
     def borrowing(cls, predictions: Any, actuals: Any, sample_weight: Any) -> Predictions:

@@ -1,13 +1,12 @@
 """Numeric routines and nothing else: arrays in, arrays out, no checking, no knowledge of what the numbers mean."""
 
 from believable.kernels.reference import (
-    UNWEIGHTED,
-    WEIGHTED,
     auc,
     bin_index,
     classwise_sums,
     extrema,
     label_scores,
+    n_moments,
     pair_sums,
     quantile_boundaries,
     row_blocks,
@@ -21,13 +20,12 @@ from believable.kernels.reference import (
 )
 
 __all__ = [
-    "UNWEIGHTED",
-    "WEIGHTED",
     "auc",
     "bin_index",
     "classwise_sums",
     "extrema",
     "label_scores",
+    "n_moments",
     "pair_sums",
     "quantile_boundaries",
     "row_blocks",

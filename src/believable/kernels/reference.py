@@ -20,8 +20,6 @@ FEW_COLUMNS = 32  # up to here, work on transposed blocks: long rows vectorise, 
 FEW_RANKS = 8  # up to here, repeated argmax beats a sort
 LOOKUP = 1 << 12  # cells of the table that finds a bin without a search
 
-UNWEIGHTED = 3  # moments n, p, pp
-WEIGHTED = 7  # moments n, w, wp, wpp, w2, w2p, w2pp
 LANES, FEW_CODES, FEW_ROWS = 8, 512, 1 << 12  # tables that rows of long blocks take turns in, where those are small
 SORTED = 1 << 17  # up to here, sorting beats looking for the cells that need it
 
@@ -82,14 +80,19 @@ def softmax(logits: Array) -> Float64s:
 def uniform_index(scores: Floats, edges: Floats) -> Ints:
     """Bin of each score between right-closed edges k/M; the first bin also owns 0.
 
-    Multiply and truncate, then correct against the edge itself. One step down is the only correction ever needed: edges
-    are k/M correctly rounded, so a score above edge k is at least k/M, and its product with M rounds to at least k.
+    Multiply and round down, then compare with the edge itself where the product is at most rounding above a whole
+    number. It is never below one by rounding: edges are k/M correctly rounded, so a score above edge k is at least k/M.
     """
     n_bins = len(edges) - 1
-    index = (scores * edges.dtype.type(n_bins)).astype(np.intp)
-    lower = edges.copy()
-    lower[0] = -1
-    index -= scores <= lower.take(index, mode="clip")
+    product = scores * edges.dtype.type(n_bins)
+    below = np.floor(product)
+    index = below.astype(np.intp)
+    product -= below
+    near = np.flatnonzero(product <= 2 * n_bins * np.finfo(edges.dtype).eps)
+    if len(near):
+        lower = edges.copy()
+        lower[0] = -1
+        index[near] -= scores[near] <= lower.take(index[near])
     return index
 
 
@@ -214,16 +217,24 @@ def top_ranked(matrix: Floats, r: int) -> tuple[Floats, Ints]:
 # --- sums by code -----------------------------------------------------------------------------------------------------
 
 
-def _moments(code: Ints, n_codes: int, score: Array, weight: Array | None, share: Array | None = None) -> Float64s:
+def n_moments(weighted: bool, squares: bool) -> int:
+    """How many sums there are by code: n, p and pp; or n, w, wp, w2, w2p, wpp and w2pp. Without squares, no pp."""
+    return (5 + 2 * squares) if weighted else (2 + squares)
+
+
+def _moments(
+    code: Ints, n_codes: int, score: Array, weight: Array | None, squares: bool, share: Array | None = None
+) -> Float64s:
     """The moments by code; `share` is the part of each row that is counted."""
     score = score.astype(np.float64, copy=False)
-    terms: list[Array | None] = [None]
-    powers = [] if weight is None else [weight, weight * weight]
     if weight is None:
-        terms += [score, score * score]
-    for power in powers:
-        first = power * score
-        terms += [power, first, first * score]
+        terms: list[Array | None] = [None, score]
+        terms += [score * score] if squares else []
+    else:
+        weight2 = weight * weight
+        first, first2 = weight * score, weight2 * score
+        terms = [None, weight, first, weight2, first2]
+        terms += [first * score, first2 * score] if squares else []
     if share is not None:
         terms = [share if term is None else term * share for term in terms]
     if len(code) < FEW_ROWS or n_codes > FEW_CODES:
@@ -240,18 +251,28 @@ def _lane(n: int, n_codes: int) -> Ints:
 
 
 def pair_sums(
-    code: Ints, n_codes: int, score: Array, outcome: Array, weight: Array | None
+    code: Ints, n_codes: int, score: Array, outcome: Array, weight: Array | None, squares: bool = True
 ) -> tuple[Float64s, Float64s]:
-    """Moments by code, of all pairs and of those with outcome 1; a fractional outcome counts as a share of one."""
+    """Moments by code, of all pairs and of those with outcome 1; a fractional outcome counts as a share of one.
+
+    The codes may be overwritten.
+    """
     if outcome.dtype.kind == "f":
         share = outcome.astype(np.float64, copy=False)
-        return _moments(code, n_codes, score, weight), _moments(code, n_codes, score, weight, share)
-    split = _moments(2 * code + outcome, 2 * n_codes, score, weight).reshape(-1, n_codes, 2)
+        return _moments(code, n_codes, score, weight, squares), _moments(code, n_codes, score, weight, squares, share)
+    code *= 2
+    code += outcome
+    split = _moments(code, 2 * n_codes, score, weight, squares).reshape(-1, n_codes, 2)
     return split[:, :, 0] + split[:, :, 1], split[:, :, 1]
 
 
 def classwise_sums(
-    matrix: Floats, labels: Ints, weight: Array | None, edges: Floats, assign: Callable[[Floats], Ints]
+    matrix: Floats,
+    labels: Ints,
+    weight: Array | None,
+    edges: Floats,
+    assign: Callable[[Floats], Ints],
+    squares: bool = True,
 ) -> tuple[Float64s, Float64s]:
     """Moments by (class, bin) for every entry of a matrix, of all entries and of the labels' own.
 
@@ -266,26 +287,25 @@ def classwise_sums(
     column = beyond % n_classes
     beyond_weight = None if weight is None else weight[beyond // n_classes]
     scores = flat[beyond]
-    total = _moments(column * n_bins + assign(scores), n_codes, scores, beyond_weight)
+    total = _moments(column * n_bins + assign(scores), n_codes, scores, beyond_weight, squares)
 
     first = matrix.astype(np.float64, order="C")  # so that ravel is a view
     first.ravel()[beyond] = 0
     into = total.reshape(len(total), n_classes, n_bins)[:, :, 0]
     into[0] += n - np.bincount(column, minlength=n_classes)
-    powers = [np.ones(n)] if weight is None else [weight, weight * weight]
-    if weight is not None:
-        is_first = (matrix <= edges[1]).astype(np.float64)
-        into[1] += powers[0] @ is_first
-        into[4] += powers[1] @ is_first
-    sums, squares = ((1,), (2,)) if weight is None else ((2, 5), (3, 6))
-    for row, power in zip(sums, powers, strict=True):
-        into[row] += power @ first
-    first *= first
-    for row, power in zip(squares, powers, strict=True):
-        into[row] += power @ first
+    if weight is None:
+        factors = np.ones((1, n))
+        into[1:2] += factors @ first
+    else:
+        factors = np.stack([weight, weight * weight])
+        into[[1, 3]] += factors @ (matrix <= edges[1])
+        into[[2, 4]] += factors @ first
+    if squares:
+        first *= first
+        into[-len(factors) :] += factors @ first
 
     own = label_scores(matrix, labels)
-    return total, _moments(labels * n_bins + assign(own), n_codes, own, weight)
+    return total, _moments(labels * n_bins + assign(own), n_codes, own, weight, squares)
 
 
 # --- ranking ----------------------------------------------------------------------------------------------------------

@@ -89,7 +89,17 @@ def debiased_calibration_error(
     _check.choice(variance, ("residual", "label"), "variance")
     source = source_of(predictions, actuals, sample_weight)
     stats = not_empty(
-        count_bins(source, n_bins, strategy, notion=notion, r=r, threshold=threshold, pooled=pooled, edges=edges)
+        count_bins(
+            source,
+            n_bins,
+            strategy,
+            notion=notion,
+            r=r,
+            threshold=threshold,
+            pooled=pooled,
+            edges=edges,
+            squares=True,
+        )
     )
     n = stats.effective_n
     enough = n >= TWO

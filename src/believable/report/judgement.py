@@ -158,7 +158,7 @@ def verdict(
     Scores from 0.50 to 1.00 are too low: 0.850 predicted, 1.000 happened (50 rows).
     """
     checked = as_predictions(predictions, actuals, sample_weight)
-    stats = count_bins(checked, n_bins, strategy, notion=notion)
+    stats = count_bins(checked, n_bins, strategy, notion=notion, squares=True)
     if stats.view.n_groups > 1:
         raise InputError(f"a verdict is about one curve, not notion={stats.view.notion!r}")
     ece, sums = binned_error(stats), ScoreSums.of(checked)

@@ -55,10 +55,16 @@ class BinStats(Counts):
         shard in the same bins, pass `edges=stats.edges[0]`.
         """
         view = as_checked(predictions).check_view(view)
-        made = _edges(predictions, view, n_bins, strategy, edges)
-        key = (view, made, made[0].strategy)
+        return cls.counted(predictions, view, edges_for(predictions, view, n_bins, strategy, edges))
+
+    @classmethod
+    def counted(cls, predictions: Predictions, view: View, edges: tuple[Edges, ...], squares: bool = True) -> BinStats:
+        """Count, or remember having counted; without squares, wpp and w2pp are NaN and not worth remembering."""
+        if not squares:
+            return cls(view=view, edges=edges, **_sums(predictions, view, edges, squares))
+        key = (view, edges, edges[0].strategy)
         if key not in predictions._counted:  # a second metric on the same value costs nothing
-            predictions._counted[key] = cls(view=view, edges=made, **_sums(predictions, view, made))
+            predictions._counted[key] = cls(view=view, edges=edges, **_sums(predictions, view, edges, squares))
         stats: BinStats = predictions._counted[key]
         return stats
 
@@ -132,7 +138,8 @@ def _are_edges(values: Array) -> bool:
     return increasing and values[0] == 0 and values[-1] == 1
 
 
-def _edges(predictions: Predictions, view: View, n_bins: int, strategy: Strategy, given: Any) -> tuple[Edges, ...]:
+def edges_for(predictions: Predictions, view: View, n_bins: int, strategy: Strategy, given: Any) -> tuple[Edges, ...]:
+    """The bins asked for: given, of equal width, or of equal weight."""
     choice(strategy, ("uniform", "quantile"), "strategy")
     dtype = predictions.scores.dtype
     if isinstance(given, Edges):
@@ -184,14 +191,14 @@ def _quantile_or_whole(scores: Floats, weights: Array | None, n_bins: int) -> Ed
     )
 
 
-def _sums(predictions: Predictions, view: View, edges: tuple[Edges, ...]) -> dict[str, Any]:
+def _sums(predictions: Predictions, view: View, edges: tuple[Edges, ...], squares: bool) -> dict[str, Any]:
     per_group = max(map(len, edges))
     if _by_column(view) and len(edges) > 1:
-        return _column_by_column(predictions, view, edges)
+        return _column_by_column(predictions, view, edges, squares)
     if _by_column(view) and predictions.kind == "multiclass" and view.threshold is None:
-        return _classwise(predictions, view, edges[0])
+        return _classwise(predictions, view, edges[0], squares)
     if len(edges) == 1:
-        return count(predictions, view, per_group, lambda scores, groups: edges[0].index(scores))
+        return count(predictions, view, per_group, lambda scores, groups: edges[0].index(scores), squares)
 
     def assign(scores: Floats, groups: Ints | None) -> Ints:
         assert groups is not None  # edges of their own belong to groups kept apart
@@ -201,30 +208,30 @@ def _sums(predictions: Predictions, view: View, edges: tuple[Edges, ...]) -> dic
             index[rows] = edges[g].index(scores[rows])
         return index
 
-    return count(predictions, view, per_group, assign)
+    return count(predictions, view, per_group, assign, squares)
 
 
-def _column_by_column(predictions: Predictions, view: View, edges: tuple[Edges, ...]) -> dict[str, Any]:
+def _column_by_column(predictions: Predictions, view: View, edges: tuple[Edges, ...], squares: bool) -> dict[str, Any]:
     per_group = max(map(len, edges))
-    total, positive = moments(predictions, view.n_classes * per_group)
+    total, positive = moments(predictions, view.n_classes * per_group, squares)
     for k, own in enumerate(edges):
         pairs = predictions.column(view, k)
         here = slice(k * per_group, (k + 1) * per_group)
         total[:, here], positive[:, here] = kernels.pair_sums(
-            own.index(pairs.score), per_group, pairs.score, pairs.outcome, pairs.weight
+            own.index(pairs.score), per_group, pairs.score, pairs.outcome, pairs.weight, squares
         )
     return from_moments(np.arange(total.shape[1]), total, positive)
 
 
-def _classwise(predictions: Predictions, view: View, edges: Edges) -> dict[str, Any]:
+def _classwise(predictions: Predictions, view: View, edges: Edges, squares: bool) -> dict[str, Any]:
     n_codes = view.n_classes * len(edges)
-    total, positive = moments(predictions, n_codes)
+    total, positive = moments(predictions, n_codes, squares)
     as_array = edges.as_array()
     at_least = 2 * len(edges)  # rows: with a hundred thousand classes, adding the table would take all the time
     for rows in kernels.row_blocks(len(predictions), view.n_classes, at_least):
         weight = None if predictions.weights is None else predictions.weights[rows]
         block_total, block_positive = kernels.classwise_sums(
-            predictions.scores[rows], predictions.labels[rows], weight, as_array, edges.index
+            predictions.scores[rows], predictions.labels[rows], weight, as_array, edges.index, squares
         )
         total += block_total
         positive += block_positive

@@ -176,23 +176,25 @@ def as_checked(predictions: Any) -> Predictions:
 # --- counting ---------------------------------------------------------------------------------------------------------
 
 
-def count(predictions: Predictions, view: View, per_group: int, assign: Assign) -> dict[str, Any]:
+def count(predictions: Predictions, view: View, per_group: int, assign: Assign, squares: bool = True) -> dict[str, Any]:
     """The key, n and sums of `Counts` for the pairs of a view; `assign` gives the bin of (scores, groups)."""
     n_codes = view.n_groups * per_group
     if n_codes > DENSE_CODES:
         return _count_sparse(predictions, view, per_group, assign)
-    total, positive = moments(predictions, n_codes)
+    total, positive = moments(predictions, n_codes, squares)
     for pairs in predictions.pairs(view, at_least=min(ROWS_PER_CODE * n_codes, MOST_ROWS)):
         code = _code(pairs.group, assign(pairs.score, pairs.group), per_group)
-        block_total, block_positive = kernels.pair_sums(code, n_codes, pairs.score, pairs.outcome, pairs.weight)
+        block_total, block_positive = kernels.pair_sums(
+            code, n_codes, pairs.score, pairs.outcome, pairs.weight, squares
+        )
         total += block_total
         positive += block_positive
     return from_moments(np.arange(n_codes), total, positive)
 
 
-def moments(predictions: Predictions, n_codes: int) -> Float64s:
+def moments(predictions: Predictions, n_codes: int, squares: bool = True) -> Float64s:
     """Zeros to add to: moments by code, of all pairs and of the positive ones."""
-    return np.zeros((2, kernels.UNWEIGHTED if predictions.weights is None else kernels.WEIGHTED, n_codes))
+    return np.zeros((2, kernels.n_moments(predictions.weights is not None, squares), n_codes))
 
 
 def _count_sparse(predictions: Predictions, view: View, per_group: int, assign: Assign) -> dict[str, Any]:
@@ -214,11 +216,13 @@ def _code(group: Ints | None, index: Ints, per_group: int) -> Ints:
 def from_moments(keys: Array, total: Float64s, positive: Float64s) -> dict[str, Any]:
     """Name the moments of the kernels and drop what is not occupied."""
     kept = np.flatnonzero(total[0])
-    if len(total) == kernels.UNWEIGHTED:  # all weights are 1
-        as_weighted = [0, 0, 1, 2, 0, 1, 2]
+    total, positive = total[:, kept], positive[:, kept]
+    if len(total) <= kernels.n_moments(weighted=False, squares=True):  # all weights are 1
+        as_weighted = [0, 0, 1, 0, 1, *([2, 2] if len(total) == 3 else [])]
         total, positive = total[as_weighted], positive[as_weighted]
-    n, w, wp, wpp, w2, w2p, w2pp = total[:, kept]
-    ny, wy, wpy, _, w2y, w2py, _ = positive[:, kept]
+    n, w, wp, w2, w2p = total[:5]
+    ny, wy, wpy, w2y, w2py = positive[:5]
+    wpp, w2pp = total[5:] if len(total) > 5 else np.full((2, len(kept)), np.nan)  # not counted
     sums = dict(zip(SUMS, (ny, w, wp, wpp, wy, wpy, w2, w2p, w2pp, w2y, w2py), strict=True))
     return {"key": keys[kept].astype(np.int64), "n": np.rint(n).astype(np.int64), **sums}
 
