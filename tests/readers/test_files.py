@@ -86,6 +86,11 @@ REFUSED = {
     "no scores": ("y,b\n1,0.5\n", "no column has a name known for scores"),
     "two scores": ("y,p,score\n1,0.5,0.5\n", "several columns could be the scores: p, score; choose one with prob"),
     "null score": ("y,p\n1,0.5\n0,\n", "predictions must be finite, got NaN (missing) at row 1 (line 3)"),
+    "nan score": ("y,p\n1,0.5\n0,nan\n", "got NaN (missing) at row 1 (line 3)"),
+    "word score": (
+        "y,p\n1,0.5\n0,0.1\n1,none\n",
+        "column 'p' must hold numbers, got the text 'none' at row 2 (line 4)",
+    ),
     "null label": ("y,p\n1,0.5\n,0.1\n", "actuals have a missing label at row 1"),
     "text score": ("y,p\n1,0.5\n0,10%\n", "column 'p' must hold numbers, got the text '10%' at row 1"),
     "twice": ("y,p,p\n1,0.5,0.5\n", "has several columns called 'p': rename them"),

@@ -37,7 +37,10 @@ def read_table(path: str | os.PathLike[str]) -> polars.DataFrame:
         if kind == ".parquet":
             frame = polars.read_parquet(path, glob=False)
         else:
-            options: dict[str, Any] = {"separator": SEPARATORS[kind], "null_values": ["", "NA", "N/A", "null"]}
+            options: dict[str, Any] = {
+                "separator": SEPARATORS[kind],
+                "null_values": ["", "NA", "N/A", "n/a", "NaN", "nan", "null"],
+            }
             try:
                 frame = polars.read_csv(path, infer_schema_length=SCHEMA_ROWS, glob=False, **options)
             except polars.exceptions.ComputeError:  # a later row does not fit the guess
