@@ -1,8 +1,9 @@
 # Everything runs inside .venv; nothing here needs root. uv is used where it is found, python -m venv and pip otherwise.
-# EXTRAS=all adds what the optional rooms need (torch, pyspark, dask, ibis).
+# EXTRAS=all adds the optional packages: torch, pyspark (which wants Java 17 to run), dask, ibis.
 EXTRAS ?= light
 PYTHON ?= python3
 VENV   := .venv
+PEERS  := .bench
 BIN    := $(VENV)/bin
 UV     := $(shell command -v uv 2>/dev/null)
 PROJECT_FILES := pyproject.toml Makefile
@@ -10,11 +11,9 @@ PROJECT_FILES := pyproject.toml Makefile
 ifdef UV
 INSTALL := $(UV) pip install --quiet --python $(BIN)/python
 MAKE_VENV := $(UV) venv --quiet --seed --python $(PYTHON) $(VENV)
-GROUP = --group $(1)
 else
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 MAKE_VENV := $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-GROUP = --group $(1)
 endif
 
 .DEFAULT_GOAL := help
@@ -29,16 +28,17 @@ $(VENV)/.core: $(PROJECT_FILES)
 	@touch $@
 
 $(VENV)/.light: $(VENV)/.core
-	@$(INSTALL) $(call GROUP,test)
+	@$(INSTALL) --group test
 	@touch $@
 
 # torch first and with pip: a plain resolver would take the CUDA build, several gigabytes of it.
 $(VENV)/.all: $(VENV)/.light
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0"
+	@$(INSTALL) --editable ".[spark,dask,ibis,duckdb]"
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.core
-	@$(INSTALL) $(call GROUP,lint)
+	@$(INSTALL) --group lint
 	@touch $@
 
 demo: $(VENV)/.core  ## a verdict on two real models, and believable-demo.png
@@ -52,8 +52,16 @@ lint: $(VENV)/.lint  ## ruff and mypy --strict
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(VENV)/.core  ## speed and memory, side by side with the peers that are installed
-	$(BIN)/python -m benchmarks
+# Peers have an environment of their own; netcal asks for more than its metrics need, so it comes alone.
+$(PEERS)/.peers: $(PROJECT_FILES)
+	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0"
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable . torchmetrics relplot uncertainty-calibration
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps netcal
+	@touch $@
+
+bench: $(PEERS)/.peers  ## speed and memory, side by side with other libraries
+	$(PEERS)/bin/python -m benchmarks $(BENCH_ARGS)
 
 oracle:  ## regenerate the recorded values of other libraries and check that they reproduce
 	bash tests/oracle/regenerate.sh --check
@@ -62,4 +70,4 @@ docs: $(VENV)/.core  ## regenerate the metric table and the pictures of the docu
 	$(BIN)/python scripts/make_docs.py
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) .oracle build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) .oracle build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,25 @@ import pytest
 
 REQUIRED = frozenset(filter(None, os.environ.get("BELIEVABLE_REQUIRE", "").split(",")))
 PACKAGES = {"torch": "torch", "spark": "pyspark", "dask": "dask", "duckdb": "duckdb", "ibis": "ibis"}
+PROGRAMS = {"node": "node", "browser": "chromium"}
 
 
 def need(word: str) -> Any:
-    """The package behind a word, or a skip (a failure, where the word is required)."""
+    """The package or program behind a word, or a skip (a failure, where the word is required)."""
+    found = shutil.which(PROGRAMS[word]) if word in PROGRAMS else _package(PACKAGES[word])
+    if found is not None:
+        return found
+    message = f"{PROGRAMS.get(word) or PACKAGES[word]} is not installed"
+    if word in REQUIRED:
+        pytest.fail(f"{message}, but BELIEVABLE_REQUIRE names {word}")
+    pytest.skip(message)
+
+
+def _package(name: str) -> Any:
     try:
-        return importlib.import_module(PACKAGES[word])
+        return importlib.import_module(name)
     except ImportError:
-        message = f"{PACKAGES[word]} is not installed"
-        if word in REQUIRED:
-            pytest.fail(f"{message}, but BELIEVABLE_REQUIRE names {word}")
-        pytest.skip(message)
+        return None
 
 
 def real_data() -> Path:

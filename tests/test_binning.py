@@ -131,6 +131,23 @@ def test_only_probabilities_have_a_bin(scores):
     assert Edges.quantile([0.1, 0.9], 2, weights=[1, 0]).values == (0.0, 0.1, 1.0)
 
 
+@pytest.mark.parametrize(
+    ("values", "strategy"),
+    [
+        ((0, 0.3, 1), "uniform"),
+        ((0, 0.7, 0.5, 1), "given"),
+        ((0, 0, 1), "given"),
+        ((0.1, 1), "given"),
+        ((0,), "given"),
+        ((0, 1), "?"),
+    ],
+)
+def test_edges_are_checked_however_they_are_made(values, strategy):
+    """Edges that would sort wrongly cannot be made."""
+    with pytest.raises(InputError, match=r"edges must|strategy must"):
+        Edges(tuple(map(float, values)), "float64", strategy)
+
+
 def test_edges_belong_to_a_precision():
     """Edges of float32 scores are other edges, and sort no float64 scores."""
     assert Edges.uniform(10, "float32") != Edges.uniform(10)

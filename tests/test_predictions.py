@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import array
+import copy
+import pickle
 import re
 from decimal import Decimal
 
@@ -265,21 +267,45 @@ def test_average_predictions():
         average_predictions([[1.5]])
 
 
-def test_a_value_does_not_change_with_the_arrays():
-    """Arrays that are changed afterwards change nothing, and the value's own cannot be changed."""
-    buffer, labels = np.array([0.1, 0.2, 0.8, 0.9]), np.array([0, 0, 1, 1])
-    for container in (lambda a: a, pandas.Series):
-        value = Predictions(container(buffer), container(labels))
-        before = expected_calibration_error(value, n_bins=5)
-        buffer *= 0.5
-        labels[:] = 1
-        assert expected_calibration_error(value, n_bins=5) == before
-        assert expected_calibration_error(value, n_bins=7) == expected_calibration_error(
-            [0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], 7
-        )
-        with pytest.raises(ValueError, match="read-only"):
-            value.scores[0] = 0.5
-        buffer, labels = np.array([0.1, 0.2, 0.8, 0.9]), np.array([0, 0, 1, 1])
+class Wrapped:
+    """An object whose __array__ is its own memory."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array
+
+
+@pytest.mark.parametrize("wrap", [lambda a: a, pandas.Series, Wrapped, memoryview, lambda a: a[:]])
+def test_a_value_does_not_change_with_the_arrays(wrap):
+    """Arrays that are changed afterwards change nothing, stay writeable, and the value's own cannot be changed."""
+    buffer, labels, weights = np.array([0.1, 0.2, 0.8, 0.9]), np.array([False, False, True, True]), np.ones(4)
+    value = Predictions(wrap(buffer), wrap(labels), sample_weight=wrap(weights))
+    before = expected_calibration_error(value, n_bins=5)
+    buffer *= 0.5
+    labels[:] = True
+    weights[:2] = 9
+    assert expected_calibration_error(value, n_bins=5) == before
+    assert expected_calibration_error(value, n_bins=7) == expected_calibration_error(
+        [0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], 7
+    )
+    with pytest.raises(ValueError, match="read-only"):
+        value.scores[0] = 0.5
+    with pytest.raises(AttributeError, match="a Predictions is a value"):
+        value.scores = buffer
+
+
+def test_values_can_be_pickled_and_copied():
+    """A value travels to another process, and arrives as a value."""
+    value = Predictions(MATRIX, LABELS, sample_weight=np.ones(200), classes=range(4))
+    expected = expected_calibration_error(value)
+    for other in (*(pickle.loads(pickle.dumps(value, protocol)) for protocol in range(2, 6)), copy.deepcopy(value)):
+        assert expected_calibration_error(other) == expected
+        assert other.classes == value.classes
+        assert not other.scores.flags.writeable
+    result = evaluate(value)
+    assert dict(pickle.loads(pickle.dumps(result))) == dict(result)
 
 
 def test_missing_labels_of_every_kind_are_missing():

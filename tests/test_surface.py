@@ -12,24 +12,39 @@ import pytest
 import believable
 from believable import METRICS, toolbox
 
-PUBLIC = """
-METRICS BinStats CellStats Edges Predictions ScoreSums View __version__ accuracy adaptive_calibration_error auc
-average_calibration_error average_predictions brier_score brier_skill_score calibration_curve classwise_ece
-confidence_decomposition debiased_calibration_error evaluate expected_calibration_error marginal_calibration_error
-maximum_calibration_error mean_confidence mean_entropy negative_log_likelihood plot_classwise_reliability
-plot_confidence_histogram plot_reliability_diagram read_predictions reliability_table
-root_mean_square_calibration_error scorer sharpness static_calibration_error sweep_calibration_error
-thresholded_adaptive_calibration_error top_label_calibration_error top_r_calibration_error verdict
+# Besides these, every metric of the table is public.
+PUBLIC = (
+    """
+METRICS BinStats CellStats Edges Predictions ScoreSums View __version__ average_predictions calibration_curve
+classwise_ece confidence_decomposition evaluate plot_classwise_reliability plot_confidence_histogram
+plot_reliability_diagram read_predictions reliability_table scorer verdict
+""".split()
+    + list(METRICS)
+)
+ASKED_FOR = """
+expected_calibration_error maximum_calibration_error root_mean_square_calibration_error adaptive_calibration_error
+static_calibration_error thresholded_adaptive_calibration_error top_label_calibration_error top_r_calibration_error
+marginal_calibration_error average_calibration_error sweep_calibration_error debiased_calibration_error brier_score
+brier_skill_score negative_log_likelihood accuracy auc sharpness mean_confidence mean_entropy
 """.split()
 TOOLBOX = "ACE CWCE ECE GCE MCE RMSCE SCE TACE TCE OverUnder ToprCE reliability_diagram".split()
 
 
 def test_public_names():
     """The public names are these, and all of them exist."""
-    assert believable.__all__ == PUBLIC
+    assert sorted(believable.__all__) == sorted(PUBLIC)
+    assert len(set(believable.__all__)) == len(PUBLIC)
+    assert set(ASKED_FOR) <= set(METRICS)
     assert all(getattr(believable, name) is not None for name in PUBLIC)
     assert set(PUBLIC) <= set(dir(believable))
     assert toolbox.__all__ == TOOLBOX
+
+
+def test_rooms_are_attributes():
+    """After `import believable`, believable.toolbox is there without another import."""
+    code = "import believable; print(believable.toolbox.ECE([0.25], [1]), believable.readers.load_demo.__name__)"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["0.75", "load_demo"]
 
 
 def test_unknown_names_are_refused():

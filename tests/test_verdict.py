@@ -53,6 +53,49 @@ def test_a_perfect_model_is_not_called_poor(n):
     assert told <= 22  # 10 are expected; more than 22 has a chance of 2 in 10,000
 
 
+@pytest.mark.parametrize(("p", "n"), [(0.001, 1000), (0.01, 100), (0.3, 50)])
+def test_rare_events_raise_no_false_alarm(p, n):
+    """A perfect model of rare events is seldom called too high or too low on the whole."""
+    rng = np.random.default_rng(1)
+    judged = [verdict(np.full(n, p), (rng.random(n) < p).astype(int)) for _ in range(300)]
+    assert sum(one.off_on_the_whole for one in judged) <= 36  # the counts are skewed: up to 8 % rather than 5 %
+    assert sum(one.direction != "unclear" for one in judged) <= 36
+
+
+def test_certain_and_right_is_not_off():
+    """Scores of exactly 0 and 1 that are right are inside their interval, for every number of rows."""
+    for n in range(1, 400, 7):
+        table = believable.reliability_table([0.0] * n + [1.0] * n, [0] * n + [1] * n, n_bins=2)
+        assert table.low[0] == 0
+        assert table.high[1] == 1
+        assert "*" not in str(table)
+        assert not verdict([0.0] * n, [0] * n).places
+
+
+def test_all_right_is_exactly_right():
+    """A weighted share of everything is 1, not one rounding above."""
+    rng = np.random.default_rng(3)
+    for n in (1, 7, 24, 1000):
+        weights = rng.random(n)
+        assert believable.accuracy(np.tile([0.3, 0.7], (n, 1)), [1] * n, sample_weight=weights) == 1
+        assert believable.accuracy([0.7] * n, [1] * n, sample_weight=weights) == 1
+        assert verdict(np.tile([0.3, 0.7], (n, 1)), [1] * n, sample_weight=weights)
+
+
+def test_nothing_said_of_ten_right_rows():
+    """Ten right answers at 0.99 are what a perfect model gives."""
+    judged = verdict([0.99] * 10, [1] * 10)
+    assert not judged.off_on_the_whole
+    assert judged.direction == "unclear"
+
+
+def test_statistics_are_named_in_the_refusal():
+    """What needs the predictions says so."""
+    stats = believable.BinStats.of(believable.Predictions([0.5], [1]))
+    with pytest.raises(InputError, match="this needs the predictions themselves, not a BinStats"):
+        verdict(stats)
+
+
 def test_the_error_by_chance_is_that_of_a_simulation():
     """The formula for a perfect model's ECE is its mean over simulated outcomes."""
     p = RNG.beta(0.5, 1.5, 400)

@@ -14,42 +14,20 @@ from typing import TYPE_CHECKING, Any
 from believable._version import __version__
 from believable.binning import Edges
 from believable.curves import calibration_curve, reliability_table
-from believable.metrics import (
-    METRICS,
-    accuracy,
-    adaptive_calibration_error,
-    auc,
-    average_calibration_error,
-    brier_score,
-    brier_skill_score,
-    classwise_ece,
-    confidence_decomposition,
-    debiased_calibration_error,
-    evaluate,
-    expected_calibration_error,
-    marginal_calibration_error,
-    maximum_calibration_error,
-    mean_confidence,
-    mean_entropy,
-    negative_log_likelihood,
-    root_mean_square_calibration_error,
-    scorer,
-    sharpness,
-    static_calibration_error,
-    sweep_calibration_error,
-    thresholded_adaptive_calibration_error,
-    top_label_calibration_error,
-    top_r_calibration_error,
-)
+from believable.metrics import *  # noqa: F403 - its __all__ names the metrics and their table
+from believable.metrics import __all__ as _metrics
 from believable.predictions import Predictions, View, average_predictions
 from believable.stats import BinStats, CellStats, ScoreSums
 
 if TYPE_CHECKING:
-    from believable.plots import plot_classwise_reliability, plot_confidence_histogram, plot_reliability_diagram
-    from believable.readers import read_predictions
-    from believable.report import verdict
+    from believable.plots import plot_classwise_reliability as plot_classwise_reliability
+    from believable.plots import plot_confidence_histogram as plot_confidence_histogram
+    from believable.plots import plot_reliability_diagram as plot_reliability_diagram
+    from believable.readers import read_predictions as read_predictions
+    from believable.report import verdict as verdict
 
-# Loaded when first used, because they bring matplotlib or a file engine with them.
+# Loaded when first used: rooms by name, and functions that bring matplotlib or a file engine with them.
+_ROOMS = ("curves", "kernels", "metrics", "plots", "readers", "report", "stats", "toolbox")
 _LAZY = {
     "plot_classwise_reliability": "believable.plots",
     "plot_confidence_histogram": "believable.plots",
@@ -60,19 +38,20 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'believable' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(_LAZY[name]), name)
+    if name in _ROOMS:
+        return import_module(f"believable.{name}")
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'believable' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(_LAZY))
+    return sorted({*globals(), *_LAZY, *_ROOMS})
 
 
 __all__ = [
-    "METRICS",
     "BinStats",
     "CellStats",
     "Edges",
@@ -80,36 +59,9 @@ __all__ = [
     "ScoreSums",
     "View",
     "__version__",
-    "accuracy",
-    "adaptive_calibration_error",
-    "auc",
-    "average_calibration_error",
     "average_predictions",
-    "brier_score",
-    "brier_skill_score",
     "calibration_curve",
-    "classwise_ece",
-    "confidence_decomposition",
-    "debiased_calibration_error",
-    "evaluate",
-    "expected_calibration_error",
-    "marginal_calibration_error",
-    "maximum_calibration_error",
-    "mean_confidence",
-    "mean_entropy",
-    "negative_log_likelihood",
-    "plot_classwise_reliability",
-    "plot_confidence_histogram",
-    "plot_reliability_diagram",
-    "read_predictions",
     "reliability_table",
-    "root_mean_square_calibration_error",
-    "scorer",
-    "sharpness",
-    "static_calibration_error",
-    "sweep_calibration_error",
-    "thresholded_adaptive_calibration_error",
-    "top_label_calibration_error",
-    "top_r_calibration_error",
-    "verdict",
 ]
+__all__ += _metrics
+__all__ += _LAZY

@@ -40,11 +40,24 @@ class Edges:
     dtype: str = "float64"
     strategy: str = field(default="given", compare=False)
 
+    def __post_init__(self) -> None:
+        _check.choice(self.dtype, ("float32", "float64"), "dtype")
+        _check.choice(self.strategy, ("uniform", "quantile", "given"), "strategy")
+        values = np.array(self.values, self.dtype)
+        steps = np.diff(values)
+        if len(values) < 2 or values[0] != 0 or values[-1] != 1:
+            raise InputError("edges must be at least two numbers that begin with 0 and end with 1")
+        zero_alone = self.strategy == "quantile" and len(steps) > 1  # then {0} may be a bin
+        if not np.all(steps[1:] > 0) or not (steps[0] > 0 or (zero_alone and steps[0] == 0)):
+            raise InputError(f"edges must increase, also when rounded to {self.dtype}")
+        if self.strategy == "uniform" and not np.array_equal(values, _division(len(steps)).astype(self.dtype)):
+            raise InputError("uniform edges must be k/M")
+
     @classmethod
     def uniform(cls, n_bins: int, dtype: Any = "float64") -> Edges:
         """M bins of equal width: edges k/M, by division."""
         n_bins = _check.positive_integer(n_bins, "n_bins", 1, MAX_BINS)
-        return cls._rounded(np.arange(n_bins + 1) / n_bins, dtype, "uniform")
+        return cls._rounded(_division(n_bins), dtype, "uniform")
 
     @classmethod
     def quantile(cls, scores: Any, n_bins: int, weights: Any = None) -> Edges:
@@ -73,18 +86,13 @@ class Edges:
     def given(cls, values: Sequence[float] | Array, dtype: Any = "float64") -> Edges:
         """Edges of one's own: increasing, from 0 to 1."""
         array = _check.numeric(values, "edges").astype(np.float64)
-        if array.ndim != 1 or len(array) < 2 or array[0] != 0 or array[-1] != 1:
-            raise InputError("edges must be at least two numbers that begin with 0 and end with 1")
-        edges = cls._rounded(array, dtype, "given")
-        if not np.all(np.diff(edges.values) > 0):
-            raise InputError(f"edges must increase, also when rounded to {edges.dtype}")
-        return edges
+        if array.ndim != 1:
+            raise InputError(f"edges must be 1-D, got shape {array.shape}")
+        return cls._rounded(array, dtype, "given")
 
     @classmethod
     def _rounded(cls, values: Array, dtype: Any, strategy: str) -> Edges:
         name = np.dtype(dtype).name
-        if name not in ("float32", "float64"):
-            raise InputError(f"edges are float32 or float64, got {name}")
         return cls(tuple(values.astype(name).tolist()), name, strategy)
 
     def __len__(self) -> int:
@@ -124,7 +132,7 @@ class Grid:
     dtype: str = "float64"
 
     def __post_init__(self) -> None:
-        _check.positive_integer(self.n_cells, "cells", 2)
+        _check.positive_integer(self.n_cells, "cells", 2, MAX_BINS)
         _check.choice(self.spacing, get_args(Spacing), "spacing")
         _check.choice(self.dtype, ("float32", "float64"), "dtype")
 
@@ -150,9 +158,14 @@ class Grid:
         return cell
 
 
+def _division(n_bins: int) -> Floats:
+    """k/M for k = 0..M, by division: never linspace, never a running sum."""
+    return np.asarray(np.arange(n_bins + 1) / n_bins)
+
+
 @lru_cache(maxsize=8)
 def _grid_edges(n_cells: int, spacing: Spacing, dtype: str) -> Floats:
-    steps = np.arange(n_cells + 1) / n_cells
+    steps = _division(n_cells)
     if spacing == "logit":
         steps = kernels.sigmoid(LOGIT_REACH * (2 * steps - 1))
         steps[0], steps[-1] = 0, 1

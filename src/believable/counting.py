@@ -97,6 +97,8 @@ def same_question(
         strict = asked is not None or (name == "threshold" and notion is not None)
         if strict and asked != counted:
             raise UndefinedError(f"the statistic was counted with {name}={counted!r}, not {asked!r}: count again")
+    if view.group is not None and notion is not None:
+        raise UndefinedError(f"the statistic holds group {view.group} alone, not all of notion={notion!r}")
     if view.pooled and notion is not None and not pooled:
         raise UndefinedError("the statistic was counted with pooled=True: count again to keep the groups apart")
 
@@ -114,7 +116,7 @@ def _from_cells(stats: CellStats, n_bins: int, strategy: Strategy, pooled: bool,
     if pooled and not stats.view.pooled:
         stats = stats.pool()
     if edges is not None:
-        return stats.coarsen(edges if isinstance(edges, Edges) else Edges.given(edges, stats.grid.dtype))
+        return stats.coarsen(edges if isinstance(edges, (Edges, tuple)) else Edges.given(edges, stats.grid.dtype))
     return stats.coarsen(n_bins if strategy == "uniform" else stats.quantile_edges(n_bins))
 
 

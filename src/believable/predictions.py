@@ -47,6 +47,8 @@ class View:
         Put the groups of the notion (classes, ranks) into common bins.
     multilabel : bool
         The columns are independent of each other.
+    group : int, optional
+        One class or rank (from 0) alone, of a statistic that kept them apart.
     """
 
     notion: Notion
@@ -55,6 +57,7 @@ class View:
     threshold: float | None = None
     pooled: bool = False
     multilabel: bool = False
+    group: int | None = None
 
     def __post_init__(self) -> None:
         _check.choice(self.notion, get_args(Notion), "notion")
@@ -69,12 +72,14 @@ class View:
             object.__setattr__(self, "threshold", _check.number(self.threshold, "threshold", 0, 1))
         # With one group the bins are common already.
         object.__setattr__(self, "pooled", bool(self.pooled) and self.notion in KEPT_APART)
-        object.__setattr__(self, "multilabel", bool(self.multilabel))
+        _check.choice(self.multilabel, (True, False), "multilabel")
+        if self.multilabel and self.notion != "classwise":
+            raise InputError(f"multilabel predictions have the notion 'classwise', not {self.notion!r}")
 
     @property
     def n_groups(self) -> int:
         """How many classes or ranks are kept apart."""
-        if self.pooled or self.notion not in KEPT_APART:
+        if self.pooled or self.group is not None or self.notion not in KEPT_APART:
             return 1
         return self.r or self.n_classes
 
@@ -139,6 +144,7 @@ class Predictions:
     classes: tuple[Any, ...] | None
     n_ignored: int
     borrowed: bool
+    _counted: dict[Any, Any]
 
     def __init__(
         self,
@@ -153,50 +159,43 @@ class Predictions:
         ignore_label: Any = None,
         multilabel: bool = False,
     ) -> None:
-        self._fill(
-            predictions,
-            actuals,
-            sample_weight=sample_weight,
-            from_logits=from_logits,
-            pos_label=pos_label,
-            classes=classes,
-            soft_labels=soft_labels,
-            ignore_label=ignore_label,
-            multilabel=multilabel,
-        )
-        self.scores, self.labels = _own(self.scores, predictions), _own(self.labels, actuals)
-        self.weights = None if self.weights is None else _own(self.weights, sample_weight)
-        self.borrowed = False
+        doors = (from_logits, pos_label, classes, soft_labels, ignore_label, multilabel)
+        given = self._fill(predictions, actuals, sample_weight, *doors)
+        self._set(scores=_own(self.scores, given), labels=_own(self.labels, given), borrowed=False)
+        if self.weights is not None:
+            self._set(weights=_own(self.weights, given))
 
     def _fill(
         self,
         predictions: Any,
         actuals: Any,
-        *,
-        sample_weight: Any = None,
+        sample_weight: Any,
         from_logits: bool = False,
         pos_label: Any = None,
         classes: Sequence[Any] | None = None,
         soft_labels: bool = False,
         ignore_label: Any = None,
         multilabel: bool = False,
-    ) -> None:
+    ) -> list[Array]:
+        """Check everything and keep it; returns the arrays that may be the caller's memory."""
         scores = _check.numeric(predictions, "predictions")
         actuals = _check.labels_as_array(actuals)
+        given = [scores, actuals]
         _check.shape_of_predictions(scores, multilabel)
         _check.shape_of_labels(actuals, scores, multilabel)
         n_classes = scores.shape[1] if scores.ndim == 2 else 2
         _check.doors(scores.ndim, n_classes, pos_label, classes, soft_labels, ignore_label, multilabel)
 
         weights = None if sample_weight is None else _check.weights(sample_weight, len(scores))
+        given += [] if weights is None else [weights]
         rows: Ints | None = None
-        self.n_ignored = 0
+        n_ignored = 0
         if ignore_label is not None:
             ignored = _check.is_label(actuals, ignore_label, "ignore_label")
-            self.n_ignored = int(np.count_nonzero(ignored))
-            if self.n_ignored == len(scores):
+            n_ignored = int(np.count_nonzero(ignored))
+            if n_ignored == len(scores):
                 raise InputError(f"every label is ignore_label={ignore_label!r}: there is nothing to measure")
-            if self.n_ignored:
+            if n_ignored:
                 rows = np.flatnonzero(~ignored)
                 scores, actuals = scores[rows], actuals[rows]
                 weights = None if weights is None else weights[rows]
@@ -223,18 +222,32 @@ class Predictions:
             if not len(kept):
                 raise InputError("sample_weight is zero in every row that is left: there is nothing to measure")
             scores, labels, weights = scores[kept], labels[kept], weights[kept]
-        self.scores, self.labels, self.weights = scores, labels, weights
-        self.kind = "multilabel" if multilabel else "multiclass" if scores.ndim == 2 else "binary"
-        self.n_classes = n_classes
-        self.classes = None if classes is None else tuple(classes)
-        self._counted: dict[Any, Any] = {}
-        self.borrowed = True
+        self._set(scores=scores, labels=labels, weights=weights, n_classes=n_classes, n_ignored=n_ignored)
+        self._set(kind="multilabel" if multilabel else "multiclass" if scores.ndim == 2 else "binary")
+        self._set(classes=None if classes is None else tuple(classes), borrowed=True, _counted={})
+        return given
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a Predictions is a value: make a new one instead of setting {name}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__} | {"_counted": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._set(**state)
+        for array in (self.scores, self.labels, self.weights):
+            if array is not None:
+                array.flags.writeable = False
 
     @classmethod
     def borrowing(cls, predictions: Any, actuals: Any, sample_weight: Any) -> Predictions:
         """For the length of one call: the caller's memory is looked at, not copied."""
         value = cls.__new__(cls)
-        value._fill(predictions, actuals, sample_weight=sample_weight)
+        value._fill(predictions, actuals, sample_weight)
         return value
 
     def __len__(self) -> int:
@@ -294,6 +307,11 @@ class Predictions:
         if waiting:
             yield _joined(waiting)
 
+    def all_pairs(self, view: View) -> Pairs:
+        """The pairs of a view, all at once."""
+        (pairs,) = self.pairs(view, at_least=self.scores.size)
+        return pairs
+
     def column(self, view: View, k: int) -> Pairs:
         """The pairs of one class of a classwise view, all rows at once."""
         score = np.ascontiguousarray(self.scores[:, k])
@@ -337,9 +355,9 @@ class Predictions:
         return Pairs(ranked.ravel(), hits.ravel(), _repeat(weight, r), group)
 
 
-def _own(array: Array, given: Any) -> Array:
-    """A read-only array that nobody else can change: a copy, unless it was made here."""
-    if array is given or array.base is not None:
+def _own(array: Array, given: list[Array]) -> Array:
+    """A read-only array that nobody else can change: a copy, where it may be memory that was given."""
+    if any(np.may_share_memory(array, other) for other in given):
         array = array.copy()
     array.flags.writeable = False
     return array
@@ -363,6 +381,8 @@ def _repeat(weight: Array | None, times: int) -> Array | None:
 
 def as_predictions(predictions: Any, actuals: Any = None, sample_weight: Any = None) -> Predictions:
     """The checked value behind the two ways to call a function: two arrays, or one `Predictions`."""
+    if type(predictions).__module__.startswith("believable.stats"):
+        raise InputError(f"this needs the predictions themselves, not a {type(predictions).__name__}")
     if not isinstance(predictions, Predictions):
         return Predictions.borrowing(predictions, actuals, sample_weight)
     if actuals is not None:

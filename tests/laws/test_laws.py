@@ -79,6 +79,23 @@ def test_the_order_of_rows_does_not_matter(row, kind, data):
 @for_every_metric
 @FEW
 @given(st.data())
+def test_arrays_and_values_agree(row, kind, data):
+    """Arrays looked at for one call, which are counted no further than needed, give what a value gives."""
+    if kind == "multilabel":
+        return  # only a value can be that
+    scores, labels, weights = data.draw(datasets(kind))
+    for given_weights in (None, weights):
+        try:
+            found = row.function(scores, labels, sample_weight=given_weights)
+            found = getattr(found, "squared", found)
+        except UndefinedError:
+            found = None
+        agree(found, value(row, scores, labels, given_weights, kind))
+
+
+@for_every_metric
+@FEW
+@given(st.data())
 def test_a_weight_is_a_repetition(row, kind, data):
     """Weight 2 is the row twice, a common factor is nothing, and weight 0 is the row removed."""
     scores, labels, weights = data.draw(datasets(kind))

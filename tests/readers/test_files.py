@@ -70,10 +70,13 @@ def test_weights_are_never_guessed(tmp_path):
 
 
 def test_columns_of_late_types(tmp_path):
-    """A column that looks like integers at first and is not is read again."""
+    """A column that looks like integers at first and is not is read again; one that begins empty is missing there."""
     path = tmp_path / "late.csv"
     path.write_text("y,p\n" + "0,0\n" * 20_000 + "1,0.25\n")
     assert read_predictions(path).scores[-1] == 0.25
+    path.write_text("y,p\n" + "0,\n" * 12_000 + "1,0.25\n")
+    with pytest.raises(InputError, match=r"got NaN \(missing\) at row 0 \(line 2\)"):
+        read_predictions(path)
 
 
 REFUSED = {
@@ -91,6 +94,7 @@ REFUSED = {
         "y,p\n1,0.5\n0,0.1\n1,none\n",
         "column 'p' must hold numbers, got the text 'none' at row 2 (line 4)",
     ),
+    "huge label": ("y,p\n99999999999999999999,0.5\n0,0.1\n", "bad.csv"),
     "null label": ("y,p\n1,0.5\n,0.1\n", "actuals have a missing label at row 1"),
     "text score": ("y,p\n1,0.5\n0,10%\n", "column 'p' must hold numbers, got the text '10%' at row 1"),
     "twice": ("y,p,p\n1,0.5,0.5\n", "has several columns called 'p': rename them"),

@@ -138,6 +138,7 @@ def test_quantile_edges_travel_with_the_statistic():
     data = SETS["multiclass"](half[1])
     second = BinStats.of(data, data.view("classwise"), edges=first.edges)
     assert (first + second).n.sum() == N * K
+    assert expected_calibration_error(data, notion="classwise", edges=first.edges) == expected_calibration_error(second)
     assert json.dumps((first + second).to_dict())
 
 
@@ -192,10 +193,10 @@ DAMAGED = {
     "keys": (BinStats, damage(SAVED, key=SAVED["key"][::-1]), "the saved keys must increase"),
     "keys beyond": (BinStats, damage(SAVED, key=list(range(5, 15))), "the saved keys go beyond the bins"),
     "counts": (BinStats, damage(SAVED, n=[0] * 10), "at least one pair"),
-    "edges": (BinStats, damage(SAVED, edges=[[0, 0.7, 0.5, 1]]), "the saved edges must increase from 0 to 1"),
+    "edges": (BinStats, damage(SAVED, edges=[[0, 0.7, 0.5, 1]]), "the saved edges are damaged: edges must increase"),
     "view": (BinStats, damage(SAVED, view={"notion": "binary"}), "the saved view must have the fields"),
-    "dtype": (BinStats, damage(SAVED, dtype="int8"), "unknown dtype"),
-    "not uniform": (BinStats, damage(SAVED, edges=[[0, *np.linspace(0.3, 1, 10)]]), "called uniform and are not k/M"),
+    "dtype": (BinStats, damage(SAVED, dtype="int8"), "the saved edges are damaged: dtype must be"),
+    "not uniform": (BinStats, damage(SAVED, edges=[[0, *np.linspace(0.3, 1, 10)]]), "uniform edges must be k/M"),
     "more hits than rows": (BinStats, damage(SAVED, ny=[1e6] * 10), "the saved ny cannot be negative or more than n"),
     "scores above one": (BinStats, damage(SAVED, wp=[1e6] * 10), "the saved wp cannot be negative or more than w"),
     "too large": (BinStats, damage(SAVED, n=[10**30] * 10), "too large"),
@@ -319,6 +320,23 @@ def test_statistics_are_read_only():
     counts = calibration_curve(data)[2]
     counts *= 0
     assert calibration_curve(data)[2].sum() == 4
+
+
+def test_one_group_is_not_another():
+    """A class alone knows which it is: it merges with itself, and answers for no other."""
+    data = SETS["multiclass"](ALL)
+    for kind in (BinStats, CellStats):
+        stats = kind.of(data, data.view("classwise"))
+        zero, one = stats.only_group(0), stats.only_group(1)
+        assert (zero + zero).n.sum() == 2 * N
+        with pytest.raises(MergeError, match="they count different things"):
+            zero + one
+        with pytest.raises(UndefinedError, match="holds group 1 alone"):
+            static_calibration_error(one)
+        alone = Predictions(MATRIX[:, 1], LABELS == 1)
+        assert expected_calibration_error(one) == pytest.approx(expected_calibration_error(alone), rel=1e-12)
+        with pytest.raises(InputError, match="there are 5 groups"):
+            stats.only_group(5)
 
 
 def test_strategy_and_notion_are_told_from_their_defaults():

@@ -9,7 +9,7 @@ import numpy as np
 
 from believable import _check
 from believable._types import Float64s, Int64s, Notion, Strategy
-from believable.counting import TEN, UNIFORM, count_bins, source_of
+from believable.counting import TEN, UNIFORM, count_bins, not_empty, source_of
 from believable.curves.curve import Curve
 from believable.errors import InputError, MissingDependencyError
 from believable.stats import BinStats
@@ -97,7 +97,9 @@ def wilson_interval(rate: Float64s, n: Float64s, level: float) -> tuple[Float64s
     z = NormalDist().inv_cdf(0.5 + level / 2)
     middle = (rate + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(rate * (1 - rate) / n + z**2 / (4 * n**2))
-    return np.maximum(middle - half, 0), np.minimum(middle + half, 1)
+    # At rates of 0 and 1 the ends are exactly those, which rounding may miss.
+    low, high = np.where(rate <= 0, 0, middle - half), np.where(rate >= 1, 1, middle + half)
+    return np.maximum(low, 0), np.minimum(high, 1)
 
 
 def table_of(stats: BinStats, level: float = 0.95) -> ReliabilityTable:
@@ -172,7 +174,7 @@ def reliability_table(
     """
     source = source_of(predictions, actuals, sample_weight)
     stats = count_bins(source, n_bins, strategy, notion=notion, r=r, threshold=threshold, pooled=pooled, edges=edges)
-    return table_of(stats, level)
+    return table_of(not_empty(stats), level)
 
 
 def calibration_curve(
@@ -208,5 +210,5 @@ def calibration_curve(
     """
     source = source_of(predictions, actuals, sample_weight)
     stats = count_bins(source, n_bins, strategy, notion=notion, r=r, threshold=threshold, pooled=pooled, edges=edges)
-    curve = binned_curve(stats)
+    curve = binned_curve(not_empty(stats))
     return curve.x, curve.y, stats.n.copy()

@@ -122,6 +122,12 @@ def quantile_boundaries(scores: Floats, weights: Array | None, n_bins: int) -> F
     return _boundaries_by_sort(scores, weights, n_bins)
 
 
+def quantile_positions(weights: Array, n_bins: int) -> Ints:
+    """Where the cumulative weight of ordered entries first reaches j/M of the total (less 1e-9 of it), j = 1..M-1."""
+    reached = np.cumsum(weights, dtype=np.longdouble)  # in float64 the sum of many 0.1 would drift
+    return np.searchsorted(reached, _targets(reached[-1], n_bins), side="left")
+
+
 def _targets(total: Any, n_bins: int) -> Array:
     return np.asarray(np.arange(1, n_bins) * total / n_bins - 1e-9 * total)
 
@@ -131,8 +137,7 @@ def _boundaries_by_sort(scores: Floats, weights: Array | None, n_bins: int) -> F
         position = np.ceil(_targets(len(scores), n_bins)).astype(np.intp) - 1
         return np.sort(scores)[np.maximum(position, 0)]
     order = np.argsort(scores, kind="stable")
-    reached = np.cumsum(weights[order], dtype=np.longdouble)  # in float64 the sum of many 0.1 would drift
-    return scores[order][np.searchsorted(reached, _targets(reached[-1], n_bins), side="left")]
+    return scores[order][quantile_positions(weights[order], n_bins)]
 
 
 def _boundaries_by_cells(scores: Floats, weights: Array | None, n_bins: int) -> Floats:

@@ -48,12 +48,11 @@ def conventional_error(
     view = source.view(notion)
     if view.n_groups > 1:
         raise InputError(f"convention={convention!r} is for the notions binary and confidence")
-    blocks = list(source.pairs(view))
-    score = np.concatenate([block.score for block in blocks])
-    outcome = np.concatenate([block.outcome for block in blocks]).astype(np.float64)
+    score, outcome, weight, _ = source.all_pairs(view)
+    outcome = outcome.astype(np.float64)
     if convention == "torchmetrics" and source.kind == "multiclass":
         score = score.astype(np.float32)
-    weight = np.ones(len(score)) if source.weights is None else source.weights
+    weight = np.ones(len(score)) if weight is None else weight
 
     n, conf, acc = _RULES[convention](score, outcome, weight, n_bins, strategy)
     gap = np.where(n > 0, np.abs(acc - conf), 0)

@@ -43,6 +43,9 @@ class Evaluation(Mapping[str, float]):
         self.notion = notion
         self.n_bins = n_bins
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Evaluation, (self._values, dict(self.skipped), self.notion, self.n_bins)
+
     def __getitem__(self, name: str) -> float:
         if name in self._values:
             return self._values[name]

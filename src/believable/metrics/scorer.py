@@ -39,7 +39,8 @@ def scorer(metric: str, **options: Any) -> Scorer:
     """A metric as a scorer for scikit-learn's `cross_validate`, `GridSearchCV` and others.
 
     scikit-learn holds that greater is better, so metrics that are better when lower are negated, as its own
-    `neg_log_loss` is.
+    `neg_log_loss` is. Called with `sample_weight` it is weighted; scikit-learn's metadata routing cannot ask it for
+    that.
 
     Parameters
     ----------
@@ -68,7 +69,10 @@ def predictions_of(estimator: Any, X: Any, y: Any, sample_weight: Any = None) ->
     """The checked predictions of a fitted classifier: P(second class) for two classes, all columns for more."""
     if not hasattr(estimator, "predict_proba"):
         raise InputError(f"{type(estimator).__name__} has no predict_proba: calibration is about probabilities")
-    matrix: Array = np.asarray(estimator.predict_proba(X))
+    probabilities = estimator.predict_proba(X)
+    if isinstance(probabilities, list):
+        raise InputError("predict_proba gives several outputs: score them one by one")
+    matrix: Array = np.asarray(probabilities)
     classes = np.asarray(estimator.classes_).tolist()
     if matrix.ndim == 2 and matrix.shape[1] == 2:
         matrix = np.ascontiguousarray(matrix[:, 1])

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from believable._types import Array, Float64s, Notion
+from believable import kernels
+from believable._types import Float64s, Notion
 from believable.counting import Source, not_empty, same_question, source_of
 from believable.errors import UndefinedError
 from believable.metrics._table import metric
@@ -47,23 +48,21 @@ def sweep_calibration_error(
     """
     sums = np.stack(_by_score(source_of(predictions, actuals, sample_weight), notion))
     n_distinct = sums.shape[1]
-    reached = np.cumsum(sums[0], dtype=np.longdouble)
-    best = _bins(sums, reached, 1)
+    best = _bins(sums, 1)
     if not _decreases(sums):  # monotone score by score, so in all coarser bins too
-        best = _bins(sums, reached, n_distinct)
+        best = _bins(sums, n_distinct)
     else:
         for n_bins in range(2, n_distinct + 1):
-            bins = _bins(sums, reached, n_bins)
+            bins = _bins(sums, n_bins)
             if _decreases(bins):
                 break
             best = bins
     return float(np.abs(best[1] - best[2]).sum() / sums[0].sum())
 
 
-def _bins(sums: Float64s, reached: Array, n_bins: int) -> Float64s:
-    """w, wp and wy of quantile bins, from those of the distinct scores and the cumulative weight."""
-    targets = np.arange(1, n_bins) * reached[-1] / n_bins - 1e-9 * reached[-1]
-    last = np.unique(np.append(np.searchsorted(reached, targets, side="left"), len(reached) - 1))
+def _bins(sums: Float64s, n_bins: int) -> Float64s:
+    """w, wp and wy of quantile bins, from those of the distinct scores."""
+    last = np.unique(np.append(kernels.quantile_positions(sums[0], n_bins), sums.shape[1] - 1))
     return np.add.reduceat(sums, np.append(0, last[:-1] + 1), axis=1)
 
 
@@ -83,10 +82,8 @@ def _by_score(source: Source, notion: Notion | None) -> tuple[Float64s, Float64s
         same_question(view, notion)
         not_empty(source)
         return source.w, source.wp, source.wy
-    blocks = list(source.pairs(view))
-    score = np.concatenate([block.score for block in blocks])
-    outcome = np.concatenate([block.outcome for block in blocks]).astype(np.float64)
-    weight = np.ones(len(score)) if source.weights is None else source.weights
+    score, outcome, weight, _ = source.all_pairs(view)
+    weight = np.ones(len(score)) if weight is None else weight
     distinct, code = np.unique(score, return_inverse=True)
     w = np.bincount(code, weight).astype(np.float64)
-    return w, w * distinct, np.bincount(code, weight * outcome).astype(np.float64)
+    return w, w * distinct, np.bincount(code, weight * outcome.astype(np.float64)).astype(np.float64)

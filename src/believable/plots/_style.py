@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
 INK = "#1f2933"
 GREY = "#9aa5b1"
-PALE = "#e4e7eb"
 BAR = "#8fb3d9"
 TOO_HIGH = "#c8472f"
 TOO_LOW = "#2a6fb0"

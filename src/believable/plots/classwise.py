@@ -64,8 +64,9 @@ def plot_classwise_reliability(
     """
     source = source_of(predictions, actuals, sample_weight)
     stats = count_bins(source, n_bins, strategy, notion="classwise", edges=edges)
-    n_classes, n_rows = stats.view.n_classes, int(stats.n[stats.group == 0].sum())
+    n_classes = stats.view.n_classes
     each = [stats.only_group(k) for k in range(n_classes)]
+    n_rows = int(each[0].n.sum())
     errors = np.array([binned_error(one) for one in each])
     shown, note = _choose(errors, classes, max_classes)
 

@@ -118,12 +118,12 @@ def predictions_from(
     pos_label: Any = None,
 ) -> Predictions:
     """Check the columns of a frame; an error names the file and the columns."""
-    labels = frame[columns.label].to_numpy()
-    classes = columns.classes
-    if classes is not None and labels.dtype.kind in "OU" and isinstance(classes[0], int):
-        classes = tuple(map(str, classes))
-    weight = None if columns.weight is None else frame[columns.weight].to_numpy()
     try:
+        labels = _array(frame[columns.label])
+        classes = columns.classes
+        if classes is not None and labels.dtype.kind in "OU" and isinstance(classes[0], int):
+            classes = tuple(map(str, classes))
+        weight = None if columns.weight is None else _array(frame[columns.weight])
         _say_what_is_positive(labels, columns, pos_label)
         return Predictions(
             _scores(frame, columns),
@@ -155,10 +155,22 @@ def _numbers(frame: polars.DataFrame, name: str) -> Array:
 
     column = frame[name]
     if column.dtype == polars.String:
-        bad = column.is_not_null() & column.cast(polars.Float64, strict=False).is_null()
-        row = int(bad.arg_max() or 0)
-        raise InputError(f"column {name!r} must hold numbers, got the text {column[row]!r} at row {row}")
-    return column.to_numpy()
+        numbers = column.cast(polars.Float64, strict=False)
+        bad = column.is_not_null() & numbers.is_null()
+        if bad.any():
+            row = int(bad.arg_max() or 0)
+            raise InputError(f"column {name!r} must hold numbers, got the text {column[row]!r} at row {row}")
+        column = numbers  # its first rows were empty, so its type was not known
+    return _array(column)
+
+
+def _array(column: polars.Series) -> Array:
+    import polars
+
+    try:
+        return column.to_numpy()
+    except (polars.exceptions.PolarsError, OverflowError) as error:
+        raise InputError(f"column {column.name!r} of type {column.dtype} cannot be read: {error}") from error
 
 
 def _say_what_is_positive(labels: Array, columns: Columns, pos_label: Any) -> None:

@@ -163,11 +163,10 @@ def verdict(
         raise InputError(f"a verdict is about one curve, not notion={stats.view.notion!r}")
     ece, sums = binned_error(stats), ScoreSums.of(checked)
     by_chance, spread = ece_by_chance(stats)
-    confidence, accuracy, n = sums.confidence / sums.w, sums.correct / sums.w, sums.w**2 / sums.w2
+    confidence, accuracy = sums.confidence / sums.w, sums.correct / sums.w
     binary = checked.kind == "binary"
     mean_score, rate = float(sums.wp[0] / sums.w), float(sums.wy[0] / sums.w)
-    # Of the mean of y - p, which for 1-D scores is also that of (right or wrong) less confidence, but for its sign.
-    standard_error = np.sqrt(sums.w2_squared) / sums.w if binary else np.sqrt(accuracy * (1 - accuracy) / n)
+    standard_error = float(np.sqrt(max((stats.w2p - stats.w2pp).sum(), 0)) / stats.w.sum())  # if perfectly calibrated
     return Verdict(
         grade=grade(ece),
         ece=ece,

@@ -15,7 +15,7 @@ from believable.binning import Edges
 from believable.errors import InputError, SchemaError
 from believable.predictions import Predictions, View
 from believable.stats._saved import field_of, float_list
-from believable.stats.counts import SUMS, Counts, as_checked, count, from_moments, load_counts, moments
+from believable.stats.counts import Counts, as_checked, count, from_moments, load_counts, moments
 
 
 @final
@@ -47,12 +47,12 @@ class BinStats(Counts):
         *,
         n_bins: int = 10,
         strategy: Strategy = "uniform",
-        edges: Edges | Array | list[float] | None = None,
+        edges: Edges | tuple[Edges, ...] | Array | list[float] | None = None,
     ) -> BinStats:
         """Count the pairs of a view (None: the default notion) in bins.
 
         Quantile bins are made from the data itself, per class or rank where those are kept apart. To count another
-        shard in the same bins, pass `edges=stats.edges[0]`.
+        shard in the same bins, pass `edges=stats.edges`.
         """
         view = as_checked(predictions).check_view(view)
         return cls.counted(predictions, view, edges_for(predictions, view, n_bins, strategy, edges))
@@ -100,25 +100,21 @@ class BinStats(Counts):
         """The statistic behind `to_dict`; a damaged or foreign dictionary is refused."""
         columns, view = load_counts(cls, saved)
         dtype, strategy = field_of(saved, "dtype", str), field_of(saved, "strategy", str)
-        if dtype not in ("float32", "float64") or strategy not in ("uniform", "quantile", "given"):
-            raise SchemaError(f"the saved bins have an unknown dtype {dtype!r} or strategy {strategy!r}")
         lists = [float_list({"edges": values}, "edges") for values in field_of(saved, "edges", list)]
-        if len(lists) not in (1, view.n_groups) or not all(_are_edges(values) for values in lists):
-            raise SchemaError("the saved edges must increase from 0 to 1, one set for all groups or one for each")
-        if strategy == "uniform" and tuple(lists[0].tolist()) != Edges.uniform(len(lists[0]) - 1, dtype).values:
-            raise SchemaError("the saved edges are called uniform and are not k/M")
-        edges = tuple(Edges(tuple(values.tolist()), dtype, strategy) for values in lists)
+        if len(lists) not in (1, view.n_groups):
+            raise SchemaError("the saved edges must be one set for all groups or one for each")
+        try:
+            edges = tuple(Edges(tuple(values.tolist()), dtype, strategy) for values in lists)
+        except InputError as error:
+            raise SchemaError(f"the saved edges are damaged: {error}") from error
         stats = cls(view=view, edges=edges, **columns)
         if len(stats.key) and int(stats.key[-1]) >= view.n_groups * stats.per_group:
             raise SchemaError("the saved keys go beyond the bins")
         return stats
 
     def only_group(self, group: int) -> BinStats:
-        """The pairs of one class or rank, as a statistic of (score, outcome) pairs with one group."""
-        here = self.group == group
-        kept: dict[str, Any] = {name: getattr(self, name)[here] for name in ("n", *SUMS)}
-        view = View("binary", threshold=self.view.threshold)
-        return replace(self, view=view, edges=(self.edges_of(group),), key=self.index[here], **kept)
+        """The pairs of one class or rank (from 0)."""
+        return replace(self, edges=(self.edges_of(group),), **self._only(group))
 
     def pool(self) -> BinStats:
         """The groups in common bins."""
@@ -130,12 +126,6 @@ class BinStats(Counts):
 def _words(edges: tuple[Edges, ...]) -> str:
     one = f"{len(edges[0])} {edges[0].strategy} bins of {edges[0].dtype} scores"
     return one if len(edges) == 1 else f"{one} and {len(edges) - 1} more sets"
-
-
-def _are_edges(values: Array) -> bool:
-    steps = np.diff(values)
-    increasing = bool(np.all(steps[1:] > 0)) and len(steps) > 0 and steps[0] >= 0  # {0} may be a bin
-    return increasing and values[0] == 0 and values[-1] == 1
 
 
 def edges_for(predictions: Predictions, view: View, n_bins: int, strategy: Strategy, given: Any) -> tuple[Edges, ...]:
@@ -168,7 +158,7 @@ def _quantile_edges(predictions: Predictions, view: View, n_bins: int) -> list[E
             _quantile_or_whole(pairs.score, pairs.weight, n_bins)
             for pairs in map(partial(predictions.column, view), range(view.n_classes))
         ]
-    (pairs,) = predictions.pairs(view, at_least=len(predictions) * predictions.n_classes)
+    pairs = predictions.all_pairs(view)
     if pairs.group is None:
         return [_quantile_or_whole(pairs.score, pairs.weight, n_bins)]
     made = []

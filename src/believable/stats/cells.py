@@ -7,6 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
+from believable import kernels
 from believable._check import positive_integer
 from believable._types import Int64s, Spacing
 from believable.binning import N_CELLS, Edges, Grid
@@ -103,15 +104,17 @@ class CellStats(Counts):
         upper = self.grid.upper_edges()
         made = []
         for g in range(self.view.n_groups):
-            here = self.group == g
-            reached = np.cumsum(self.w[here], dtype=np.longdouble)
-            if not len(reached):
+            here = self.only_group(g)
+            if not len(here.n):
                 made.append(Edges((0.0, 1.0), self.grid.dtype, "quantile"))
                 continue
-            targets = np.arange(1, n_bins) * reached[-1] / n_bins - 1e-9 * reached[-1]
-            boundary = upper[self.index[here][np.searchsorted(reached, targets, side="left")]]
-            made.append(Edges._from_boundaries(np.unique(boundary), self.grid.dtype))
+            position = kernels.quantile_positions(here.w, n_bins)
+            made.append(Edges._from_boundaries(np.unique(upper[here.index[position]]), self.grid.dtype))
         return tuple(made)
+
+    def only_group(self, group: int) -> CellStats:
+        """The pairs of one class or rank (from 0)."""
+        return replace(self, **self._only(group))
 
     def pool(self) -> CellStats:
         """The groups on one common grid."""

@@ -65,6 +65,7 @@ class Counts(ABC):
         view = self.view
         what = [view.notion, *(f"{name}={getattr(view, name)}" for name in ("r", "threshold") if getattr(view, name))]
         what += ["pooled"] if view.pooled else []
+        what += [] if view.group is None else [f"group {view.group}"]
         return f"{type(self).__name__}({', '.join(what)}, n={int(self.n.sum()):,}, {len(self.n):,} occupied)"
 
     @property
@@ -128,6 +129,15 @@ class Counts(ABC):
         if isinstance(other, int) and other == 0:
             return self
         return NotImplemented
+
+    def _only(self, group: int) -> dict[str, Any]:
+        """The view and sums of one group; keys are sorted, so it is a slice."""
+        if not 0 <= group < self.view.n_groups:
+            raise InputError(f"there are {self.view.n_groups} groups, from 0: got {group!r}")
+        here = slice(*np.searchsorted(self.key, [group * self.per_group, (group + 1) * self.per_group]))
+        view = replace(self.view, group=group) if self.view.n_groups > 1 else self.view
+        kept = {name: getattr(self, name)[here] for name in ("n", *SUMS)}
+        return {"view": view, "key": self.key[here] - group * self.per_group, **kept}
 
     def _regrouped(self, keys: Int64s) -> dict[str, Any]:
         """The sums under new keys; entries with the same new key are added."""

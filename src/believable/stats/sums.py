@@ -175,12 +175,13 @@ def _of_block(predictions: Predictions, rows: slice) -> ScoreSums:
         return float(np.sum(weights @ values))
 
     times = p.shape[1] if kind == "multilabel" else 1  # every entry is a prediction of its own
+    ones = np.ones(correct.shape)  # summed as the others are, so that a share of all is exactly 1
     mean = weight @ p / weight.sum()
     return ScoreSums(
         kind=kind,
         n_classes=predictions.n_classes,
         n=len(p) * times,
-        w=float(weight.sum()) * times,
+        w=total(ones),
         w2=float(w2.sum()) * times,
         brier=total(squared),
         nll=float(np.sum(weight * nll if nll.ndim == 1 else weight[:, None] * nll)),
