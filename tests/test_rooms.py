@@ -19,6 +19,7 @@ ROOMS: dict[str, set[str]] = {
     "kernels": {"numpy", "scipy"},
     "_arrays": {"numpy"},
     "_check": {"numpy"},
+    "views": set(),
     "predictions": {"numpy"},
     "binning": {"numpy"},
     "stats": {"numpy"},

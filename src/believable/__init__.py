@@ -16,8 +16,9 @@ from believable.binning import Edges
 from believable.curves import calibration_curve, reliability_table
 from believable.metrics import *  # noqa: F403 - its __all__ names the metrics and their table
 from believable.metrics import __all__ as _metrics
-from believable.predictions import Predictions, View, average_predictions
+from believable.predictions import Predictions, average_predictions
 from believable.stats import BinStats, CellStats, ScoreSums
+from believable.views import View
 
 if TYPE_CHECKING:
     from believable.plots import plot_classwise_reliability as plot_classwise_reliability

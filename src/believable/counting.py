@@ -8,10 +8,11 @@ from believable import _check
 from believable._types import Notion, Strategy
 from believable.binning import Edges
 from believable.errors import InputError, UndefinedError
-from believable.predictions import Predictions, View, as_predictions
+from believable.predictions import Predictions, as_predictions
 from believable.stats import BinStats, CellStats
 from believable.stats.bins import edges_for
 from believable.stats.sums import ScoreSums
+from believable.views import View
 
 
 class DefaultBins(int):

@@ -13,9 +13,10 @@ from believable._check import choice, positive_integer
 from believable._types import Array, Floats, Ints, Strategy
 from believable.binning import Edges
 from believable.errors import InputError, SchemaError
-from believable.predictions import Predictions, View
+from believable.predictions import Predictions
 from believable.stats._saved import field_of, float_list
 from believable.stats.counts import Counts, as_checked, count, from_moments, load_counts, moments
+from believable.views import View
 
 
 @final

@@ -12,10 +12,11 @@ from believable._check import positive_integer
 from believable._types import Int64s, Spacing
 from believable.binning import N_CELLS, Edges, Grid
 from believable.errors import InputError, SchemaError
-from believable.predictions import Predictions, View
+from believable.predictions import Predictions
 from believable.stats._saved import field_of
 from believable.stats.bins import BinStats
 from believable.stats.counts import Counts, as_checked, count, load_counts
+from believable.views import View
 
 
 @final

@@ -12,8 +12,9 @@ import numpy as np
 from believable import kernels
 from believable._types import Array, Float64s, Floats, Int64s, Ints
 from believable.errors import InputError, MergeError, SchemaError
-from believable.predictions import Predictions, View
+from believable.predictions import Predictions
 from believable.stats._saved import field_of, float_list, open_saved
+from believable.views import View
 
 DENSE_CODES = 1 << 21  # above this many possible codes, only those that occur are held
 ROWS_PER_CODE, MOST_ROWS = 8, 1 << 20  # blocks much shorter than the table of sums would spend their time adding it

@@ -1,0 +1,84 @@
+"""Notions of calibration as views: which pairs (score, outcome) of a problem are looked at.
+
+A notion turns a multiclass problem into pairs: the probability of the predicted class and whether it was right, the
+probability of every class and whether it happened, and so on. A `View` names the pairs; `Predictions.pairs` yields them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, get_args
+
+from believable import _check
+from believable._types import Array, Floats, Ints, Notion
+from believable.errors import InputError
+
+KEPT_APART = ("top_label", "classwise", "top_r")
+RANKED = ("top_r", "rth", "within_top_r")
+
+
+class Pairs(NamedTuple):
+    """A block of pairs: scores, outcomes (0/1, or shares), weights (None: all 1) and groups (None: all 0)."""
+
+    score: Floats
+    outcome: Array
+    weight: Array | None
+    group: Ints | None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Which pairs of a problem are looked at: the *what* of every statistic.
+
+    Parameters
+    ----------
+    notion : {"binary", "confidence", "top_label", "classwise", "top_r", "rth", "within_top_r"}
+    n_classes : int
+        Number of classes K; 2 for binary predictions.
+    r : int, optional
+        The rank, for the ranked notions.
+    threshold : float, optional
+        Keep only entries with a score above it.
+    pooled : bool
+        Put the groups of the notion (classes, ranks) into common bins.
+    multilabel : bool
+        The columns are independent of each other.
+    group : int, optional
+        One class or rank (from 0) alone, of a statistic that kept them apart.
+    """
+
+    notion: Notion
+    n_classes: int = 2
+    r: int | None = None
+    threshold: float | None = None
+    pooled: bool = False
+    multilabel: bool = False
+    group: int | None = None
+
+    def __post_init__(self) -> None:
+        _check.choice(self.notion, get_args(Notion), "notion")
+        _check.positive_integer(self.n_classes, "n_classes", 2)
+        if self.notion in RANKED:
+            if self.r is None:
+                raise InputError(f"notion={self.notion!r} needs r, the rank: pass r=3, say")
+            object.__setattr__(self, "r", _check.positive_integer(self.r, "r", 1, self.n_classes))
+        elif self.r is not None:
+            raise InputError(f"r goes with the notions {', '.join(RANKED)}, not with {self.notion!r}")
+        if self.threshold is not None:
+            object.__setattr__(self, "threshold", _check.number(self.threshold, "threshold", 0, 1))
+        # With one group the bins are common already.
+        object.__setattr__(self, "pooled", bool(self.pooled) and self.notion in KEPT_APART)
+        _check.choice(self.multilabel, (True, False), "multilabel")
+        if self.multilabel and self.notion != "classwise":
+            raise InputError(f"multilabel predictions have the notion 'classwise', not {self.notion!r}")
+
+    @property
+    def n_groups(self) -> int:
+        """How many classes or ranks are kept apart."""
+        if self.pooled or self.group is not None or self.notion not in KEPT_APART:
+            return 1
+        return self.r or self.n_classes
+
+    def to_dict(self) -> dict[str, Any]:
+        """A plain dictionary."""
+        return asdict(self)
