@@ -1,7 +1,7 @@
 """Notions of calibration as views: which pairs (score, outcome) of a problem are looked at.
 
 A notion turns a multiclass problem into pairs: the probability of the predicted class and whether it was right, the
-probability of every class and whether it happened, and so on. A `View` names the pairs; `Predictions.pairs` yields them.
+probability of every class and whether it happened, and so on. A `View` names them; `Predictions.pairs` yields them.
 """
 
 from __future__ import annotations
