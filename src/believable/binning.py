@@ -57,7 +57,7 @@ class Edges:
     def uniform(cls, n_bins: int, dtype: Any = "float64") -> Edges:
         """M bins of equal width: edges k/M, by division."""
         n_bins = _check.positive_integer(n_bins, "n_bins", 1, MAX_BINS)
-        return cls._rounded(_division(n_bins), dtype, "uniform")
+        return _uniform_edges(n_bins, np.dtype(dtype).name)
 
     @classmethod
     def quantile(cls, scores: Any, n_bins: int, weights: Any = None) -> Edges:
@@ -161,6 +161,11 @@ class Grid:
 def _division(n_bins: int) -> Floats:
     """k/M for k = 0..M, by division: never linspace, never a running sum."""
     return np.asarray(np.arange(n_bins + 1) / n_bins)
+
+
+@lru_cache(maxsize=32)
+def _uniform_edges(n_bins: int, dtype: str) -> Edges:
+    return Edges._rounded(_division(n_bins), dtype, "uniform")
 
 
 @lru_cache(maxsize=8)
