@@ -84,11 +84,7 @@ def demo(output: Path, bins: int) -> None:
     from believable.readers import load_demo
 
     console = _console()
-    console.print(
-        "Is a handwritten digit odd? Two models, held-out predictions for 1,797 digits.\n",
-        highlight=False,
-        soft_wrap=True,
-    )
+    _say(console, "Is a handwritten digit odd? Two models, held-out predictions for 1,797 digits.\n")
     models = load_demo()
     figure = new_figure(9.6, 6.0)
     for ax, (name, predictions) in zip(figure.subplots(1, len(models)), models.items(), strict=True):
@@ -165,7 +161,7 @@ def audit(
 @main.command()
 @_sentences
 def metrics() -> None:
-    """The table of metrics: names, ranges, what they need, where they come from."""
+    """The table of metrics, with ranges and references."""
     from rich.table import Table
     from rich.text import Text
 

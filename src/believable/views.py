@@ -68,6 +68,8 @@ class View:
             object.__setattr__(self, "threshold", _check.number(self.threshold, "threshold", 0, 1))
         # With one group the bins are common already.
         object.__setattr__(self, "pooled", bool(self.pooled) and self.notion in KEPT_APART)
+        if self.group is not None:
+            _check.positive_integer(self.group, "group", 0, self.n_classes - 1)
         _check.choice(self.multilabel, (True, False), "multilabel")
         if self.multilabel and self.notion != "classwise":
             raise InputError(f"multilabel predictions have the notion 'classwise', not {self.notion!r}")

@@ -200,6 +200,11 @@ DAMAGED = {
     "more hits than rows": (BinStats, damage(SAVED, ny=[1e6] * 10), "the saved ny cannot be negative or more than n"),
     "scores above one": (BinStats, damage(SAVED, wp=[1e6] * 10), "the saved wp cannot be negative or more than w"),
     "too large": (BinStats, damage(SAVED, n=[10**30] * 10), "too large"),
+    "view group": (
+        BinStats,
+        damage(SAVED, view=SAVED["view"] | {"group": "0"}),
+        "the saved view is damaged: group must",
+    ),
     "view choices": (BinStats, damage(SAVED, view=SAVED["view"] | {"notion": "?"}), "the saved view is damaged"),
     "no rows": (ScoreSums, damage(ScoreSums.of(SETS["binary"](ALL)).to_dict(), w=0.0), "at least one row"),
     "infinite weight": (

@@ -122,9 +122,13 @@ def quantile_boundaries(scores: Floats, weights: Array | None, n_bins: int) -> F
     return _boundaries_by_sort(scores, weights, n_bins)
 
 
-def quantile_positions(weights: Array, n_bins: int) -> Ints:
-    """Where the cumulative weight of ordered entries first reaches j/M of the total (less 1e-9 of it), j = 1..M-1."""
-    reached = np.cumsum(weights, dtype=np.longdouble)  # in float64 the sum of many 0.1 would drift
+def running_sum(weights: Array) -> Array:
+    """The cumulative weight; in float64 the sum of many 0.1 would drift."""
+    return np.cumsum(weights, dtype=np.longdouble)
+
+
+def quantile_positions(reached: Array, n_bins: int) -> Ints:
+    """Where a cumulative weight first reaches j/M of the total (less 1e-9 of it), j = 1..M-1."""
     return np.searchsorted(reached, _targets(reached[-1], n_bins), side="left")
 
 
@@ -137,7 +141,7 @@ def _boundaries_by_sort(scores: Floats, weights: Array | None, n_bins: int) -> F
         position = np.ceil(_targets(len(scores), n_bins)).astype(np.intp) - 1
         return np.sort(scores)[np.maximum(position, 0)]
     order = np.argsort(scores, kind="stable")
-    return scores[order][quantile_positions(weights[order], n_bins)]
+    return scores[order][quantile_positions(running_sum(weights[order]), n_bins)]
 
 
 def _boundaries_by_cells(scores: Floats, weights: Array | None, n_bins: int) -> Floats:
@@ -147,7 +151,7 @@ def _boundaries_by_cells(scores: Floats, weights: Array | None, n_bins: int) -> 
     for rows in row_blocks(len(scores)):
         cell = (scores[rows] * scale).astype(np.intp)
         in_cells += np.bincount(cell, None if weights is None else weights[rows], LOOKUP + 1)
-    cumulative = np.cumsum(in_cells, dtype=np.longdouble)
+    cumulative = running_sum(in_cells)
     targets = _targets(cumulative[-1], n_bins)
     target_cell = np.searchsorted(cumulative, targets, side="left")
     wanted = np.zeros(LOOKUP + 1, bool)
@@ -165,7 +169,7 @@ def _boundaries_by_cells(scores: Floats, weights: Array | None, n_bins: int) -> 
         first, last = np.searchsorted(near_cell, [cell_here, cell_here + 1])
         here = near[first:last]
         below = cumulative[cell_here - 1] if cell_here else np.longdouble(0)
-        reached = below + np.cumsum(np.ones(len(here)) if weights is None else weights[here], dtype=np.longdouble)
+        reached = below + running_sum(np.ones(len(here)) if weights is None else weights[here])
         asked = target_cell == cell_here
         position = np.searchsorted(reached, targets[asked], side="left")
         boundaries[asked] = scores[here][np.minimum(position, len(here) - 1)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from believable import kernels
-from believable._types import Float64s, Notion
+from believable._types import Array, Float64s, Notion
 from believable.counting import Source, not_empty, same_question, source_of
 from believable.errors import UndefinedError
 from believable.metrics._table import metric
@@ -47,22 +47,22 @@ def sweep_calibration_error(
     0.15
     """
     sums = np.stack(_by_score(source_of(predictions, actuals, sample_weight), notion))
-    n_distinct = sums.shape[1]
-    best = _bins(sums, 1)
+    n_distinct, reached = sums.shape[1], kernels.running_sum(sums[0])
+    best = _bins(sums, reached, 1)
     if not _decreases(sums):  # monotone score by score, so in all coarser bins too
-        best = _bins(sums, n_distinct)
+        best = _bins(sums, reached, n_distinct)
     else:
         for n_bins in range(2, n_distinct + 1):
-            bins = _bins(sums, n_bins)
+            bins = _bins(sums, reached, n_bins)
             if _decreases(bins):
                 break
             best = bins
     return float(np.abs(best[1] - best[2]).sum() / sums[0].sum())
 
 
-def _bins(sums: Float64s, n_bins: int) -> Float64s:
-    """w, wp and wy of quantile bins, from those of the distinct scores."""
-    last = np.unique(np.append(kernels.quantile_positions(sums[0], n_bins), sums.shape[1] - 1))
+def _bins(sums: Float64s, reached: Array, n_bins: int) -> Float64s:
+    """w, wp and wy of quantile bins, from those of the distinct scores and the cumulative weight."""
+    last = np.unique(np.append(kernels.quantile_positions(reached, n_bins), sums.shape[1] - 1))
     return np.add.reduceat(sums, np.append(0, last[:-1] + 1), axis=1)
 
 

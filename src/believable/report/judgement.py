@@ -137,7 +137,7 @@ def verdict(
 
     The grade follows a guideline of the calibration literature for the ECE: below 0.05 excellent, below 0.10 good,
     below 0.15 moderate, otherwise poor. Small samples show a positive ECE even for a perfect model; the verdict says
-    how much, and gives no grade where the two cannot be told apart.
+    how much, and calls nothing moderate or poor that cannot be told from perfect.
 
     Parameters are those of `expected_calibration_error`, for the notions "binary" and "confidence".
 

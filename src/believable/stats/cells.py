@@ -109,7 +109,7 @@ class CellStats(Counts):
             if not len(here.n):
                 made.append(Edges((0.0, 1.0), self.grid.dtype, "quantile"))
                 continue
-            position = kernels.quantile_positions(here.w, n_bins)
+            position = kernels.quantile_positions(kernels.running_sum(here.w), n_bins)
             made.append(Edges._from_boundaries(np.unique(upper[here.index[position]]), self.grid.dtype))
         return tuple(made)
 
