@@ -23,3 +23,7 @@ class SchemaError(BelievableError, ValueError):
 
 class MissingDependencyError(BelievableError, ImportError):
     """An optional package is needed; the message says which and how to install it."""
+
+
+class ClippedWarning(UserWarning):
+    """Scores of exactly 0 or 1 (or nearly) were moved inwards, because their logits are infinite."""

@@ -20,10 +20,13 @@ from believable.kernels.reference import (
     top_ranked,
     uniform_index,
 )
+from believable.kernels.sorting import ByScore, by_score, sort_pairs
 
 __all__ = [
+    "ByScore",
     "auc",
     "bin_index",
+    "by_score",
     "classwise_sums",
     "extrema",
     "label_scores",
@@ -36,6 +39,7 @@ __all__ = [
     "running_sum",
     "sigmoid",
     "softmax",
+    "sort_pairs",
     "top_hit",
     "top_one",
     "top_ranked",

@@ -27,7 +27,8 @@ class Metric:
     needs : {"sums", "bins", "cells", "pairs"}
         The smallest thing it can be computed from: `ScoreSums`, `BinStats`, `CellStats`, or the predictions themselves.
     low, high, best : float
-        Range, and the value of a perfect model; best is None where more is neither better nor worse.
+        Range, and the value of a perfect model; best is None where more is neither better nor worse. It may lie inside
+        the range, as 1 does for a slope.
     kinds : tuple of str
         The predictions it is defined for.
     repeats : bool
@@ -59,10 +60,8 @@ class Metric:
 
     @property
     def direction(self) -> Literal["lower", "higher"] | None:
-        """Which way is better."""
-        if self.best is None:
-            return None
-        return "lower" if self.best == self.low else "higher"
+        """Which way is better; None where neither is, as for a slope, which is best at 1."""
+        return "lower" if self.best == self.low else "higher" if self.best == self.high else None
 
     @property
     def options(self) -> frozenset[str]:

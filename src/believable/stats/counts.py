@@ -137,7 +137,7 @@ class Counts(ABC):
             raise InputError(f"there are {self.view.n_groups} groups, from 0: got {group!r}")
         here = slice(*np.searchsorted(self.key, [group * self.per_group, (group + 1) * self.per_group]))
         view = replace(self.view, group=group) if self.view.n_groups > 1 else self.view
-        kept = {name: getattr(self, name)[here] for name in ("n", *SUMS)}
+        kept = {name: getattr(self, name)[..., here] for name in ("n", *SUMS)}
         return {"view": view, "key": self.key[here] - group * self.per_group, **kept}
 
     def _regrouped(self, keys: Int64s) -> dict[str, Any]:

@@ -1,0 +1,19 @@
+"""Randomness is an argument: nothing here touches the global state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from believable.errors import InputError
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """The generator behind `random_state`: None (fresh), a seed, or a Generator used as it is."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    is_seed = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, (bool, np.bool_))
+    if random_state is not None and (not is_seed or random_state < 0):
+        raise InputError(f"random_state must be None, a non-negative integer or a numpy Generator, got {random_state!r}")
+    return np.random.default_rng(random_state)

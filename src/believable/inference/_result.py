@@ -1,0 +1,31 @@
+"""`TestResult`: what every test of calibration returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """A test of the hypothesis that the scores are calibrated: outcomes happen at the rates of the scores.
+
+    Attributes
+    ----------
+    statistic : float
+    p_value : float
+        Probability of a statistic at least as extreme if the scores are calibrated.
+    df : float or None
+        Degrees of freedom, where the reference distribution has any.
+    n : int
+        Rows.
+    method : str
+        Where the p-value comes from.
+    """
+
+    statistic: float
+    p_value: float
+    df: float | None
+    n: int
+    method: str
+
+    __test__ = False  # not a class of tests
