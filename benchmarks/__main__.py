@@ -7,7 +7,7 @@ import platform
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from benchmarks import imports, jobs, memory
+from benchmarks import imports, jobs, memory, pairs
 from benchmarks.peers import PACKAGES, installed
 from benchmarks.table import Table
 from benchmarks.timing import ENOUGH, REPEATS
@@ -29,7 +29,7 @@ def main() -> None:
         print(table.markdown() if arguments.markdown else table.plain(), end="\n\n", flush=True)
 
     show(_head())
-    for job in jobs.jobs(shrink):
+    for job in (*jobs.jobs(shrink), *pairs.jobs(shrink)):
         if not wanted or job.name in wanted:
             show(jobs.run(job, *effort))
     if not wanted or "memory" in wanted:
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def _arguments() -> Namespace:
-    names = [*dict.fromkeys(job.name for job in jobs.jobs(1)), "memory", "import"]
+    names = [*dict.fromkeys(job.name for job in (*jobs.jobs(1), *pairs.jobs(1))), "memory", "import"]
     parser = ArgumentParser("python -m benchmarks", description="Speed and memory, side by side with the peers.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which to run: {', '.join(names)}; all if left out")
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows")

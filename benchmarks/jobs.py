@@ -160,6 +160,16 @@ def jobs(shrink: int) -> Iterator[Job]:
     auc = Call("believable auc", "believable", peers.ours("auc"))
     auc_peer = Call("scikit-learn roc_auc_score", "scikit-learn", peers.sklearn_auc)
     yield Job("auc", f"AUC, n={10**6 // shrink:,}", partial(data.binary, 10**6 // shrink), (auc, auc_peer))
+    smooth = Call("believable smooth_calibration_error", "believable", peers.ours("smooth_calibration_error"))
+    smooth_peer = Call(
+        "relplot smECE",
+        "relplot",
+        peers.relplot_smooth,
+        note="relplot finds the bandwidth to 1/1024 and halves rows at 0 and 1; ours is right to 1e-6",
+    )
+    for rows in (10**4 // shrink, 10**6 // shrink):
+        calls = (smooth, smooth_peer, READ)
+        yield Job("smooth", f"Smooth ECE, n={rows:,}, float64 + int64", partial(data.binary, rows), calls)
     yield Job("small", "A small call, n=100, arrays", partial(data.binary, 100), (OURS, *BINARY), "µs")
     yield Job("small", "A small call, n=100, lists", _lists, (OURS, *TAKE_LISTS), "µs")
 

@@ -154,6 +154,11 @@ def relplot_binned(p: Array, y: Array) -> Prepared:
     return lambda: metrics.binnedECE(p, y, BINS)
 
 
+def relplot_smooth(p: Array, y: Array) -> Prepared:
+    relplot = load("relplot")
+    return lambda: relplot.smECE(p, y)
+
+
 def relplot_confidence(p: Array, y: Array) -> Prepared:
     metrics = load("relplot.metrics")
     return lambda: metrics.binnedECE(p.max(axis=1), p.argmax(axis=1) == y, BINS)

@@ -15,9 +15,12 @@ from believable import METRICS, toolbox
 # Besides these, every metric of the table is public.
 PUBLIC = (
     """
-METRICS BinStats CellStats Edges Predictions ScoreSums View __version__ average_predictions calibration_curve
-classwise_ece confidence_decomposition evaluate plot_classwise_reliability plot_confidence_histogram
-plot_reliability_diagram read_predictions reliability_table scorer verdict
+__version__ average_predictions BinStats calibration_curve calibration_index CellStats classwise_ece compare
+confidence_decomposition corp_curve corp_decomposition Edges evaluate hosmer_lemeshow interval
+kernel_calibration_curve kernel_calibration_test kolmogorov_smirnov_test kuiper_test logistic_calibration_curve
+METRICS murphy_decomposition noise_floor plot_classwise_reliability plot_confidence_histogram plot_reliability_diagram
+Predictions read_predictions reliability_table scorer ScoreSums smooth_calibration_error_detail
+smoothed_calibration_curve spiegelhalter subgroups verdict View
 """.split()
     + list(METRICS)
 )
@@ -71,7 +74,11 @@ def test_functions_take_data_first_then_choices(name):
     assert inspect.getdoc(function), name
     assert all(p.kind is not p.VAR_POSITIONAL for p in parameters.values())
     if "actuals" in parameters:
-        assert list(parameters)[:2] == ["predictions", "actuals"]
+        first = ["predictions", "actuals"]
+        data = {"compare": ["predictions_a", "predictions_b", "actuals"]}.get(name, first)
+        if name in ("interval", "noise_floor"):
+            data = ["metric", *first]
+        assert list(parameters)[: len(data)] == data
         assert "sample_weight" in parameters
 
 

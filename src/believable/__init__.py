@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from believable._version import __version__
 from believable.binning import Edges
-from believable.curves import calibration_curve, reliability_table
+from believable.curves import (
+    calibration_curve,
+    corp_curve,
+    kernel_calibration_curve,
+    logistic_calibration_curve,
+    reliability_table,
+    smoothed_calibration_curve,
+)
 from believable.metrics import *  # noqa: F403 - its __all__ names the metrics and their table
 from believable.metrics import __all__ as _metrics
 from believable.predictions import Predictions, average_predictions
@@ -21,6 +28,15 @@ from believable.stats import BinStats, CellStats, ScoreSums
 from believable.views import View
 
 if TYPE_CHECKING:
+    from believable.inference import compare as compare
+    from believable.inference import hosmer_lemeshow as hosmer_lemeshow
+    from believable.inference import interval as interval
+    from believable.inference import kernel_calibration_test as kernel_calibration_test
+    from believable.inference import kolmogorov_smirnov_test as kolmogorov_smirnov_test
+    from believable.inference import kuiper_test as kuiper_test
+    from believable.inference import noise_floor as noise_floor
+    from believable.inference import spiegelhalter as spiegelhalter
+    from believable.inference import subgroups as subgroups
     from believable.plots import plot_classwise_reliability as plot_classwise_reliability
     from believable.plots import plot_confidence_histogram as plot_confidence_histogram
     from believable.plots import plot_reliability_diagram as plot_reliability_diagram
@@ -28,12 +44,21 @@ if TYPE_CHECKING:
     from believable.report import verdict as verdict
 
 # Loaded when first used: rooms by name, and functions that bring matplotlib or a file engine with them.
-_ROOMS = ("curves", "kernels", "metrics", "plots", "readers", "report", "stats", "toolbox")
+_ROOMS = ("curves", "inference", "kernels", "metrics", "plots", "readers", "report", "stats", "toolbox")
 _LAZY = {
+    "compare": "believable.inference",
+    "hosmer_lemeshow": "believable.inference",
+    "interval": "believable.inference",
+    "kernel_calibration_test": "believable.inference",
+    "kolmogorov_smirnov_test": "believable.inference",
+    "kuiper_test": "believable.inference",
+    "noise_floor": "believable.inference",
     "plot_classwise_reliability": "believable.plots",
     "plot_confidence_histogram": "believable.plots",
     "plot_reliability_diagram": "believable.plots",
     "read_predictions": "believable.readers",
+    "spiegelhalter": "believable.inference",
+    "subgroups": "believable.inference",
     "verdict": "believable.report",
 }
 
@@ -62,7 +87,11 @@ __all__ = [
     "__version__",
     "average_predictions",
     "calibration_curve",
+    "corp_curve",
+    "kernel_calibration_curve",
+    "logistic_calibration_curve",
     "reliability_table",
+    "smoothed_calibration_curve",
 ]
 __all__ += _metrics
 __all__ += _LAZY

@@ -11,6 +11,7 @@ from believable.errors import InputError, UndefinedError
 from believable.predictions import Predictions, as_predictions
 from believable.stats import BinStats, CellStats
 from believable.stats.bins import edges_for
+from believable.stats.points import PointStats
 from believable.stats.sums import ScoreSums
 from believable.views import View
 
@@ -32,7 +33,7 @@ TEN = DefaultBins(10)
 UNIFORM: Any = DefaultStrategy("uniform")
 QUANTILE: Any = DefaultStrategy("quantile")
 
-Source = Predictions | BinStats | CellStats
+Source = Predictions | BinStats | CellStats | PointStats
 Statistic = TypeVar("Statistic", BinStats, CellStats)
 
 
@@ -40,7 +41,7 @@ def source_of(predictions: Any, actuals: Any = None, sample_weight: Any = None) 
     """What a metric was handed: a statistic as it is, anything else as checked predictions."""
     if isinstance(predictions, ScoreSums):
         raise UndefinedError("this metric is read from bins, which ScoreSums do not hold: pass BinStats or CellStats")
-    if isinstance(predictions, (BinStats, CellStats)):
+    if isinstance(predictions, (BinStats, CellStats, PointStats)):
         refuse_extras(type(predictions).__name__, actuals=actuals, sample_weight=sample_weight)
         return predictions
     return as_predictions(predictions, actuals, sample_weight)
@@ -76,6 +77,8 @@ def count_bins(
         made = edges_for(source, view, n_bins, strategy, edges)
         return BinStats.counted(source, view, made, squares or not source.borrowed)
     same_question(source.view, notion, r, threshold, pooled)
+    if isinstance(source, PointStats):
+        raise UndefinedError("this is read from bins, which points do not have")
     if isinstance(source, CellStats):
         return _from_cells(source, n_bins, strategy, pooled, edges)
     return _from_bins(source, n_bins, strategy, pooled, edges)
@@ -123,7 +126,7 @@ def _from_cells(stats: CellStats, n_bins: int, strategy: Strategy, pooled: bool,
 
 def not_empty(stats: Statistic) -> Statistic:
     """Raise when a threshold kept nothing."""
-    if not len(stats.n):
+    if not len(stats.key):
         raise UndefinedError(f"no score is above threshold={stats.view.threshold}: there is nothing to measure")
     return stats
 

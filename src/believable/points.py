@@ -1,70 +1,27 @@
-"""`Points`: pairs gathered at their distinct scores, which is all that metrics and curves without bins look at."""
+"""From what a function was handed to the points it reads: one way to gather, for all that needs no bins."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from believable import kernels
-from believable._types import Array, Float64s, Int64s, Notion
+from believable._types import Array, Notion
 from believable.counting import Source, not_empty, same_question
 from believable.errors import UndefinedError
 from believable.predictions import Predictions
 from believable.stats import BinStats, CellStats
+from believable.stats.points import Points as Points
+from believable.stats.points import PointStats as PointStats
 from believable.views import View
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Points:
-    """The pairs of one group (class, rank), by distinct score in ascending order.
-
-    From predictions the scores are those of the data; from `CellStats` each cell stands at its mean score. Sums may
-    have leading axes, one entry for each of many replicates; what reads them works along the last.
-
-    Attributes
-    ----------
-    score : ndarray
-    n : ndarray of int
-        Pairs.
-    w, wy : ndarray
-        Sums of w and w y.
-    w2, w2y : ndarray
-        Sums of w^2 and w^2 y, for variances.
-    """
-
-    score: Float64s
-    n: Int64s
-    w: Float64s
-    wy: Float64s
-    w2: Float64s
-    w2y: Float64s
-
-    @property
-    def total(self) -> Any:
-        """W, the weight of all."""
-        return self.w.sum(axis=-1)
-
-    @property
-    def rate(self) -> Float64s:
-        """Mean outcome at each score."""
-        return np.asarray(self.wy / self.w)
-
-    @property
-    def excess(self) -> Float64s:
-        """Sum of w (y - p) at each score."""
-        return np.asarray(self.wy - self.w * self.score)
-
-    @property
-    def variance(self) -> Float64s:
-        """Variance of `excess` if outcomes happened at the rates of the scores: sum of w^2 p (1 - p)."""
-        return np.asarray(self.w2 * self.score * (1 - self.score))
 
 
 def count_points(source: Source, *, notion: Notion | None = None, r: int | None = None) -> list[Points]:
     """The points of every group that has any: one for notions that keep nothing apart."""
+    if isinstance(source, PointStats):
+        return list(source.groups)
     if isinstance(source, BinStats):
         raise UndefinedError("this is read from CellStats or predictions, not from BinStats")
     if isinstance(source, CellStats):

@@ -179,6 +179,17 @@ class Predictions:
         value._fill(predictions, actuals, sample_weight)
         return value
 
+    def _with(self, **changed: Any) -> Predictions:
+        """The same with other labels, or other rows, that need no checking; it remembers nothing yet."""
+        value = Predictions.__new__(Predictions)
+        value._set(**{name: getattr(self, name) for name in self.__slots__} | {"_counted": {}} | changed)
+        return value
+
+    def take(self, rows: Ints) -> Predictions:
+        """Some of the rows, in the order given; a row may come more than once."""
+        weights = None if self.weights is None else self.weights[rows]
+        return self._with(scores=self.scores[rows], labels=self.labels[rows], weights=weights, borrowed=False)
+
     def __len__(self) -> int:
         return len(self.scores)
 

@@ -18,6 +18,8 @@ ROWS = list(METRICS.values())
 CLOSE = {"rel": 1e-12, "abs": 1e-13}  # sums are taken in another order
 FEW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 KINDS = ("binary", "multiclass", "multilabel")
+LOGISTIC = ("citl", "slope")  # fits that outcomes at odds with scores of 0 and 1 leave ill-conditioned
+pytestmark = pytest.mark.filterwarnings("ignore::believable.errors.ClippedWarning")
 
 # Scores of few digits tie and sit on edges; hypothesis's own floats do not.
 score = st.one_of(st.floats(0, 1, width=32), st.integers(0, 10).map(lambda k: k / 10), st.sampled_from([0.0, 0.5, 1.0]))
@@ -25,12 +27,14 @@ weight = st.one_of(st.integers(1, 4).map(float), st.floats(0.01, 10))
 
 
 @st.composite
-def datasets(draw, kind):
+def datasets(draw, kind, row=None):
     """Predictions of a kind as arrays: scores, labels, weights."""
     n, k = draw(st.integers(2, 25)), draw(st.integers(2, 4))
     weights = np.array(draw(st.lists(weight, min_size=n, max_size=n)))
     if kind == "binary":
         scores = np.array(draw(st.lists(score, min_size=n, max_size=n)))
+        if row is not None and row.alias in LOGISTIC:
+            scores = 0.01 + 0.98 * scores
         return scores, np.array(draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))), weights
     matrix = np.array(draw(st.lists(st.lists(score, min_size=k, max_size=k), min_size=n, max_size=n)))
     if kind == "multilabel":
@@ -44,12 +48,16 @@ def datasets(draw, kind):
     return matrix, np.array(draw(st.lists(st.integers(0, k - 1), min_size=n, max_size=n))), weights
 
 
+def number(found):
+    """The float of a result; the square of a debiased error, whose root near 0 would blow rounding up."""
+    return float(getattr(found, "squared", found))
+
+
 def value(row, scores, labels, weights=None, kind="binary"):
     """The metric, or None where it is undefined."""
     try:
         data = Predictions(scores, labels, sample_weight=weights, multilabel=kind == "multilabel")
-        found = row.function(data)
-        return getattr(found, "squared", found)  # a root near 0 would blow rounding up
+        return number(row.function(data))
     except UndefinedError:
         return None
 
@@ -69,7 +77,7 @@ def agree(one, other):
 @given(st.data())
 def test_the_order_of_rows_does_not_matter(row, kind, data):
     """Shuffled rows have the same value."""
-    scores, labels, weights = data.draw(datasets(kind))
+    scores, labels, weights = data.draw(datasets(kind, row))
     order = data.draw(st.permutations(range(len(weights))))
     agree(
         value(row, scores, labels, weights, kind), value(row, scores[order], labels[order], weights[list(order)], kind)
@@ -83,11 +91,10 @@ def test_arrays_and_values_agree(row, kind, data):
     """Arrays looked at for one call, which are counted no further than needed, give what a value gives."""
     if kind == "multilabel":
         return  # only a value can be that
-    scores, labels, weights = data.draw(datasets(kind))
+    scores, labels, weights = data.draw(datasets(kind, row))
     for given_weights in (None, weights):
         try:
-            found = row.function(scores, labels, sample_weight=given_weights)
-            found = getattr(found, "squared", found)
+            found = number(row.function(scores, labels, sample_weight=given_weights))
         except UndefinedError:
             found = None
         agree(found, value(row, scores, labels, given_weights, kind))
@@ -98,7 +105,7 @@ def test_arrays_and_values_agree(row, kind, data):
 @given(st.data())
 def test_a_weight_is_a_repetition(row, kind, data):
     """Weight 2 is the row twice, a common factor is nothing, and weight 0 is the row removed."""
-    scores, labels, weights = data.draw(datasets(kind))
+    scores, labels, weights = data.draw(datasets(kind, row))
     times = np.ceil(weights / 3).astype(int)
     times[0] = 0
     if row.repeats:
@@ -117,7 +124,7 @@ def test_a_weight_is_a_repetition(row, kind, data):
 @given(st.data())
 def test_the_value_stays_in_its_range(row, kind, data):
     """No data lead outside the range that the table states."""
-    scores, labels, weights = data.draw(datasets(kind))
+    scores, labels, weights = data.draw(datasets(kind, row))
     found = value(row, scores, labels, weights, kind)
     low = -1 if row.name == "debiased_calibration_error" else row.low  # its square, which is signed
     assert found is None or low - 1e-12 <= found <= row.high + 1e-12
@@ -141,7 +148,7 @@ def test_relabelling_classes_changes_nothing(row, data):
     )
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.best is not None], ids=lambda row: row.alias)
+@pytest.mark.parametrize("row", [row for row in ROWS if row.best in (row.low, row.high)], ids=lambda row: row.alias)
 def test_perfect_predictions_have_the_best_value(row):
     """Certain and right is best, for every kind of predictions."""
     labels = np.array([0, 1, 2, 1, 0, 2])
@@ -159,7 +166,9 @@ def test_perfect_predictions_have_the_best_value(row):
 @given(data=st.data())
 def test_shards_merged_are_the_whole(row, kind, data):
     """A metric of merged statistics is the metric of all rows."""
-    scores, labels, weights = data.draw(datasets(kind))
+    if row.needs == "pairs":
+        return  # no statistic holds them
+    scores, labels, weights = data.draw(datasets(kind, row))
     cut = data.draw(st.integers(1, len(weights) - 1))
     whole = Predictions(scores, labels, sample_weight=weights, multilabel=kind == "multilabel")
     parts = [
@@ -174,15 +183,14 @@ def test_shards_merged_are_the_whole(row, kind, data):
         merged, expected = sum(CellStats.of(part, view) for part in parts), None
         whole = CellStats.of(whole, view)
         try:
-            expected = row.function(whole)
+            expected = number(row.function(whole))
         except UndefinedError:
             expected = None
     else:
         probe = _statistic_behind(row, whole)
         merged = sum(BinStats.of(part, probe.view, edges=probe.edges) for part in parts)
     try:
-        found = row.function(merged)
-        found = getattr(found, "squared", found)
+        found = number(row.function(merged))
     except UndefinedError:
         found = None
     agree(found, expected)

@@ -154,10 +154,38 @@ def inputs() -> dict[str, Input]:
     }
 
 
-def digest() -> str:
-    """SHA-256 over names, dtypes, shapes and little-endian bytes of every array."""
+def _clinical(n: int, seed: int) -> Input:
+    """Few events and skewed scores, 0.01 to 0.61, that are too low below 0.1 and too high above."""
+    p = [0.01 + 0.6 * u * u * u for u in _uniforms(seed, n)]
+    return Input(np.array(p), _labels([0.03 + 0.7 * q for q in p], seed + 1))
+
+
+def beyond() -> dict[str, Input]:
+    """The inputs of what needs no bins: those above that serve it, and some made for tests, smoothers and fits.
+
+    Where R counts neighbours, n (and eight times the weight) is a multiple of 4, so that 0.75 n is a whole number.
+    """
+    taken = """smooth smooth_weighted heaped_tenths heaped_tenths_weighted half_saturated ties fewer_than_bins constant
+        two_column multi3 multi3_tenths multi3_half_saturated multi10"""
+    calibrated = [(a + b) / 2 for a, b in zip(_uniforms(200, 400), _uniforms(201, 400), strict=True)]
+    promising = _uniforms(210, 400)
+    clinical = _clinical(600, 220)
+    hundredths = [(1 + int(98 * u)) / 100 for u in _uniforms(230, 400)]
+    made = {
+        "calibrated": Input(np.array(calibrated), _labels(calibrated, 202)),
+        "too_high": Input(np.array(promising), _labels([0.8 * q for q in promising], 211)),
+        "clinical": clinical,
+        "clinical_weighted": _weighted(clinical, 223),
+        "hundredths": Input(np.array(hundredths), _labels([_over_confident(q) for q in hundredths], 231)),
+        "many": _smooth(6000, 240),  # more than are smoothed one by one
+    }
+    return {name: given for name, given in inputs().items() if name in taken.split()} | made
+
+
+def digest(of: dict[str, Input] | None = None) -> str:
+    """SHA-256 over names, dtypes, shapes and little-endian bytes of every array (of `inputs()`)."""
     h = hashlib.sha256()
-    for name, given in inputs().items():
+    for name, given in (inputs() if of is None else of).items():
         for array in given:
             if array is not None:
                 h.update(f"{name} {array.dtype.name} {array.shape}".encode())

@@ -32,13 +32,20 @@ def plain(value: Any) -> Any:
 class Recorder:
     """Collects records of one package and writes them with their birth certificate."""
 
-    def __init__(self, package: str, names: dict[str, Any], also: tuple[str, ...] = (), note: str = "") -> None:
-        self.package, self.names, self.also, self.note = package, names, also, note
+    def __init__(
+        self,
+        package: str,
+        names: dict[str, Any],
+        also: tuple[str, ...] = (),
+        note: str = "",
+        on: Callable[[], dict[str, Input]] = inputs,
+    ) -> None:
+        self.package, self.names, self.also, self.note, self.on = package, names, also, note, on()
         self.records: list[dict[str, Any]] = []
 
     def __call__(self, name: str, call: str, quantity: str, **args: Any) -> None:
         """Evaluate ``call`` with ``p``, ``y``, ``w`` of the input; an exception is recorded as ``error``."""
-        given = inputs()[name]
+        given = self.on[name]
         text = call.format(**{key: repr(v) for key, v in args.items()})
         record = {"input": name, "call": text, "quantity": quantity, "args": args}
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -50,16 +57,18 @@ class Recorder:
                 record["error"] = f"{type(error).__name__}: {error}"
         self.records.append(record)
 
-    def write(self) -> None:
-        """Write to the path given on the command line."""
-        certificate = {
-            "package": self.package,
+    def versions(self) -> dict[str, str]:
+        """Of the package, of Python and of what the package computes with."""
+        return {
             "version": "1" if self.package == "array_split" else version(self.package),
             "python": platform.python_version(),
             "numpy": np.__version__,
             **{name: version(name) for name in self.also},
-            "inputs_sha256": digest(),
         }
+
+    def write(self) -> None:
+        """Write to the path given on the command line."""
+        certificate = {"package": self.package, **self.versions(), "inputs_sha256": digest(self.on)}
         if self.note:
             certificate["note"] = self.note
         head = json.dumps(certificate, indent=1)[:-2]

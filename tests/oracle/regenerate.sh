@@ -21,8 +21,15 @@ esac
 if [ $# -gt 0 ]; then
     peers=("$@")
 else
-    peers=(scikit_learn torchmetrics netcal uncertainty_calibration relplot array_split calibre)
+    peers=(scikit_learn torchmetrics netcal uncertainty_calibration relplot array_split calibre
+        scikit_learn_isotonic netcal_mmce calibre_corp mapie mcgrad calzone model_diagnostics statsmodels r rms)
+    if_there=yes # R comes with the operating system: without it the rest is still checked
 fi
+
+# has_r PEER: is R there, and for rms that package too?
+has_r() {
+    command -v Rscript >/dev/null && { [ "$1" = r ] || Rscript --vanilla -e 'library(rms)' >/dev/null 2>&1; }
+}
 
 # find_python 3.11: an interpreter of that version that runs (a shim may be on PATH and not run).
 find_python() {
@@ -56,15 +63,27 @@ make_environment() {
     else
         "${pip[@]}" -r "$here/requirements/$name.txt"
     fi
+    if [ "$name" = beyond ]; then
+        "${pip[@]}" --no-deps -r "$here/requirements/mcgrad.txt"
+    fi
     echo "$stamp" >"$envs/$name/stamp"
 }
 
 mkdir -p "$envs/values"
-failed=0
+failed=0 skipped=()
 for peer in "${peers[@]}"; do
-    name=shared version=3.11
-    if [ "$peer" = calibre ]; then
-        name=calibre version=3.12
+    case "$peer" in
+    calibre | calibre_corp) name=calibre version=3.12 ;;
+    mapie | mcgrad | calzone | model_diagnostics | statsmodels | r | rms) name=beyond version=3.11 ;;
+    *) name=shared version=3.11 ;;
+    esac
+    if { [ "$peer" = r ] || [ "$peer" = rms ]; } && ! has_r "$peer"; then
+        if [ -z "${if_there:-}" ]; then
+            echo "regenerate.sh: $peer needs Rscript on PATH, rms its package too (Debian: apt-get install r-base-core r-cran-rms)" >&2
+            exit 1
+        fi
+        skipped+=("$peer")
+        continue
     fi
     make_environment "$name" "$version"
     "$envs/$name/bin/python" "$here/record_$peer.py" "$envs/values/$peer.json"
@@ -78,4 +97,7 @@ done
 
 # The rules in README.md must still explain every recorded value.
 "$envs/$name/bin/python" "$here/verify_rules.py" || failed=1
+if [ ${#skipped[@]} -gt 0 ]; then
+    echo "NOT CHECKED, R or its package rms is not installed: ${skipped[*]} (Debian: apt-get install r-base-core r-cran-rms)" >&2
+fi
 exit "$failed"

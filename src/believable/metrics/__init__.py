@@ -9,21 +9,44 @@ from believable.metrics.auc import auc as auc
 from believable.metrics.average_calibration_error import average_calibration_error as average_calibration_error
 from believable.metrics.brier_score import brier_score as brier_score
 from believable.metrics.brier_skill_score import brier_skill_score as brier_skill_score
+from believable.metrics.calibration_in_the_large import calibration_in_the_large as calibration_in_the_large
+from believable.metrics.calibration_index import calibration_index as calibration_index
+from believable.metrics.calibration_slope_intercept import calibration_slope_intercept as calibration_slope_intercept
 from believable.metrics.classwise_ece import classwise_ece as classwise_ece
 from believable.metrics.confidence_decomposition import confidence_decomposition as confidence_decomposition
+from believable.metrics.corp_decomposition import corp_decomposition as corp_decomposition
 from believable.metrics.debiased_calibration_error import debiased_calibration_error as debiased_calibration_error
 from believable.metrics.evaluate import evaluate as evaluate
 from believable.metrics.expected_calibration_error import expected_calibration_error as expected_calibration_error
+from believable.metrics.integrated_calibration_index import integrated_calibration_index as integrated_calibration_index
+from believable.metrics.kernel_calibration_error import kernel_calibration_error as kernel_calibration_error
+from believable.metrics.kolmogorov_smirnov_calibration_error import (
+    kolmogorov_smirnov_calibration_error as kolmogorov_smirnov_calibration_error,
+)
+from believable.metrics.kuiper_calibration_error import kuiper_calibration_error as kuiper_calibration_error
+from believable.metrics.local_calibration_score import local_calibration_score as local_calibration_score
 from believable.metrics.marginal_calibration_error import marginal_calibration_error as marginal_calibration_error
 from believable.metrics.maximum_calibration_error import maximum_calibration_error as maximum_calibration_error
+from believable.metrics.maximum_mean_calibration_error import (
+    maximum_mean_calibration_error as maximum_mean_calibration_error,
+)
 from believable.metrics.mean_confidence import mean_confidence as mean_confidence
 from believable.metrics.mean_entropy import mean_entropy as mean_entropy
+from believable.metrics.murphy_decomposition import murphy_decomposition as murphy_decomposition
 from believable.metrics.negative_log_likelihood import negative_log_likelihood as negative_log_likelihood
+from believable.metrics.observed_expected_ratio import observed_expected_ratio as observed_expected_ratio
 from believable.metrics.root_mean_square_calibration_error import (
     root_mean_square_calibration_error as root_mean_square_calibration_error,
 )
 from believable.metrics.scorer import scorer as scorer
 from believable.metrics.sharpness import sharpness as sharpness
+from believable.metrics.smooth_calibration_error import smooth_calibration_error as smooth_calibration_error
+from believable.metrics.smooth_calibration_error import (
+    smooth_calibration_error_detail as smooth_calibration_error_detail,
+)
+from believable.metrics.squared_kernel_calibration_error import (
+    squared_kernel_calibration_error as squared_kernel_calibration_error,
+)
 from believable.metrics.static_calibration_error import static_calibration_error as static_calibration_error
 from believable.metrics.sweep_calibration_error import sweep_calibration_error as sweep_calibration_error
 from believable.metrics.thresholded_adaptive_calibration_error import (
@@ -33,5 +56,15 @@ from believable.metrics.top_label_calibration_error import top_label_calibration
 from believable.metrics.top_r_calibration_error import top_r_calibration_error as top_r_calibration_error
 
 # A metric is public by being in the table; these are not metrics of one number.
-__all__ = ["METRICS", "classwise_ece", "confidence_decomposition", "evaluate", "scorer"]
+__all__ = [
+    "METRICS",
+    "calibration_index",
+    "classwise_ece",
+    "confidence_decomposition",
+    "corp_decomposition",
+    "evaluate",
+    "murphy_decomposition",
+    "scorer",
+    "smooth_calibration_error_detail",
+]
 __all__ += METRICS

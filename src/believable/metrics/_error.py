@@ -10,6 +10,7 @@ from believable import _check
 from believable._types import Norm
 from believable.counting import not_empty
 from believable.errors import InputError
+from believable.points import as_number
 from believable.stats import BinStats
 
 
@@ -17,11 +18,17 @@ def binned_error(stats: BinStats, norm: Norm = 1) -> float:
     """( sum_c W_c/T |acc_c - conf_c|^p )^(1/p) over the occupied cells c; their maximum for norm="max"."""
     power = None if norm == "max" else check_norm(norm)
     gap = np.abs(not_empty(stats).gap)
-    largest = float(gap.max())
-    if power is None or largest == 0:
-        return largest
-    share = stats.w / stats.w.sum()
-    return float(largest * np.sum(share * (gap / largest) ** power) ** (1 / power))  # scaled: high powers underflow
+    share = stats.w / stats.w.sum(axis=-1, keepdims=True)
+    largest = gap.max(axis=-1, keepdims=True)
+    if power == 1:
+        error = np.sum(share * gap, axis=-1)
+    elif power is None:
+        error = largest[..., 0]
+    else:
+        scaled = gap / np.where(largest > 0, largest, 1)  # high powers underflow
+        error = largest[..., 0] * np.sum(share * scaled**power, axis=-1) ** (1 / power)
+    value: float = as_number(error)
+    return value
 
 
 def check_norm(norm: Any) -> float:

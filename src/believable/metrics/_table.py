@@ -37,6 +37,13 @@ class Metric:
         How its bins are made, unless asked otherwise: "uniform", "quantile", "own" (it chooses), or "" without bins.
     of : str
         The notion it has for a matrix.
+    power : float or None
+        The degree to which it grows with the residuals, outcomes less scores: 1 for errors, 2 for squared ones. Its
+        interval is then made by inverting a test, because the plain value is too large near 0. None for other numbers.
+    fixed_point : str
+        The option that turns it into a plain norm of the residuals where it is the fixed point of one (smECE).
+    target : str
+        The metric whose value in the population it estimates, if that is not its own.
     reference : str
     """
 
@@ -51,6 +58,9 @@ class Metric:
     repeats: bool
     bins: str
     of: str
+    power: float | None
+    fixed_point: str
+    target: str
     reference: str
 
     @property
@@ -84,12 +94,31 @@ def metric(
     repeats: bool = True,
     bins: str = "",
     of: str = "",
+    power: float | None = None,
+    fixed_point: str = "",
+    target: str = "",
 ) -> Callable[[Function], Function]:
     """Enter a function into the table."""
 
     def enter(function: Function) -> Function:
         name = function.__name__
-        METRICS[name] = Metric(name, alias, function, needs, low, high, best, kinds, repeats, bins, of, reference)
+        METRICS[name] = Metric(
+            name=name,
+            alias=alias,
+            function=function,
+            needs=needs,
+            low=low,
+            high=high,
+            best=best,
+            kinds=kinds,
+            repeats=repeats,
+            bins=bins,
+            of=of,
+            power=power,
+            fixed_point=fixed_point,
+            target=target,
+            reference=reference,
+        )
         return function
 
     return enter

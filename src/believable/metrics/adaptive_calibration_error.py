@@ -10,7 +10,7 @@ from believable.metrics._error import binned_error
 from believable.metrics._table import metric
 
 
-@metric(alias="ace", needs="bins", bins="quantile", of="classwise", reference="Nixon et al. 2019")
+@metric(alias="ace", needs="bins", bins="quantile", of="classwise", power=1, reference="Nixon et al. 2019")
 def adaptive_calibration_error(
     predictions: Any,
     actuals: Any = None,

@@ -11,6 +11,7 @@ from believable._types import Array
 from believable.counting import source_of
 from believable.errors import UndefinedError
 from believable.metrics._table import metric
+from believable.points import PointStats
 from believable.predictions import Predictions
 from believable.stats import BinStats, CellStats
 
@@ -38,7 +39,10 @@ def auc(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> 
     source = source_of(predictions, actuals, sample_weight)
     if isinstance(source, BinStats):
         raise UndefinedError("the AUC is read from CellStats or predictions, not from BinStats")
-    values = _of_cells(source) if isinstance(source, CellStats) else _of_predictions(source)
+    if isinstance(source, PointStats):
+        values = [_one(points.score, points.rate, points.w, None) for points in source.groups]
+    else:
+        values = _of_cells(source) if isinstance(source, CellStats) else _of_predictions(source)
     return float(np.mean(values))
 
 

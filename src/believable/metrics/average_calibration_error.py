@@ -9,9 +9,10 @@ import numpy as np
 from believable._types import Notion, Strategy
 from believable.counting import TEN, UNIFORM, count_bins, not_empty, source_of
 from believable.metrics._table import metric
+from believable.points import as_number
 
 
-@metric(alias="avgce", needs="bins", bins="uniform", of="confidence", reference="Neumann et al. 2018")
+@metric(alias="avgce", needs="bins", bins="uniform", of="confidence", power=1, reference="Neumann et al. 2018")
 def average_calibration_error(
     predictions: Any,
     actuals: Any = None,
@@ -40,4 +41,5 @@ def average_calibration_error(
     """
     source = source_of(predictions, actuals, sample_weight)
     stats = count_bins(source, n_bins, strategy, notion=notion, edges=edges)
-    return float(np.mean(np.abs(not_empty(stats).gap)))
+    mean: float = as_number(np.mean(np.abs(not_empty(stats).gap), axis=-1))
+    return mean

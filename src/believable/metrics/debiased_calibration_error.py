@@ -44,6 +44,7 @@ class DebiasedError:
     bins="quantile",
     of="confidence",
     repeats=False,
+    target="root_mean_square_calibration_error",
     reference="Bröcker 2012; Ferro and Fricker 2012; Kumar et al. 2019",
 )
 def debiased_calibration_error(

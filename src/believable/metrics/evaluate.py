@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from believable._types import Needs, Notion
 from believable.counting import refuse_extras
-from believable.errors import InputError, UndefinedError
+from believable.errors import ClippedWarning, InputError, UndefinedError
 from believable.metrics._table import METRICS, Metric, find_metric
 from believable.predictions import Predictions, as_predictions
 from believable.stats import BinStats, CellStats, ScoreSums
@@ -19,6 +20,7 @@ _READ_FROM: dict[Needs, tuple[type, ...]] = {
     "cells": (CellStats,),
     "pairs": (),
 }
+MOST_ROWS = 5000  # of a matrix: more are compared pair by pair only if asked for
 
 
 class Evaluation(Mapping[str, float]):
@@ -114,8 +116,15 @@ def evaluate(
     skipped: dict[str, str] = {}
     for row in rows:
         options = {name: value for name, value in asked.items() if value is not None and name in row.options}
+        if metrics is None and row.needs == "pairs" and _is_long(sources[0]):
+            skipped[row.name] = (
+                f"it looks at all pairs of rows, which takes long here: ask for it by name, {row.alias!r}"
+            )
+            continue
         try:
-            values[row.name] = _value(row, sources, options)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ClippedWarning)  # said when the metric is asked for by itself
+                values[row.name] = _value(row, sources, options)
         except UndefinedError as reason:
             skipped[row.name] = str(reason)
     first = sources[0]
@@ -123,6 +132,10 @@ def evaluate(
         return Evaluation(values, skipped, notion or first.default_notion, n_bins or 10)
     notions = {source.view.notion for source in sources if not isinstance(source, ScoreSums)}
     return Evaluation(values, skipped, notion or (notions.pop() if len(notions) == 1 else None), n_bins)
+
+
+def _is_long(source: Any) -> bool:
+    return isinstance(source, Predictions) and source.scores.ndim == 2 and len(source) > MOST_ROWS
 
 
 def _names(metrics: Iterable[str]) -> Iterable[str]:

@@ -11,7 +11,9 @@ from believable.metrics._error import binned_error
 from believable.metrics._table import metric
 
 
-@metric(alias="ece", needs="bins", bins="uniform", of="confidence", reference="Naeini et al. 2015; Guo et al. 2017")
+@metric(
+    alias="ece", needs="bins", bins="uniform", of="confidence", power=1, reference="Naeini et al. 2015; Guo et al. 2017"
+)
 def expected_calibration_error(
     predictions: Any,
     actuals: Any = None,

@@ -16,6 +16,7 @@ from believable.metrics._table import metric
     bins="quantile",
     of="classwise",
     kinds=("multiclass", "multilabel"),
+    power=1,
     reference="Kumar et al. 2019",
 )
 def marginal_calibration_error(

@@ -10,7 +10,7 @@ from believable.metrics._table import metric
 from believable.metrics.expected_calibration_error import expected_calibration_error
 
 
-@metric(alias="mce", needs="bins", bins="uniform", of="confidence", reference="Naeini et al. 2015")
+@metric(alias="mce", needs="bins", bins="uniform", of="confidence", power=1, reference="Naeini et al. 2015")
 def maximum_calibration_error(
     predictions: Any,
     actuals: Any = None,

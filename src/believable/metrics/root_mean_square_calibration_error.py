@@ -15,6 +15,7 @@ from believable.metrics.expected_calibration_error import expected_calibration_e
     needs="bins",
     bins="uniform",
     of="confidence",
+    power=1,
     reference="Nguyen and O'Connor 2015; Kumar et al. 2019",
 )
 def root_mean_square_calibration_error(

@@ -16,6 +16,7 @@ from believable.metrics._table import metric
     bins="uniform",
     of="classwise",
     kinds=("multiclass", "multilabel"),
+    power=1,
     reference="Nixon et al. 2019; Kull et al. 2019",
 )
 def static_calibration_error(

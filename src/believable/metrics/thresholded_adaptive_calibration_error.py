@@ -10,7 +10,7 @@ from believable.metrics._table import metric
 from believable.metrics.adaptive_calibration_error import adaptive_calibration_error
 
 
-@metric(alias="tace", needs="bins", bins="quantile", of="classwise", reference="Nixon et al. 2019")
+@metric(alias="tace", needs="bins", bins="quantile", of="classwise", power=1, reference="Nixon et al. 2019")
 def thresholded_adaptive_calibration_error(
     predictions: Any,
     actuals: Any = None,

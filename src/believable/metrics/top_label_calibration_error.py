@@ -11,7 +11,13 @@ from believable.metrics._table import metric
 
 
 @metric(
-    alias="tlce", needs="bins", bins="uniform", of="top_label", kinds=("multiclass",), reference="Gupta and Ramdas 2022"
+    alias="tlce",
+    needs="bins",
+    bins="uniform",
+    of="top_label",
+    kinds=("multiclass",),
+    power=1,
+    reference="Gupta and Ramdas 2022",
 )
 def top_label_calibration_error(
     predictions: Any,

@@ -12,7 +12,15 @@ from believable.metrics._table import metric
 from believable.predictions import Predictions
 
 
-@metric(alias="toprce", needs="bins", bins="uniform", of="top_r", kinds=("multiclass",), reference="Gupta et al. 2021")
+@metric(
+    alias="toprce",
+    needs="bins",
+    bins="uniform",
+    of="top_r",
+    kinds=("multiclass",),
+    power=1,
+    reference="Gupta et al. 2021",
+)
 def top_r_calibration_error(
     predictions: Any,
     actuals: Any = None,

@@ -150,8 +150,37 @@ def _of(predictions: Predictions) -> ScoreSums:
 
 
 def _of_block(predictions: Predictions, rows: slice) -> ScoreSums:
+    terms = row_terms(predictions, rows)
+    p, y, correct = terms["p"], terms["y"], terms["correct"]
+    weight = np.ones(len(p)) if predictions.weights is None else predictions.weights[rows]
+    w2 = weight * weight
+
+    def total(values: Array, weights: Float64s = weight) -> float:
+        return float(np.sum(weights @ values))
+
+    nll = terms["nll"]
+    times = p.shape[1] if predictions.kind == "multilabel" else 1  # every entry is a prediction of its own
+    ones = np.ones(correct.shape)  # summed as the others are, so that a share of all is exactly 1
+    mean = weight @ p / weight.sum()
+    return ScoreSums(
+        kind=predictions.kind,
+        n_classes=predictions.n_classes,
+        n=len(p) * times,
+        w=total(ones),
+        w2=float(w2.sum()) * times,
+        nll=float(np.sum(weight * nll if nll.ndim == 1 else weight[:, None] * nll)),
+        **{name: total(terms[name]) for name in ("brier", "correct", "confidence", "entropy", "spread")},
+        spread_variance=total(terms["spread_variance"], w2),
+        w2_squared=total(terms["brier"], w2),
+        wp=weight @ p,
+        wy=weight @ y,
+        deviation=weight @ (p - mean) ** 2,
+    )
+
+
+def row_terms(predictions: Predictions, rows: slice = slice(None)) -> dict[str, Float64s]:
+    """What each row (and class, for some) adds to the sums, before weighting; p and y have one column per class."""
     kind, scores, labels = predictions.kind, predictions.scores[rows], predictions.labels[rows]
-    weight = np.ones(len(scores)) if predictions.weights is None else predictions.weights[rows]
     p = scores.astype(np.float64)
     p = p[:, None] if kind == "binary" else p
     if kind == "multiclass":
@@ -160,7 +189,6 @@ def _of_block(predictions: Predictions, rows: slice) -> ScoreSums:
     else:
         y = labels.astype(np.float64).reshape(p.shape)
     squared = y * (1 - p) ** 2 + (1 - y) * p**2  # (p - y)^2, in expectation over a soft label
-    nll = log_loss_terms(scores, labels, kind)
     with np.errstate(divide="ignore", invalid="ignore"):
         entropy = -np.where(p > 0, p * np.log(p), 0)
         if kind != "multiclass":
@@ -169,29 +197,14 @@ def _of_block(predictions: Predictions, rows: slice) -> ScoreSums:
         confidence, correct = kernels.top_hit(scores, labels)
     else:
         confidence, correct = np.maximum(p, 1 - p), np.where(p > 0.5, y, 1 - y)
-    w2 = weight * weight
-
-    def total(values: Array, weights: Float64s = weight) -> float:
-        return float(np.sum(weights @ values))
-
-    times = p.shape[1] if kind == "multilabel" else 1  # every entry is a prediction of its own
-    ones = np.ones(correct.shape)  # summed as the others are, so that a share of all is exactly 1
-    mean = weight @ p / weight.sum()
-    return ScoreSums(
-        kind=kind,
-        n_classes=predictions.n_classes,
-        n=len(p) * times,
-        w=total(ones),
-        w2=float(w2.sum()) * times,
-        brier=total(squared),
-        nll=float(np.sum(weight * nll if nll.ndim == 1 else weight[:, None] * nll)),
-        correct=total(correct.astype(np.float64)),
-        confidence=total(confidence.astype(np.float64)),
-        entropy=total(entropy),
-        spread=total((y - p) * (1 - 2 * p)),
-        spread_variance=total((1 - 2 * p) ** 2 * p * (1 - p), w2),
-        w2_squared=total(squared, w2),
-        wp=weight @ p,
-        wy=weight @ y,
-        deviation=weight @ (p - mean) ** 2,
-    )
+    return {
+        "p": p,
+        "y": y,
+        "brier": squared,
+        "nll": log_loss_terms(scores, labels, kind),
+        "correct": correct.astype(np.float64),
+        "confidence": confidence.astype(np.float64),
+        "entropy": entropy,
+        "spread": (y - p) * (1 - 2 * p),
+        "spread_variance": (1 - 2 * p) ** 2 * p * (1 - p),
+    }

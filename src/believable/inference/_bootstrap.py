@@ -1,0 +1,223 @@
+"""Replicates of a metric by drawing rows (clusters, cells) again with replacement."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from believable._types import Float64s, Ints
+from believable.errors import UndefinedError
+from believable.inference._cells import ABSENT
+from believable.inference._question import Question
+from believable.inference._units import drawn_counts, unit_of_rows
+from believable.predictions import Predictions
+from believable.stats import BinStats, ScoreSums
+from believable.stats.points import Points, PointStats
+from believable.stats.sums import row_terms
+
+FINEST = 1000  # points of a group
+MOST_LEFT_OUT = 200  # groups of rows left out in turn, for the acceleration of BCa
+
+
+def percentile_ends(replicates: Float64s, level: float) -> tuple[float, float]:
+    """The central share of the replicates."""
+    shares = [(1 - level) / 2, (1 + level) / 2]
+    low, high = np.quantile(replicates, shares, method="inverted_cdf")  # replicates may be infinite
+    return float(low), float(high)
+
+
+def bca_ends(replicates: Float64s, left_out: Float64s, value: float, level: float) -> tuple[float, float]:
+    """Bias-corrected and accelerated ends (Efron 1987)."""
+    normal = NormalDist()
+    below = (np.count_nonzero(replicates < value) + np.count_nonzero(replicates == value) / 2) / len(replicates)
+    if not 0 < below < 1:
+        return percentile_ends(replicates, level)
+    bias = normal.inv_cdf(below)
+    pull = left_out.mean() - left_out
+    scale = float(np.sum(pull**2)) ** 1.5
+    acceleration = float(np.sum(pull**3)) / (6 * scale) if scale > 0 else 0.0
+    ends = []
+    for share in ((1 - level) / 2, (1 + level) / 2):
+        shifted = bias + normal.inv_cdf(share)
+        ends.append(normal.cdf(bias + shifted / (1 - acceleration * shifted)))
+    low, high = np.quantile(replicates, ends, method="inverted_cdf")
+    return float(low), float(high)
+
+
+# --- sums of rows -----------------------------------------------------------------------------------------------------
+
+
+class SumUnits:
+    """`ScoreSums` of every unit, to be added up in any number."""
+
+    def __init__(self, source: Predictions, unit: Ints, n_units: int) -> None:
+        terms = row_terms(source)
+        weight = np.ones(len(source)) if source.weights is None else source.weights
+        square = weight * weight
+        certain = np.isinf(terms["nll"]) if terms["nll"].ndim == 1 else np.isinf(terms["nll"]).any(axis=1)
+        terms["nll"] = np.where(np.isinf(terms["nll"]), 0, terms["nll"])
+        times = source.n_classes if source.kind == "multilabel" else 1
+
+        def by_unit(values: Float64s, weights: Float64s = weight) -> Float64s:
+            row = values if values.ndim == 1 else values.sum(axis=1)
+            return np.bincount(unit, weights * row, n_units).astype(np.float64)
+
+        def by_class(values: Float64s) -> Float64s:
+            return np.stack([by_unit(column) for column in values.T], axis=1)
+
+        ones = np.ones(len(source))
+        self.like, self.n_units = ScoreSums.of(source), n_units
+        self.infinite = np.bincount(unit, certain, n_units)
+        self.columns: dict[str, Float64s] = {"w": times * by_unit(ones), "w2": times * by_unit(ones, square)}
+        self.columns |= {
+            name: by_unit(terms[name]) for name in ("brier", "nll", "correct", "confidence", "entropy", "spread")
+        }
+        self.columns |= {
+            "spread_variance": by_unit(terms["spread_variance"], square),
+            "w2_squared": by_unit(terms["brier"], square),
+            "wp": by_class(terms["p"]),
+            "wy": by_class(terms["y"]),
+            "deviation": by_class(terms["p"] ** 2),
+        }
+
+    def values(self, question: Question, counts: Float64s) -> Float64s:
+        """The metric of each row of counts: how often each unit is taken."""
+        sums = {name: counts @ column for name, column in self.columns.items()}
+        sums["nll"] = np.where(counts @ self.infinite > 0, np.inf, sums["nll"])
+        class_weight = sums["w"] / (self.like.n_classes if self.like.kind == "multilabel" else 1)
+        sums["deviation"] = np.maximum(sums["deviation"] - sums["wp"] ** 2 / class_weight[:, None], 0)
+        names = [item.name for item in fields(ScoreSums)[3:]]
+        found = []
+        for i in range(len(counts)):
+            one: dict[str, Any] = {
+                name: sums[name][i] if sums[name].ndim == 2 else float(sums[name][i]) for name in names
+            }
+            found.append(_value(question, replace(self.like, **one)))
+        return _defined(np.array(found))
+
+
+def sums_interval(
+    question: Question, cluster: Ints | None, level: float, n_draws: int, accelerated: bool, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Interval of a metric that is read from `ScoreSums`."""
+    assert isinstance(question.source, Predictions)
+    unit, n_units = unit_of_rows(cluster, len(question.source), rng)
+    units = SumUnits(question.source, unit, n_units)
+    replicates = units.values(question, drawn_counts(n_units, n_draws, rng))
+    if not accelerated:
+        return percentile_ends(replicates, level)
+    part = np.arange(n_units) % min(n_units, MOST_LEFT_OUT)
+    without = (part != np.arange(part.max() + 1)[:, None]).astype(np.float64)
+    left_out = units.values(question, without) if len(without) > 1 else np.zeros(1)
+    return bca_ends(replicates, left_out, question.value(), level)
+
+
+# --- statistics -------------------------------------------------------------------------------------------------------
+
+
+def statistic_replicates(question: Question, n_draws: int, rng: np.random.Generator) -> Float64s | None:
+    """Replicates from resampled counts of (bin, outcome) or (point, outcome); None where rows are needed."""
+    found = question.statistic(FINEST)
+    if found is None:
+        return None
+    statistic, _ = found
+    if isinstance(statistic, BinStats):
+        return question.replicates(resampled_bins(statistic, n_draws, rng))
+    drawn = [_resampled_points(points, n_draws, rng) for points in statistic.groups]
+    values = []
+    for i in range(n_draws):
+        groups = tuple(_replicate(points, w[i], wy[i]) for points, (w, wy) in zip(statistic.groups, drawn, strict=True))
+        values.append(_value(question, PointStats(statistic.view, groups)))
+    return _defined(np.array(values))
+
+
+def resampled_bins(stats: BinStats, n_draws: int, rng: np.random.Generator) -> BinStats:
+    """A stack of statistics as new samples of the same size would give them.
+
+    How many pairs fall into each (bin, outcome) is multinomial; given that, the sums of their weights and scores vary
+    as those within the cell do. Without that last term few wide bins would vary too little.
+    """
+    ny, n = np.rint(stats.ny), stats.n
+    counts = np.stack([n - ny, ny])
+    weights = np.stack([stats.w - stats.wy, stats.wy])
+    squares = np.stack([stats.w2 - stats.w2y, stats.w2y])
+    scores = np.stack([stats.wp - stats.wpy, stats.wpy])
+    some = counts > 0
+    each = np.where(some, counts, 1)
+    weight, square = weights / each, squares / each
+    score = np.divide(scores, weights, out=np.zeros(scores.shape), where=some & (weights > 0))
+    between = np.sum(weights * (score - stats.conf) ** 2, axis=0) / stats.w
+    within = np.maximum(np.nan_to_num(stats.wpp / stats.w - stats.conf**2) - between, 0)
+
+    m = rng.multinomial(int(n.sum()), (counts / n.sum()).ravel(), n_draws).reshape(n_draws, 2, -1)
+    w = m * weight + np.sqrt(m * np.maximum(square - weight**2, 0)) * rng.standard_normal(m.shape)
+    w = np.maximum(w, 0)
+    wp = w * score + np.sqrt(m * square * within) * rng.standard_normal(m.shape)
+    total = w.sum(axis=1)
+    empty = total <= ABSENT * stats.w
+    total = np.where(empty, ABSENT * stats.w, total)
+    conf = np.clip(np.where(empty, stats.conf, wp.sum(axis=1) / total), 0, 1)
+    wy = np.where(empty, conf * total, w[:, 1])
+    wpy = np.where(empty, conf * wy, wp[:, 1])
+    w2 = np.where(empty, total * stats.w2 / stats.w, (m * square).sum(axis=1))
+    return replace(stats, w=total, wp=total * conf, wy=wy, wpy=wpy, wpp=total * (conf**2 + within + between), w2=w2)
+
+
+def _resampled_points(points: Points, n_draws: int, rng: np.random.Generator) -> tuple[Float64s, Float64s]:
+    """Weights and weighted outcomes; pairs at one point with the same outcome weigh the same on average."""
+    rate = points.rate
+    happened = points.n * rate
+    chance = np.stack([points.n - happened, happened]) / points.n.sum()
+    m = rng.multinomial(int(points.n.sum()), np.maximum(chance, 0).ravel(), n_draws).reshape(n_draws, 2, -1)
+    weight = points.w / points.n
+    return m.sum(axis=1) * weight, m[:, 1] * weight
+
+
+def _replicate(points: Points, w: Float64s, wy: Float64s) -> Points:
+    kept = w > 0
+    square = (points.w2 / points.w)[kept]
+    return Points(points.score[kept], points.n[kept], w[kept], wy[kept], w[kept] * square, wy[kept] * square)
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+def row_draws(n: int, cluster: Ints | None, rng: np.random.Generator) -> Ints:
+    """Rows of one replicate: n of them, or those of as many clusters as there are."""
+    if cluster is None:
+        return rng.integers(0, n, n)
+    order = np.argsort(cluster, kind="stable")
+    sizes = np.bincount(cluster)
+    starts = np.cumsum(sizes) - sizes
+    drawn = rng.integers(0, len(sizes), len(sizes))
+    return np.concatenate([order[starts[c] : starts[c] + sizes[c]] for c in drawn])
+
+
+def row_replicates(question: Question, cluster: Ints | None, n_draws: int, rng: np.random.Generator) -> Float64s:
+    """The metric of resampled rows, one call each."""
+    source = question.source
+    assert isinstance(source, Predictions)
+    values = [_value(question, source.take(row_draws(len(source), cluster, rng))) for _ in range(n_draws)]
+    return _defined(np.array(values))
+
+
+def _value(question: Question, source: Any) -> float:
+    """The metric of a replicate; NaN where it happens to be undefined, as with one class only."""
+    try:
+        return question.value(source)
+    except UndefinedError:
+        return float("nan")
+
+
+def _defined(values: Float64s) -> Float64s:
+    """The replicates that have a value, if that is nearly all of them."""
+    good = values[~np.isnan(values)]
+    if len(good) < 0.9 * len(values):
+        raise UndefinedError(
+            f"the metric is undefined in {len(values) - len(good)} of {len(values)} resampled data sets: there are too "
+            "few rows for an interval"
+        )
+    return good

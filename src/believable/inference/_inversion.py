@@ -1,0 +1,169 @@
+"""Intervals by inverting a test: which true errors would show what was observed?
+
+The plain value of an error is too large near 0, because noise makes gaps of its own, and no bootstrap of it can cover
+the truth. So each candidate for the true error is tried: data are simulated whose true gaps have that size and a
+plausible shape, and the candidate is kept if the observed value is not in either tail of what they show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from believable._types import Float64s
+from believable.inference._cells import Cells
+from believable.inference._patterns import draw_patterns
+from believable.inference._question import Question
+
+TIGHTER = 0.8  # of the nominal lower tail: the shape of the gaps is estimated, which costs a little coverage there
+ANCHORS = 30  # cells in which shapes are drawn, where there are many points
+N_BETWEEN = 7
+NEARLY = 0.95  # of an error, that a shape has to reach where rates stop at 0 and 1
+FEWEST = 0.02  # of all shapes, that have to reach it
+Noise = Callable[[Float64s, np.random.Generator], tuple[Float64s, Float64s | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Inverted:
+    """The ends, the value at which the observed one is the median, and what there is to say."""
+
+    low: float
+    high: float
+    estimate: float
+    note: str
+
+
+class Tails:
+    """The chance of showing no less, and no more, than was observed, for any candidate."""
+
+    def __init__(
+        self,
+        question: Question,
+        cells: Cells,
+        variance: Float64s,
+        noise: Noise,
+        n_draws: int,
+        rng: np.random.Generator,
+    ) -> None:
+        assert question.row is not None
+        assert question.row.power is not None
+        self.question, self.cells, self.noise = question, cells, noise
+        self.power = question.row.power
+        self.observed = float(question.replicates(cells.with_outcomes(cells.wy))[0])
+        drawn = _shapes(cells, variance, n_draws, rng)
+        self.shapes = np.clip(cells.conf + drawn, 0, 1) - cells.conf  # gaps that can be
+        self.seed = int(rng.integers(2**62))
+        self.tried: dict[float, tuple[float, float]] = {}
+        self.sizes: dict[float, Float64s] = {}
+        self.spread = self._spread_at_zero()
+
+    def at(self, error: float) -> tuple[float, float]:
+        """Chance of a value at least, and at most, as large as the observed, if this were the true error."""
+        if error not in self.tried:
+            shown = self._shown(error)
+            at_least, at_most = np.count_nonzero(shown >= self.observed), np.count_nonzero(shown <= self.observed)
+            n = 1 + len(shown)
+            # An error that hardly any shape can reach is not the true one.
+            self.tried[error] = ((1 + at_least) / n, (1 + at_most) / n) if n > FEWEST * len(self.shapes) else (1.0, 0.0)
+        return self.tried[error]
+
+    def _shown(self, error: float) -> Float64s:
+        """What data with this true error show, for each shape that can have it."""
+        cells = self.cells
+        rate = np.broadcast_to(cells.conf, self.shapes.shape)
+        reached = np.ones(len(rate), bool)
+        if error > 0:
+            meant = cells.conf + (error / self._size(error))[:, None] ** (1 / self.power) * self.shapes
+            rate = np.clip(meant, 0, 1)
+            if not np.array_equal(rate, meant):  # rates that stop at 0 or 1 make a smaller error than the one meant
+                reached = self.question.replicates(cells.with_outcomes(cells.w * rate), error) > NEARLY * error
+        # The same seed for every candidate: what is compared differs by the candidate alone.
+        wy, w = self.noise(rate, np.random.default_rng(self.seed))
+        return self.question.replicates(cells.with_outcomes(wy, w), self.observed)[reached]
+
+    def _size(self, error: float) -> Float64s:
+        """The error of the shapes as they are; it depends on the candidate only where the norm does."""
+        assert self.question.row is not None
+        key = error if self.question.row.fixed_point else 0.0
+        if key not in self.sizes:
+            outcomes = self.cells.w * (self.cells.conf + self.shapes)
+            found = self.question.replicates(self.cells.with_outcomes(outcomes), error)
+            self.sizes = {key: np.maximum(found, 1e-300)}
+        return self.sizes[key]
+
+    def _spread_at_zero(self) -> float:
+        shown = self._shown(0.0)
+        low, high = np.quantile(shown, [0.025, 0.975])
+        return float(high - low) or max(self.observed, 1e-6)
+
+
+def invert(tails: Tails, level: float, refine: bool = True) -> Inverted:
+    """The interval of the candidates that are not rejected; unrefined, from the candidates tried before alone."""
+    tail, upper_tail = TIGHTER * (1 - level) / 2, (1 - level) / 2
+    note, too_small = "", tails.at(0.0)[1]
+    if too_small < upper_tail:
+        note = "the observed value is smaller than chance would make it even if calibration were perfect"
+        upper_tail = max(too_small / 4, 2 / (1 + len(tails.shapes)))
+    zero_may_be = tails.at(0.0)[0] >= tail
+    if refine:
+        top = _step_until(tails, +1, 1, upper_tail)
+        bottom = 0.0 if zero_may_be else _step_until(tails, -1, 0, tail)
+        for error in np.linspace(bottom, top, N_BETWEEN + 2)[1:-1]:
+            tails.at(float(error))
+    high = _crossing(tails, 1, upper_tail, refine)
+    low = 0.0 if zero_may_be else _crossing(tails, 0, tail, refine)
+    estimate = 0.0 if tails.at(0.0)[0] >= 0.5 else _crossing(tails, 0, 0.5, refine)
+    return Inverted(low, max(high, low), min(max(estimate, low), max(high, low)), note)
+
+
+def _step_until(tails: Tails, direction: int, side: int, tail: float) -> float:
+    """Walk away from the observed value until a candidate is rejected; the walk lengthens as it goes."""
+    error = tails.observed
+    for k in range(50):
+        error = max(error + direction * tails.spread * 1.5**k / 2, 0.0)
+        rejected = tails.at(error)[side] < tail
+        if rejected or error == 0:
+            break
+    return error
+
+
+def _crossing(tails: Tails, side: int, tail: float, refine: bool) -> float:
+    """Where a tail has this chance: interpolated between candidates on the scale of normal quantiles, and refined."""
+    quantile = NormalDist().inv_cdf
+    crossing = 0.0
+    for _ in range(2 if refine else 1):
+        tried = sorted(tails.tried)
+        chance = np.array([tails.tried[error][side] for error in tried])
+        monotone = np.maximum.accumulate(chance) if side == 0 else np.minimum.accumulate(chance)
+        z = np.array([quantile(min(max(p, 1e-6), 1 - 1e-6)) for p in monotone])
+        if side == 1:
+            z = -z
+        goal = quantile(tail) if side == 0 else -quantile(tail)
+        crossing = float(np.interp(goal, z, tried))
+        if refine:
+            tails.at(crossing)
+    return crossing
+
+
+def _shapes(cells: Cells, variance: Float64s, n_draws: int, rng: np.random.Generator) -> Float64s:
+    """Shapes of the true gaps, one per replicate; many points move together in anchors."""
+    if isinstance(cells.last_scores, list) and not cells.last_scores:
+        return draw_patterns(cells.gap, variance, cells.conf, cells.group, n_draws, rng, rough=True)
+    anchor = np.floor(ANCHORS / 2 * cells.conf)
+    for g in np.unique(cells.group):
+        here = cells.group == g
+        reached = np.cumsum(cells.w[here]) - cells.w[here] / 2
+        anchor[here] += np.floor(ANCHORS / 2 * reached / cells.w[here].sum())
+    _, anchor = np.unique(anchor + (2 * ANCHORS) * cells.group, return_inverse=True)
+    w = np.bincount(anchor, cells.w)
+
+    def mean(values: Float64s) -> Float64s:
+        return np.asarray(np.bincount(anchor, values) / w)
+
+    gap, score = mean(cells.wy - cells.w * cells.conf), mean(cells.w * cells.conf)
+    group = np.rint(mean(cells.w * cells.group)).astype(np.int64)
+    shapes = draw_patterns(gap, mean(cells.w**2 * variance) / w, score, group, n_draws, rng, rough=False)
+    return np.asarray(shapes[:, anchor])

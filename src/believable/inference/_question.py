@@ -1,0 +1,144 @@
+"""A metric asked of some data: which metric, with which choices, of what."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from believable._types import Float64s
+from believable.counting import TEN, count_bins
+from believable.errors import ClippedWarning, InputError, UndefinedError
+from believable.metrics import METRICS, Metric, find_metric
+from believable.points import count_points
+from believable.predictions import Predictions, as_predictions
+from believable.stats import BinStats, CellStats, ScoreSums
+from believable.stats.points import PointStats
+
+COUNTING = frozenset({"n_bins", "strategy", "notion", "r", "threshold", "pooled", "edges"})
+Source = Predictions | BinStats | CellStats | ScoreSums
+Statistic = BinStats | PointStats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """What is asked.
+
+    Attributes
+    ----------
+    function : callable
+    row : Metric or None
+        Its facts, if it is in the table.
+    options : dict
+    source : Predictions or a statistic
+    """
+
+    function: Callable[..., Any]
+    row: Metric | None
+    options: dict[str, Any]
+    source: Source
+
+    def value(self, source: Any = None) -> float:
+        """The metric of the source, or of another one in its place."""
+        return float(self.answer(self.source if source is None else source, self.options))
+
+    def answer(self, source: Any, options: Mapping[str, Any]) -> Any:
+        """What the function returns. Functions of one's own get plain arrays, ours the checked value."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ClippedWarning)  # said once by the plain call, not a thousand times here
+            if self.row is not None or not isinstance(source, Predictions):
+                return self.function(source, **options)
+            weighted = {} if source.weights is None else {"sample_weight": source.weights}
+            return self.function(source.scores, source.labels, **weighted, **options)
+
+    def replicates(self, statistic: Any, at: float | None = None) -> Float64s:
+        """One value for each replicate that a statistic holds; as a plain norm at `at`, for fixed points."""
+        assert self.row is not None
+        options = {name: value for name, value in self.options.items() if name not in COUNTING}
+        if at is not None and self.row.fixed_point:
+            options[self.row.fixed_point] = max(at, 1e-6)
+        found = self.answer(statistic, options)
+        return np.atleast_1d(np.asarray(getattr(found, "value", found), np.float64))
+
+    def statistic(self, finest: int) -> tuple[Statistic, list[Float64s]] | None:
+        """What can be resampled in place of rows, and for points the last score of each; None if there is nothing.
+
+        Points that lie close stand together, at most about `finest` of a group.
+        """
+        if self.row is None or self.row.needs in ("sums", "pairs") or "convention" in self.options:
+            return None
+        if self.row.needs == "bins":
+            return self._bins(), []
+        points = self._points()
+        most = finest if len(points.groups) == 1 else max(40, 4 * finest // len(points.groups))
+        merged = [group.merged(most) for group in points.groups]
+        return replace(points, groups=tuple(group for group, _ in merged)), [last for _, last in merged]
+
+    def _bins(self) -> BinStats:
+        assert self.row is not None
+        if isinstance(self.source, BinStats):
+            return self.source
+        if isinstance(self.source, CellStats):
+            asked = {name: self.options[name] for name in ("edges", "pooled") if name in self.options}
+            strategy: Any = self.options.get("strategy", self.row.bins)
+            return count_bins(self.source, self.options.get("n_bins", TEN), strategy, **asked)
+        assert isinstance(self.source, Predictions)
+        fresh = self.source._with(borrowed=False)  # remembers what the metric counts
+        self.answer(fresh, self.options)
+        return next(stats for stats in fresh._counted.values() if isinstance(stats, BinStats))
+
+    def _points(self) -> PointStats:
+        notion, r = self.options.get("notion"), self.options.get("r")
+        if not isinstance(self.source, Predictions):
+            assert isinstance(self.source, CellStats)
+            return PointStats(self.source.view, tuple(count_points(self.source)))
+        if self.row is METRICS["auc"]:  # it alone is about every class, whatever the notion
+            kind, k = self.source.kind, self.source.n_classes
+            notion = None if kind == "binary" else "binary" if kind == "multiclass" and k == 2 else "classwise"
+        view = self.source.view(notion, r=r)
+        return PointStats(view, tuple(count_points(self.source, notion=notion, r=r)))
+
+
+def ask(
+    metric: str | Callable[..., Any],
+    predictions: Any,
+    actuals: Any = None,
+    sample_weight: Any = None,
+    options: Mapping[str, Any] | None = None,
+) -> Question:
+    """The checked question."""
+    row, function = _found(metric)
+    choices = dict(options or {})
+    if row is not None:
+        unknown = set(choices) - row.options
+        if unknown:
+            raise InputError(f"{row.name} has no option {sorted(unknown)[0]!r}; it has {sorted(row.options)}")
+    source: Source
+    if isinstance(predictions, (BinStats, CellStats, ScoreSums)):
+        if actuals is not None or sample_weight is not None:
+            raise InputError(f"a {type(predictions).__name__} already holds what it counted: leave the rest out")
+        if row is None:
+            raise InputError("a function of your own is computed from predictions, not from a statistic")
+        source = predictions
+    else:
+        source = as_predictions(predictions, actuals, sample_weight)
+        if row is not None and source.kind not in row.kinds:
+            raise UndefinedError(
+                f"{row.name} is defined for {' and '.join(row.kinds)} predictions, these are {source.kind}"
+            )
+    return Question(function, row, choices, source)
+
+
+def _found(metric: Any) -> tuple[Metric | None, Callable[..., Any]]:
+    if isinstance(metric, str):
+        row = find_metric(metric)
+        return row, row.function
+    if not callable(metric):
+        raise InputError(f"metric must be a name from the table of metrics or a function, got {metric!r}")
+    for row in METRICS.values():
+        if row.function is metric:
+            return row, metric
+    return None, metric

@@ -1,0 +1,69 @@
+"""Units of resampling: rows, or the clusters that rows come in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from believable._types import Array, Float64s, Ints
+from believable.errors import InputError
+from believable.inference._cells import Cells
+from believable.predictions import Predictions
+
+MOST = 2000  # units; more are put together at random, which keeps the variance of every sum
+
+
+def cluster_of_rows(groups: Any, predictions: Any, source: Predictions, sample_weight: Any) -> Ints | None:
+    """The cluster of each row that is left, numbered from 0; None where rows stand for themselves."""
+    if groups is None:
+        return None
+    array: Array = np.asarray(groups)
+    if array.ndim != 1:
+        raise InputError(f"groups must be 1-D, one entry per row, got shape {array.shape}")
+    if not isinstance(predictions, Predictions) and sample_weight is not None and len(array) != len(source):
+        kept = np.asarray(sample_weight) > 0
+        array = array[kept] if len(kept) == len(array) else array
+    if len(array) != len(source):
+        raise InputError(f"groups has {len(array)} entries, the predictions have {len(source)} rows that count")
+    _, cluster = np.unique(array, return_inverse=True)
+    if cluster.max() == 0:
+        raise InputError("groups names one cluster only: nothing can be said about how clusters differ")
+    return np.asarray(cluster)
+
+
+def unit_of_rows(cluster: Ints | None, n: int, rng: np.random.Generator) -> tuple[Ints, int]:
+    """The unit of each row and the number of units: clusters or rows, many of them put together at random."""
+    unit = np.arange(n) if cluster is None else cluster
+    n_units = int(unit.max()) + 1
+    if n_units <= MOST:
+        return unit, n_units
+    return rng.permutation(n_units)[unit] % MOST, MOST
+
+
+def drawn_counts(n_units: int, n_draws: int, rng: np.random.Generator) -> Float64s:
+    """How often each unit is drawn, with replacement, in each replicate."""
+    return rng.multinomial(n_units, np.full(n_units, 1 / n_units), n_draws).astype(np.float64)
+
+
+def residuals_by_unit(source: Predictions, cells: Cells, unit: Ints, n_units: int) -> Any:
+    """Sums of w (y - p) by (unit, cell), as a sparse matrix."""
+    from scipy.sparse import coo_array
+
+    view = cells.statistic.view
+    numbered = source._with(weights=np.arange(1, len(source) + 1, dtype=np.float64))  # a pair's weight names its row
+    parts = []
+    for pairs in numbered.pairs(view):
+        assert pairs.weight is not None
+        row = pairs.weight.astype(np.intp) - 1
+        weight = 1.0 if source.weights is None else source.weights[row]
+        excess = weight * (pairs.outcome.astype(np.float64) - pairs.score)
+        parts.append((excess, unit[row], cells.locate(pairs.score, pairs.group)))
+    excess, row_unit, cell = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return coo_array((excess, (row_unit, cell)), shape=(n_units, len(cells))).tocsr()
+
+
+def has_several_pairs_per_row(cells: Cells) -> bool:
+    """Whether one row's outcomes are tied to each other: the classes, or ranks, of one label."""
+    view = cells.statistic.view
+    return view.notion in ("classwise", "top_r") and view.group is None

@@ -1,0 +1,225 @@
+"""Two models on the same rows: which one is better, and is that chance?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from believable import _check
+from believable._random import generator
+from believable._types import Float64s, Ints
+from believable.errors import InputError
+from believable.inference import _bootstrap
+from believable.inference._inversion import Inverted, Tails, invert
+from believable.inference._question import Question, ask
+from believable.inference._units import cluster_of_rows, drawn_counts, residuals_by_unit, unit_of_rows
+from believable.inference.interval import as_error, tails_of
+from believable.predictions import Predictions
+
+MOST_LIKELY = 1e-4  # the smallest p-value that is looked for
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A paired difference, first model less second.
+
+    Attributes
+    ----------
+    difference : float
+        Of the two values.
+    low, high, level : float
+        Interval for the difference in the population.
+    p_value : float
+        Of the hypothesis that there is none.
+    value_a, value_b : float
+    method : str
+    """
+
+    difference: float
+    low: float
+    high: float
+    level: float
+    p_value: float
+    value_a: float
+    value_b: float
+    method: str
+
+    def __float__(self) -> float:
+        return self.difference
+
+    def __str__(self) -> str:
+        return (
+            f"{self.value_a:.4f} - {self.value_b:.4f} = {self.difference:+.4f}, "
+            f"{100 * self.level:.4g} % interval {self.low:+.4f} … {self.high:+.4f}, p = {self.p_value:.3g}"
+        )
+
+
+def compare(
+    predictions_a: Any,
+    predictions_b: Any,
+    actuals: Any = None,
+    metric: str | Callable[..., Any] = "brier_score",
+    *,
+    options: Mapping[str, Any] | None = None,
+    groups: Any = None,
+    level: float = 0.95,
+    n_resamples: int = 1000,
+    random_state: Any = None,
+    sample_weight: Any = None,
+) -> Comparison:
+    """Paired comparison of two models on the same rows.
+
+    Rows (clusters, with `groups`) are resampled for both models together, so what makes a row hard for both cancels.
+    Calibration errors are too large by an amount that differs between models, so their intervals, made by inverting
+    tests, are combined instead: by the square-and-add rule of Zou and Donner, with the correlation of the two errors.
+
+    Parameters
+    ----------
+    predictions_a, predictions_b : array-like or Predictions
+        Two sets of predictions for the same rows.
+    actuals : array-like of shape (n,)
+        Left out if both are `Predictions`, which must then hold the same labels and weights.
+    metric : str or callable
+    options : dict, optional
+        Choices of the metric.
+    groups : array-like of shape (n,), optional
+        Clusters of rows that belong together.
+    level : float
+    n_resamples : int
+    random_state : None, int or numpy Generator
+    sample_weight : array-like of shape (n,), optional
+
+    Returns
+    -------
+    Comparison
+
+    References
+    ----------
+    Zou, Donner (2008), Statistics in Medicine.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(500)
+    >>> y = rng.random(500) < p
+    >>> compare(p, np.clip(1.4 * p - 0.2, 0, 1), y, random_state=0).high < 0
+    True
+    """
+    _check.level(level)
+    n_resamples = _check.positive_integer(n_resamples, "n_resamples", 100)
+    rng = generator(random_state)
+    a = ask(metric, predictions_a, actuals, sample_weight, options)
+    b = ask(metric, predictions_b, actuals, sample_weight, options)
+    _same_rows(a, b)
+    assert isinstance(a.source, Predictions)
+    cluster = cluster_of_rows(groups, predictions_a, a.source, sample_weight)
+    value_a, value_b = a.value(), b.value()
+    if np.array_equal(a.source.scores, b.source.scores):  # type: ignore[union-attr]
+        return Comparison(0.0, 0.0, 0.0, level, 1.0, value_a, value_b, "identical")
+    error_a, error_b = as_error(a), as_error(b)
+    if error_a is not None and error_b is not None:
+        low, high, p_value = _of_errors(error_a, error_b, cluster, level, n_resamples, rng)
+        method = "inversion"
+    else:
+        differences = _paired_differences(a, b, cluster, n_resamples, rng)
+        low, high = _bootstrap.percentile_ends(differences, level)
+        p_value, method = _two_sided(differences), "percentile"
+    difference = value_a - value_b if value_a != value_b else 0.0  # infinite ones too
+    return Comparison(difference, low, high, level, p_value, value_a, value_b, method)
+
+
+def _same_rows(a: Question, b: Question) -> None:
+    one, other = a.source, b.source
+    if not isinstance(one, Predictions) or not isinstance(other, Predictions):
+        raise InputError("a paired comparison needs the rows of both models, not statistics of them")
+    if len(one) != len(other) or not np.array_equal(one.labels, other.labels):
+        raise InputError("the two sets of predictions are not of the same rows: their labels differ")
+    weights = [np.ones(len(one)) if each.weights is None else each.weights for each in (one, other)]
+    if not np.array_equal(weights[0], weights[1]):
+        raise InputError("the two sets of predictions have different weights")
+
+
+def _paired_differences(
+    a: Question, b: Question, cluster: Ints | None, n_draws: int, rng: np.random.Generator
+) -> Float64s:
+    assert isinstance(a.source, Predictions)
+    assert isinstance(b.source, Predictions)
+    if a.row is not None and a.row.needs == "sums" and "eps" not in a.options:
+        unit, n_units = unit_of_rows(cluster, len(a.source), rng)
+        counts = drawn_counts(n_units, n_draws, rng)
+        values = [_bootstrap.SumUnits(each.source, unit, n_units).values(each, counts) for each in (a, b)]  # type: ignore[arg-type]
+        with np.errstate(invalid="ignore"):
+            return np.nan_to_num(values[0] - values[1], nan=0.0, posinf=np.inf, neginf=-np.inf)
+    found = []
+    for _ in range(n_draws):
+        rows = _bootstrap.row_draws(len(a.source), cluster, rng)
+        found.append(a.value(a.source.take(rows)) - b.value(b.source.take(rows)))
+    return np.array(found)
+
+
+def _two_sided(differences: Float64s) -> float:
+    n = len(differences)
+    below, above = np.count_nonzero(differences <= 0), np.count_nonzero(differences >= 0)
+    return float(min(1.0, 2 * (1 + min(below, above)) / (1 + n)))
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+def _of_errors(
+    a: Question, b: Question, cluster: Ints | None, level: float, n_draws: int, rng: np.random.Generator
+) -> tuple[float, float, float]:
+    seed = int(rng.integers(2**62))  # the same for both, so that what they share cancels
+    tails = [tails_of(each, cluster, n_draws, np.random.default_rng(seed)) for each in (a, b)]
+    together = _correlation(tails, cluster, n_draws, rng)
+
+    def ends(at_level: float, refine: bool) -> tuple[float, float]:
+        return _square_and_add(invert(tails[0], at_level, refine), invert(tails[1], at_level, refine), together)
+
+    low, high = ends(level, True)
+
+    def excludes_none(p: float) -> bool:
+        low, high = ends(1 - p, False)
+        return low > 0 or high < 0
+
+    small, large = MOST_LIKELY, 1.0
+    if excludes_none(small):
+        large = small
+    while large / small > 1.02:
+        middle = math.sqrt(small * large)
+        small, large = (small, middle) if excludes_none(middle) else (middle, large)
+    return low, high, large
+
+
+def _square_and_add(a: Inverted, b: Inverted, correlation: float) -> tuple[float, float]:
+    """Ends for the difference of two estimates from their own intervals (Zou and Donner 2008)."""
+
+    def reach(one: float, other: float) -> float:
+        return math.sqrt(max(one**2 + other**2 - 2 * correlation * one * other, 0.0))
+
+    difference = a.estimate - b.estimate
+    low = difference - reach(a.estimate - a.low, b.high - b.estimate)
+    return low, difference + reach(a.high - a.estimate, b.estimate - b.low)
+
+
+def _correlation(tails: list[Tails], cluster: Ints | None, n_draws: int, rng: np.random.Generator) -> float:
+    """How the two errors move together when the same units are drawn for both."""
+    sources = [each.question.source for each in tails]
+    assert isinstance(sources[0], Predictions)
+    unit, n_units = unit_of_rows(cluster, len(sources[0]), rng)
+    spare = drawn_counts(n_units, n_draws, rng) - 1
+    shown = []
+    for each, source in zip(tails, sources, strict=True):
+        assert isinstance(source, Predictions)
+        drift = np.asarray(spare @ residuals_by_unit(source, each.cells, unit, n_units))
+        outcomes = each.cells.with_outcomes(each.cells.wy + drift)
+        shown.append(each.question.replicates(outcomes, each.observed))
+    deviation = [float(np.std(one)) for one in shown]
+    if min(deviation) == 0:
+        return 0.0
+    return float(np.mean((shown[0] - shown[0].mean()) * (shown[1] - shown[1].mean())) / math.prod(deviation))

@@ -1,0 +1,229 @@
+"""Confidence intervals for any metric."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from believable import _check
+from believable._random import generator
+from believable._types import Float64s, Ints
+from believable.errors import InputError
+from believable.inference import _bootstrap
+from believable.inference._cells import Cells
+from believable.inference._inversion import Inverted, Noise, Tails, invert
+from believable.inference._question import Question, ask
+from believable.inference._units import (
+    cluster_of_rows,
+    drawn_counts,
+    has_several_pairs_per_row,
+    residuals_by_unit,
+    unit_of_rows,
+)
+from believable.metrics import METRICS
+from believable.predictions import Predictions
+
+Method = Literal["auto", "inversion", "percentile", "bca"]
+METHODS = ("auto", "inversion", "percentile", "bca")
+FINEST = 200  # points that stand for the scores while a test is inverted
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A confidence interval for the value of a metric in the population.
+
+    Attributes
+    ----------
+    low, high : float
+    level : float
+    value : float
+        The metric of the data. By chance it is too large for errors near 0, so it may lie above `high`.
+    estimate : float
+        What the value says about the population: for errors, the one at which the observed value is the median of what
+        would be seen; otherwise the value itself.
+    method : str
+        How the interval was made.
+    note : str
+        What there is to say about it, if anything.
+    """
+
+    low: float
+    high: float
+    level: float
+    value: float
+    estimate: float
+    method: str
+    note: str = ""
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f}, {100 * self.level:.4g} % interval {self.low:.4f} … {self.high:.4f}"
+
+
+def interval(
+    metric: str | Callable[..., Any],
+    predictions: Any,
+    actuals: Any = None,
+    *,
+    options: Mapping[str, Any] | None = None,
+    level: float = 0.95,
+    groups: Any = None,
+    method: Method = "auto",
+    n_resamples: int = 1000,
+    random_state: Any = None,
+    sample_weight: Any = None,
+) -> Interval:
+    """Confidence interval for the value that a metric has in the population the data come from.
+
+    The plain value of a calibration error is too large near 0, and percentiles of its bootstrap almost never cover the
+    truth there. So errors get their interval by inverting a test: the interval holds the true errors that would show
+    a value like the observed one. The test simulates data whose true gaps have a given size, and shapes drawn from
+    what the observed gaps allow (smooth along the scores, rough, or sparse). Other metrics are bootstrapped.
+
+    Parameters
+    ----------
+    metric : str or callable
+        A name or alias from the table of metrics, or a function of (predictions, actuals) that returns a number.
+    predictions, actuals
+        Arrays, a `Predictions`, or a statistic the metric can be read from.
+    options : dict, optional
+        Choices of the metric, such as `{"n_bins": 15}`.
+    level : float
+    groups : array-like of shape (n,), optional
+        Clusters of rows that belong together (patients, queries): they are resampled as a whole.
+    method : {"auto", "inversion", "percentile", "bca"}
+        "auto" inverts a test for errors and bootstraps the rest. The percentile bootstrap of an error is there for
+        comparison; near perfect calibration it does not cover.
+    n_resamples : int
+    random_state : None, int or numpy Generator
+    sample_weight : array-like of shape (n,), optional
+
+    Returns
+    -------
+    Interval
+
+    Notes
+    -----
+    For errors the lower end is 0 when perfect calibration is not rejected, and the interval is about the error in the
+    same bins: bins hide what averages out within them. From a statistic, and for notions with one pair per row, no row
+    is touched, so n does not matter; `debiased_calibration_error` gets the interval of the root mean square error it
+    estimates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(1000)
+    >>> found = interval("ece", p, rng.random(1000) < p, random_state=0)
+    >>> found.low, found.high < 0.05 < 10 * found.value
+    (0.0, True)
+    """
+    _check.choice(method, METHODS, "method")
+    _check.level(level)
+    n_resamples = _check.positive_integer(n_resamples, "n_resamples", 100)
+    rng = generator(random_state)
+    question = ask(metric, predictions, actuals, sample_weight, options)
+    cluster = None
+    if isinstance(question.source, Predictions):
+        cluster = cluster_of_rows(groups, predictions, question.source, sample_weight)
+    elif groups is not None:
+        raise InputError("groups says which rows belong together; a statistic does not know its rows")
+    value = question.value()
+    error = as_error(question)
+    if method == "inversion" or (method == "auto" and error is not None):
+        if error is None:
+            raise InputError("method='inversion' is for calibration errors, which are 0 at best; use 'percentile'")
+        found = inverted(error, cluster, level, n_resamples, rng)
+        return Interval(found.low, found.high, level, value, found.estimate, "inversion", found.note)
+    low, high, how = _bootstrapped(question, cluster, level, method, n_resamples, rng)
+    return Interval(low, high, level, value, value, how)
+
+
+def as_error(question: Question) -> Question | None:
+    """The question whose test can be inverted: the same, or the error it estimates; None for other metrics."""
+    row = question.row
+    if row is None or "convention" in question.options:
+        return None
+    if row.target:
+        target = METRICS[row.target]
+        defaults = {} if "strategy" in question.options or not row.bins else {"strategy": row.bins}
+        kept = {name: value for name, value in question.options.items() if name in target.options}
+        return replace(question, row=target, function=target.function, options=defaults | kept)
+    return question if row.power is not None and not question.options.get("unbiased") else None
+
+
+def inverted(
+    question: Question, cluster: Ints | None, level: float, n_draws: int, rng: np.random.Generator
+) -> Inverted:
+    """The interval of an error, by inverting its test."""
+    return invert(tails_of(question, cluster, n_draws, rng), level)
+
+
+def tails_of(question: Question, cluster: Ints | None, n_draws: int, rng: np.random.Generator) -> Tails:
+    """The test of any candidate for the true error."""
+    found = question.statistic(FINEST)
+    assert found is not None
+    cells = Cells.of(*found)
+    if isinstance(question.source, Predictions) and (cluster is not None or has_several_pairs_per_row(cells)):
+        variance, noise = _noise_of_units(question.source, cells, cluster, n_draws, rng)
+    else:
+        variance, noise = _noise_of_pairs(cells, n_draws, rng)
+    return Tails(question, cells, variance, noise, n_draws, rng)
+
+
+def _noise_of_pairs(cells: Cells, n_draws: int, rng: np.random.Generator) -> tuple[Float64s, Noise]:
+    """Pairs independent of each other: as many in each cell as chance has it, and their outcomes."""
+    pulled = (cells.wy / cells.w * cells.size + cells.conf) / (cells.size + 1)  # a lone outcome says little
+    variance = np.maximum(cells.variance(np.clip(pulled, 0, 1)), 1e-6)
+    times = cells.times(rng, n_draws)
+    if not cells.last_scores:
+        return variance / cells.size, lambda rate, again: cells.draw_anew(rate, again, times)
+    # There are many points, and what is read of them adds many up: the noise is drawn once and scaled for each rate.
+    unit = (cells.draw(pulled, rng, n_draws) - cells.w * pulled) / np.sqrt(variance)
+
+    def scaled(rate: Float64s, again: np.random.Generator) -> tuple[Float64s, Float64s | None]:
+        happened = cells.w * (cells.conf + times * (rate - cells.conf))
+        return happened + unit * np.sqrt(cells.variance(rate)), None
+
+    return variance / cells.size, scaled
+
+
+def _noise_of_units(
+    source: Predictions, cells: Cells, cluster: Ints | None, n_draws: int, rng: np.random.Generator
+) -> tuple[Float64s, Noise]:
+    """Pairs that come in clusters, or several to a row: what units add to the cells, drawn with replacement."""
+    unit, n_units = unit_of_rows(cluster, len(source), rng)
+    residuals = residuals_by_unit(source, cells, unit, n_units)
+    spare = (drawn_counts(n_units, n_draws, rng) - 1) * np.sqrt(n_units / max(n_units - 1, 1))
+    drift = np.asarray(spare @ residuals)
+    variance = np.asarray(residuals.multiply(residuals).sum(axis=0)).ravel() / cells.w**2
+    variance = np.maximum(variance, _of_one_pair(cells))
+    return variance, lambda rate, again: (cells.w * rate + drift, None)
+
+
+def _of_one_pair(cells: Cells) -> Float64s:
+    """A floor for the variance of gaps that were seen once or twice."""
+    return np.asarray(cells.variance(cells.conf) / (cells.size + 1) ** 2)
+
+
+def _bootstrapped(
+    question: Question, cluster: Ints | None, level: float, method: str, n_draws: int, rng: np.random.Generator
+) -> tuple[float, float, str]:
+    source, row = question.source, question.row
+    if row is not None and row.needs == "sums" and "eps" not in question.options:
+        if not isinstance(source, Predictions):
+            raise InputError("an interval needs the rows: sums alone do not say how much they vary")
+        accelerated = method in ("auto", "bca")
+        how = "bca" if accelerated else "percentile"
+        return *_bootstrap.sums_interval(question, cluster, level, n_draws, accelerated, rng), how
+    if method == "bca":
+        raise InputError("method='bca' is for metrics of sums (Brier score, accuracy, …); use 'percentile'")
+    replicates = None if cluster is not None else _bootstrap.statistic_replicates(question, n_draws, rng)
+    if replicates is None:
+        replicates = _bootstrap.row_replicates(question, cluster, n_draws, rng)
+    return *_bootstrap.percentile_ends(replicates, level), "percentile"

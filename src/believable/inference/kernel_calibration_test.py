@@ -1,0 +1,139 @@
+"""Kernel test of calibration of the whole probability vector."""
+
+from __future__ import annotations
+
+from math import copysign, erfc, inf, isqrt, sqrt
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from believable import _check, kernels
+from believable._random import generator
+from believable._types import Float64s
+from believable.errors import InputError, UndefinedError
+from believable.inference._resampling import batches, drawn_at_scores, resampling_p_value
+from believable.inference._result import TestResult
+from believable.metrics._kernel import Kernel, Vectors, block_sums, line_total, on_a_line, similarity_of, unbiased_skce
+from believable.predictions import as_predictions
+
+Method = Literal["auto", "block", "resampling"]
+PAIRED, ON_A_LINE = 1000, 100_000  # rows up to which "auto" resamples: n^2 pairs, or n log n along a line
+
+
+def kernel_calibration_test(
+    predictions: Any,
+    actuals: Any = None,
+    *,
+    kernel: Kernel = "tv",
+    bandwidth: float | None = None,
+    method: Method = "auto",
+    block_size: int | None = None,
+    n_resamples: int = 999,
+    random_state: Any = None,
+    sample_weight: Any = None,
+) -> TestResult:
+    """Test whether all classes happen at the rates of their probabilities, by the squared kernel calibration error.
+
+    The hypothesis is about the whole vector: given the prediction P, each class k happens with probability P_k. 1-D
+    scores are the vectors (1 - p, p).
+
+    - "resampling": the statistic is the unbiased SKCE of all pairs; labels are drawn from the predictions, and the
+      p-value is (1 + how many of them have an SKCE as large) / (1 + n_resamples). Time grows as n^2 for every
+      replicate (n log n for 1-D scores with the kernel "tv"), memory as n (K + n_resamples).
+    - "block": the statistic is the mean of the unbiased SKCE over consecutive blocks of rows beside its standard error,
+      and the p-value its upper normal tail. Quick for any n, with less power; it rejects somewhat too rarely, as few
+      blocks have a skewed mean. It depends on the order of the rows, which should be no particular one. With weights,
+      blocks count by the weight of their pairs.
+    - "auto": resampling up to 1000 rows (100,000 for 1-D scores with the kernel "tv"), blocks beyond.
+
+    Predictions of 0 and 1 leave nothing to chance: where all blocks have the same value, the statistic is 0 and the
+    p-value 1 if it is 0, and infinite with p-value 0 if it is larger. With soft labels, which vary less than drawn
+    ones, resampling is conservative.
+
+    Parameters
+    ----------
+    predictions : array-like of shape (n,) or (n, K), or Predictions
+    actuals : array-like of shape (n,)
+    kernel, bandwidth
+        As for `squared_kernel_calibration_error`.
+    method : {"auto", "block", "resampling"}
+    block_size : int, optional
+        For blocks: rows in each, 2 at least; about sqrt(n) if left out. Larger blocks have more power.
+    n_resamples : int
+    random_state : None, int or numpy Generator
+    sample_weight : array-like of shape (n,), optional
+
+    Returns
+    -------
+    TestResult
+        statistic, p_value, df (None), n and method ("block" or "resampling").
+
+    References
+    ----------
+    Widmann, Lindsten, Zachariah (2019), NeurIPS.
+    Zaremba, Gretton, Blaschko (2013), NeurIPS.
+
+    Examples
+    --------
+    >>> p, y = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.6, 0.3, 0.1]], [0, 1, 2, 2]
+    >>> result = kernel_calibration_test(p, y, random_state=1)
+    >>> round(result.statistic, 4), result.p_value
+    (0.0136, 0.302)
+    """
+    _check.choice(method, get_args(Method), "method")
+    n_resamples = _check.positive_integer(n_resamples, "n_resamples")
+    if block_size is not None:
+        if method != "block":
+            raise InputError(f"block_size goes with method='block', not with {method!r}")
+        block_size = _check.positive_integer(block_size, "block_size", 2)
+    rng = generator(random_state)
+    vectors = Vectors.of(as_predictions(predictions, actuals, sample_weight), "the kernel test")
+    similarity = similarity_of(vectors, kernel, bandwidth)
+    if method == "auto":
+        most = ON_A_LINE if on_a_line(vectors, similarity) else PAIRED
+        method = "resampling" if len(vectors) <= most else "block"
+    if method == "block":
+        return _by_blocks(vectors, similarity, block_size)
+    return _by_resampling(vectors, similarity, n_resamples, rng)
+
+
+def _by_blocks(vectors: Vectors, similarity: kernels.Similarity, size: int | None) -> TestResult:
+    size = size or max(2, isqrt(len(vectors)))
+    if len(vectors) < 2 * size:
+        raise UndefinedError(f"two blocks of {size} rows need {2 * size} rows, these are {len(vectors)}")
+    total, pairs = block_sums(vectors, similarity, size)
+    value = float(total.sum() / pairs.sum())
+    spread = total - value * pairs
+    m = len(total)
+    error = sqrt(float(spread @ spread) * m / (m - 1)) / float(pairs.sum())
+    z = value / error if error else copysign(inf, value) if value else 0.0
+    return TestResult(z, 1.0 if z == 0 and not error else erfc(z / sqrt(2)) / 2, None, len(vectors), "block")
+
+
+def _by_resampling(
+    vectors: Vectors, similarity: kernels.Similarity, n_resamples: int, rng: np.random.Generator
+) -> TestResult:
+    observed = unbiased_skce(vectors, similarity)
+    noise = 0.0
+    if on_a_line(vectors, similarity):
+        drawn = _along_a_line(vectors, similarity.bandwidth, n_resamples, rng)
+    else:
+        labels = kernels.draw_labels(vectors.points, n_resamples, rng)
+        drawn = kernels.skce_replicates(vectors.points, vectors.weight, similarity, labels)
+        noise = 1e-12 if vectors.points.shape[1] > kernels.FEW_CLASSES else 0.0  # there, terms near 1 cancel
+    p_value = resampling_p_value(observed, drawn / kernels.pair_weight(vectors.weight), noise)
+    return TestResult(observed, p_value, None, len(vectors), "resampling")
+
+
+def _along_a_line(vectors: Vectors, bandwidth: float, n_resamples: int, rng: np.random.Generator) -> Float64s:
+    """Sums over pairs, i != j, for labels drawn at 1-D scores."""
+    assert vectors.score is not None
+    order = np.argsort(vectors.score, kind="stable")
+    p, w, one = vectors.score[order], vectors.weight[order], np.ones(len(order), np.int64)
+    found = []
+    for size in batches(n_resamples, len(p)):
+        values = drawn_at_scores(p, one, size, rng)
+        values -= p
+        values *= w
+        found.append(line_total(p, values, bandwidth))
+    return np.concatenate(found)

@@ -1,0 +1,125 @@
+"""The noise floor: what a metric shows when nothing is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from believable import _check
+from believable._random import generator
+from believable._types import Float64s
+from believable.errors import UndefinedError
+from believable.inference._cells import Cells
+from believable.inference._labels import LabelDraws, drawn_outcomes
+from believable.inference._question import Question, ask
+from believable.inference._units import has_several_pairs_per_row
+from believable.predictions import Predictions
+from believable.stats import BinStats, CellStats, ScoreSums
+
+FINEST = 500  # points that stand for the scores
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseFloor:
+    """What a metric would show if outcomes happened at the rates of the scores.
+
+    Attributes
+    ----------
+    mean, q95 : float
+        Mean, and the value exceeded one time in twenty.
+    value : float or None
+        The metric of the data, where outcomes were given.
+    p_value : float or None
+        The chance that perfect calibration shows a value at least as bad.
+    """
+
+    mean: float
+    q95: float
+    p_value: float | None
+    value: float | None
+
+
+def noise_floor(
+    metric: str | Callable[..., Any],
+    predictions: Any,
+    actuals: Any = None,
+    *,
+    options: Mapping[str, Any] | None = None,
+    n_resamples: int = 1000,
+    random_state: Any = None,
+    sample_weight: Any = None,
+) -> NoiseFloor:
+    """Distribution of a metric under perfect calibration: labels drawn from the predictions themselves.
+
+    A perfectly calibrated model shows a positive error in any finite sample. This says how much, for these scores, this
+    number of rows and this metric, and how unusual the observed value would be.
+
+    Parameters
+    ----------
+    metric : str or callable
+        A name or alias from the table of metrics, or a function of (predictions, actuals) that returns a number.
+    predictions : array-like, Predictions, BinStats or CellStats
+    actuals : array-like of shape (n,), optional
+        Without outcomes there is a floor, but no value and no p-value.
+    options : dict, optional
+        Choices of the metric, such as `{"n_bins": 15}`.
+    n_resamples : int
+    random_state : None, int or numpy Generator
+    sample_weight : array-like of shape (n,), optional
+
+    Returns
+    -------
+    NoiseFloor
+        The p-value is (1 + as bad or worse) / (1 + n_resamples); two-sided for metrics that are best in between.
+
+    References
+    ----------
+    Bröcker, Smith (2007), Weather and Forecasting.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> floor = noise_floor("ece", np.linspace(0.001, 0.999, 1000), options={"n_bins": 15}, random_state=0)
+    >>> round(floor.mean, 2)
+    0.04
+    """
+    n_resamples = _check.positive_integer(n_resamples, "n_resamples", 1)
+    known = actuals is not None or isinstance(predictions, (Predictions, BinStats, CellStats, ScoreSums))
+    stand_in = actuals if known else np.zeros(np.shape(predictions)[:1], np.int64)
+    question = ask(metric, predictions, stand_in, sample_weight, options)
+    drawn, value = floor_replicates(question, n_resamples, generator(random_state))
+    p_value = _p_value(question, drawn, value) if known else None
+    exact = question.value() if known else None
+    return NoiseFloor(float(np.mean(drawn)), float(np.quantile(drawn, 0.95)), p_value, exact)
+
+
+def floor_replicates(question: Question, n_draws: int, rng: np.random.Generator) -> tuple[Float64s, float]:
+    """The metric of redrawn outcomes, and of the data at the same resolution."""
+    source = question.source
+    found = question.statistic(FINEST) if question.row is not None and question.row.power is not None else None
+    if found is None:
+        if not isinstance(source, Predictions):
+            raise UndefinedError("the noise floor of this metric needs the predictions, not a statistic of them")
+        draws = LabelDraws(source, rng)
+        values = [question.value(source._with(labels=draws.draw(), borrowed=True)) for _ in range(n_draws)]
+        return np.array(values), question.value()
+    cells = Cells.of(*found)
+    if isinstance(source, Predictions) and has_several_pairs_per_row(cells):
+        outcomes = drawn_outcomes(source, cells, n_draws, rng)
+    else:
+        outcomes = cells.draw(cells.conf, rng, n_draws)
+    observed = question.replicates(cells.with_outcomes(cells.wy))
+    return question.replicates(cells.with_outcomes(outcomes)), float(observed[0])
+
+
+def _p_value(question: Question, drawn: Float64s, value: float) -> float:
+    tiny = 1e-12 * max(abs(value), 1e-300)  # equal but for rounding counts as equal
+    above = (1 + np.count_nonzero(drawn >= value - tiny)) / (1 + len(drawn))
+    below = (1 + np.count_nonzero(drawn <= value + tiny)) / (1 + len(drawn))
+    row = question.row
+    if row is None or row.direction == "lower":
+        return float(above)
+    return float(below) if row.direction == "higher" else float(min(1.0, 2 * min(above, below)))

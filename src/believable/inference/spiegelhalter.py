@@ -1,0 +1,84 @@
+"""Spiegelhalter's test."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from believable._types import Notion
+from believable.counting import refuse_extras, source_of
+from believable.errors import UndefinedError
+from believable.inference._result import TestResult
+from believable.points import count_points, one_group
+from believable.predictions import Predictions
+from believable.stats import ScoreSums
+
+
+def spiegelhalter(
+    predictions: Any,
+    actuals: Any = None,
+    *,
+    notion: Notion | None = None,
+    r: int | None = None,
+    sample_weight: Any = None,
+) -> TestResult:
+    r"""Test whether the Brier score is the one that calibrated scores would have.
+
+    .. math:: z = \frac{\sum_i w_i (y_i - p_i)(1 - 2 p_i)}{\sqrt{\sum_i w_i^2 (1 - 2 p_i)^2 p_i (1 - p_i)}}
+
+    which is standard normal in the limit if the outcomes happen at the rates of the scores; the test is two-sided. z is
+    positive where the Brier score is larger than expected (over-confidence), negative where it is smaller. Where all
+    scores are 0, 1/2 or 1 nothing can vary: z is 0 with p-value 1 if the scores of 0 and 1 were right, otherwise
+    infinite with p-value 0.
+
+    For a matrix it is the test of the predicted classes, of (confidence, correct) pairs. The outcomes of the classes of
+    one row are not independent of each other, so that sums over classes, those in `ScoreSums` among them, have another
+    variance: of `ScoreSums` the test takes binary ones only.
+
+    From `CellStats` each cell stands at its mean score.
+
+    Parameters
+    ----------
+    notion, r
+        For a matrix; of one group. "confidence" if left out.
+
+    References
+    ----------
+    Spiegelhalter (1986), Statistics in Medicine.
+
+    Examples
+    --------
+    >>> result = spiegelhalter([0.1, 0.2, 0.3, 0.9], [0, 1, 0, 1])
+    >>> round(result.statistic, 4), round(result.p_value, 4)
+    (0.4402, 0.6598)
+    """
+    spread, variance, n = _sums(predictions, actuals, sample_weight, notion, r)
+    z = spread / math.sqrt(variance) if variance > 0 else math.copysign(math.inf, spread) if spread else 0.0
+    return TestResult(z, math.erfc(abs(z) / math.sqrt(2)), None, n, "normal")
+
+
+def _sums(
+    predictions: Any, actuals: Any, sample_weight: Any, notion: Notion | None, r: int | None
+) -> tuple[float, float, int]:
+    """Sum of w (y - p)(1 - 2p), its variance, and the number of rows."""
+    if isinstance(predictions, ScoreSums):
+        refuse_extras("ScoreSums", actuals=actuals, sample_weight=sample_weight, notion=notion, r=r)
+        if predictions.kind != "binary":
+            raise UndefinedError(
+                f"Spiegelhalter's test reads binary ScoreSums, these are {predictions.kind}: outcomes of several "
+                "classes depend on each other; pass the predictions, or CellStats"
+            )
+        return predictions.spread, predictions.spread_variance, predictions.n
+    source = source_of(predictions, actuals, sample_weight)
+    if isinstance(source, Predictions) and source.kind == "binary" and source.view(notion, r=r):
+        sums = ScoreSums.of(source)  # what one pass gives needs no sorting
+        return sums.spread, sums.spread_variance, sums.n
+    points = one_group(count_points(source, notion=notion, r=r), "Spiegelhalter's test")
+    lean = 1 - 2 * points.score
+    return (
+        float(np.sum(points.excess * lean)),
+        max(float(np.sum(points.variance * lean**2)), 0.0),
+        int(points.n.sum()),
+    )

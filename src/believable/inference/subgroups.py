@@ -1,0 +1,288 @@
+"""Calibration by subgroup: for whom are the scores off?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from believable import _check
+from believable._arrays import as_numpy
+from believable._random import generator
+from believable._types import Array
+from believable.errors import InputError, UndefinedError
+from believable.inference._cells import Cells
+from believable.inference._question import Question, ask
+from believable.inference.interval import as_error, interval
+from believable.inference.noise_floor import FINEST, noise_floor
+from believable.predictions import Predictions, as_predictions
+
+POWER = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Subgroup:
+    """One group of rows.
+
+    Attributes
+    ----------
+    column, name : str
+        Which column, and its value.
+    n : int
+        Rows.
+    value, low, high, estimate : float or None
+        The metric, its interval, and the estimate behind it; None where it is undefined in this group.
+    floor : float or None
+        What perfect calibration would show on average.
+    p_value, adjusted : float or None
+        Chance that perfect calibration shows as much; and that with the number of groups allowed for.
+    flagged : bool
+        Whether the adjusted p-value is below the false discovery rate.
+    detectable : float or None
+        The smallest true error that a group like this shows with a chance of 80 % (unadjusted, at 5 %).
+    note : str
+        Why a number is missing.
+    """
+
+    column: str
+    name: str
+    n: int
+    value: float | None
+    low: float | None
+    high: float | None
+    estimate: float | None
+    floor: float | None
+    p_value: float | None
+    adjusted: float | None
+    flagged: bool
+    detectable: float | None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Subgroups(Sequence[Subgroup]):
+    """Every subgroup, column by column, the most rows first.
+
+    Attributes
+    ----------
+    groups : tuple of Subgroup
+    metric : str
+    level, rate : float
+        Of the intervals, and of false discoveries.
+    overall : Interval
+        The metric of all rows.
+    """
+
+    groups: tuple[Subgroup, ...]
+    metric: str
+    level: float
+    rate: float
+    overall: Any
+
+    def __getitem__(self, i: Any) -> Any:
+        return self.groups[i]
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def __iter__(self) -> Iterator[Subgroup]:
+        return iter(self.groups)
+
+    @property
+    def flagged(self) -> tuple[Subgroup, ...]:
+        """The groups that are off by more than chance explains."""
+        return tuple(group for group in self.groups if group.flagged)
+
+    @property
+    def worst(self) -> Subgroup | None:
+        """The group whose interval begins highest: the one most surely bad."""
+        known = [group for group in self.groups if group.low is not None and group.estimate is not None]
+        return max(known, key=lambda group: (group.low, group.estimate), default=None)
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Columns by name, for a data frame."""
+        rows = [asdict(group) for group in self.groups]
+        return {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
+
+    def __str__(self) -> str:
+        width = max([len(f"{group.column} = {group.name}") for group in self.groups] + [8])
+        lines = [
+            f"{self.metric}, {100 * self.level:.4g} % intervals; * off by more than chance explains "
+            f"(false discovery rate {self.rate:g})",
+            f"{'':<{width}} {'rows':>9} {'value':>8}  {'interval':<18} {'by chance':>9} {'detectable':>10}",
+        ]
+        for group in self.groups:
+            line = f"{f'{group.column} = {group.name}':<{width}} {group.n:>9,}"
+            if group.value is None:
+                lines.append(f"{line} {group.note}")
+                continue
+            ends = f"{group.low:.4f} … {group.high:.4f}" if group.low is not None else ""
+            rest = [f"{x:>{w}.4f}" if x is not None else " " * w for x, w in ((group.floor, 9), (group.detectable, 10))]
+            lines.append(f"{line} {group.value:>8.4f}  {ends:<18} {' '.join(rest)}{' *' if group.flagged else ''}")
+        return "\n".join(lines)
+
+
+def subgroups(
+    predictions: Any,
+    actuals: Any = None,
+    by: Any = None,
+    *,
+    metric: str | Callable[..., Any] = "expected_calibration_error",
+    options: Mapping[str, Any] | None = None,
+    level: float = 0.95,
+    rate: float = 0.05,
+    n_resamples: int = 500,
+    random_state: Any = None,
+    sample_weight: Any = None,
+) -> Subgroups:
+    """A metric for each subgroup, with interval, noise floor, and flags that allow for the number of groups.
+
+    Small groups show large errors by chance. A group is flagged if perfect calibration would rarely show as much, after
+    the correction of Benjamini and Hochberg over all groups of all columns; what it could have shown at all is said by
+    `detectable`.
+
+    Parameters
+    ----------
+    predictions, actuals
+        Arrays or a `Predictions`.
+    by : array-like of shape (n,), or mapping of names to them, or data frame
+        The subgroup of each row; several columns are looked at one after the other.
+    metric : str or callable
+    options : dict, optional
+        Choices of the metric.
+    level : float
+        Of the intervals.
+    rate : float
+        The false discovery rate.
+    n_resamples : int
+    random_state : None, int or numpy Generator
+    sample_weight : array-like of shape (n,), optional
+
+    Returns
+    -------
+    Subgroups
+        A sequence; `print` it for a table, `.flagged`, `.worst`, `.to_dict()`.
+
+    References
+    ----------
+    Benjamini, Hochberg (1995), JRSS B.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p, site = rng.random(2000), np.repeat(["north", "south"], 1000)
+    >>> y = rng.random(2000) < np.where(site == "south", 0.8 * p, p)
+    >>> found = subgroups(p, y, site, random_state=0)
+    >>> [group.name for group in found.flagged], found.worst.name
+    (['south'], 'south')
+    """
+    _check.level(level)
+    _check.number(rate, "rate", 0, 1)
+    rng = generator(random_state)
+    source = as_predictions(predictions, actuals, sample_weight)
+    columns = _columns(by, source, predictions, sample_weight)
+    overall = interval(
+        metric, source, options=options, level=level, n_resamples=max(n_resamples, 100), random_state=rng
+    )
+    found = []
+    for column, names in columns.items():
+        distinct, code = np.unique(names, return_inverse=True)
+        counts = np.bincount(code)
+        for g in np.argsort(-counts, kind="stable"):
+            rows = np.flatnonzero(code == g)
+            found.append(
+                _one(column, str(distinct[g]), source.take(rows), metric, options, level, max(n_resamples, 100), rng)
+            )
+    name = metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
+    return Subgroups(tuple(_adjusted(found, rate)), name, level, rate, overall)
+
+
+def _columns(by: Any, source: Predictions, predictions: Any, sample_weight: Any) -> dict[str, Array]:
+    """The subgroup of each row that counts, by column, as text."""
+    if by is None:
+        raise InputError("by is missing: pass the subgroup of each row, or several columns as a mapping")
+    if hasattr(by, "columns") and not isinstance(by, Mapping):
+        by = {str(name): by[name] for name in by.columns}
+    given = by if isinstance(by, Mapping) else {getattr(by, "name", None) or "group": by}
+    columns = {}
+    for name, values in given.items():
+        array = as_numpy(values, f"by {name!r}")
+        if array.ndim != 1:
+            raise InputError(f"by {name!r} must be 1-D, one entry per row, got shape {array.shape}")
+        if not isinstance(predictions, Predictions) and sample_weight is not None and len(array) != len(source):
+            kept = np.asarray(sample_weight) > 0
+            array = array[kept] if len(kept) == len(array) else array
+        if len(array) != len(source):
+            raise InputError(f"by {name!r} has {len(array)} entries, the predictions have {len(source)} rows")
+        columns[str(name)] = np.array([_words(value) for value in array.tolist()])
+    return columns
+
+
+def _words(value: Any) -> str:
+    return "missing" if value is None or value != value else str(value)
+
+
+def _one(
+    column: str,
+    name: str,
+    source: Predictions,
+    metric: Any,
+    options: Any,
+    level: float,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> Subgroup:
+    question = ask(metric, source, options=options)
+    try:
+        found = interval(metric, source, options=options, level=level, n_resamples=n_resamples, random_state=rng)
+        floor = noise_floor(metric, source, options=options, n_resamples=n_resamples, random_state=rng)
+    except UndefinedError as reason:
+        nothing = (None,) * 7
+        return Subgroup(column, name, len(source), *nothing, False, None, str(reason))
+    numbers = (found.value, found.low, found.high, found.estimate, floor.mean, floor.p_value, None)
+    return Subgroup(column, name, len(source), *numbers, False, detectable(question, n_resamples, rng), found.note)
+
+
+def _adjusted(groups: list[Subgroup], rate: float) -> Iterator[Subgroup]:
+    """The groups with p-values adjusted over all of them."""
+    from dataclasses import replace
+
+    from scipy.stats import false_discovery_control
+
+    known = [group.p_value for group in groups if group.p_value is not None]
+    adjusted = iter(false_discovery_control(known) if known else [])
+    for group in groups:
+        if group.p_value is None:
+            yield group
+            continue
+        p = float(next(adjusted))
+        yield replace(group, adjusted=p, flagged=p <= rate)
+
+
+def detectable(question: Question, n_draws: int, rng: np.random.Generator) -> float | None:
+    """The error with gaps of one size towards one half that exceeds the 95 % point of the floor 80 times in 100."""
+    error = as_error(question)
+    if error is None:
+        return None
+    found = error.statistic(FINEST)
+    assert found is not None
+    assert error.row is not None
+    assert error.row.power is not None
+    cells = Cells.of(*found)
+    threshold = float(np.quantile(error.replicates(cells.with_outcomes(cells.draw(cells.conf, rng, n_draws))), 0.95))
+    away = np.where(cells.conf < 0.5, 1 - cells.conf, -cells.conf)
+    shape = np.sign(away)
+    low, high = 0.0, 1.0
+    for _ in range(12):
+        gap = (low + high) / 2
+        rate = np.clip(cells.conf + gap * shape, 0, 1)
+        shown = error.replicates(cells.with_outcomes(cells.draw(rate, rng, n_draws)))
+        low, high = (gap, high) if np.mean(shown > threshold) < POWER else (low, gap)
+    rate = np.clip(cells.conf + high * shape, 0, 1)
+    shown = error.replicates(cells.with_outcomes(cells.draw(rate, rng, n_draws)))
+    if np.mean(shown > threshold) < POWER / 2:
+        return None  # nothing that could happen here would show
+    return float(error.replicates(cells.with_outcomes(cells.w * rate))[0])

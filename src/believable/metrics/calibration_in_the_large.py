@@ -1,0 +1,135 @@
+"""Calibration-in-the-large."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from believable import _check, kernels
+from believable._types import Array, Float64s, Notion
+from believable.counting import source_of
+from believable.curves._logits import by_logit
+from believable.metrics._estimate import Estimate
+from believable.metrics._logistic import (
+    INTERVALS,
+    Interval,
+    as_counts,
+    counts_for_profile,
+    normal_quantile,
+    profile_end,
+)
+from believable.metrics._table import metric
+from believable.points import Points, count_points, one_group
+
+
+@metric(
+    alias="citl",
+    needs="cells",
+    of="confidence",
+    low=-math.inf,
+    high=math.inf,
+    kinds=("binary", "multiclass"),
+    reference="Cox 1958",
+)
+def calibration_in_the_large(
+    predictions: Any,
+    actuals: Any = None,
+    *,
+    interval: Interval = "wald",
+    level: float = 0.95,
+    notion: Notion | None = None,
+    r: int | None = None,
+    sample_weight: Any = None,
+) -> Estimate:
+    r"""Shift on the logit scale that makes the mean score the event rate.
+
+    .. math:: \operatorname{logit} E\,y = a + \operatorname{logit} p
+
+    with a of maximum likelihood: positive where the scores are too low on the whole, 0 is best. It is -inf where
+    nothing happened and inf where everything did. Scores are clipped to [1e-12, 1 - 1e-12], with one warning that
+    counts them.
+
+    From `CellStats` each cell stands at its mean score.
+
+    Parameters
+    ----------
+    interval : {"wald", "profile"}
+        "wald" is the estimate and its standard error, by the sandwich, which allows for weights. "profile" is where
+        the likelihood is not much lower than at its best; it needs rows of equal weight. An infinite estimate has the
+        end of a profile likelihood on its finite side, or, where rows differ in weight, none.
+    level : float
+        Of the interval.
+    notion, r
+        For a matrix; of one group. "confidence" if left out.
+
+    References
+    ----------
+    Cox (1958), Biometrika; Steyerberg (2019), Clinical Prediction Models.
+
+    Examples
+    --------
+    >>> shift = calibration_in_the_large([0.2, 0.2, 0.2, 0.2], [1, 0, 0, 1])
+    >>> round(shift.value, 6), round(shift.low, 2), round(shift.high, 2)
+    (1.386294, -0.57, 3.35)
+    """
+    _check.choice(interval, INTERVALS, "interval")
+    _check.level(level)
+    source = source_of(predictions, actuals, sample_weight)
+    points = one_group(count_points(source, notion=notion, r=r), "calibration-in-the-large")
+    logits, points, _ = by_logit(points)
+    values = shifts(logits, points)
+    if values.ndim:
+        return values  # type: ignore[return-value] # of replicates, their values
+    value = float(values)
+    if not math.isinf(value):
+        return _finite(value, logits, points, interval, level)
+    counts = counts_for_profile(points) if interval == "profile" else as_counts(points)
+    if counts is None:
+        return Estimate(value, -math.inf, math.inf, level, "unbounded")
+    side = -1 if value > 0 else 1
+    end = profile_end(_deviance(logits, counts, value), value, -float(logits.mean()), side, level)
+    return Estimate(value, -math.inf if side > 0 else end, end if side > 0 else math.inf, level, "profile")
+
+
+def shifts(logits: Float64s, points: Points) -> Array:
+    """The value of a for each replicate; infinite where there is one class."""
+    nothing = ~(points.wy > 0).any(axis=-1)
+    everything = ~(points.w - points.wy > 0).any(axis=-1)
+    w, wy = np.broadcast_arrays(points.w, points.wy)
+    values = np.where(nothing, -np.inf, np.where(everything, np.inf, 0.0))
+    fitted = values == 0
+    if fitted.any():
+        fit = kernels.fit_logistic(np.ones((1, len(logits))), w[fitted], wy[fitted], logits)
+        values[fitted] = fit.coefficients[..., 0]
+    return values
+
+
+def _finite(value: float, logits: Float64s, points: Points, interval: Interval, level: float) -> Estimate:
+    one, at = np.ones((1, len(logits))), np.array([value])
+    _, _, information = kernels.likelihood(one, at, points.w, points.wy, logits)
+    middle = kernels.score_products(one, at, points.w2, points.w2y, logits)
+    half = normal_quantile(level) * math.sqrt(middle.item()) / information.item()
+    if interval == "wald":
+        return Estimate(value, value - half, value + half, level, "wald")
+    deviance = _deviance(logits, counts_for_profile(points), value)
+    low, high = (profile_end(deviance, value, value + side * half, side, level) for side in (-1, 1))
+    return Estimate(value, low, high, level, "profile")
+
+
+def _deviance(logits: Float64s, counts: Points, best: float) -> Callable[[float], tuple[float, float]]:
+    """Twice what is lost against the best shift, and its derivative; an infinite one loses nothing."""
+    one = np.ones((1, len(logits)))
+
+    def at(shift: float) -> tuple[float, Float64s, Float64s]:
+        return kernels.likelihood(one, np.array([shift]), counts.w, counts.wy, logits)
+
+    highest = 0.0 if math.isinf(best) else at(best)[0]
+
+    def deviance(shift: float) -> tuple[float, float]:
+        value, gradient, _ = at(shift)
+        return 2 * (highest - value), -2 * gradient.item()
+
+    return deviance

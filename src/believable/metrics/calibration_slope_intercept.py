@@ -1,0 +1,209 @@
+"""Calibration slope and intercept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from believable import _check, kernels
+from believable._types import Array, Float64s, Notion
+from believable.counting import source_of
+from believable.curves._logits import by_logit
+from believable.curves.logistic import Line
+from believable.errors import UndefinedError
+from believable.metrics._estimate import Estimate
+from believable.metrics._logistic import (
+    INTERVALS,
+    Interval,
+    as_counts,
+    counts_for_profile,
+    normal_quantile,
+    profile_end,
+)
+from believable.metrics._table import metric
+from believable.points import Points, count_points, one_group
+
+MIDDLE = 1e-9  # a threshold this near to logit 0 is there
+
+
+@dataclass(frozen=True, slots=True)
+class SlopeIntercept:
+    """The line between the logits of scores and of event rates.
+
+    Attributes
+    ----------
+    slope, intercept : Estimate
+        b and a, with their intervals.
+    n_clipped : int
+        Rows whose scores were moved inwards to have a logit.
+    """
+
+    slope: Estimate
+    intercept: Estimate
+    n_clipped: int
+
+    def __float__(self) -> float:
+        return self.slope.value
+
+
+@metric(
+    alias="slope",
+    needs="cells",
+    of="confidence",
+    low=-math.inf,
+    high=math.inf,
+    best=1.0,
+    kinds=("binary", "multiclass"),
+    reference="Cox 1958",
+)
+def calibration_slope_intercept(
+    predictions: Any,
+    actuals: Any = None,
+    *,
+    interval: Interval = "wald",
+    level: float = 0.95,
+    notion: Notion | None = None,
+    r: int | None = None,
+    sample_weight: Any = None,
+) -> SlopeIntercept:
+    r"""Slope and intercept of the outcomes on the logits of the scores.
+
+    .. math:: \operatorname{logit} E\,y = a + b \operatorname{logit} p
+
+    with a and b of maximum likelihood, unpenalised. A slope below 1 says that the scores are too extreme, above 1 too
+    timid; 1 with intercept 0 is best. Scores are clipped to [1e-12, 1 - 1e-12], with one warning that counts them.
+
+    Where a threshold on the scores separates the classes (it may hold rows of both itself), the slope is inf, or -inf
+    if the positives are below. The intercept is then the limit of the best one for ever steeper lines: as a/b tends to
+    minus the threshold, halfway between the classes on the logit scale, it is infinite, unless that is a score of 1/2.
+    Undefined with one class only and with constant scores.
+
+    From `CellStats` each cell stands at its mean score.
+
+    Parameters
+    ----------
+    interval : {"wald", "profile"}
+        "wald" is the estimate and its standard error, by the sandwich, which allows for weights. "profile" is where
+        the likelihood, at the best value of the other coefficient, is not much lower than at its best; it needs rows
+        of equal weight. An infinite slope has the end of a profile likelihood on its finite side, or, where rows differ
+        in weight, none; the intercept has none.
+    level : float
+        Of the intervals.
+    notion, r
+        For a matrix; of one group. "confidence" if left out.
+
+    Returns
+    -------
+    SlopeIntercept
+        `float()` of it is the slope.
+
+    References
+    ----------
+    Cox (1958), Biometrika; Van Calster et al. (2016), Journal of Clinical Epidemiology.
+
+    Examples
+    --------
+    >>> line = calibration_slope_intercept([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
+    >>> round(line.slope.value, 4), round(abs(line.intercept.value), 4)
+    (0.9522, 0.0)
+    >>> calibration_slope_intercept([0.1, 0.4, 0.6, 0.9], [0, 0, 1, 1]).slope.value
+    inf
+    """
+    _check.choice(interval, INTERVALS, "interval")
+    _check.level(level)
+    source = source_of(predictions, actuals, sample_weight)
+    points = one_group(count_points(source, notion=notion, r=r), "the calibration slope")
+    logits, points, n_clipped = by_logit(points)
+    separated = kernels.separation(logits, points.w, points.wy)
+    if separated.ndim:
+        return slopes(logits, points, separated)  # type: ignore[return-value] # of replicates, their values
+    if np.isnan(separated):
+        what = "scores that are not all equal" if logits[0] == logits[-1] else "both outcomes"
+        raise UndefinedError(f"the calibration slope needs {what}")
+    if interval == "profile":
+        counts_for_profile(points)
+    if separated:
+        return SlopeIntercept(*_infinite(logits, points, int(separated), level), n_clipped)
+    line = Line.of(logits, points)
+    fitted = _profile if interval == "profile" else _wald
+    return SlopeIntercept(*fitted(line, logits, points, level), n_clipped)
+
+
+def slopes(logits: Float64s, points: Points, separated: Array) -> Array:
+    """The slope of each replicate; infinite where a threshold separates it, NaN where it is undefined."""
+    values = np.where(separated > 0, np.inf, np.where(separated < 0, -np.inf, separated))
+    fitted = separated == 0
+    if fitted.any():
+        w, wy = (part[fitted] for part in np.broadcast_arrays(points.w, points.wy))
+        values[fitted] = Line.of(logits, replace(points, w=w, wy=wy)).slope
+    return values
+
+
+def _wald(line: Line, logits: Float64s, points: Points, level: float) -> tuple[Estimate, Estimate]:
+    directions = np.array([[0.0, 1.0], [1 / line.scale, -line.centre / line.scale]])  # of slope and intercept
+    half = normal_quantile(level) * np.sqrt(line.variance(logits, points, directions))
+    slope, intercept = (
+        Estimate(float(value), float(value - width), float(value + width), level, "wald")
+        for value, width in zip((line.slope, line.intercept), half, strict=True)
+    )
+    return slope, intercept
+
+
+def _profile(line: Line, logits: Float64s, points: Points, level: float) -> tuple[Estimate, Estimate]:
+    counts = counts_for_profile(points)
+    one, highest = np.ones_like(logits), float(line.fit.log_likelihood)
+    deviances = (_deviance(logits, one, counts, highest), _deviance(one, logits, counts, highest))
+    found = []
+    for start, deviance in zip(_wald(line, logits, counts, level), deviances, strict=True):
+        low, high = (
+            profile_end(deviance, start.value, end, side, level) for side, end in ((-1, start.low), (1, start.high))
+        )
+        found.append(Estimate(start.value, low, high, level, "profile"))
+    slope, intercept = found
+    return slope, intercept
+
+
+def _deviance(
+    fixed: Float64s, free: Float64s, counts: Points, highest: float
+) -> Callable[[float], tuple[float, float]]:
+    """Twice what is lost against the best line, by the value of one coefficient at the best of the other."""
+    both, last = np.stack([free, fixed]), np.zeros(1)
+
+    def deviance(value: float) -> tuple[float, float]:
+        fit = kernels.fit_logistic(both[:1], counts.w, counts.wy, value * fixed, last)
+        last[:] = fit.coefficients  # where the next search begins
+        at = np.append(fit.coefficients, value)
+        found, gradient, _ = kernels.likelihood(both, at, counts.w, counts.wy)
+        return 2 * (highest - found), -2 * float(gradient[1])
+
+    return deviance
+
+
+def _infinite(logits: Float64s, points: Points, side: int, level: float) -> tuple[Estimate, Estimate]:
+    """Slope and intercept where a threshold separates the classes: side 1 if the positives are above, -1 if below."""
+    positive, negative = points.wy, points.w - points.wy
+    below, above = (negative, positive) if side > 0 else (positive, negative)
+    lower, upper = np.flatnonzero(below > 0)[-1], np.flatnonzero(above > 0)[0]  # one point, if that holds both
+    threshold = (logits[lower] + logits[upper]) / 2
+    if abs(threshold) > MIDDLE:
+        limit = -side * math.copysign(math.inf, threshold)
+    else:
+        # Steep lines are judged by the rows nearest to the threshold: there the best one misses both classes alike.
+        nearest = [lower] if lower == upper else [lower, upper]
+        limit = math.log(positive[nearest].sum() / negative[nearest].sum()) / len(nearest)
+    intercept = Estimate(limit, -math.inf, math.inf, level, "unbounded")
+    counts = as_counts(points)
+    if counts is None:
+        return Estimate(side * math.inf, -math.inf, math.inf, level, "unbounded"), intercept
+    highest = 0.0  # of the log-likelihood, for ever steeper lines
+    if lower == upper:
+        n, k = counts.w[lower], counts.wy[lower]
+        highest = float(k * np.log(k / n) + (n - k) * np.log1p(-k / n))
+    deviance = _deviance(logits, np.ones_like(logits), counts, highest)
+    end = profile_end(deviance, side * math.inf, side * 2 / float(logits[-1] - logits[0]), -side, level)
+    low, high = (end, math.inf) if side > 0 else (-math.inf, end)
+    return Estimate(side * math.inf, low, high, level, "profile"), intercept

@@ -1,0 +1,97 @@
+"""Proper scores split by the isotonic recalibration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from believable import _check, kernels
+from believable._types import Float64s, Notion
+from believable.counting import source_of
+from believable.points import Points, count_points, mean_over_groups
+
+
+@dataclass(frozen=True, slots=True)
+class CorpDecomposition:
+    """A mean score as miscalibration less discrimination plus uncertainty.
+
+    Attributes
+    ----------
+    mcb : float
+        Miscalibration: what recalibrating the scores would save. At least 0, infinite where the score is.
+    dsc : float
+        Discrimination: what recalibrated scores save against always saying the base rate. At least 0.
+    unc : float
+        Uncertainty: the score of always saying the base rate.
+    score : float
+        The mean score itself, mcb - dsc + unc.
+    """
+
+    mcb: float
+    dsc: float
+    unc: float
+    score: float
+
+
+def corp_decomposition(
+    predictions: Any,
+    actuals: Any = None,
+    *,
+    score: Literal["brier", "log"] = "brier",
+    notion: Notion | None = None,
+    r: int | None = None,
+    sample_weight: Any = None,
+) -> CorpDecomposition:
+    r"""Split a proper score into miscalibration, discrimination and uncertainty, without bins.
+
+    .. math:: S(p) = \underbrace{S(p) - S(q)}_{MCB} - \underbrace{(S(r) - S(q))}_{DSC} + \underbrace{S(r)}_{UNC}
+
+    with S the mean score, q the isotonic recalibration of the scores p (see `corp_curve`), and r the base rate. None of
+    the parts is negative.
+
+    From `CellStats` each cell stands at its mean score, and the score is that of the means.
+
+    Parameters
+    ----------
+    score : {"brier", "log"}
+        (p - y)^2, or -log of the probability of what happened, which is infinite where that was 0; 0 log 0 is 0.
+    notion, r
+        The pairs that are looked at. Of notions with several groups (classes, ranks) each is split by itself, and
+        the result is the mean: for "classwise", of one-vs-rest scores.
+
+    References
+    ----------
+    Dimitriadis, Gneiting, Jordan (2021), PNAS.
+
+    Examples
+    --------
+    >>> parts = corp_decomposition([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1])
+    >>> round(parts.mcb, 12), parts.dsc, parts.unc, round(parts.score, 12)
+    (0.025, 0.25, 0.25, 0.025)
+    """
+    _check.choice(score, ("brier", "log"), "score")
+    points = count_points(source_of(predictions, actuals, sample_weight), notion=notion, r=r)
+    parts = zip(*(_split(group, score) for group in points), strict=True)
+    return CorpDecomposition(*(mean_over_groups(values, points) for values in parts))
+
+
+def _split(points: Points, score: str) -> tuple[float, float, float, float]:
+    mean = _brier if score == "brier" else _log
+    recalibrated = mean(points, kernels.pav(points.w, points.wy))
+    unc = mean(points, np.full_like(points.score, min(points.wy.sum() / points.w.sum(), 1.0)))
+    found = mean(points, np.minimum(points.score, 1))
+    # The isotonic fit is best for every proper score, so differences below 0 are rounding.
+    return max(found - recalibrated, 0.0), max(unc - recalibrated, 0.0), unc, found
+
+
+def _brier(points: Points, p: Float64s) -> float:
+    return float(np.sum(points.wy * (1 - p) ** 2 + (points.w - points.wy) * p**2) / points.w.sum())
+
+
+def _log(points: Points, p: Float64s) -> float:
+    positive, negative = points.wy, np.maximum(points.w - points.wy, 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cost = np.where(positive > 0, -positive * np.log(p), 0) + np.where(negative > 0, -negative * np.log1p(-p), 0)
+    return float(np.sum(cost) / points.w.sum())

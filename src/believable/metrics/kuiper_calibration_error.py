@@ -1,0 +1,56 @@
+"""Range of the cumulative gap between outcomes and scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from believable._types import Notion
+from believable.counting import source_of
+from believable.metrics._cumulative import gap_range
+from believable.metrics._table import metric
+from believable.points import count_points, mean_over_groups
+
+
+@metric(alias="kuiper", needs="cells", of="confidence", power=1, reference="Arrieta-Ibarra et al. 2022")
+def kuiper_calibration_error(
+    predictions: Any,
+    actuals: Any = None,
+    *,
+    notion: Notion | None = None,
+    r: int | None = None,
+    sample_weight: Any = None,
+) -> float:
+    """Range of the gap between the cumulative outcomes and the cumulative scores, from the lowest score up.
+
+    max C - min C, C(s) = sum over p_i <= s of w_i (y_i - p_i) / W. No bins: C is looked at after each distinct score,
+    and is 0 before the first. It is the largest |sum of w (y - p)| / W over any interval of scores: the
+    Kolmogorov–Smirnov error looks from one end, this between any two scores, so it is never smaller. In [0, 1], 0 is
+    best; also called the range of the empirical cumulative calibration error, ECCE-R. Chance alone makes it about
+    1.60 sqrt(mean p (1 - p) / n).
+
+    Where the notion keeps groups apart (classwise, top_label, top_r) it is the mean over the groups, by weight. From
+    `CellStats` each cell counts as one score, its mean.
+
+    Parameters
+    ----------
+    predictions : array-like of shape (n,) or (n, K), Predictions, or CellStats
+    actuals : array-like of shape (n,)
+    notion : str, optional
+        Which pairs are looked at; "binary" for 1-D scores, "confidence" for a matrix, "classwise" for independent
+        columns if left out.
+    r : int, optional
+        The rank, for the ranked notions.
+    sample_weight : array-like of shape (n,), optional
+
+    References
+    ----------
+    Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu (2022), Journal of Machine Learning Research.
+
+    Examples
+    --------
+    >>> round(kuiper_calibration_error([0.1, 0.3, 0.6, 0.8], [0, 1, 1, 0]), 12)
+    0.275
+    """
+    points = count_points(source_of(predictions, actuals, sample_weight), notion=notion, r=r)
+    value: float = mean_over_groups([gap_range(group) for group in points], points)
+    return value

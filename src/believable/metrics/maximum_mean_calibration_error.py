@@ -1,0 +1,103 @@
+"""Maximum mean calibration error."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from believable import _check, kernels
+from believable._types import Notion
+from believable.counting import Source, source_of
+from believable.errors import UndefinedError
+from believable.metrics._kernel import checked_bandwidth
+from believable.metrics._table import metric
+from believable.points import Points, count_points, mean_over_groups
+from believable.predictions import Predictions
+
+
+@metric(alias="mmce", needs="cells", of="confidence", power=1, reference="Kumar, Sarawagi and Jain 2018")
+def maximum_mean_calibration_error(
+    predictions: Any,
+    actuals: Any = None,
+    *,
+    unbiased: bool = False,
+    bandwidth: float = 0.4,
+    notion: Notion | None = None,
+    r: int | None = None,
+    sample_weight: Any = None,
+) -> float:
+    """Largest mean of (y - p) f(p) over smooth functions f, by a Laplace kernel.
+
+    sqrt( sum_ij w_i w_j (y_i - p_i)(y_j - p_j) exp(-|p_i - p_j| / h) ) / W, every row with itself included, h = 0.4:
+    the norm of the mean of (y - p) k(p, ·), which is its largest product with a function of norm 1. No bins. In [0, 1],
+    0 is best. Exact for any n: the scores are sorted and one running sum, fading as it goes, sees all pairs.
+
+    With `unbiased=True` the square without its bias: the sum over pairs of different rows divided by W^2 - sum w^2, no
+    root; signed, with mean 0 for calibrated scores.
+
+    Where the notion keeps groups apart (classwise, top_label, top_r) it is the mean over the groups, by weight. From
+    `CellStats` each cell counts as one score, its mean.
+
+    Parameters
+    ----------
+    predictions : array-like of shape (n,) or (n, K), Predictions, or CellStats
+    actuals : array-like of shape (n,)
+    unbiased : bool
+        The U-statistic instead of the root. It needs two rows in every group, and outcomes of 0 and 1.
+    bandwidth : float
+        h, above 0.
+    notion : str, optional
+        Which pairs are looked at; "binary" for 1-D scores, "confidence" for a matrix, "classwise" for independent
+        columns if left out.
+    r : int, optional
+        The rank, for the ranked notions.
+    sample_weight : array-like of shape (n,), optional
+
+    References
+    ----------
+    Kumar, Sarawagi, Jain (2018), ICML.
+
+    Examples
+    --------
+    >>> round(maximum_mean_calibration_error([0.1, 0.3, 0.6, 0.8], [0, 1, 1, 0]), 6)
+    0.220146
+    >>> round(maximum_mean_calibration_error([0.1, 0.3, 0.6, 0.8], [0, 1, 1, 0], unbiased=True), 6)
+    -0.043714
+    """
+    _check.choice(unbiased, (True, False), "unbiased")
+    bandwidth = checked_bandwidth(bandwidth)
+    source = source_of(predictions, actuals, sample_weight)
+    points = count_points(source, notion=notion, r=r)
+    if unbiased:
+        _no_shares(source)
+        value: float = mean_over_groups([_unbiased(group, bandwidth) for group in points], points)
+    else:
+        value = mean_over_groups([_root(group, bandwidth) for group in points], points)
+    return value
+
+
+def _root(points: Points, bandwidth: float) -> Any:
+    return np.sqrt(kernels.laplace_form(points.score, points.excess, bandwidth)) / points.total
+
+
+def _unbiased(points: Points, bandwidth: float) -> Any:
+    """Pairs at different scores, and pairs of different rows at one score; likewise their weights."""
+    excess, tied = points.excess, points.n > 1
+    before = kernels.faded_before(points.score, excess, bandwidth)
+    own = points.w2y * (1 - 2 * points.score) + points.w2 * points.score**2  # w^2 (y - p)^2, for y of 0 and 1
+    pairs = 2 * (excess * before).sum(axis=-1) + np.where(tied, excess**2 - own, 0).sum(axis=-1)
+    w = points.w
+    weight = 2 * (w[..., 1:] * np.cumsum(w, axis=-1)[..., :-1]).sum(axis=-1)
+    weight = weight + np.where(tied, w**2 - points.w2, 0).sum(axis=-1)
+    if not np.all(weight > 0):
+        raise UndefinedError("the unbiased MMCE is about pairs of rows: it needs two in every group")
+    return pairs / weight
+
+
+def _no_shares(source: Source) -> None:
+    if isinstance(source, Predictions) and source.labels.dtype.kind == "f":
+        raise UndefinedError(
+            "the unbiased MMCE needs outcomes of 0 and 1, these are soft labels; squared_kernel_calibration_error "
+            "takes them"
+        )

@@ -1,0 +1,114 @@
+"""Observed over expected events."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from believable import _check
+from believable._types import Notion
+from believable.counting import refuse_extras, source_of
+from believable.errors import UndefinedError
+from believable.metrics._estimate import Estimate
+from believable.metrics._logistic import normal_quantile
+from believable.metrics._table import metric
+from believable.points import count_points, one_group
+from believable.predictions import Predictions
+from believable.stats import ScoreSums
+
+
+class Totals(NamedTuple):
+    """Sums of w, w^2, w y, w p and w^2 (y - p)^2."""
+
+    w: Any
+    w2: Any
+    observed: Any
+    expected: Any
+    squared: Any
+
+
+@metric(
+    alias="oe",
+    needs="sums",
+    of="confidence",
+    high=math.inf,
+    best=1.0,
+    kinds=("binary", "multiclass"),
+    reference="Steyerberg 2019",
+)
+def observed_expected_ratio(
+    predictions: Any,
+    actuals: Any = None,
+    *,
+    level: float = 0.95,
+    notion: Notion | None = None,
+    r: int | None = None,
+    sample_weight: Any = None,
+) -> Estimate:
+    r"""Events that happened over events that the scores announce.
+
+    .. math:: \frac{O}{E} = \frac{\sum_i w_i y_i}{\sum_i w_i p_i}
+
+    Above 1 the scores are too low on the whole, below 1 too high; in [0, inf), 1 is best. For a matrix it is of the
+    predicted classes: the accuracy over the mean confidence. Undefined where all scores are 0.
+
+    The interval is symmetric on the log scale, with standard error sqrt(sum w^2 (y - p)^2) / sum w y. Without events it
+    is from 0 to the largest ratio at which a Poisson number of events is 0 with probability (1 - level) / 2, that is to
+    -log((1 - level) / 2) / E, with E times (sum w) / (sum w^2) in place of E where there are weights.
+
+    From `ScoreSums` of a matrix, which hold the squares of all classes and not of the predicted one, the interval is
+    too wide.
+
+    Parameters
+    ----------
+    level : float
+        Of the interval.
+    notion, r
+        For a matrix; of one group. "confidence" if left out.
+
+    References
+    ----------
+    Steyerberg (2019), Clinical Prediction Models; Debray et al. (2017), BMJ.
+
+    Examples
+    --------
+    >>> ratio = observed_expected_ratio([0.2, 0.4, 0.6, 0.8], [0, 1, 1, 1])
+    >>> ratio.value, round(ratio.low, 4), round(ratio.high, 4)
+    (1.5, 0.9043, 2.4881)
+    """
+    _check.level(level)
+    totals = _totals(predictions, actuals, sample_weight, notion, r)
+    if np.any(np.asarray(totals.expected) <= 0):
+        raise UndefinedError("the observed/expected ratio needs expected events: all scores are 0")
+    if np.ndim(totals.observed):
+        return totals.observed / totals.expected  # type: ignore[no-any-return] # of replicates, their values
+    value = float(totals.observed / totals.expected)
+    if value <= 0:
+        bound = -math.log((1 - level) / 2) / float(totals.expected * totals.w / totals.w2)
+        return Estimate(0.0, 0.0, bound, level, "poisson")
+    error = normal_quantile(level) * math.sqrt(totals.squared) / float(totals.observed)
+    with np.errstate(over="ignore"):  # a standard error of hundreds: no upper end
+        return Estimate(value, value * math.exp(-error), float(value * np.exp(error)), level, "log")
+
+
+def _totals(predictions: Any, actuals: Any, sample_weight: Any, notion: Notion | None, r: int | None) -> Totals:
+    if isinstance(predictions, ScoreSums):
+        refuse_extras("ScoreSums", actuals=actuals, sample_weight=sample_weight, notion=notion, r=r)
+        return _of_sums(predictions)
+    source = source_of(predictions, actuals, sample_weight)
+    if isinstance(source, Predictions) and source.kind == "binary" and source.view(notion, r=r):
+        return _of_sums(ScoreSums.of(source))  # what one pass gives needs no sorting
+    points = one_group(count_points(source, notion=notion, r=r), "the observed/expected ratio")
+    p = points.score
+    squared = np.sum(points.w2y * (1 - p) ** 2 + (points.w2 - points.w2y) * p**2, axis=-1)
+    return Totals(points.total, points.w2.sum(axis=-1), points.wy.sum(axis=-1), (points.w * p).sum(axis=-1), squared)
+
+
+def _of_sums(sums: ScoreSums) -> Totals:
+    if sums.kind == "binary":
+        return Totals(sums.w, sums.w2, sums.wy[..., 0], sums.wp[..., 0], sums.w2_squared)
+    if sums.kind == "multiclass":
+        return Totals(sums.w, sums.w2, sums.correct, sums.confidence, sums.w2_squared)
+    raise UndefinedError("the observed/expected ratio is about one outcome: pass one label's column")

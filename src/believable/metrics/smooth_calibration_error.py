@@ -1,0 +1,148 @@
+"""Smooth calibration error (smECE): no bins, a bandwidth that chooses itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from believable import _check, kernels
+from believable._types import Array, Floats, Notion
+from believable.counting import source_of
+from believable.metrics._table import metric
+from believable.points import Points, count_points, mean_over_groups, one_group
+from believable.predictions import Predictions
+from believable.views import Pairs, View
+
+MANY = 1 << 14  # above so many rows sorting is the larger part of the work, and nothing here needs it
+
+
+@dataclass(frozen=True, slots=True)
+class SmoothError:
+    """The smooth calibration error and the bandwidth it was measured with.
+
+    Attributes
+    ----------
+    value : float
+    bandwidth : float
+        The same number, unless another bandwidth was asked for.
+    """
+
+    value: float
+    bandwidth: float
+
+    def __float__(self) -> float:
+        return self.value
+
+
+@metric(
+    alias="smece",
+    needs="cells",
+    of="confidence",
+    power=1,
+    fixed_point="bandwidth",
+    reference="Błasiok and Nakkiran 2024",
+)
+def smooth_calibration_error(
+    predictions: Any,
+    actuals: Any = None,
+    *,
+    notion: Notion | None = None,
+    r: int | None = None,
+    bandwidth: float | None = None,
+    sample_weight: Any = None,
+) -> float:
+    r"""Size of the residuals after smoothing them along the scores, with a bandwidth equal to that size.
+
+    .. math:: smECE_s = \int_0^1 \Big| \frac1W \sum_i w_i K_s(t, p_i) (y_i - p_i) \Big| \, dt
+
+    where K_s is the Gaussian of standard deviation s, reflected at 0 and 1 as often as it takes to keep its mass in
+    [0, 1]. This does not increase with s, so there is one s with :math:`smECE_s = s`: the smooth calibration error,
+    found to 1e-6. In [0, 1], 0 is best. Unlike binned errors it moves little when scores move little.
+
+    One value per group where the notion keeps groups apart, averaged by weight. From `CellStats` each cell stands at
+    its mean score.
+
+    Parameters
+    ----------
+    predictions : array-like of shape (n,) or (n, K), Predictions or CellStats
+    actuals : array-like of shape (n,)
+    notion, r : optional
+        As in `expected_calibration_error`.
+    bandwidth : float, optional
+        Measure with this s, at least 1e-6, instead.
+    sample_weight : array-like of shape (n,), optional
+
+    References
+    ----------
+    Błasiok, Nakkiran (2024), ICLR.
+
+    Examples
+    --------
+    >>> round(smooth_calibration_error([0.1, 0.3, 0.6, 0.8], [0, 1, 1, 0]), 4)
+    0.2355
+    >>> round(smooth_calibration_error([0.1, 0.3, 0.6, 0.8], [0, 1, 1, 0], bandwidth=0.01), 4)
+    0.5
+    """
+    source = source_of(predictions, actuals, sample_weight)
+    s = None if bandwidth is None else _check.number(bandwidth, "bandwidth", 1e-6, 100)
+    if isinstance(source, Predictions) and len(source) > MANY:
+        view = source.view(notion, r=r)
+        if view.n_groups == 1:
+            return _of_pairs(partial(source.pairs, view), source, s)
+        if view.notion == "classwise":
+            columns = [partial(_column, source, view, k) for k in range(view.n_classes)]
+            return float(np.mean([_of_pairs(column, source, s) for column in columns]))
+    points = count_points(source, notion=notion, r=r)
+    value: float = mean_over_groups([_of_points(group, s) for group in points], points)
+    return value
+
+
+def smooth_calibration_error_detail(
+    predictions: Any,
+    actuals: Any = None,
+    *,
+    notion: Notion | None = None,
+    r: int | None = None,
+    bandwidth: float | None = None,
+    sample_weight: Any = None,
+) -> SmoothError:
+    """The smooth calibration error of one group of scores, with its bandwidth.
+
+    Parameters are those of `smooth_calibration_error`.
+
+    Examples
+    --------
+    >>> found = smooth_calibration_error_detail([0.1, 0.3, 0.6, 0.8], [0, 1, 1, 0], bandwidth=0.01)
+    >>> round(found.value, 4), found.bandwidth
+    (0.5, 0.01)
+    """
+    source = source_of(predictions, actuals, sample_weight)
+    view = source.view(notion, r=r) if isinstance(source, Predictions) else source.view
+    if view.n_groups > 1:
+        one_group(count_points(source, notion=notion, r=r), "the bandwidth of the smooth calibration error")
+    value = smooth_calibration_error(source, notion=notion, r=r, bandwidth=bandwidth)
+    return SmoothError(value, value if bandwidth is None else float(bandwidth))
+
+
+def _of_points(points: Points, s: float | None) -> Any:
+    if s is None:
+        return kernels.smooth_error(points.score, points.excess, points.total)
+    return kernels.smooth_error_at(points.score, points.excess, points.total, s)
+
+
+def _of_pairs(pairs: Callable[[], Iterable[Pairs]], source: Predictions, s: float | None) -> float:
+    total = len(source) if source.weights is None else source.weights.sum()
+    return kernels.smooth_error_of_pairs(lambda: map(_residuals, pairs()), float(total), s)
+
+
+def _residuals(pairs: Pairs) -> tuple[Floats, Array]:
+    excess = pairs.outcome.astype(np.float64) - pairs.score
+    return pairs.score, excess if pairs.weight is None else excess * pairs.weight
+
+
+def _column(source: Predictions, view: View, k: int) -> list[Pairs]:
+    return [source.column(view, k)]
