@@ -1,7 +1,7 @@
 """Do the intervals cover? `python -m benchmarks.coverage [--quick] [--metric ece] [--sets 1000]`
 
-For each population, size and metric: how often the nominal 95 % interval holds the population's error, how often it lies
-above and below it, and its mean width in units of the 2.5-97.5 % spread of the plain value. Seeds are fixed.
+For each population, size and metric: how often the nominal 95 % interval holds the population's error, how often it
+lies above and below it, and its mean width in units of the 2.5-97.5 % spread of the plain value. Seeds are fixed.
 """
 
 from __future__ import annotations

@@ -18,8 +18,9 @@ PUBLIC = (
 __version__ average_predictions BinStats calibration_curve calibration_index CellStats classwise_ece compare
 confidence_decomposition corp_curve corp_decomposition Edges evaluate hosmer_lemeshow interval
 kernel_calibration_curve kernel_calibration_test kolmogorov_smirnov_test kuiper_test logistic_calibration_curve
-METRICS murphy_decomposition noise_floor plot_classwise_reliability plot_confidence_histogram plot_reliability_diagram
-Predictions read_predictions reliability_table scorer ScoreSums smooth_calibration_error_detail
+METRICS murphy_decomposition noise_floor plot_classwise_reliability plot_confidence_histogram plot_corp_diagram
+plot_cumulative_differences plot_metrics plot_miscalibration plot_reliability_diagram plot_smoothed_calibration
+plot_subgroup_forest Predictions read_predictions reliability_table scorer ScoreSums smooth_calibration_error_detail
 smoothed_calibration_curve spiegelhalter subgroups verdict View
 """.split()
     + list(METRICS)
@@ -30,7 +31,7 @@ static_calibration_error thresholded_adaptive_calibration_error top_label_calibr
 marginal_calibration_error average_calibration_error sweep_calibration_error debiased_calibration_error brier_score
 brier_skill_score negative_log_likelihood accuracy auc sharpness mean_confidence mean_entropy
 """.split()
-TOOLBOX = "ACE CWCE ECE GCE MCE RMSCE SCE TACE TCE OverUnder ToprCE reliability_diagram".split()
+TOOLBOX = "ACE CWCE ECE GCE KCE KSCE MCE MMCE RMSCE SCE TACE TCE OverUnder ToprCE reliability_diagram".split()
 
 
 def test_public_names():
@@ -80,6 +81,13 @@ def test_functions_take_data_first_then_choices(name):
             data = ["metric", *first]
         assert list(parameters)[: len(data)] == data
         assert "sample_weight" in parameters
+
+
+def test_every_error_has_an_interval_that_covers():
+    """Errors that chance makes too large say how they grow with the residuals, or what they estimate."""
+    errors = [row for row in METRICS.values() if row.needs in ("bins", "cells") and row.best == row.low == 0]
+    without = {row.name for row in errors if row.power is None and not row.target}
+    assert without == {"sweep_calibration_error"}  # its bins are chosen by the data, so the population has no such value
 
 
 @pytest.mark.parametrize("row", METRICS.values(), ids=lambda row: row.name)

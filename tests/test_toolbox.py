@@ -28,6 +28,9 @@ SAME = {
     "ToprCE beyond K": lambda: (t.ToprCE(M, L, r=9), b.top_r_calibration_error(M, L, 15, r=6)),
     "TCE": lambda: (t.TCE(M, L), b.expected_calibration_error(M, L, 15, "quantile", norm=2)),
     "CWCE": lambda: (t.CWCE(M, L), b.marginal_calibration_error(M, L, 15)),
+    "KSCE": lambda: (t.KSCE(M, L), b.kolmogorov_smirnov_calibration_error(M, L)),
+    "MMCE": lambda: (t.MMCE(P, Y), b.maximum_mean_calibration_error(P, Y)),
+    "KCE": lambda: (t.KCE(M, L), b.kernel_calibration_error(M, L)),
     "GCE": lambda: (t.GCE(M, L), t.ECE(M, L)),
     "GCE pooled top 1": lambda: (t.GCE(M, L, class_conditional=False), t.ECE(M, L)),
     "GCE pooled": lambda: (

@@ -97,12 +97,12 @@ def test_statistics_are_named_in_the_refusal():
 
 
 def test_the_error_by_chance_is_that_of_a_simulation():
-    """The formula for a perfect model's ECE is its mean over simulated outcomes."""
+    """What chance would show is the mean over outcomes drawn row by row."""
     p = RNG.beta(0.5, 1.5, 400)
     w = RNG.random(400)
     simulated = [believable.expected_calibration_error(p, RNG.random(400) < p, sample_weight=w) for _ in range(2000)]
     judged = verdict(p, RNG.random(400) < p, sample_weight=w)
-    assert judged.by_chance == pytest.approx(np.mean(simulated), rel=0.03)  # normal for binomial, and 2000 draws
+    assert judged.by_chance == pytest.approx(np.mean(simulated), rel=0.05)  # 1000 and 2000 draws, weights by their effective number
 
 
 def test_rare_events_are_judged_on_the_whole():

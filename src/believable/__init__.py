@@ -28,18 +28,24 @@ from believable.stats import BinStats, CellStats, ScoreSums
 from believable.views import View
 
 if TYPE_CHECKING:
-    from believable.inference import compare as compare
-    from believable.inference import hosmer_lemeshow as hosmer_lemeshow
-    from believable.inference import interval as interval
-    from believable.inference import kernel_calibration_test as kernel_calibration_test
-    from believable.inference import kolmogorov_smirnov_test as kolmogorov_smirnov_test
-    from believable.inference import kuiper_test as kuiper_test
-    from believable.inference import noise_floor as noise_floor
-    from believable.inference import spiegelhalter as spiegelhalter
-    from believable.inference import subgroups as subgroups
+    from believable.inference.compare import compare as compare
+    from believable.inference.hosmer_lemeshow import hosmer_lemeshow as hosmer_lemeshow
+    from believable.inference.interval import interval as interval
+    from believable.inference.kernel_calibration_test import kernel_calibration_test as kernel_calibration_test
+    from believable.inference.kolmogorov_smirnov_test import kolmogorov_smirnov_test as kolmogorov_smirnov_test
+    from believable.inference.kuiper_test import kuiper_test as kuiper_test
+    from believable.inference.noise_floor import noise_floor as noise_floor
+    from believable.inference.spiegelhalter import spiegelhalter as spiegelhalter
+    from believable.inference.subgroups import subgroups as subgroups
     from believable.plots import plot_classwise_reliability as plot_classwise_reliability
     from believable.plots import plot_confidence_histogram as plot_confidence_histogram
+    from believable.plots import plot_corp_diagram as plot_corp_diagram
+    from believable.plots import plot_cumulative_differences as plot_cumulative_differences
+    from believable.plots import plot_metrics as plot_metrics
+    from believable.plots import plot_miscalibration as plot_miscalibration
     from believable.plots import plot_reliability_diagram as plot_reliability_diagram
+    from believable.plots import plot_smoothed_calibration as plot_smoothed_calibration
+    from believable.plots import plot_subgroup_forest as plot_subgroup_forest
     from believable.readers import read_predictions as read_predictions
     from believable.report import verdict as verdict
 
@@ -55,7 +61,13 @@ _LAZY = {
     "noise_floor": "believable.inference",
     "plot_classwise_reliability": "believable.plots",
     "plot_confidence_histogram": "believable.plots",
+    "plot_corp_diagram": "believable.plots",
+    "plot_cumulative_differences": "believable.plots",
+    "plot_metrics": "believable.plots",
+    "plot_miscalibration": "believable.plots",
     "plot_reliability_diagram": "believable.plots",
+    "plot_smoothed_calibration": "believable.plots",
+    "plot_subgroup_forest": "believable.plots",
     "read_predictions": "believable.readers",
     "spiegelhalter": "believable.inference",
     "subgroups": "believable.inference",

@@ -15,5 +15,5 @@ def generator(random_state: Any) -> np.random.Generator:
         return random_state
     is_seed = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, (bool, np.bool_))
     if random_state is not None and (not is_seed or random_state < 0):
-        raise InputError(f"random_state must be None, a non-negative integer or a numpy Generator, got {random_state!r}")
+        raise InputError(f"random_state must be None, an integer from 0 or a numpy Generator, got {random_state!r}")
     return np.random.default_rng(random_state)

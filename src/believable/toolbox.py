@@ -16,7 +16,13 @@ from believable import _check
 from believable._types import Float64s
 from believable.curves import calibration_curve
 from believable.errors import InputError
-from believable.metrics import confidence_decomposition, expected_calibration_error
+from believable.metrics import (
+    confidence_decomposition,
+    expected_calibration_error,
+    kernel_calibration_error,
+    kolmogorov_smirnov_calibration_error,
+    maximum_mean_calibration_error,
+)
 from believable.metrics.confidence_decomposition import ConfidenceDecomposition
 from believable.predictions import Predictions, as_predictions
 
@@ -25,7 +31,10 @@ __all__ = [
     "CWCE",
     "ECE",
     "GCE",
+    "KCE",
+    "KSCE",
     "MCE",
+    "MMCE",
     "RMSCE",
     "SCE",
     "TACE",
@@ -137,6 +146,21 @@ def TCE(prob: Any, labels: Any = None, bin: int = 15) -> float:
 def CWCE(prob: Any, labels: Any = None, bin: int = 15) -> float:
     """Class-wise (marginal) calibration error: all classes, bins of equal weight, norm 2 (Kumar et al. 2019)."""
     return GCE(_matrix(prob, labels, "CWCE"), None, bin, adaptive_bins=True, top_k_classes="all", norm=2)
+
+
+def KSCE(prob: Any, labels: Any = None) -> float:
+    """Kolmogorov–Smirnov calibration error, without bins (Gupta et al. 2021)."""
+    return kolmogorov_smirnov_calibration_error(prob, labels)
+
+
+def MMCE(prob: Any, labels: Any = None) -> float:
+    """Maximum mean calibration error, by a kernel on the confidences (Kumar et al. 2018)."""
+    return maximum_mean_calibration_error(prob, labels)
+
+
+def KCE(prob: Any, labels: Any = None) -> float:
+    """Kernel calibration error of the whole vector of probabilities (Widmann et al. 2019)."""
+    return kernel_calibration_error(prob, labels)
 
 
 def OverUnder(prob: Any, labels: Any = None, bin: int = 15) -> ConfidenceDecomposition:

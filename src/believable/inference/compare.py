@@ -105,10 +105,11 @@ def compare(
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> p = rng.random(500)
-    >>> y = rng.random(500) < p
-    >>> compare(p, np.clip(1.4 * p - 0.2, 0, 1), y, random_state=0).high < 0
-    True
+    >>> p = rng.random(2000)
+    >>> y = rng.random(2000) < p
+    >>> found = compare(p, np.clip(2 * p - 0.5, 0, 1), y, random_state=0)
+    >>> found.high < 0, found.p_value < 0.01
+    (True, True)
     """
     _check.level(level)
     n_resamples = _check.positive_integer(n_resamples, "n_resamples", 100)

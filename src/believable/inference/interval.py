@@ -15,6 +15,7 @@ from believable.errors import InputError
 from believable.inference import _bootstrap
 from believable.inference._cells import Cells
 from believable.inference._inversion import Inverted, Noise, Tails, invert
+from believable.inference._pairs import is_kernel_error, kernel_interval
 from believable.inference._question import Question, ask
 from believable.inference._units import (
     cluster_of_rows,
@@ -83,7 +84,8 @@ def interval(
     The plain value of a calibration error is too large near 0, and percentiles of its bootstrap almost never cover the
     truth there. So errors get their interval by inverting a test: the interval holds the true errors that would show
     a value like the observed one. The test simulates data whose true gaps have a given size, and shapes drawn from
-    what the observed gaps allow (smooth along the scores, rough, or sparse). Other metrics are bootstrapped.
+    what the observed gaps allow (smooth along the scores, rough, or sparse). The kernel errors are means over pairs of
+    rows and have their own variance. Other metrics are bootstrapped.
 
     Parameters
     ----------
@@ -140,6 +142,11 @@ def interval(
             raise InputError("method='inversion' is for calibration errors, which are 0 at best; use 'percentile'")
         found = inverted(error, cluster, level, n_resamples, rng)
         return Interval(found.low, found.high, level, value, found.estimate, "inversion", found.note)
+    if is_kernel_error(question) and method == "auto":
+        if cluster is not None:
+            raise InputError("the kernel errors compare rows with each other and know no groups: leave groups out")
+        low, high, estimate = kernel_interval(question, level)
+        return Interval(low, high, level, value, estimate, "pairs")
     low, high, how = _bootstrapped(question, cluster, level, method, n_resamples, rng)
     return Interval(low, high, level, value, value, how)
 

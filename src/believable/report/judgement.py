@@ -11,14 +11,16 @@ from believable._types import Notion, Strategy
 from believable.counting import TEN, UNIFORM, count_bins
 from believable.curves.binned import table_of
 from believable.errors import InputError
+from believable.inference.noise_floor import noise_floor
 from believable.metrics._error import binned_error
 from believable.predictions import as_predictions
 from believable.stats import BinStats, ScoreSums
 
 GUIDELINE = (("excellent", 0.05), ("good", 0.10), ("moderate", 0.15))  # below so much ECE; otherwise poor
 Grade = Literal["excellent", "good", "moderate", "poor"]
-ONE_IN_TWENTY = 1.6448536269514722  # standard deviations above the mean that chance exceeds one time in twenty
+ONE_IN_TWENTY = 0.05
 CROWD = 0.9
+DRAWS = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,7 @@ class Verdict:
     by_chance : float
         The ECE that a perfectly calibrated model with these scores would show on average.
     beyond_chance : bool
-        Whether the ECE is larger than such a model would show nineteen times out of twenty.
+        Whether such a model would show as large an ECE at most one time in twenty.
     bins : str
         The bins it was computed with, in words.
     mean_score, rate : float or None
@@ -94,7 +96,7 @@ class Verdict:
     def lines(self) -> list[str]:
         """The verdict as sentences."""
         value = f"ECE {self.ece:.4f} ({self.bins})"
-        chance = f"a perfectly calibrated model with these scores would show about {self.by_chance:.4f} by chance"
+        chance = f"a perfectly calibrated model with these scores would show about {self.by_chance:.2g} by chance"
         steps = ", ".join(f"below {below:.2f} {word}" for word, below in GUIDELINE)
         guideline = f"Guideline for the ECE: {steps}, otherwise poor."
         if self.beyond_chance:
@@ -131,6 +133,7 @@ def verdict(
     strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,
+    random_state: Any = 0,
     sample_weight: Any = None,
 ) -> Verdict:
     """Judge the calibration of predictions in words.
@@ -139,7 +142,8 @@ def verdict(
     below 0.15 moderate, otherwise poor. Small samples show a positive ECE even for a perfect model; the verdict says
     how much, and calls nothing moderate or poor that cannot be told from perfect.
 
-    Parameters are those of `expected_calibration_error`, for the notions "binary" and "confidence".
+    Parameters are those of `expected_calibration_error`, for the notions "binary" and "confidence". What chance alone
+    would show is simulated (`noise_floor`); with the same `random_state` the same words come out.
 
     Returns
     -------
@@ -150,7 +154,7 @@ def verdict(
     --------
     >>> print(verdict([0.1, 0.2, 0.8, 0.9] * 25, [0, 0, 1, 1] * 25, n_bins=2))
     Calibration is poor: ECE 0.1500 (2 uniform bins); a perfectly calibrated model with these scores would show about
-    0.0399 by chance.
+    0.04 by chance.
     Guideline for the ECE: below 0.05 excellent, below 0.10 good, below 0.15 moderate, otherwise poor.
     On the whole the scores fit: mean score 0.5000, happened 0.5000.
     The model is under-confident: mean confidence 0.8500, accuracy 1.0000.
@@ -162,7 +166,7 @@ def verdict(
     if stats.view.n_groups > 1:
         raise InputError(f"a verdict is about one curve, not notion={stats.view.notion!r}")
     ece, sums = binned_error(stats), ScoreSums.of(checked)
-    by_chance, spread = ece_by_chance(stats)
+    floor = noise_floor("expected_calibration_error", stats, n_resamples=DRAWS, random_state=random_state)
     confidence, accuracy = sums.confidence / sums.w, sums.correct / sums.w
     binary = checked.kind == "binary"
     mean_score, rate = float(sums.wp[0] / sums.w), float(sums.wy[0] / sums.w)
@@ -170,8 +174,8 @@ def verdict(
     return Verdict(
         grade=grade(ece),
         ece=ece,
-        by_chance=by_chance,
-        beyond_chance=ece > by_chance + ONE_IN_TWENTY * spread,
+        by_chance=floor.mean,
+        beyond_chance=floor.p_value is not None and floor.p_value <= ONE_IN_TWENTY,
         bins=f"{stats.per_group} {stats.strategy} bins",
         mean_score=mean_score if binary else None,
         rate=rate if binary else None,
@@ -182,16 +186,6 @@ def verdict(
         places=tuple(_places(stats)),
         crowded=stats.strategy == "uniform" and stats.per_group > 1 and float(stats.w.max() / stats.w.sum()) > CROWD,
     )
-
-
-def ece_by_chance(stats: BinStats) -> tuple[float, float]:
-    """Mean and standard deviation of the ECE if outcomes happened at the rates of the scores.
-
-    The gap of a bin is then nearly normal with variance sum w^2 p (1 - p) / W^2, and its size half-normal.
-    """
-    deviation = np.sqrt(np.maximum(stats.w2p - stats.w2pp, 0)) / stats.w.sum()
-    mean = np.sqrt(2 / np.pi) * deviation.sum()
-    return float(mean), float(np.sqrt((1 - 2 / np.pi) * np.sum(deviation**2)))
 
 
 def grade(ece: float) -> Grade:
