@@ -7,7 +7,7 @@ from statistics import NormalDist
 import numpy as np
 
 from believable import kernels
-from believable._types import Float64s, Ints
+from believable._types import Float64s
 from believable.counting import Source
 from believable.points import Points
 from believable.predictions import Predictions
@@ -26,13 +26,6 @@ def places_of(score: Float64s) -> Float64s:
 def weight_near(points: Points, at: Float64s) -> Float64s:
     """The weight of the scores that are nearest to each place; halves go to the lower."""
     return np.bincount(kernels.nearest_place(points.score, at), points.w, len(at)).astype(np.float64)
-
-
-def merge(points: Points, starts: Ints) -> Points:
-    """Neighbouring scores in one, which stands at their mean; `starts` says where each begins."""
-    n, w, wp = (np.add.reduceat(values, starts) for values in (points.n, points.w, points.w * points.score))
-    sums = (np.add.reduceat(values, starts, axis=-1) for values in (points.wy, points.w2, points.w2y))
-    return Points(wp / w, n, w, *sums)
 
 
 def noise_of_rates(points: Points, at: Float64s, rate: Float64s) -> Float64s:

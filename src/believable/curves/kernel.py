@@ -10,7 +10,7 @@ import numpy as np
 from believable import _check, kernels
 from believable._types import Notion
 from believable.counting import source_of
-from believable.curves._places import interval, merge, noise_of_rates, notion_of, places_of, weight_near
+from believable.curves._places import interval, noise_of_rates, notion_of, places_of, weight_near
 from believable.curves.curve import Curve
 from believable.points import Points, count_points, one_group
 
@@ -89,4 +89,4 @@ def _merged(points: Points, s: float) -> Points:
     if len(points.score) <= MANY or s < 1e-6:
         return points
     cell = np.floor(points.score * (PER_BANDWIDTH / s))
-    return merge(points, np.flatnonzero(np.concatenate([[True], np.diff(cell) != 0])))
+    return points.gathered(np.flatnonzero(np.concatenate([[True], np.diff(cell) != 0])))

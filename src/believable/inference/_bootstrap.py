@@ -33,7 +33,7 @@ def bca_ends(replicates: Float64s, left_out: Float64s, value: float, level: floa
     """Bias-corrected and accelerated ends (Efron 1987)."""
     normal = NormalDist()
     below = (np.count_nonzero(replicates < value) + np.count_nonzero(replicates == value) / 2) / len(replicates)
-    if not 0 < below < 1:
+    if not 0 < below < 1 or not np.isfinite(left_out).all():  # one certain and wrong row makes the log loss infinite
         return percentile_ends(replicates, level)
     bias = normal.inv_cdf(below)
     pull = left_out.mean() - left_out

@@ -18,7 +18,7 @@ from believable.inference._cells import Cells
 from believable.inference._patterns import draw_patterns
 from believable.inference._question import Question
 
-TIGHTER = 0.8  # of the nominal lower tail: the shape of the gaps is estimated, which costs a little coverage there
+TIGHTER = (0.8, 0.9)  # of the nominal tails, below and above: the shape of the gaps is estimated, at a cost in coverage
 ANCHORS = 30  # cells in which shapes are drawn, where there are many points
 N_BETWEEN = 7
 NEARLY = 0.95  # of an error, that a shape has to reach where rates stop at 0 and 1
@@ -102,7 +102,7 @@ class Tails:
 
 def invert(tails: Tails, level: float, refine: bool = True) -> Inverted:
     """The interval of the candidates that are not rejected; unrefined, from the candidates tried before alone."""
-    tail, upper_tail = TIGHTER * (1 - level) / 2, (1 - level) / 2
+    tail, upper_tail = (share * (1 - level) / 2 for share in TIGHTER)
     note, too_small = "", tails.at(0.0)[1]
     if too_small < upper_tail:
         note = "the observed value is smaller than chance would make it even if calibration were perfect"

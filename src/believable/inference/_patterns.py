@@ -19,7 +19,7 @@ SMOOTH = ((0.5, 0.5), (0.95, 0.5), (1.0, 0.5), (0.95, 1.0), (1.0, 1.0))
 SMOOTHEST = 0.9
 NONZERO = (0.3, 0.7, 1.0)  # the share of gaps that are not zero, where shapes are sparse
 AMPLITUDES = np.array([0.25, 0.5, 1, 2, 4, 8])  # in units of the noise
-DENSE_WEIGHT = 20.0  # how much more likely a smooth shape is than a sparse one, before looking
+DENSE_WEIGHT = 50.0  # how much more likely a smooth shape is than a sparse one, before looking
 MOST_DENSE = 300  # above so many cells only the sparse priors, which treat cells one by one
 
 

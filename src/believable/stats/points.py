@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from believable._types import Array, Float64s, Int64s
+from believable import kernels
+from believable._types import Float64s, Int64s, Ints
 from believable.views import View
 
 
@@ -56,25 +57,18 @@ class Points:
         """Variance of `excess` if outcomes happened at the rates of the scores: sum of w^2 p (1 - p)."""
         return np.asarray(self.w2 * self.score * (1 - self.score))
 
-    def merged(self, most: int) -> tuple[Points, Float64s]:
-        """At most `most` points, neighbours standing together at their mean score; and the last score of each.
+    def gathered(self, starts: Ints) -> Points:
+        """Neighbouring scores in one, which stands at their mean; `starts` says where each begins."""
+        n, w, wp = (np.add.reduceat(values, starts) for values in (self.n, self.w, self.w * self.score))
+        sums = (np.add.reduceat(values, starts, axis=-1) for values in (self.wy, self.w2, self.w2y))
+        return Points(wp / w, n, w, *sums)
 
-        Half of the cells are of equal width and half of equal weight, so that neither a crowd of scores nor the
-        distance between them is lost.
-        """
+    def merged(self, most: int) -> tuple[Points, Float64s]:
+        """At most `most` points, and the last score that each stands for."""
         if len(self.score) <= most:
             return self, self.score
-        half = most // 2
-        reached = np.cumsum(self.w) - self.w / 2
-        cell = np.floor(half * self.score) + np.floor(half * reached / self.w.sum())
-        starts = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]]))
-
-        def summed(values: Array) -> Array:
-            return np.asarray(np.add.reduceat(values, starts))
-
-        w = summed(self.w)
-        sums = (summed(self.n), w, summed(self.wy), summed(self.w2), summed(self.w2y))
-        return Points(summed(self.w * self.score) / w, *sums), self.score[np.append(starts[1:], len(cell)) - 1]
+        starts = kernels.cell_starts(self.score, self.w, most)
+        return self.gathered(starts), self.score[np.append(starts[1:], len(self.score)) - 1]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
