@@ -40,7 +40,7 @@ Statistic = TypeVar("Statistic", BinStats, CellStats)
 def source_of(predictions: Any, actuals: Any = None, sample_weight: Any = None) -> Source:
     """What a metric was handed: a statistic as it is, anything else as checked predictions."""
     if isinstance(predictions, ScoreSums):
-        raise UndefinedError("this metric is read from bins, which ScoreSums do not hold: pass BinStats or CellStats")
+        raise UndefinedError("this is not read from ScoreSums: pass CellStats or the predictions")
     if isinstance(predictions, (BinStats, CellStats, PointStats)):
         refuse_extras(type(predictions).__name__, actuals=actuals, sample_weight=sample_weight)
         return predictions

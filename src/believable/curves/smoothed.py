@@ -18,7 +18,8 @@ Degree: TypeAlias = Literal[0, 1, 2]
 
 MOST_CELLS = 20_000
 CELLS_IN_A_WINDOW = 4_000
-EXACT, KNOTS = 2_000, 1_000  # distinct scores that are smoothed one by one; otherwise knots with lines between
+EXACT = 2_000  # distinct scores that are smoothed one by one; otherwise knots with lines between
+KNOTS_IN_A_WINDOW = 750
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +53,14 @@ class Smoother:
         return np.clip(kernels.smoothed(self.blocks(points, at), points.rate, len(at)), 0, 1)
 
     def rates_at_scores(self, points: Points) -> Float64s:
-        """The event rate at the scores themselves: one by one up to 2,000, by 1,000 knots and lines between them above.
+        """The event rate at the scores themselves: one by one up to 2,000, by knots and lines between them above.
 
-        Knots are at equal distances and at equal weights, half of them each.
+        750 knots to a window, at equal distances and at equal weights, half of them each.
         """
-        score = points.score
-        if len(score) <= EXACT:
+        score, n_knots = points.score, int(KNOTS_IN_A_WINDOW / self._share(points))
+        if len(score) <= max(EXACT, n_knots):
             return self.rates(points, score)
-        knots = score[kernels.cell_starts(score, points.w, KNOTS)]
+        knots = score[kernels.cell_starts(score, points.w, n_knots)]
         knots = np.append(knots, score[-1]) if knots[-1] < score[-1] else knots
         rates = self.rates(points, knots)
         left = np.searchsorted(knots, score, side="right").clip(1, len(knots) - 1) - 1
@@ -74,10 +75,19 @@ class Smoother:
 
     def merged(self, points: Points) -> Points:
         """Neighbouring scores in cells, where there are many more scores than a window needs."""
-        score = points.score
-        share = self.span if self.bandwidth is None else 2 * self.bandwidth / (score[-1] - score[0] or 1)
-        most = int(min(MOST_CELLS, CELLS_IN_A_WINDOW / np.clip(share, 1e-3, 1)))
-        return points if len(score) <= most else points.gathered(kernels.cell_starts(score, points.w, most))
+        most = int(min(MOST_CELLS, CELLS_IN_A_WINDOW / self._share(points)))
+        if len(points.score) <= most:
+            return points
+        return points.gathered(kernels.cell_starts(points.score, points.w, most))
+
+    def _share(self, points: Points) -> float:
+        """About how much of the scores a window holds; at least a thousandth."""
+        reach = points.score[-1] - points.score[0]
+        if self.bandwidth is None:
+            share = self.span
+        else:
+            share = 1.0 if 2 * self.bandwidth >= reach else float(2 * self.bandwidth / reach)
+        return max(share, 1e-3)
 
 
 def smoothed_calibration_curve(

@@ -27,5 +27,6 @@ def drawn_at_scores(score: Float64s, n: Array, size: int, rng: np.random.Generat
 
 def resampling_p_value(observed: float, replicates: Array, noise: float = 0.0) -> float:
     """(1 + how many are at least as large) / (1 + how many there are); as large but for rounding counts too."""
-    short = 1e-12 * abs(observed) + 1e-9 * float(np.std(replicates)) + noise
+    largest = float(np.abs(replicates).max(initial=0)) or 1.0
+    short = 1e-12 * abs(observed) + 1e-9 * largest * float(np.std(replicates / largest)) + noise
     return float((1 + np.count_nonzero(replicates >= observed - short)) / (1 + len(replicates)))

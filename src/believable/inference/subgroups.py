@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from believable.inference.noise_floor import FINEST, noise_floor
 from believable.predictions import Predictions, as_predictions
 
 POWER = 0.8
+MOST_DRAWS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,23 +182,33 @@ def subgroups(
     """
     _check.level(level)
     _check.number(rate, "rate", 0, 1)
+    n_resamples = _check.positive_integer(n_resamples, "n_resamples", 100)
     rng = generator(random_state)
     source = as_predictions(predictions, actuals, sample_weight)
     columns = _columns(by, source, predictions, sample_weight)
-    overall = interval(
-        metric, source, options=options, level=level, n_resamples=max(n_resamples, 100), random_state=rng
-    )
+    overall = interval(metric, source, options=options, level=level, n_resamples=n_resamples, random_state=rng)
+    parts = [
+        (column, str(name), np.flatnonzero(code == g))
+        for column, names in columns.items()
+        for g, name, code in _by_size(names)
+    ]
+    # The smallest p-value that draws can give has to stay below the rate when it is multiplied by the number of groups.
+    n_draws = min(max(n_resamples, int(4 * len(parts) / max(rate, 1e-3))), MOST_DRAWS)
     found = []
-    for column, names in columns.items():
-        distinct, code = np.unique(names, return_inverse=True)
-        counts = np.bincount(code)
-        for g in np.argsort(-counts, kind="stable"):
-            rows = np.flatnonzero(code == g)
-            found.append(
-                _one(column, str(distinct[g]), source.take(rows), metric, options, level, max(n_resamples, 100), rng)
-            )
-    name = metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
-    return Subgroups(tuple(_adjusted(found, rate)), name, level, rate, overall)
+    for column, name, rows in parts:
+        part = source.take(rows)
+        question = ask(metric, part, options=options)
+        try:
+            ends = interval(metric, part, options=options, level=level, n_resamples=n_resamples, random_state=rng)
+            floor = noise_floor(metric, part, options=options, n_resamples=n_draws, random_state=rng)
+        except UndefinedError as reason:
+            found.append(Subgroup(column, name, len(part), *(None,) * 7, False, None, str(reason)))
+            continue
+        numbers = (ends.value, ends.low, ends.high, ends.estimate, floor.mean, floor.p_value, None)
+        visible = detectable(question, n_resamples, rng)
+        found.append(Subgroup(column, name, len(part), *numbers, False, visible, ends.note))
+    title = metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
+    return Subgroups(tuple(_adjusted(found, rate)), title, level, rate, overall)
 
 
 def _columns(by: Any, source: Predictions, predictions: Any, sample_weight: Any) -> dict[str, Array]:
@@ -225,31 +236,15 @@ def _words(value: Any) -> str:
     return "missing" if value is None or value != value else str(value)
 
 
-def _one(
-    column: str,
-    name: str,
-    source: Predictions,
-    metric: Any,
-    options: Any,
-    level: float,
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> Subgroup:
-    question = ask(metric, source, options=options)
-    try:
-        found = interval(metric, source, options=options, level=level, n_resamples=n_resamples, random_state=rng)
-        floor = noise_floor(metric, source, options=options, n_resamples=n_resamples, random_state=rng)
-    except UndefinedError as reason:
-        nothing = (None,) * 7
-        return Subgroup(column, name, len(source), *nothing, False, None, str(reason))
-    numbers = (found.value, found.low, found.high, found.estimate, floor.mean, floor.p_value, None)
-    return Subgroup(column, name, len(source), *numbers, False, detectable(question, n_resamples, rng), found.note)
+def _by_size(names: Array) -> Iterator[tuple[int, str, Array]]:
+    """Each distinct name with its number, the most rows first, and the number of every row."""
+    distinct, code = np.unique(names, return_inverse=True)
+    for g in np.argsort(-np.bincount(code), kind="stable"):
+        yield int(g), distinct[g], code
 
 
 def _adjusted(groups: list[Subgroup], rate: float) -> Iterator[Subgroup]:
     """The groups with p-values adjusted over all of them."""
-    from dataclasses import replace
-
     from scipy.stats import false_discovery_control
 
     known = [group.p_value for group in groups if group.p_value is not None]

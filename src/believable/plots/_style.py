@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from believable.errors import InputError, MissingDependencyError
+from believable.metrics._table import find_metric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,6 +17,13 @@ GREY = "#9aa5b1"
 BAR = "#8fb3d9"
 TOO_HIGH = "#c8472f"
 TOO_LOW = "#2a6fb0"
+FLAG = "#d9822b"  # more than chance explains, whichever way
+_PROPER = (("kolmogorov smirnov", "Kolmogorov–Smirnov"), ("kuiper", "Kuiper"), ("brier", "Brier"), ("auc", "AUC"))
+_AXIS_LABELS = {
+    "binary": ("predicted probability", "observed frequency"),
+    "confidence": ("confidence", "accuracy"),
+    "top_label": ("confidence", "accuracy"),
+}
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -50,6 +58,29 @@ def plain(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(GREY)
     ax.tick_params(colors=INK, labelsize=9, color=GREY)
+
+
+def axis_labels(notion: str) -> tuple[str, str]:
+    """What to call the scores and the rates of a notion."""
+    return _AXIS_LABELS.get(notion, ("score", "frequency"))
+
+
+def in_words(metric: str) -> str:
+    """What to call a metric: the words of its name, also for an alias."""
+    try:
+        name = find_metric(metric).name
+    except InputError:
+        name = metric
+    words = name.replace("_", " ")
+    for plain_words, proper in _PROPER:
+        words = words.replace(plain_words, proper)
+    return words
+
+
+def shortened(text: str, most: int) -> str:
+    """The text in one line, or its beginning and an ellipsis."""
+    text = " ".join(text.split())
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def thousands(n: int) -> str:

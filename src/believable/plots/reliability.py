@@ -16,20 +16,25 @@ from believable.curves.binned import table_of
 from believable.errors import InputError
 from believable.metrics._error import binned_error
 from believable.metrics.scorer import predictions_of
-from believable.plots._style import BAR, GREY, INK, TOO_HIGH, TOO_LOW, figure_of, new_figure, plain, save, thousands
+from believable.plots._style import (
+    GREY,
+    INK,
+    TOO_HIGH,
+    TOO_LOW,
+    axis_labels,
+    figure_of,
+    new_figure,
+    plain,
+    save,
+    thousands,
+)
+from believable.plots.scores import HISTOGRAM_BINS, hang_histogram
 from believable.predictions import Predictions
 from believable.stats import BinStats, CellStats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-HISTOGRAM_BINS = 25
-_AXIS_LABELS = {
-    "binary": ("predicted probability", "observed frequency"),
-    "confidence": ("confidence", "accuracy"),
-    "top_label": ("confidence", "accuracy"),
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,24 +98,12 @@ def draw_reliability(value: Reliability, ax: Axes, *, legend: bool = True) -> Ax
         clip_on=False,  # rates of 0 and 1 lie on the frame
         label=f"mean of bin, {100 * table.level:.0f} % interval",
     )
-    x_label, y_label = _AXIS_LABELS.get(value.notion, ("score", "frequency"))
+    x_label, y_label = axis_labels(value.notion)
     ax.set(xlim=(0, 1), ylim=(0, 1), xlabel=x_label, ylabel=y_label)
     ax.set_aspect("equal", adjustable="box")
     plain(ax)
     if legend:
         ax.legend(loc="upper left", fontsize=8, frameon=False)
-    return ax
-
-
-def draw_score_histogram(table: ReliabilityTable, ax: Axes) -> Axes:
-    """Draw how the weight is spread over the scores: shares for bins of equal width, density otherwise."""
-    width = np.diff(table.edges, axis=1).ravel()
-    share = table.weight / table.weight.sum()
-    equal = bool(np.allclose(width, width[0]))
-    height = 100 * share if equal else share / np.where(width > 0, width, np.inf)
-    ax.bar(table.edges[:, 0], height, width, align="edge", color=BAR, edgecolor="white", lw=0.5)
-    ax.set(xlim=(0, 1), ylabel="% of rows" if equal else "density")
-    plain(ax)
     return ax
 
 
@@ -188,11 +181,7 @@ def plot_reliability_diagram(
     ax = draw_reliability(value, figure.subplots() if ax is None else ax)
     ax.set_title("\n".join(filter(None, [title, title_of(value)])), fontsize=10.5, color=INK, loc="left")
     if show_histogram:
-        below = ax.inset_axes((0, -0.29, 1, 0.22), sharex=ax)  # as wide as the diagram, whatever its aspect
-        draw_score_histogram(value.histogram, below)
-        below.set_xlabel(ax.get_xlabel())
-        ax.set_xlabel("")
-        ax.tick_params(labelbottom=False)
+        hang_histogram(value.histogram, ax)
     save(figure, save_path)
     return figure
 

@@ -1,0 +1,228 @@
+"""Several calibration errors as bars, each with its interval and what chance alone would show."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from believable._random import generator
+from believable._types import Notion
+from believable.counting import refuse_extras
+from believable.errors import InputError, UndefinedError
+from believable.inference.interval import Interval, interval
+from believable.inference.noise_floor import NoiseFloor, noise_floor
+from believable.metrics._table import Metric, find_metric
+from believable.plots._frame import beside, decimals, draw_intervals, inside, legend_below
+from believable.plots._style import (
+    BAR,
+    FLAG,
+    GREY,
+    INK,
+    figure_of,
+    in_words,
+    new_figure,
+    plain,
+    save,
+    thousands,
+)
+from believable.predictions import Predictions, as_predictions
+from believable.stats import BinStats, CellStats, ScoreSums
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DEFAULT = ("ece", "rmsce", "smece", "ici", "ks", "kuiper")
+
+
+@dataclass(frozen=True, slots=True)
+class MetricBar:
+    """One metric.
+
+    Attributes
+    ----------
+    name : str
+    interval : Interval or None
+        With the value; None where the metric is undefined.
+    floor : NoiseFloor or None
+    note : str
+        Why there is no value.
+    """
+
+    name: str
+    interval: Interval | None
+    floor: NoiseFloor | None
+    note: str = ""
+
+    @property
+    def beyond_chance(self) -> bool:
+        """Whether chance alone shows as much less than one time in twenty."""
+        return self.interval is not None and self.floor is not None and self.interval.value > self.floor.q95
+
+
+def metric_bars(
+    source: Any,
+    metrics: Iterable[str] = DEFAULT,
+    *,
+    n_bins: int | None = None,
+    notion: Notion | None = None,
+    level: float = 0.95,
+    n_resamples: int = 1000,
+    random_state: Any = None,
+) -> tuple[MetricBar, ...]:
+    """Value, interval and noise floor of each metric; an error where none is defined."""
+    rng = generator(random_state)
+    rows = [_as_error(name) for name in ([metrics] if isinstance(metrics, str) else metrics)]
+    if not rows:
+        raise InputError("metrics must name at least one metric")
+    asked = {name: value for name, value in (("n_bins", n_bins), ("notion", notion)) if value is not None}
+    bars = []
+    for row in rows:
+        choices: dict[str, Any] = {
+            "options": {name: value for name, value in asked.items() if name in row.options},
+            "n_resamples": n_resamples,
+            "random_state": rng,
+        }
+        try:
+            found = interval(row.name, source, level=level, **choices)
+            bars.append(MetricBar(row.name, found, noise_floor(row.name, source, **choices)))
+        except UndefinedError as reason:
+            bars.append(MetricBar(row.name, None, None, str(reason)))
+    if all(bar.interval is None for bar in bars):
+        raise UndefinedError(bars[0].note)
+    return tuple(bars)
+
+
+def _as_error(name: str) -> Metric:
+    row = find_metric(name)
+    if row.low != 0 or row.best != 0:
+        raise InputError(f"bars are for errors, which are 0 at best and at least; {row.name} is not one")
+    return row
+
+
+def draw_metrics(bars: Sequence[MetricBar], ax: Axes) -> Axes:
+    """Draw a bar for each metric, its interval on it, and behind it what chance alone would show."""
+    known = [bar for bar in bars if bar.interval is not None and bar.floor is not None]
+    found, floors = [bar.interval for bar in known], [bar.floor for bar in known]
+    at = np.array([-bars.index(bar) for bar in known])
+    value, low, middle, high = (
+        np.array([getattr(one, name) for one in found]) for name in ("value", "low", "estimate", "high")
+    )
+    mean, q95 = (np.array([getattr(one, name) for one in floors]) for name in ("mean", "q95"))
+    seen = np.concatenate([value, high, q95])
+    right = 1.06 * float(np.max(seen, initial=1e-9, where=np.isfinite(seen)))
+
+    ax.barh(at, np.minimum(q95, right), 0.8, color=GREY, alpha=0.35, zorder=1, label="chance alone, 19 times in 20")
+    ax.vlines(mean, at - 0.4, at + 0.4, color=INK, lw=1, ls=":", zorder=3, label="chance alone, on average")
+    beyond = np.array([bar.beyond_chance for bar in known])
+    for which, colour, words in ((beyond, FLAG, "value, more than chance explains"), (~beyond, BAR, "value")):
+        if which.any():
+            ax.barh(at[which], np.minimum(value[which], right), 0.44, color=colour, zorder=2, label=words)
+    words = f"estimate, {100 * known[0].interval.level:.4g} % interval" if known[0].interval else ""
+    draw_intervals(ax, at.tolist(), low, middle, high, INK, words, (0, right))
+
+    for y, bar in enumerate(bars):
+        if bar.interval is None:
+            inside(ax, -y, textwrap.fill(bar.note, 56, max_lines=2, placeholder=" …"))
+        else:
+            beside(ax, -y, f"{bar.interval.value:.{decimals(bar.interval.value)}f}", INK, 46)
+    beside(ax, 0.75, "value", INK, 46)
+    ax.set(xlim=(0, right), ylim=(0.4 - len(bars), 0.95), xlabel="error")
+    ax.set_yticks([-y for y in range(len(bars))], [textwrap.fill(in_words(bar.name), 24) for bar in bars])
+    plain(ax)
+    ax.tick_params(axis="y", length=0)
+    return ax
+
+
+def plot_metrics(
+    predictions: Any,
+    actuals: Any = None,
+    metrics: Iterable[str] = DEFAULT,
+    save_path: str | os.PathLike[str] | None = None,
+    *,
+    ax: Axes | None = None,
+    n_bins: int | None = None,
+    notion: Notion | None = None,
+    level: float = 0.95,
+    n_resamples: int = 1000,
+    random_state: Any = None,
+    sample_weight: Any = None,
+    title: str | None = None,
+) -> Figure:
+    """Calibration errors as bars, each with its interval and what chance alone would show.
+
+    The grey box behind a bar is what perfectly calibrated scores like these show 19 times in 20, the dotted line in it
+    what they show on average. The dot and line on a bar are the estimate of the error in the population and its
+    interval; the plain value is too large near 0, so it may lie beyond them.
+
+    Parameters
+    ----------
+    predictions : array-like of shape (n,) or (n, K), Predictions, BinStats or CellStats
+    actuals : array-like of shape (n,)
+    metrics : iterable of str
+        Names or aliases of errors, which are 0 at best. One that is undefined here has its reason in place of a bar.
+    save_path : path, optional
+        Where to save the picture: PNG, SVG, PDF, by its ending.
+    ax : matplotlib Axes, optional
+        Draw here instead of on a new figure; the legend hangs below it, so leave room or use a layout engine.
+    n_bins : int, optional
+        For the binned metrics; 10 if left out.
+    notion : str, optional
+        For the metrics whose name does not fix one.
+    level : float
+        Of the intervals.
+    n_resamples, random_state
+        As in `interval` and `noise_floor`.
+    sample_weight : array-like of shape (n,), optional
+    title : str, optional
+        A first line for the title.
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Examples
+    --------
+    >>> figure = plot_metrics([0.1, 0.2, 0.8, 0.9] * 20, [0, 0, 1, 1] * 20, ["ece", "smece"], random_state=0)
+    >>> print(figure.axes[0].get_title("left"))
+    2 of 2 errors are more than chance explains
+    n = 80
+    """
+    source: Predictions | BinStats | CellStats | ScoreSums
+    if isinstance(predictions, (BinStats, CellStats, ScoreSums)):
+        refuse_extras(type(predictions).__name__, actuals=actuals, sample_weight=sample_weight)
+        source = predictions
+    else:
+        source = as_predictions(predictions, actuals, sample_weight)
+    bars = metric_bars(
+        source,
+        metrics,
+        n_bins=n_bins,
+        notion=notion,
+        level=level,
+        n_resamples=n_resamples,
+        random_state=random_state,
+    )
+    figure = new_figure(6.2, 1.9 + 0.46 * len(bars)) if ax is None else figure_of(ax)
+    ax = draw_metrics(bars, figure.subplots() if ax is None else ax)
+    ax.set_title("\n".join(filter(None, [title, title_of(bars), _size(source)])), fontsize=10.5, color=INK, loc="left")
+    legend_below(ax, columns=2)
+    save(figure, save_path)
+    return figure
+
+
+def title_of(bars: Sequence[MetricBar]) -> str:
+    """How many errors are more than chance."""
+    beyond = sum(bar.beyond_chance for bar in bars)
+    n = sum(bar.interval is not None for bar in bars)
+    return f"{beyond or 'none'} of {n} errors {'are' if beyond > 1 else 'is'} more than chance explains"
+
+
+def _size(source: Predictions | BinStats | CellStats | ScoreSums) -> str:
+    n = len(source) if isinstance(source, Predictions) else int(np.sum(source.n))
+    return f"n = {thousands(n)}"

@@ -1,0 +1,112 @@
+"""Miscalibration against the score: how far off, which way, and where."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from believable import _check
+from believable._types import Array, Float64s, Notion
+from believable.curves.smoothed import Degree
+from believable.plots._frame import Gathered, draw_band, legend_below
+from believable.plots._style import GREY, INK, TOO_HIGH, TOO_LOW, axis_labels, figure_of, new_figure, plain, save
+from believable.plots.scores import hang_histogram
+from believable.plots.smoothed import NAMES, Method, SmoothedCalibration
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def draw_miscalibration(value: SmoothedCalibration, ax: Axes) -> Axes:
+    """Draw curve less score with its band, and the area up to the zero line in the colour of its direction."""
+    curve = value.curve
+    gap = curve.y - curve.x
+    low, high = (curve.y if end is None else end for end in (curve.low, curve.high))
+    marker = "o" if len(gap) == 1 else ""
+    ax.plot(curve.x, gap, marker=marker, color=INK, lw=2, zorder=4, label=f"{NAMES[value.method]} less score")
+    words = f"{100 * curve.settings['level']:.4g} % confidence band"
+    draw_band(ax, curve.x, low - curve.x, high - curve.x, GREY, words, 0.3)
+    ax.axhline(0, ls=(0, (4, 3)), lw=1, color=GREY, zorder=3, label="perfect calibration")
+    for colour, words, here, surely in (
+        (TOO_HIGH, "scores too high", gap < 0, high < curve.x),
+        (TOO_LOW, "scores too low", gap > 0, low > curve.x),
+    ):
+        if here.any():
+            _shade(ax, curve.x, gap, here, colour, 0.25, "" if surely.any() else words)
+        if surely.any():
+            _shade(ax, curve.x, gap, surely, colour, 0.5, words)
+    ends = np.concatenate([gap, [0], *(np.quantile(end - curve.x, [0.02, 0.98]) for end in (low, high))])
+    margin = 0.08 * np.ptp(ends) or 0.05
+    ax.set(xlim=(0, value.limit), ylim=(ends.min() - margin, ends.max() + margin))
+    ax.set(xlabel=axis_labels(value.notion)[0], ylabel="observed less predicted")
+    plain(ax)
+    return ax
+
+
+def _shade(ax: Axes, x: Float64s, gap: Float64s, here: Array, colour: str, alpha: float, words: str) -> None:
+    if len(x) == 1:
+        ax.vlines(x, 0, gap, color=colour, alpha=alpha, lw=5, zorder=2, label=words)
+    else:
+        ax.fill_between(x, 0, gap, where=here, color=colour, alpha=alpha, lw=0, zorder=2, label=words)
+
+
+def plot_miscalibration(
+    predictions: Any,
+    actuals: Any = None,
+    save_path: str | os.PathLike[str] | None = None,
+    show_histogram: bool = True,
+    *,
+    ax: Axes | None = None,
+    method: Method = "local",
+    span: float | None = None,
+    bandwidth: float | None = None,
+    degree: Degree | None = None,
+    level: float = 0.95,
+    notion: Notion | None = None,
+    r: int | None = None,
+    sample_weight: Any = None,
+    limit: float | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Smoothed calibration curve less the score, against the score: how far the scores are off, and which way.
+
+    The picture of `plot_smoothed_calibration` with the diagonal laid flat, which shows small gaps. Below zero the
+    scores are too high, above it too low. The colour is pale where the band holds zero, so that the gap may be chance.
+
+    Parameters
+    ----------
+    predictions, actuals, save_path, show_histogram, ax, method, span, bandwidth, degree, level, notion, r, \
+sample_weight, title
+        As in `plot_smoothed_calibration`.
+    limit : float, optional
+        Where the axis of scores ends; if left out, at 1, or earlier where all scores are small.
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Examples
+    --------
+    >>> figure = plot_miscalibration([0.1, 0.2, 0.4, 0.5, 0.7, 0.9], [0, 0, 1, 0, 1, 1])
+    >>> print(figure.axes[0].get_ylabel())
+    observed less predicted
+    """
+    _check.choice(show_histogram, (True, False), "show_histogram")
+    gathered = Gathered.of(predictions, actuals, sample_weight, notion, r, "a smoothed curve")
+    value = SmoothedCalibration.of(
+        gathered, method, span=span, bandwidth=bandwidth, degree=degree, level=level, limit=limit
+    )
+    figure = new_figure(5.6, 5.9 if show_histogram else 4.7) if ax is None else figure_of(ax)
+    if ax is None:
+        ax = figure.subplots()
+        ax.set_box_aspect(0.6)  # so that its height does not depend on what hangs below
+        ax.set_anchor("N")
+    draw_miscalibration(value, ax)
+    ax.set_title("\n".join(filter(None, [title, value.title])), fontsize=10.5, color=INK, loc="left")
+    below = hang_histogram(value.histogram, ax, drop=0.35) if show_histogram else None
+    legend_below(ax, below, columns=2)
+    save(figure, save_path)
+    return figure

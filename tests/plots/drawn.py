@@ -1,0 +1,50 @@
+"""Reading pictures back: what was drawn, by its words in the legend."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+
+def line(ax, words):
+    """x, y of the line whose label begins so."""
+    return next(one for one in ax.lines if str(one.get_label()).startswith(words)).get_xydata().T
+
+
+def band(ax, words):
+    """x, lower and upper edge of the filled area whose label ends so."""
+    area = next(one for one in ax.collections if str(one.get_label()).endswith(words))
+    vertices = np.concatenate([path.vertices for path in area.get_paths()])
+    x = np.unique(vertices[:, 0])
+    ends = [vertices[vertices[:, 0] == at, 1] for at in x]
+    return x, np.array([end.min() for end in ends]), np.array([end.max() for end in ends])
+
+
+def legend(ax):
+    """The words of the legend, of the ax or what hangs below it."""
+    holders = [ax, *ax.child_axes]
+    return [text.get_text() for one in holders if one.get_legend() for text in one.get_legend().get_texts()]
+
+
+def title(figure):
+    """The words above the first ax."""
+    return figure.axes[0].get_title("left")
+
+
+def nothing_is_cut(figure):
+    """Whether all words lie within the figure, and no tick labels of an axis touch."""
+    figure.draw_without_rendering()
+    axes = [one for ax in figure.axes for one in (ax, *ax.child_axes)]
+    for text in figure.findobj(lambda artist: hasattr(artist, "get_text") and artist.get_visible()):
+        if not text.get_text() or not any(text in ax.findobj(type(text)) for ax in axes):
+            continue
+        box = text.get_window_extent()
+        if box.x0 < -1 or box.y0 < -1 or box.x1 > figure.bbox.x1 + 1 or box.y1 > figure.bbox.y1 + 1:
+            return False
+    return not any(_touching(labels) for ax in axes for labels in (ax.get_xticklabels(), ax.get_yticklabels()))
+
+
+def _touching(labels):
+    boxes = [label.get_window_extent() for label in labels if label.get_text() and label.get_visible()]
+    return any(one.overlaps(other) for one, other in pairwise(boxes))

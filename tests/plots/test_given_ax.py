@@ -1,0 +1,34 @@
+"""Every picture goes where it is asked to go, and leaves everything else alone."""
+
+from __future__ import annotations
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import believable
+from tests.plots.data import P, Y
+
+SITE = np.repeat(["north", "south"], 200)
+PICTURES = {
+    "corp": lambda ax: believable.plot_corp_diagram(P, Y, ax=ax, n_resamples=20),
+    "smoothed": lambda ax: believable.plot_smoothed_calibration(P, Y, ax=ax),
+    "miscalibration": lambda ax: believable.plot_miscalibration(P, Y, ax=ax),
+    "cumulative": lambda ax: believable.plot_cumulative_differences(P, Y, ax=ax),
+    "forest": lambda ax: believable.plot_subgroup_forest(P, Y, SITE, ax=ax, n_resamples=100),
+    "metrics": lambda ax: believable.plot_metrics(P, Y, ["ece"], ax=ax, n_resamples=100),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_given_ax_is_used(name):
+    """Its figure comes back, the ax beside it stays empty, rcParams stay as they were."""
+    before = dict(matplotlib.rcParams)
+    figure = Figure(layout="constrained")
+    left, right = figure.subplots(1, 2)
+    assert PICTURES[name](left) is figure
+    assert left.get_title("left")
+    assert not right.has_data()
+    assert len(figure.axes) == 2
+    assert dict(matplotlib.rcParams) == before
