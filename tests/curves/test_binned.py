@@ -86,6 +86,12 @@ def test_edges(n_bins, dtype):
     check_curve(on_edges(n_bins, dtype), n_bins=n_bins)
 
 
+def test_the_highest_level():
+    """The last level below 1 has intervals, and they are not all of [0, 1]."""
+    table = reliability_table(np.repeat([0.2, 0.8], 100), np.tile([0, 1], 100), level=1 - 2**-53, n_bins=2)
+    assert np.all((table.low > 0) & (table.low < 0.5) & (table.high > 0.5) & (table.high < 1))
+
+
 def test_order():
     """Scores come first and predictions are returned first."""
     conf, acc, counts = calibration_curve(np.array([0.2, 0.4, 0.9]), np.array([1, 0, 1]), n_bins=2)

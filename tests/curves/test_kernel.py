@@ -95,6 +95,13 @@ def test_one_row_and_one_class():
     assert not kernel_calibration_curve(RNG.random(30), np.zeros(30, int)).high.any()
 
 
+def test_the_highest_level():
+    """The last level below 1 has a band that holds the usual one."""
+    p, y = RNG.random(50), RNG.integers(0, 2, 50)
+    curve, usual = kernel_calibration_curve(p, y, level=1 - 2**-53), kernel_calibration_curve(p, y)
+    assert np.all((curve.low <= usual.low) & (usual.high <= curve.high))
+
+
 def test_merging(monkeypatch):
     """Cells of a two-hundredth of the bandwidth move the curve by less than a hundredth of its standard error."""
     p = RNG.random(6000)

@@ -111,6 +111,22 @@ def test_undefined():
         logistic_calibration_curve(P, Y, level=2)
 
 
+@pytest.mark.parametrize("q", [1e-14, 1e-20, 1e-100])
+def test_light_rows_count(q):
+    """The curve goes through both of two points, however little one weighs."""
+    soft = Predictions([0.2, 0.7], [0.5, 0.25], sample_weight=[1, q], soft_labels=True)
+    curve = logistic_calibration_curve(soft)
+    assert curve.y[[0, 100]] == pytest.approx([0.5, 0.25], rel=1e-12)
+    hard = logistic_calibration_curve([0.2, 0.2, 0.7, 0.7], [0, 1, 0, 1], sample_weight=[1, 1, q, q])
+    assert hard.y == pytest.approx(np.full(101, 0.5), rel=1e-12)
+
+
+def test_the_highest_level():
+    """The last level below 1 has a band, wider than others."""
+    curve, usual = logistic_calibration_curve(P, Y, level=1 - 2**-53), logistic_calibration_curve(P, Y)
+    assert np.all((curve.low < usual.low) & (usual.high < curve.high))
+
+
 def test_clipping_is_said():
     """One warning counts the rows moved, and points at the caller."""
     with pytest.warns(ClippedWarning, match="1 of 4 scores") as said:

@@ -120,6 +120,13 @@ def test_limits():
     assert not smoothed_calibration_curve(RNG.random(30), np.zeros(30, int)).y.any()
 
 
+def test_the_highest_level():
+    """The last level below 1 has a band that holds the usual one."""
+    p, y = RNG.random(50), RNG.integers(0, 2, 50)
+    curve, usual = smoothed_calibration_curve(p, y, level=1 - 2**-53), smoothed_calibration_curve(p, y)
+    assert np.all((curve.low <= usual.low) & (usual.high <= curve.high))
+
+
 def test_merging(monkeypatch):
     """Neighbours merged into cells move the curve by less than a hundredth of its standard error."""
     p = np.concatenate([RNG.random(5000), 10 ** RNG.uniform(-5, 0, 5000)])

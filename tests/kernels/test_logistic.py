@@ -93,6 +93,28 @@ def test_extreme_predictors():
     assert float(fit.log_likelihood) == pytest.approx(value, rel=1e-12)
 
 
+@pytest.mark.parametrize("factor", [1e-90, 1e-3, 1e3, 1e90])
+def test_a_factor_of_the_weights_does_not_matter(factor):
+    """Weights times c have the same coefficients, and c times likelihood and information."""
+    columns, w, wy, offset = problem(4)
+    one = kernels.fit_logistic(columns, w, wy, offset)
+    other = kernels.fit_logistic(columns, factor * w, factor * wy, offset)
+    assert other.converged
+    assert other.coefficients == pytest.approx(one.coefficients, rel=1e-11)
+    assert float(other.log_likelihood) == pytest.approx(factor * float(one.log_likelihood), rel=1e-11)
+    assert other.information == pytest.approx(factor * one.information, rel=1e-10)
+
+
+def test_no_information_at_the_start():
+    """Where the likelihood is flat to the last digit a step is long, but no more than that."""
+    columns, w, wy, _ = problem(2)
+    expected = kernels.fit_logistic(columns, w, wy).coefficients
+    for start in ([1e4, 0.0], [-1e5, 1e3], [0.0, 1e8]):
+        fit = kernels.fit_logistic(columns, w, wy, start=np.array(start))
+        assert fit.converged
+        assert fit.coefficients == pytest.approx(expected, rel=1e-9)
+
+
 @pytest.mark.parametrize("own_weights", [True, False])
 def test_replicates_are_fitted_one_by_one(own_weights):
     """Many outcomes at once have the fits they have alone."""

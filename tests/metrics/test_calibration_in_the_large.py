@@ -153,6 +153,43 @@ def test_refusals(ask):
         calibration_in_the_large(P, Y, level=1)
 
 
+@pytest.mark.parametrize("weight", [1e-60, 1.0, 1e3, 1e9, 1e60])
+def test_one_weight_for_all_changes_nothing(weight):
+    """Far from the scores, too, the shift of a constant is the difference of logits, whatever rows weigh."""
+    y = np.arange(1000) > 0
+    found = calibration_in_the_large(np.full(1000, 1e-4), y, sample_weight=np.full(1000, weight))
+    assert found.value == pytest.approx(math.log(999) - math.log(1e-4 / (1 - 1e-4)), rel=1e-12)
+    plain = calibration_in_the_large(np.full(1000, 1e-4), y)
+    assert (found.low, found.high) == pytest.approx((plain.low, plain.high), rel=1e-10)
+
+
+@pytest.mark.parametrize("q", [1e-20, 1e-90])
+def test_a_light_row_counts(q):
+    """The shift solves its equation where one outcome has next to no weight."""
+    found = calibration_in_the_large([0.2, 0.7], [1, 0], sample_weight=[1, q])
+    # 1 - mu of the first is q times mu of the second, which is 1 as near as can be.
+    assert found.value == pytest.approx(math.log(0.8 / 0.2) - math.log(q), rel=1e-12)
+    assert found.low < found.value < found.high
+
+
+def test_shares_next_to_certainty_are_not_outcomes():
+    """A soft label a hair from 1 is both outcomes: no counts, and no end from them."""
+    soft = Predictions([0.2, 0.5, 0.7], [1, 1 - 1e-10, 1], soft_labels=True)
+    found = calibration_in_the_large(soft)
+    assert math.isfinite(found.value)
+    assert found.method == "wald"
+    with pytest.raises(InputError, match="outcomes of 0 and 1"):
+        calibration_in_the_large(soft, interval="profile")
+
+
+@pytest.mark.parametrize("interval", ["wald", "profile"])
+@pytest.mark.parametrize("level", [1e-20, 1 - 2**-53])
+def test_extreme_levels(interval, level):
+    """The first and the last level that are no errors have intervals in order."""
+    found = calibration_in_the_large(P, Y, interval=interval, level=level)
+    assert -math.inf < found.low <= found.value <= found.high < math.inf
+
+
 def test_coverage():
     """Wald intervals of calibrated scores hold 0 about as often as they say."""
     rng, hits = np.random.default_rng(11), 0

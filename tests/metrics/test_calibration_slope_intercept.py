@@ -9,6 +9,7 @@ import pytest
 
 from believable import CellStats, Predictions, calibration_slope_intercept
 from believable.errors import ClippedWarning, InputError, UndefinedError
+from believable.points import PointStats, count_points
 from tests.metrics.literal import BINARY, MATRIX, SOFT, Data, choices, over
 from tests.metrics.logistic_literal import log_likelihood, logit, profile, root, scores, separated, sigmoid, triples
 
@@ -187,6 +188,67 @@ def test_replicates():
     assert found[3:].tolist() == [math.inf, -math.inf]
     for row in (1, 2):
         assert found[row] == pytest.approx(float(calibration_slope_intercept(replace(cells, wy=wy[row]))), rel=1e-10)
+
+
+@pytest.mark.parametrize("weight", [2.0, 0.5, 1e9, 1e-60])
+@pytest.mark.parametrize("interval", ["wald", "profile"])
+def test_one_weight_for_all_changes_nothing(weight, interval):
+    """Rows of one weight, whatever it is, have the intervals of rows without."""
+    plain = calibration_slope_intercept(P, Y, interval=interval)
+    same = calibration_slope_intercept(P, Y, interval=interval, sample_weight=np.full(80, weight))
+    for one, other in ((plain.slope, same.slope), (plain.intercept, same.intercept)):
+        assert (other.value, other.low, other.high) == pytest.approx((one.value, one.low, one.high), rel=1e-8)
+
+
+@pytest.mark.parametrize("q", [1.0, 1e-8, 1e-14, 1e-16, 1e-20, 1e-50, 1e-100])
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_light_point_counts(q, swapped):
+    """A line through two points goes through both, however little one of them weighs."""
+    shares, weights = np.array([0.5, 0.25]), np.array([1, q] if not swapped else [q, 1])
+    found = calibration_slope_intercept(Predictions([0.2, 0.7], shares, sample_weight=weights, soft_labels=True))
+    slope = (logit(0.25) - logit(0.5)) / (logit(0.7) - logit(0.2))
+    assert found.slope.value == pytest.approx(slope, rel=1e-12)
+    assert found.intercept.value == pytest.approx(-slope * logit(0.2), rel=1e-12)
+    assert -10 < found.slope.low < slope < found.slope.high < 10
+    hard = calibration_slope_intercept([0.2, 0.2, 0.7, 0.7], [0, 1, 0, 1], sample_weight=np.repeat(weights, 2))
+    assert hard.slope.value == pytest.approx(0, abs=1e-12)
+    half = NormalDist().inv_cdf(0.975) * 2 / (logit(0.7) - logit(0.2))  # of four rows, each with residual 1/2
+    assert (hard.slope.low, hard.slope.high) == pytest.approx((-half, half), rel=1e-9)
+
+
+def test_a_narrow_cluster_beside_certain_rows():
+    """Many rows that the line is sure of do not blur it where scores nearly coincide."""
+    p = np.array([1e-11, 0.5, 0.5 + 1e-8])
+    found = calibration_slope_intercept(Predictions(p, [0, 0.3, 0.5], sample_weight=[1e12, 1, 1], soft_labels=True))
+    assert found.slope.value == pytest.approx(-logit(0.3) / (logit(p[2]) - logit(p[1])), rel=1e-9)
+
+
+@pytest.mark.parametrize("q", [1e-14, 1e-20])
+def test_light_points_count_in_replicates(q):
+    """Replicates have the slopes they have alone where weights are very unequal."""
+    source = Predictions([0.2, 0.7], [0.5, 0.25], soft_labels=True)
+    w = np.array([[1, q], [q, 1], [1, 1]])
+    (points,) = count_points(source)
+    found = calibration_slope_intercept(PointStats(source.view(), (replace(points, w=w, wy=w * [0.5, 0.25]),)))
+    assert found == pytest.approx(np.full(3, -0.491859), rel=1e-5)
+
+
+def test_shares_next_to_certainty_are_not_outcomes():
+    """Soft labels a hair from 0 or 1 have no likelihood of counts; the metric answers by the shares."""
+    for labels in ([0, 1 - 1e-10, 1], [1e-10, 1, 1], [0, 1e-10, 1]):
+        soft = Predictions([0.2, 0.5, 0.7], labels, soft_labels=True)
+        found = calibration_slope_intercept(soft)
+        assert found.slope.low <= found.slope.value <= found.slope.high
+        with pytest.raises(InputError, match="outcomes of 0 and 1"):
+            calibration_slope_intercept(soft, interval="profile")
+
+
+@pytest.mark.parametrize("interval", ["wald", "profile"])
+def test_the_highest_level(interval):
+    """The last level below 1 has an interval, wider than others."""
+    found = calibration_slope_intercept(P, Y, interval=interval, level=1 - 2**-53)
+    usual = calibration_slope_intercept(P, Y, interval=interval)
+    assert -math.inf < found.slope.low < usual.slope.low < usual.slope.high < found.slope.high < math.inf
 
 
 def test_coverage():

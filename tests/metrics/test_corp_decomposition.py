@@ -119,6 +119,34 @@ def test_recalibration_is_the_identity_on_itself():
     assert found.mcb == pytest.approx(0, abs=1e-15)
 
 
+@pytest.mark.parametrize("light", [1e-5, 1e-15, 1e-17, 1e-40, 1e-100])
+def test_light_rows_have_their_doubt(light):
+    """A rate that rounds to 1 is no certainty: its log score is that of the two masses."""
+    doubt = (math.log1p(light) + light * math.log1p(1 / light)) / (1 + light)
+    pooled = corp_decomposition([0.1, 0.3], [1, 0], score="log", sample_weight=[1, light])
+    own = (-math.log(0.1) - light * math.log(0.7)) / (1 + light)
+    assert parts(pooled) == pytest.approx((own - doubt, 0, doubt, own), rel=1e-12)
+    apart = corp_decomposition([0.1, 0.3], [0, 1], score="log", sample_weight=[light, 1])
+    own = (-math.log(0.3) - light * math.log(0.9)) / (1 + light)
+    assert parts(apart) == pytest.approx((own, doubt, doubt, own), rel=1e-12)
+
+
+@pytest.mark.parametrize("score", ["brier", "log"])
+@pytest.mark.parametrize("seed", range(20))
+def test_the_parts_add_up_under_unequal_weights(score, seed):
+    """The score is mcb - dsc + unc, and no part is negative, whatever rows weigh."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 30))
+    found = corp_decomposition(
+        np.round(rng.uniform(0.01, 0.99, n), 2),
+        rng.integers(0, 2, n),
+        score=score,
+        sample_weight=10.0 ** rng.uniform(-40, 40, n),
+    )
+    assert min(parts(found)) >= 0
+    assert found.mcb - found.dsc + found.unc == pytest.approx(found.score, rel=1e-12)
+
+
 def test_refusals():
     """There are two scores."""
     with pytest.raises(InputError, match="score must be one of 'brier', 'log'"):

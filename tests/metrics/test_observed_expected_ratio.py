@@ -82,6 +82,24 @@ def test_limits():
         observed_expected_ratio([0.0, 0.0], [0, 1])
 
 
+def test_scores_next_to_zero():
+    """Scores whose ratio no float holds are an error; without events there is nothing to overflow."""
+    for scores in ([1e-310, 1e-310], [5e-324, 0.0]):
+        with pytest.raises(UndefinedError, match="too large for a number: the scores are next to 0"):
+            observed_expected_ratio(scores, [1, 0])
+    cells = CellStats.of(Predictions([1e-310, 1e-310], [1, 0]))
+    with pytest.raises(UndefinedError, match="too large for a number"):
+        observed_expected_ratio(replace(cells, wy=np.array([[1.0], [0.0]])))
+    none = observed_expected_ratio([1e-310, 1e-310], [0, 0])
+    assert (none.value, none.low, none.high) == (0, 0, math.inf)
+
+
+def test_the_highest_level():
+    """The last level below 1 has an interval."""
+    found = observed_expected_ratio([0.2, 0.4, 0.6, 0.8], [0, 1, 1, 1], level=1 - 2**-53)
+    assert 0 < found.low < found.value < found.high < math.inf
+
+
 def test_refusals(ask):
     """Several groups, and what a statistic already holds, are errors."""
     with pytest.raises(UndefinedError, match="one group of scores, these are 4"):

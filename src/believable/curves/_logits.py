@@ -13,6 +13,8 @@ from believable.errors import ClippedWarning
 from believable.kernels.logistic import SMALLEST
 from believable.points import Points
 
+TOO_FLAT = "weights or scores differ by too many orders of magnitude; drop the rows that weigh next to nothing"
+
 
 def by_logit(points: Points, stacklevel: int = 3) -> tuple[Float64s, Points, int]:
     """The distinct logits in ascending order, the points gathered there, and how many rows were moved to have one.

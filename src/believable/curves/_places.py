@@ -36,7 +36,7 @@ def noise_of_rates(points: Points, at: Float64s, rate: Float64s) -> Float64s:
 
 def interval(rate: Float64s, variance: Float64s, level: float) -> tuple[Float64s, Float64s]:
     """rate -+ z standard errors, within [0, 1]."""
-    half = NormalDist().inv_cdf(0.5 + level / 2) * np.sqrt(variance)
+    half = -NormalDist().inv_cdf((1 - level) / 2) * np.sqrt(variance)
     return np.clip(rate - half, 0, 1), np.clip(rate + half, 0, 1)
 
 

@@ -94,7 +94,7 @@ def wilson_interval(rate: Float64s, n: Float64s, level: float) -> tuple[Float64s
     """Wilson's score interval for a proportion observed in n trials."""
     from statistics import NormalDist
 
-    z = NormalDist().inv_cdf(0.5 + level / 2)
+    z = -NormalDist().inv_cdf((1 - level) / 2)
     middle = (rate + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(rate * (1 - rate) / n + z**2 / (4 * n**2))
     # At rates of 0 and 1 the ends are exactly those, which rounding may miss.

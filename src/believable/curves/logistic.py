@@ -11,17 +11,19 @@ import numpy as np
 from believable import _check, kernels
 from believable._types import Array, Float64s, Notion
 from believable.counting import source_of
-from believable.curves._logits import by_logit
+from believable.curves._logits import TOO_FLAT, by_logit
 from believable.curves.curve import Curve
 from believable.errors import UndefinedError
 from believable.points import Points, count_points, one_group
 
 N_GRID = 101
+MOST_MOVES = 5
+SINGULAR = 1e-6  # 1 - r^2 of the coefficients: rounding is magnified by no more than its inverse
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """logit E y = a + b x, fitted in x moved and stretched to [-1, 1], where rounding does least harm.
+    """logit E y = a + b x, fitted in x moved to where the weight is, so that light rows are not lost in rounding.
 
     Attributes
     ----------
@@ -36,10 +38,30 @@ class Line:
     fit: kernels.LogisticFit
 
     @classmethod
-    def of(cls, x: Float64s, points: Points) -> Line:
-        """The line through points at logits x, in order; it must exist."""
-        centre, scale = float(x[0] + x[-1]) / 2, float(x[-1] - x[0]) / 2
-        return cls(centre, scale, kernels.fit_logistic(_one_and_z(x, centre, scale), points.w, points.wy))
+    def of(cls, x: Float64s, w: Float64s, wy: Float64s) -> Line:
+        """The line through points at logits x, in order; it must exist. Look whether it is `sound`."""
+        centre, scale = _units(x, w if w.ndim == 1 else w.sum(axis=0))
+        line = cls(centre, scale, kernels.fit_logistic(_one_and_z(x, centre, scale), w, wy))
+        for _ in range(MOST_MOVES if wy.ndim == 1 else 0):
+            if line.sound:
+                break
+            centre, scale = _units(x, w * line.spread(x))
+            start = np.array([line.intercept + line.slope * centre, line.slope * scale])
+            line = cls(centre, scale, kernels.fit_logistic(_one_and_z(x, centre, scale), w, wy, start=start))
+        return line
+
+    @property
+    def sound(self) -> Array:
+        """Whether the maximum was found and both coefficients are known by themselves, not only together."""
+        information = self.fit.information
+        first, both, second = information[..., 0, 0], information[..., 0, 1], information[..., 1, 1]
+        largest = np.sqrt(1 - SINGULAR) * np.sqrt(first) * np.sqrt(second)
+        return np.asarray(self.fit.converged & (np.abs(both) < largest))
+
+    def spread(self, x: Float64s) -> Float64s:
+        """mu (1 - mu), the information of a row."""
+        predictor = self.fit.coefficients @ self.columns(x)
+        return kernels.sigmoid(predictor) * kernels.sigmoid(-predictor)
 
     def columns(self, x: Float64s) -> Float64s:
         """1 and z."""
@@ -60,6 +82,16 @@ class Line:
         middle = kernels.score_products(self.columns(x), self.fit.coefficients, points.w2, points.w2y)
         covariance = kernels.sandwich(self.fit.information, middle)
         return np.asarray(np.maximum(np.einsum("im,ij,jm->m", directions, covariance, directions), 0))
+
+
+def _units(x: Float64s, weight: Float64s) -> tuple[float, float]:
+    """The weighted mean of x, and the largest distance from there, a point of weight w at sqrt(w) of its own."""
+    heaviest = int(weight.argmax())
+    share = weight / max(float(weight[heaviest]), np.finfo(float).tiny)
+    # Deviations from the heaviest point are exact where it outweighs all others, which x itself is not.
+    centre = float(x[heaviest] + np.sum(share * (x - x[heaviest])) / max(float(share.sum()), 1.0))
+    scale = float(np.max(np.sqrt(share) * np.abs(x - centre)))
+    return centre, scale if scale > 0 else float(x[-1] - x[0])
 
 
 def _one_and_z(x: Float64s, centre: float, scale: float) -> Float64s:
@@ -115,11 +147,13 @@ def logistic_calibration_curve(
         raise UndefinedError(
             "a threshold separates the outcomes, so that the logistic calibration curve is a step: corp_curve shows it"
         )
-    line = Line.of(x, points)
+    line = Line.of(x, points.w, points.wy)
+    if not line.sound:
+        raise UndefinedError(f"the logistic calibration curve has no maximum of the likelihood: {TOO_FLAT}")
     grid = np.linspace(given.score[0], given.score[-1], N_GRID)
     at = line.columns(kernels.clipped_logit(grid))
     predictor = line.fit.coefficients @ at
-    half = NormalDist().inv_cdf(0.5 + level / 2) * np.sqrt(line.variance(x, points, at))
+    half = -NormalDist().inv_cdf((1 - level) / 2) * np.sqrt(line.variance(x, points, at))
     settings = {"intercept": float(line.intercept), "slope": float(line.slope), "level": level, "n_clipped": n_moved}
     return Curve(
         grid,

@@ -40,8 +40,8 @@ def bca_ends(replicates: Float64s, left_out: Float64s, value: float, level: floa
     scale = float(np.sum(pull**2)) ** 1.5
     acceleration = float(np.sum(pull**3)) / (6 * scale) if scale > 0 else 0.0
     ends = []
-    for share in ((1 - level) / 2, (1 + level) / 2):
-        shifted = bias + normal.inv_cdf(share)
+    for sign in (1, -1):
+        shifted = bias + sign * normal.inv_cdf((1 - level) / 2)
         ends.append(normal.cdf(bias + shifted / (1 - acceleration * shifted)))
     low, high = np.quantile(replicates, ends, method="inverted_cdf")
     return float(low), float(high)

@@ -23,6 +23,7 @@ ANCHORS = 30  # cells in which shapes are drawn, where there are many points
 N_BETWEEN = 7
 NEARLY = 0.95  # of an error, that a shape has to reach where rates stop at 0 and 1
 FEWEST = 0.02  # of all shapes, that have to reach it
+NONE = 1e-300  # as good as no error
 Noise = Callable[[Float64s, np.random.Generator], tuple[Float64s, Float64s | None]]
 
 
@@ -51,7 +52,7 @@ class Tails:
         assert question.row is not None
         assert question.row.power is not None
         self.question, self.cells, self.noise = question, cells, noise
-        self.power = question.row.power
+        self.power, self.most = question.row.power, question.row.high
         self.observed = float(question.replicates(cells.with_outcomes(cells.wy))[0])
         drawn = _shapes(cells, variance, n_draws, rng)
         self.shapes = np.clip(cells.conf + drawn, 0, 1) - cells.conf  # gaps that can be
@@ -78,8 +79,10 @@ class Tails:
         if error > 0:
             meant = cells.conf + (error / self._size(error))[:, None] ** (1 / self.power) * self.shapes
             rate = np.clip(meant, 0, 1)
+            reached = self._size(error) > NONE  # a shape without gaps has no error, whatever it is stretched by
             if not np.array_equal(rate, meant):  # rates that stop at 0 or 1 make a smaller error than the one meant
-                reached = self.question.replicates(cells.with_outcomes(cells.w * rate), error) > NEARLY * error
+                found = self.question.replicates(cells.with_outcomes(cells.w * rate), self._width(error))
+                reached = found > NEARLY * error
         # The same seed for every candidate: what is compared differs by the candidate alone.
         wy, w = self.noise(rate, np.random.default_rng(self.seed))
         return self.question.replicates(cells.with_outcomes(wy, w), self.observed)[reached]
@@ -90,9 +93,13 @@ class Tails:
         key = error if self.question.row.fixed_point else 0.0
         if key not in self.sizes:
             outcomes = self.cells.w * (self.cells.conf + self.shapes)
-            found = self.question.replicates(self.cells.with_outcomes(outcomes), error)
-            self.sizes = {key: np.maximum(found, 1e-300)}
+            found = self.question.replicates(self.cells.with_outcomes(outcomes), self._width(error))
+            self.sizes = {key: np.maximum(found, NONE)}
         return self.sizes[key]
+
+    def _width(self, error: float) -> float:
+        """The bandwidth of a norm that has one: the candidate, but narrow ones cost much and decide nothing."""
+        return max(error, self.observed / 20)
 
     def _spread_at_zero(self) -> float:
         shown = self._shown(0.0)
@@ -142,7 +149,7 @@ def _crossing(tails: Tails, side: int, tail: float, refine: bool) -> float:
         if side == 1:
             z = -z
         goal = quantile(tail) if side == 0 else -quantile(tail)
-        crossing = float(np.interp(goal, z, tried))
+        crossing = min(float(np.interp(goal, z, tried)), tails.most)
         if refine:
             tails.at(crossing)
     return crossing

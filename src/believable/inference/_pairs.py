@@ -38,7 +38,7 @@ def kernel_interval(question: Question, level: float) -> tuple[float, float, flo
     first = 4 * float(np.sum(w**2 * (partner - squared) ** 2)) / total**2
     second = 2 * sums.squares / pairs**2
     # The means over partners are noisy themselves, which adds the second part twice to the first.
-    reach = NormalDist().inv_cdf(0.5 + level / 2) * float(np.sqrt(max(first - second, second)))
+    reach = -NormalDist().inv_cdf((1 - level) / 2) * float(np.sqrt(max(first - second, second)))
     low, high = squared - reach, squared + reach
     if question.row is METRICS["kernel_calibration_error"]:
         low, high, squared = (float(np.sqrt(max(end, 0.0))) for end in (low, high, squared))

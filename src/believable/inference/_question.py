@@ -18,7 +18,7 @@ from believable.predictions import Predictions, as_predictions
 from believable.stats import BinStats, CellStats, ScoreSums
 from believable.stats.points import PointStats
 
-COUNTING = frozenset({"n_bins", "strategy", "notion", "r", "threshold", "pooled", "edges"})
+COUNTING = frozenset({"n_bins", "strategy", "edges"})  # choices that a statistic does not take again
 Source = Predictions | BinStats | CellStats | ScoreSums
 Statistic = BinStats | PointStats
 
@@ -59,7 +59,7 @@ class Question:
         assert self.row is not None
         options = {name: value for name, value in self.options.items() if name not in COUNTING}
         if at is not None and self.row.fixed_point:
-            options[self.row.fixed_point] = max(at, 1e-6)
+            options[self.row.fixed_point] = max(at, 1e-3)  # narrower ones cost much and decide nothing
         found = self.answer(statistic, options)
         return np.atleast_1d(np.asarray(getattr(found, "value", found), np.float64))
 

@@ -29,6 +29,7 @@ from believable.predictions import Predictions
 
 Method = Literal["auto", "inversion", "percentile", "bca"]
 METHODS = ("auto", "inversion", "percentile", "bca")
+MOST_POINTS = 1000
 FINEST = 200  # points that stand for the scores while a test is inverted
 
 
@@ -173,7 +174,7 @@ def inverted(
 
 def tails_of(question: Question, cluster: Ints | None, n_draws: int, rng: np.random.Generator) -> Tails:
     """The test of any candidate for the true error."""
-    found = question.statistic(FINEST)
+    found = question.statistic(_finest(question))
     assert found is not None
     cells = Cells.of(*found)
     if isinstance(question.source, Predictions) and (cluster is not None or has_several_pairs_per_row(cells)):
@@ -181,6 +182,14 @@ def tails_of(question: Question, cluster: Ints | None, n_draws: int, rng: np.ran
     else:
         variance, noise = _noise_of_pairs(cells, n_draws, rng)
     return Tails(question, cells, variance, noise, n_draws, rng)
+
+
+def _finest(question: Question) -> int:
+    """How many points: enough to tell a bandwidth, where the error is one."""
+    assert question.row is not None
+    if not question.row.fixed_point:
+        return FINEST
+    return int(np.clip(4 / max(question.value(), 1e-9), FINEST, MOST_POINTS))
 
 
 def _noise_of_pairs(cells: Cells, n_draws: int, rng: np.random.Generator) -> tuple[Float64s, Noise]:

@@ -90,9 +90,9 @@ def noise_floor(
     known = actuals is not None or isinstance(predictions, (Predictions, BinStats, CellStats, ScoreSums))
     stand_in = actuals if known else np.zeros(np.shape(predictions)[:1], np.int64)
     question = ask(metric, predictions, stand_in, sample_weight, options)
+    exact = question.value() if known else None  # first: what cannot be read from a statistic is refused by the metric
     drawn, value = floor_replicates(question, n_resamples, generator(random_state))
     p_value = _p_value(question, drawn, value) if known else None
-    exact = question.value() if known else None
     return NoiseFloor(float(np.mean(drawn)), float(np.quantile(drawn, 0.95)), p_value, exact)
 
 

@@ -17,10 +17,11 @@ SMALLEST = 1e-12  # probabilities nearer to 0 or 1 than this are moved there bef
 LARGEST_LOGIT = float(np.log1p(-SMALLEST) - np.log(SMALLEST))
 
 BLOCK = 1 << 13  # points times replicates: they stay in the cache, and products this short on one core
-MOST_STEPS = 200
+MOST_STEPS = 1000  # a few, but where weights are as 1 to 10^-200: there a step gains a factor e
 SURE = 1.5  # no linear predictor moves further: then a whole Newton step cannot overshoot, as |s''| <= s' for a sigmoid
 NEAR, ROUNDING = 1e-9, 1e-14  # a step as short as this is the last; the next would be its square
 DAMPING = 1e-13  # of the diagonal, so that a flat likelihood does not divide by zero
+LONGEST = 1e250  # of a step, before it is cut to what the linear predictors can need
 
 
 class LogisticFit(NamedTuple):
@@ -33,6 +34,7 @@ class LogisticFit(NamedTuple):
     information : ndarray of shape (k, k)
         Sum of w mu (1 - mu) x x', at the coefficients.
     converged : ndarray of bool, shape ()
+        False where the likelihood was too flat to find its maximum.
     """
 
     coefficients: Float64s
@@ -80,10 +82,11 @@ def fit_logistic(
     """Maximum likelihood of logit E y = offset + sum_k c_k x_k, by Newton's method with halved steps.
 
     It must exist: classes that a hyperplane separates are the caller's to find. Steps are taken until none of the
-    linear predictors moves by more than 1e-9, and then once more.
+    linear predictors moves by more than 1e-9, and then once more. No step more than triples the linear predictors.
     """
     single = wy.ndim == w.ndim == 1
-    positive, negative = np.broadcast_arrays(np.atleast_2d(wy), np.atleast_2d(w - wy))
+    unit = np.exp2(np.frexp(np.atleast_2d(w).max(axis=1, keepdims=True))[1])  # a power of 2, so that nothing is rounded
+    positive, negative = np.broadcast_arrays(np.atleast_2d(wy) / unit, np.atleast_2d(w - wy) / unit)
     given = np.zeros((1, columns.shape[1])) if offset is None else offset[None]
     here = np.zeros((len(positive), len(columns)))
     if start is not None:
@@ -95,9 +98,11 @@ def fit_logistic(
 
     left = np.arange(len(here))  # replicates that still move
     for _ in range(MOST_STEPS):
-        step = _solve(information[left], gradient[left])
+        step = _solve(information[left], gradient[left], widest)
         reach = np.abs(step) @ widest  # no linear predictor moves further than this
         scale = 1 + furthest + np.abs(here[left]) @ widest
+        step *= np.minimum(1, 2 * scale / np.maximum(reach, scale))[:, None]
+        reach = np.minimum(reach, 2 * scale)
         rows = left if len(left) < len(here) else slice(None)
         problem = (columns, positive[rows], negative[rows], given)
         share, gradient[left], information[left] = _accepted(here[left], step, reach, problem)
@@ -110,7 +115,7 @@ def fit_logistic(
         if not len(left):
             break
     value = _log_likelihood(here, columns, positive, negative, given)
-    fit = LogisticFit(here, value, information, converged)
+    fit = LogisticFit(here, value * unit[:, 0], information * unit[:, :, None], converged)
     return LogisticFit(*(part[0] for part in fit)) if single else fit
 
 
@@ -170,10 +175,13 @@ def _accepted(here: Float64s, step: Float64s, reach: Float64s, problem: Problem)
     return share, gradient, information
 
 
-def _solve(information: Float64s, gradient: Float64s) -> Float64s:
-    diagonal = np.einsum("bkk->bk", information)
-    damped = information + np.eye(information.shape[1]) * (DAMPING * diagonal + 1e-300)[:, None, :]
-    return np.asarray(np.linalg.solve(damped, gradient[..., None])[..., 0])
+def _solve(information: Float64s, gradient: Float64s, widest: Float64s) -> Float64s:
+    """Newton's step, from the correlations, so that neither units nor tiny weights can make it singular."""
+    diagonal = np.einsum("bkk->bk", information) + np.abs(gradient) * (widest / LONGEST)
+    root = np.sqrt(np.where(diagonal > 0, diagonal, 1))
+    correlation = information / root[:, :, None] / root[:, None, :]
+    np.einsum("bkk->bk", correlation)[:] = 1 + DAMPING
+    return np.asarray(np.linalg.solve(correlation, (gradient / root)[..., None])[..., 0] / root)
 
 
 def _blocks(n_points: int, n_replicates: int) -> Iterator[slice]:

@@ -17,13 +17,14 @@ Interval = Literal["wald", "profile"]
 INTERVALS = ("wald", "profile")
 EQUAL = 1e-12  # n sum w^2 / (sum w)^2 exceeds 1 by no more: the weights are equal
 NOT_WHOLE = 1e-9  # of a count: rounding
-MOST_STEPS = 200
+MOST_STEPS = 100
+FURTHEST = 1e30  # an end beyond this is none
 NEAR = 1e-7  # the root of the deviance is within this of its goal, and so within its square after one more step
 
 
 def normal_quantile(level: float) -> float:
     """z, so that a share `level` of the normal distribution is within -z and z."""
-    return NormalDist().inv_cdf(0.5 + level / 2)
+    return -NormalDist().inv_cdf((1 - level) / 2)
 
 
 def as_counts(points: Points) -> Points | None:
@@ -34,6 +35,9 @@ def as_counts(points: Points) -> Points | None:
     if float(points.w2.sum()) * n > w * w * (1 + EQUAL) or np.any(np.abs(counts - rows) > NOT_WHOLE * rows):
         return None
     if np.any(np.abs(happened - whole) > NOT_WHOLE * rows):
+        return None
+    both = (points.wy > 0) & (points.wy < points.w)
+    if np.any(both & ((whole <= 0) | (whole >= rows))):  # a share next to 0 or 1 is not one of them
         return None
     return replace(points, w=rows, wy=whole, w2=rows, w2y=whole)
 
@@ -55,7 +59,8 @@ def profile_end(
     """Where a convex deviance reaches the quantile of its limit, chi-squared with one degree of freedom.
 
     `deviance` gives value and derivative and is least at `best`; `side` is 1 for the end above that, -1 for the one
-    below. Newton's method on the root of the deviance, which is nearly a straight line, within a bracket.
+    below. Newton's method on the root of the deviance, which is nearly a straight line, within a bracket. Infinite
+    where the deviance stays below the quantile as far as numbers mean anything.
     """
     goal = normal_quantile(level)
     inner, outer, here = best, side * math.inf, start
@@ -73,5 +78,7 @@ def profile_end(
             there = (inner + outer) / 2
         if there in (inner, outer):  # the bracket has closed
             break
+        if abs(there) > FURTHEST:
+            return side * math.inf
         here = there
     return here

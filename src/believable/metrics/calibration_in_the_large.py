@@ -11,7 +11,8 @@ import numpy as np
 from believable import _check, kernels
 from believable._types import Array, Float64s, Notion
 from believable.counting import source_of
-from believable.curves._logits import by_logit
+from believable.curves._logits import TOO_FLAT, by_logit
+from believable.errors import UndefinedError
 from believable.metrics._estimate import Estimate
 from believable.metrics._logistic import (
     INTERVALS,
@@ -52,6 +53,9 @@ def calibration_in_the_large(
     nothing happened and inf where everything did. Scores are clipped to [1e-12, 1 - 1e-12], with one warning that
     counts them.
 
+    Negatives are known by the weight they leave, that of all rows of a score less that of its positives: a row that
+    shares its score with others of 1e16 times its weight is lost.
+
     From `CellStats` each cell stands at its mean score.
 
     Parameters
@@ -84,6 +88,8 @@ def calibration_in_the_large(
     if values.ndim:
         return values  # type: ignore[return-value] # of replicates, their values
     value = float(values)
+    if math.isnan(value):
+        raise UndefinedError(f"calibration-in-the-large has no maximum of the likelihood to be found: {TOO_FLAT}")
     if not math.isinf(value):
         return _finite(value, logits, points, interval, level)
     counts = counts_for_profile(points) if interval == "profile" else as_counts(points)
@@ -103,7 +109,7 @@ def shifts(logits: Float64s, points: Points) -> Array:
     fitted = values == 0
     if fitted.any():
         fit = kernels.fit_logistic(np.ones((1, len(logits))), w[fitted], wy[fitted], logits)
-        values[fitted] = fit.coefficients[..., 0]
+        values[fitted] = np.where(fit.converged, fit.coefficients[..., 0], np.nan)
     return values
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from believable import _check, kernels
 from believable._types import Array, Float64s, Notion
 from believable.counting import source_of
-from believable.curves._logits import by_logit
+from believable.curves._logits import TOO_FLAT, by_logit
 from believable.curves.logistic import Line
 from believable.errors import UndefinedError
 from believable.metrics._estimate import Estimate
@@ -128,9 +128,9 @@ def calibration_slope_intercept(
         counts_for_profile(points)
     if separated:
         return SlopeIntercept(*_infinite(logits, points, int(separated), level), n_clipped)
-    line = Line.of(logits, points)
-    fitted = _profile if interval == "profile" else _wald
-    return SlopeIntercept(*fitted(line, logits, points, level), n_clipped)
+    if interval == "profile":
+        return SlopeIntercept(*_profile(logits, counts_for_profile(points), level), n_clipped)
+    return SlopeIntercept(*_wald(_line(logits, points), logits, points, level), n_clipped)
 
 
 def slopes(logits: Float64s, points: Points, separated: Array) -> Array:
@@ -139,8 +139,20 @@ def slopes(logits: Float64s, points: Points, separated: Array) -> Array:
     fitted = separated == 0
     if fitted.any():
         w, wy = (part[fitted] for part in np.broadcast_arrays(points.w, points.wy))
-        values[fitted] = Line.of(logits, replace(points, w=w, wy=wy)).slope
+        line = Line.of(logits, w, wy)
+        found = line.slope
+        for b in np.flatnonzero(~line.sound):  # weights too unequal for the units that all share
+            alone = Line.of(logits, w[b], wy[b])
+            found[b] = alone.slope if alone.sound else np.nan
+        values[fitted] = found
     return values
+
+
+def _line(logits: Float64s, points: Points) -> Line:
+    line = Line.of(logits, points.w, points.wy)
+    if not line.sound:
+        raise UndefinedError(f"the calibration slope has no maximum of the likelihood to be found: {TOO_FLAT}")
+    return line
 
 
 def _wald(line: Line, logits: Float64s, points: Points, level: float) -> tuple[Estimate, Estimate]:
@@ -153,8 +165,8 @@ def _wald(line: Line, logits: Float64s, points: Points, level: float) -> tuple[E
     return slope, intercept
 
 
-def _profile(line: Line, logits: Float64s, points: Points, level: float) -> tuple[Estimate, Estimate]:
-    counts = counts_for_profile(points)
+def _profile(logits: Float64s, counts: Points, level: float) -> tuple[Estimate, Estimate]:
+    line = _line(logits, counts)
     one, highest = np.ones_like(logits), float(line.fit.log_likelihood)
     deviances = (_deviance(logits, one, counts, highest), _deviance(one, logits, counts, highest))
     found = []

@@ -78,20 +78,35 @@ def corp_decomposition(
 
 
 def _split(points: Points, score: str) -> tuple[float, float, float, float]:
-    mean = _brier if score == "brier" else _log
-    recalibrated = mean(points, kernels.pav(points.w, points.wy))
-    unc = mean(points, np.full_like(points.score, min(points.wy.sum() / points.w.sum(), 1.0)))
-    found = mean(points, np.minimum(points.score, 1))
+    mean, least = (_brier, _least_brier) if score == "brier" else (_log, _least_log)
+    positive, negative = points.wy, np.maximum(points.w - points.wy, 0)
+    starts = np.flatnonzero(np.diff(kernels.pav(points.w, points.wy), prepend=-1.0))
+    blocks = np.add.reduceat(positive, starts), np.add.reduceat(negative, starts)
+    total = float(points.w.sum())
+    recalibrated = float(least(*blocks).sum()) / total
+    unc = float(least(*(masses.sum(keepdims=True) for masses in blocks)).sum()) / total
+    found = float(mean(positive, negative, np.minimum(points.score, 1)).sum()) / total
     # The isotonic fit is best for every proper score, so differences below 0 are rounding.
     return max(found - recalibrated, 0.0), max(unc - recalibrated, 0.0), unc, found
 
 
-def _brier(points: Points, p: Float64s) -> float:
-    return float(np.sum(points.wy * (1 - p) ** 2 + (points.w - points.wy) * p**2) / points.w.sum())
+def _brier(positive: Float64s, negative: Float64s, p: Float64s) -> Float64s:
+    return positive * (1 - p) ** 2 + negative * p**2
 
 
-def _log(points: Points, p: Float64s) -> float:
-    positive, negative = points.wy, np.maximum(points.w - points.wy, 0)
+def _log(positive: Float64s, negative: Float64s, p: Float64s) -> Float64s:
     with np.errstate(divide="ignore", invalid="ignore"):
-        cost = np.where(positive > 0, -positive * np.log(p), 0) + np.where(negative > 0, -negative * np.log1p(-p), 0)
-    return float(np.sum(cost) / points.w.sum())
+        return np.where(positive > 0, -positive * np.log(p), 0) + np.where(negative > 0, -negative * np.log1p(-p), 0)
+
+
+# The scores of a block's own rate are taken from its masses: the rate itself may round to 1, and 1 - rate to 0.
+
+
+def _least_brier(positive: Float64s, negative: Float64s) -> Float64s:
+    return positive * (negative / (positive + negative))
+
+
+def _least_log(positive: Float64s, negative: Float64s) -> Float64s:
+    small, large = np.minimum(positive, negative), np.maximum(positive, negative)
+    share = small / (small + large)
+    return np.asarray(large * np.log1p(small / large) - small * np.log(np.where(share > 0, share, 1)))

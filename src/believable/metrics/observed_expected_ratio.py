@@ -52,7 +52,8 @@ def observed_expected_ratio(
     .. math:: \frac{O}{E} = \frac{\sum_i w_i y_i}{\sum_i w_i p_i}
 
     Above 1 the scores are too low on the whole, below 1 too high; in [0, inf), 1 is best. For a matrix it is of the
-    predicted classes: the accuracy over the mean confidence. Undefined where all scores are 0.
+    predicted classes: the accuracy over the mean confidence. Undefined where all scores are 0, or so near that no float
+    holds the ratio.
 
     The interval is symmetric on the log scale, with standard error sqrt(sum w^2 (y - p)^2) / sum w y. Without events it
     is from 0 to the largest ratio at which a Poisson number of events is 0 with probability (1 - level) / 2, that is to
@@ -82,11 +83,15 @@ def observed_expected_ratio(
     totals = _totals(predictions, actuals, sample_weight, notion, r)
     if np.any(np.asarray(totals.expected) <= 0):
         raise UndefinedError("the observed/expected ratio needs expected events: all scores are 0")
-    if np.ndim(totals.observed):
-        return totals.observed / totals.expected  # type: ignore[no-any-return] # of replicates, their values
-    value = float(totals.observed / totals.expected)
+    with np.errstate(over="ignore"):
+        values = np.asarray(totals.observed / totals.expected)
+    if np.isinf(values).any():
+        raise UndefinedError("the observed/expected ratio is too large for a number: the scores are next to 0")
+    if values.ndim:
+        return values  # type: ignore[return-value] # of replicates, their values
+    value = float(values)
     if value <= 0:
-        bound = -math.log((1 - level) / 2) / float(totals.expected * totals.w / totals.w2)
+        bound = -math.log((1 - level) / 2) / float(totals.expected * (totals.w / totals.w2))
         return Estimate(0.0, 0.0, bound, level, "poisson")
     error = normal_quantile(level) * math.sqrt(totals.squared) / float(totals.observed)
     with np.errstate(over="ignore"):  # a standard error of hundreds: no upper end

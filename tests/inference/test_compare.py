@@ -1,0 +1,292 @@
+"""Paired comparisons: the textbook interval where there is one, and a p-value that holds its level."""
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_rel
+
+from believable import BinStats, Predictions, brier_score, compare, expected_calibration_error
+from believable.errors import InputError, UndefinedError
+
+
+def logistic(p, slope, shift=0.0):
+    return 1 / (1 + np.exp(-(slope * np.log(p / (1 - p)) + shift)))
+
+
+def rows(n=600, seed=0):
+    """A good model, one that is too sure, and outcomes."""
+    rng = np.random.default_rng(3000 + seed)
+    p = np.clip(rng.beta(1.2, 1.2, n), 1e-6, 1 - 1e-6)
+    return p, logistic(p, 2.0), (rng.random(n) < p).astype(int)
+
+
+def ends(found):
+    return found.low, found.high
+
+
+# --- sums -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["brier", "nll", "acc"])
+def test_paired_t(metric):
+    """The difference of two means has the interval and p-value of the paired t-test."""
+    a, b, y = rows()
+    b = np.clip(b + 0.4 * np.sin(50 * a), 0.001, 0.999)
+    each = {
+        "brier": lambda p: (p - y) ** 2,
+        "nll": lambda p: -np.log(np.where(y, p, 1 - p)),
+        "acc": lambda p: ((p > 0.5) == y).astype(float),
+    }[metric]
+    found = compare(a, b, y, metric, n_resamples=4000, random_state=0)
+    textbook = ttest_rel(each(a), each(b))
+    low, high = textbook.confidence_interval(0.95)
+    assert found.difference == pytest.approx(np.mean(each(a) - each(b)), abs=1e-12)
+    assert ends(found) == pytest.approx((low, high), abs=0.1 * (high - low) + 1e-12)
+    assert found.p_value == pytest.approx(textbook.pvalue, abs=0.05)
+    assert found.method == "percentile"
+    assert float(found) == found.difference == found.value_a - found.value_b
+
+
+def test_weighted_difference():
+    """With weights it is the difference of weighted means, with the variance of unequal weights."""
+    a, b, y = rows()
+    w = np.random.default_rng(1).lognormal(0, 1, 600)
+    found = compare(a, b, y, sample_weight=w, n_resamples=3000, random_state=0)
+    each = (a - y) ** 2 - (b - y) ** 2
+    mean = np.average(each, weights=w)
+    error = np.sqrt(np.sum(w**2 * (each - mean) ** 2)) / w.sum()
+    assert found.difference == pytest.approx(mean)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.1)
+
+
+def test_pairing_helps():
+    """What makes a row hard for both cancels: the interval is narrower than that of two separate data sets."""
+    a, b, y = rows()
+    found = compare(a, b, y, random_state=0)
+    apart = np.hypot(*(np.std((p - y) ** 2) / np.sqrt(600) for p in (a, b)))
+    assert found.high - found.low < 0.6 * 2 * 1.96 * apart
+
+
+def test_better_and_worse():
+    """A model that is too sure is worse by Brier score, log loss and ECE, and that is no chance."""
+    a, b, y = rows(2000)
+    for metric in ("brier", "nll", "ece", "smece", "ks"):
+        found = compare(a, b, y, metric, n_resamples=200, random_state=0)
+        assert found.high < 0
+        assert found.p_value < 0.02
+        assert found.value_a < found.value_b
+
+
+def test_ranking_is_the_same():
+    """A strictly increasing map changes no AUC: no difference, and p = 1."""
+    a, b, y = rows(200)
+    found = compare(a, b, y, "auc", n_resamples=200, random_state=0)
+    assert ends(found) == pytest.approx((0, 0), abs=1e-12)
+    assert found.p_value == pytest.approx(1, abs=0.01)
+
+
+# --- symmetry ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["brier", "ece", "mce", "auc", "ks"])
+def test_identical(metric):
+    """A model beside itself: no difference at all."""
+    a, _, y = rows(100)
+    found = compare(a, a.copy(), y, metric, random_state=0)
+    assert (found.difference, found.low, found.high, found.p_value) == (0, 0, 0, 1)
+    assert found.value_a == found.value_b
+
+
+@pytest.mark.parametrize("metric", ["brier", "ece", "rmsce", "ks", "dce"])
+def test_swapped(metric):
+    """Swapping the models turns the sign and keeps the p-value, up to the noise of resampling."""
+    a, b, y = rows(400)
+    b = logistic(a, 1.3)
+    one, other = (compare(*pair, y, metric, n_resamples=1000, random_state=0) for pair in ((a, b), (b, a)))
+    width = one.high - one.low
+    assert other.difference == pytest.approx(-one.difference)
+    assert ends(other) == pytest.approx((-one.high, -one.low), abs=0.12 * width)
+    assert other.p_value == pytest.approx(one.p_value, abs=0.08)
+    assert (other.value_a, other.value_b) == (one.value_b, one.value_a)
+
+
+def test_reproducible():
+    """The same seed, the same comparison; a Generator is used as it is."""
+    data = rows(200)
+    for metric in ("brier", "ece"):
+        found = [compare(*data, metric, n_resamples=200, random_state=s) for s in (1, 1, np.random.default_rng(1))]
+        assert found[0] == found[1] == found[2]
+        assert compare(*data, metric, n_resamples=200, random_state=2) != found[0]
+
+
+def test_nearly_the_same():
+    """Models that differ by next to nothing differ by next to nothing, and not surely."""
+    a, _, y = rows(400)
+    found = compare(a, a + 1e-9, y, "ece", n_resamples=200, random_state=0)
+    assert abs(found.difference) < 1e-6
+    assert found.p_value > 0.2
+    assert found.low <= 0 <= found.high
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+def test_level():
+    """Two models miscalibrated by the same amount in opposite directions differ at 5 % about as often as that."""
+    rng = np.random.default_rng(4)
+    rejected, held = 0, 0
+    for _ in range(80):
+        truth = rng.beta(2, 2, 800)
+        y = rng.random(800) < truth
+        a, b = np.clip(truth + 0.08, 0, 1), np.clip(truth - 0.08, 0, 1)
+        found = compare(a, b, y, "ece", n_resamples=200, random_state=rng)
+        rejected += found.p_value <= 0.05
+        held += found.low <= 0 <= found.high
+    assert rejected <= 0.12 * 80
+    assert held >= 0.88 * 80
+
+
+def test_level_when_calibrated():
+    """So do two different models that are both calibrated."""
+    rng = np.random.default_rng(5)
+    rejected = 0
+    for _ in range(60):
+        feature, other = rng.normal(size=300), rng.normal(size=300)
+        y = rng.random(300) < 1 / (1 + np.exp(-feature - other))
+        # Each sees one feature: its scores are E(y | that one), nearly logistic with a smaller slope.
+        shrunk = 1 / np.sqrt(1 + np.pi / 8)
+        a, b = (1 / (1 + np.exp(-shrunk * x)) for x in (feature, other))
+        rejected += compare(a, b, y, "ece", n_resamples=200, random_state=rng).p_value <= 0.05
+    assert rejected <= 0.12 * 60
+
+
+def test_power():
+    """A model that is off is told from one that is not, most of the time."""
+    rng = np.random.default_rng(6)
+    found = 0
+    for _ in range(20):
+        a = rng.random(500)
+        y = rng.random(500) < a
+        found += compare(a, np.clip(a + 0.12, 0, 1), y, "ece", n_resamples=200, random_state=rng).p_value <= 0.05
+    assert found >= 14
+
+
+@pytest.mark.parametrize("metric", ["ece", "brier", "auc"])
+def test_p_value_and_interval_agree(metric):
+    """The interval leaves out 0 where the p-value is below one less the level, and holds it where it is above."""
+    a, b, y = rows(300, seed=2)
+    for slope in (1.05, 1.3, 1.8):
+        b = logistic(a, slope) + 0.02 * np.sin(40 * a) * a * (1 - a)
+        found = compare(a, b, y, metric, n_resamples=500, random_state=0)
+        if abs(found.p_value - 0.05) > 0.02:
+            assert (found.low <= 0 <= found.high) == (found.p_value > 0.05)
+
+
+def test_level_of_interval():
+    """A higher level, a wider interval."""
+    data = rows(300)
+    for metric in ("brier", "ece"):
+        width = [np.diff(ends(compare(*data, metric, level=x, random_state=0)))[0] for x in (0.5, 0.8, 0.95)]
+        assert width[0] < width[1] < width[2]
+
+
+def test_matrix():
+    """Matrices are compared too, by any metric that is theirs."""
+    rng = np.random.default_rng(7)
+    q = rng.dirichlet(np.ones(3), 200)
+    label = (rng.random(200)[:, None] >= q.cumsum(axis=1)).sum(axis=1)
+    sure = q**2 / (q**2).sum(axis=1, keepdims=True)
+    for metric in ("ece", "sce", "toprce", "brier", "tace"):
+        found = compare(q, sure, label, metric, n_resamples=200, random_state=0)
+        assert found.low <= found.high
+        assert 0 < found.p_value <= 1
+    assert compare(q, sure, label, "brier", random_state=0).difference < 0
+
+
+# --- clusters, functions ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["brier", "ece", "auc"])
+def test_clusters(metric):
+    """Rows repeated ten times as clusters say what the rows say once."""
+    a, _, y = rows(150)
+    b = np.clip(logistic(a, 1.5) + 0.1 * np.sin(30 * a), 0.01, 0.99)
+    once = compare(a, b, y, metric, n_resamples=400, random_state=0)
+    many = [np.repeat(x, 10) for x in (a, b, y)]
+    asked = {"n_resamples": 100 if metric == "auc" else 400, "random_state": 0}
+    together = compare(*many, metric, groups=np.repeat(np.arange(150), 10), **asked)
+    apart = compare(*many, metric, **asked)
+    width = once.high - once.low
+    assert together.difference == pytest.approx(once.difference)
+    assert together.high - together.low == pytest.approx(width, rel=0.35)
+    assert apart.high - apart.low < 0.6 * width
+
+
+def test_own_function():
+    """A function of one's own is compared by resampled rows."""
+    a, b, y = rows(200)
+
+    def mine(scores, labels):
+        return np.mean((scores - labels) ** 2)
+
+    found = compare(a, b, y, mine, n_resamples=300, random_state=0)
+    known = compare(a, b, y, brier_score, n_resamples=300, random_state=0)
+    assert found.difference == pytest.approx(known.difference)
+    assert found.high - found.low == pytest.approx(known.high - known.low, rel=0.25)
+
+
+def test_options():
+    """Choices reach the metric."""
+    a, b, y = rows(200)
+    found = compare(a, b, y, "ece", options={"n_bins": 4, "strategy": "quantile"}, n_resamples=100, random_state=0)
+    assert found.value_a == expected_calibration_error(a, y, n_bins=4, strategy="quantile")
+
+
+def test_predictions():
+    """Two `Predictions` of the same rows are compared as arrays are."""
+    a, b, y = rows(200)
+    w = 1 + np.arange(200) % 2
+    found = compare(*(Predictions(p, y, sample_weight=w) for p in (a, b)), n_resamples=200, random_state=0)
+    assert found == compare(a, b, y, sample_weight=w, n_resamples=200, random_state=0)
+
+
+def test_infinite():
+    """Infinite log losses are compared without a warning: the same row ruins both, or one."""
+    p, y = np.append(np.full(40, 0.7), 0.0), np.append(np.arange(40) % 3 > 0, True)
+    both = compare(p, np.append(np.full(40, 0.6), 0.0), y, "nll", n_resamples=200, random_state=0)
+    assert both.difference == 0
+    one = compare(p, np.append(np.full(40, 0.6), 0.3), y, "nll", n_resamples=200, random_state=0)
+    assert one.difference == one.high == np.inf
+
+
+def test_words():
+    """It reads as one line."""
+    a, b, y = rows(200)
+    text = str(compare(a, b, y, random_state=0))
+    assert " - " in text
+    assert " % interval " in text
+    assert ", p = " in text
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+
+def test_refusals():
+    """Rows that are not the same, and statistics, which have none, are refused."""
+    a, b, y = rows(100)
+    pa = Predictions(a, y)
+    with pytest.raises(InputError, match="not of the same rows: their labels differ"):
+        compare(pa, Predictions(b, 1 - y))
+    with pytest.raises(InputError, match="not of the same rows"):
+        compare(pa, Predictions(b[:50], y[:50]))
+    with pytest.raises(InputError, match="the two sets of predictions have different weights"):
+        compare(pa, Predictions(b, y, sample_weight=1 + np.arange(100)))
+    with pytest.raises(InputError, match="a paired comparison needs the rows of both models, not statistics of them"):
+        compare(BinStats.of(pa), BinStats.of(Predictions(b, y)), metric="ece")
+    with pytest.raises(InputError, match="groups has 3 entries"):
+        compare(a, b, y, groups=[1, 2, 3])
+    with pytest.raises(InputError, match="level"):
+        compare(a, b, y, level=2)
+    with pytest.raises(InputError, match="has no option"):
+        compare(a, b, y, options={"n_bins": 3})
+    with pytest.raises((InputError, UndefinedError)):
+        compare(a, np.column_stack([1 - b, b]), y, "toprce")

@@ -1,0 +1,318 @@
+"""What the inverted tests are made of: cells, shapes of gaps, units of resampling."""
+
+import numpy as np
+import pytest
+
+from believable import BinStats, CellStats, Predictions
+from believable.inference._cells import Cells
+from believable.inference._inversion import Inverted, invert
+from believable.inference._patterns import draw_patterns
+from believable.inference._question import ask
+from believable.inference._units import (
+    drawn_counts,
+    has_several_pairs_per_row,
+    residuals_by_unit,
+    unit_of_rows,
+)
+from believable.inference.compare import _square_and_add
+from believable.inference.interval import tails_of
+
+
+def data(n=500, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.8, 1.2, n)
+    return p, (rng.random(n) < np.clip(0.8 * p + 0.05, 0, 1)).astype(int), rng.lognormal(0, 0.5, n)
+
+
+def cells_of(metric, source, **options):
+    return Cells.of(*ask(metric, source, options=options).statistic(200))
+
+
+# --- cells ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("metric", ["ece", "ace", "ks"])
+def test_cells_hold_the_rows(metric, dtype):
+    """Weights, mean scores, outcomes, effective sizes and spreads of the cells are those of the rows in them."""
+    p, y, w = data()
+    source = Predictions(p.astype(dtype), y, sample_weight=w)
+    cells = cells_of(metric, source)
+    cell = cells.locate(source.scores, None)
+    for c in range(len(cells)):
+        here = cell == c
+        score = source.scores[here].astype(np.float64)
+        assert here.sum() == cells.n[c]
+        assert cells.w[c] == pytest.approx(w[here].sum(), rel=1e-9)
+        assert cells.wy[c] == pytest.approx((w * y)[here].sum(), rel=1e-9)
+        assert cells.conf[c] == pytest.approx(np.average(score, weights=w[here]), rel=1e-6)
+        assert cells.size[c] == pytest.approx(w[here].sum() ** 2 / (w[here] ** 2).sum(), rel=1e-9)
+        if metric != "ks":
+            spread = np.average((score - cells.conf[c]) ** 2, weights=w[here])
+            assert cells.spread[c] == pytest.approx(spread, rel=1e-5, abs=1e-9)
+    assert cells.gap == pytest.approx(cells.wy / cells.w - cells.conf)
+
+
+@pytest.mark.parametrize(
+    ("metric", "options"),
+    [("sce", {}), ("tace", {}), ("toprce", {"r": 2}), ("tlce", {}), ("ks", {"notion": "classwise"}), ("sce", {"pooled": True})],
+    ids=str,
+)
+def test_cells_of_groups(metric, options):
+    """So it is for the classes or ranks of a matrix."""
+    rng = np.random.default_rng(1)
+    q = rng.dirichlet(np.full(4, 0.5), 300)
+    source = Predictions(q, rng.integers(0, 3, 300))  # the last class never happens
+    cells = cells_of(metric, source, **options)
+    pairs = source.all_pairs(cells.statistic.view)
+    cell = cells.locate(pairs.score, pairs.group)
+    assert np.bincount(cell, minlength=len(cells)) == pytest.approx(cells.n)
+    assert np.bincount(cell, pairs.outcome, len(cells)) == pytest.approx(cells.wy, abs=1e-9)
+    if pairs.group is not None:
+        assert (cells.group[cell] == pairs.group).all()
+
+
+def test_cells_of_statistics():
+    """A statistic that was counted before is taken apart as the data are."""
+    p, y, _ = data()
+    source = Predictions(p, y)
+    of_data = cells_of("ece", source, n_bins=15)
+    for stats, options in ((BinStats.of(source, n_bins=15), {}), (CellStats.of(source), {"n_bins": 15})):
+        found = cells_of("ece", stats, **options)
+        for name in ("n", "w", "conf", "wy", "size", "spread"):
+            assert getattr(found, name) == pytest.approx(getattr(of_data, name), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_drawn_outcomes(weighted):
+    """Outcomes drawn by cell have the mean and variance of outcomes drawn row by row."""
+    p, y, w = data(600)
+    w = w if weighted else np.ones(600)
+    cells = cells_of("ece", Predictions(p, y, sample_weight=w), n_bins=8)
+    drawn = cells.draw(cells.conf, np.random.default_rng(2), 4000)
+    code = np.minimum(np.ceil(p * 8).astype(int), 8) - 1
+    variance = np.bincount(code, w**2 * p * (1 - p))
+    assert drawn.mean(axis=0) == pytest.approx(cells.w * cells.conf, abs=4 * np.sqrt(variance.max() / 4000))
+    # With weights the variance of a bin is that of pairs of average weight, so it is near, not equal.
+    assert drawn.var(axis=0) == pytest.approx(variance, rel=0.25 if weighted else 0.12)
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e-9, 0.003, 0.5, 0.997, 1.0])
+@pytest.mark.parametrize("size", [1, 3, 40, 100_000])
+def test_drawn_rates(rate, size):
+    """Whatever the rate and the size, drawn counts lie between none and all, and average to the rate."""
+    p = np.full(size, rate)
+    cells = cells_of("ece", Predictions(p, np.zeros(size, int)), n_bins=5)
+    drawn = cells.draw(cells.conf, np.random.default_rng(3), 3000)
+    variance = size * rate * (1 - rate)
+    assert drawn.mean() == pytest.approx(rate * size, abs=5 * np.sqrt(variance / 3000) + 1e-6)
+    assert drawn.var() == pytest.approx(variance, rel=0.15, abs=5 * np.sqrt(variance / 3000) + 1e-6)
+    if variance < 100:
+        assert 0 <= drawn.min()
+        assert drawn.max() <= size * (1 + 1e-12)
+
+
+def test_drawn_anew():
+    """New samples have other numbers of pairs in each cell; a cell without any shows no gap."""
+    p, y, w = data(60)
+    cells = cells_of("ece", Predictions(p, y, sample_weight=w), n_bins=30)
+    rng = np.random.default_rng(4)
+    times = cells.times(rng, 3000)
+    assert (times @ cells.n) == pytest.approx(np.full(3000, 60.0))
+    assert times.mean(axis=0) == pytest.approx(np.ones(len(cells)), abs=0.12)
+    rate = np.broadcast_to(np.clip(cells.conf + 0.1, 0, 1), times.shape)
+    wy, weight = cells.draw_anew(rate, rng, times)
+    assert (weight > 0).all()
+    empty = times == 0
+    assert empty.any()
+    assert (wy / weight)[empty] == pytest.approx(np.broadcast_to(cells.conf, times.shape)[empty])
+    assert (weight / cells.w)[~empty] == pytest.approx(times[~empty])
+
+
+def test_with_outcomes():
+    """The way back: the same outcomes give the same metric, and replicates one value each."""
+    p, y, w = data()
+    for metric in ("ece", "ks", "smece", "mmce"):
+        question = ask(metric, p, y, w)
+        cells = Cells.of(*question.statistic(10_000))
+        assert question.replicates(cells.with_outcomes(cells.wy))[0] == pytest.approx(question.value(), abs=2e-6)
+        stacked = np.stack([cells.wy, cells.w * cells.conf])
+        found = question.replicates(cells.with_outcomes(stacked))
+        assert found == pytest.approx([question.value(), 0.0], abs=3e-6)
+
+
+@pytest.mark.parametrize("metric", ["ks", "smece", "mmce", "kuiper"])
+def test_few_points_stand_for_many(metric):
+    """Neighbouring scores put together change an error without bins by little beside its noise."""
+    p, y, _ = data(20_000, seed=5)
+    question = ask(metric, p, y)
+    cells = Cells.of(*question.statistic(200))
+    assert len(cells) <= 200
+    assert question.replicates(cells.with_outcomes(cells.wy))[0] == pytest.approx(question.value(), rel=0.02)
+
+
+# --- units ------------------------------------------------------------------------------------------------------------
+
+
+def test_residuals_by_unit():
+    """Residuals are summed by unit and cell, weights and all."""
+    p, y, w = data(200)
+    source = Predictions(p, y, sample_weight=w)
+    cells = cells_of("ece", source)
+    unit = np.arange(200) % 13
+    found = residuals_by_unit(source, cells, unit, 13).toarray()
+    cell = cells.locate(source.scores, None)
+    literal = np.zeros((13, len(cells)))
+    for i in range(200):
+        literal[unit[i], cell[i]] += w[i] * (y[i] - p[i])
+    assert found == pytest.approx(literal, abs=1e-12)
+    assert found.sum(axis=0) == pytest.approx(cells.wy - cells.w * cells.conf, abs=1e-9)
+
+
+def test_residuals_of_threshold():
+    """Pairs that a threshold leaves out are left out, and rows keep their numbers."""
+    rng = np.random.default_rng(6)
+    q = rng.dirichlet(np.full(3, 0.3), 100)
+    source = Predictions(q, rng.integers(0, 3, 100), sample_weight=rng.random(100))
+    cells = cells_of("tace", source, threshold=0.1)
+    found = residuals_by_unit(source, cells, np.arange(100), 100)
+    assert found.sum(axis=0) == pytest.approx(cells.wy - cells.w * cells.conf, abs=1e-9)
+    weight = source.weights[:, None] * ((source.labels[:, None] == np.arange(3)) - q) * (q > 0.1)
+    assert found.sum(axis=1) == pytest.approx(weight.sum(axis=1), abs=1e-9)
+
+
+def test_units():
+    """Rows are units, or clusters are; very many are put together at random, all of one size."""
+    rng = np.random.default_rng(7)
+    unit, n_units = unit_of_rows(None, 100, rng)
+    assert (unit == np.arange(100)).all()
+    assert n_units == 100
+    unit, n_units = unit_of_rows(None, 10_000, rng)
+    assert set(np.bincount(unit)) == {10_000 // n_units}
+    cluster = np.arange(9000) // 2
+    unit, n_units = unit_of_rows(cluster, 9000, rng)
+    assert (unit[::2] == unit[1::2]).all()
+    assert unit.max() == n_units - 1
+    counts = drawn_counts(30, 500, rng)
+    assert (counts.sum(axis=1) == 30).all()
+
+
+def test_several_pairs():
+    """Classes and ranks of one label hang together; confidences, and one class, do not."""
+    rng = np.random.default_rng(8)
+    source = Predictions(rng.dirichlet(np.ones(3), 40), rng.integers(0, 3, 40))
+    assert has_several_pairs_per_row(cells_of("sce", source))
+    assert has_several_pairs_per_row(cells_of("toprce", source))
+    assert not has_several_pairs_per_row(cells_of("ece", source))
+    assert not has_several_pairs_per_row(cells_of("tlce", source))
+
+
+# --- shapes -----------------------------------------------------------------------------------------------------------
+
+
+def shapes(gap, variance, n_draws=2000, rough=True, seed=0):
+    score = (np.arange(len(gap)) + 0.5) / len(gap)
+    group = np.zeros(len(gap), int)
+    return draw_patterns(gap, variance, score, group, n_draws, np.random.default_rng(seed), rough=rough)
+
+
+def test_shapes_follow_what_is_known():
+    """Gaps known exactly are drawn as they are, smooth, sparse or rough."""
+    for gap in (np.full(10, 0.1), np.eye(10)[4] * 0.3, np.tile([0.1, -0.1], 5)):
+        drawn = shapes(gap, np.full(10, 1e-10))
+        assert np.abs(drawn - gap).max() < 0.01
+
+
+def test_shapes_shrink_what_is_not():
+    """Gaps that are all noise are drawn smaller than they were seen."""
+    rng = np.random.default_rng(9)
+    gap = 0.05 * rng.standard_normal(15)
+    drawn = shapes(gap, np.full(15, 0.05**2))
+    assert np.abs(drawn).sum(axis=1).mean() < np.abs(gap).sum()
+    assert drawn.shape == (2000, 15)
+
+
+def test_smooth_shapes_are_smooth():
+    """Where only smooth shapes are allowed, a lone spike is spread over its neighbours."""
+    gap = np.eye(15)[7] * 0.1
+    drawn = shapes(gap, np.full(15, 0.03**2), rough=False).mean(axis=0)
+    assert drawn[7] < 0.07
+    assert drawn[6] > 0.2 * drawn[7]
+
+
+def test_groups_are_apart():
+    """What one class shows says nothing about another's shape."""
+    gap = np.repeat([0.2, 0.0], 8)
+    score, group = np.tile(np.linspace(0.2, 0.8, 8), 2), np.repeat([0, 1], 8)
+    drawn = draw_patterns(gap, np.full(16, 1e-4), score, group, 1000, np.random.default_rng(0), rough=True)
+    assert drawn[:, :8].mean() == pytest.approx(0.2, abs=0.01)
+    assert drawn[:, 8:].mean() == pytest.approx(0.0, abs=0.01)
+
+
+@pytest.mark.parametrize("n", [1, 2, 301, 1000])
+def test_any_number_of_cells(n):
+    """One cell, or more than priors of dependent gaps are made for."""
+    gap = np.random.default_rng(n).standard_normal(n) * 0.01
+    drawn = shapes(gap, np.full(n, 1e-4), n_draws=50)
+    assert drawn.shape == (50, n)
+    assert np.isfinite(drawn).all()
+    assert (drawn != 0).any(axis=1).all()
+
+
+def test_no_variance():
+    """Variances of zero are no trouble."""
+    drawn = shapes(np.array([0.0, 0.1, 0.0]), np.zeros(3), n_draws=100)
+    assert np.isfinite(drawn).all()
+
+
+# --- tails ------------------------------------------------------------------------------------------------------------
+
+
+def test_tails():
+    """The chance of showing no less grows with the true error, the chance of showing no more falls."""
+    p, y, _ = data(400)
+    tails = tails_of(ask("ece", p, y), None, 500, np.random.default_rng(0))
+    at = np.array([tails.at(error) for error in (0.0, 0.02, 0.05, 0.1, 0.2)])
+    assert (np.diff(at[:, 0]) >= -0.02).all()
+    assert (np.diff(at[:, 1]) <= 0.02).all()
+    assert at[0, 1] > 0.5 or at[0, 0] < 0.5
+    assert at[-1, 1] < 0.01
+    assert ((at > 0) & (at <= 1)).all() or at[-1].tolist() == [1.0, 0.0]
+
+
+def test_errors_that_cannot_be():
+    """An error larger than any that is possible is never the true one."""
+    tails = tails_of(ask("ece", np.full(50, 0.5), np.arange(50) % 2), None, 200, np.random.default_rng(0))
+    assert tails.at(0.6) == (1.0, 0.0)
+    assert invert(tails, 0.95).high < 0.5
+
+
+def test_nothing_seen():
+    """Thirty outcomes, certain and right, leave room for an error of about 3 in 30 (the rule of three)."""
+    p = np.arange(30) % 2.0
+    tails = tails_of(ask("ece", p, p.astype(int)), None, 2000, np.random.default_rng(0))
+    found = invert(tails, 0.95)
+    assert found.low == found.estimate == 0
+    assert 0.07 < found.high < 0.16
+
+
+def test_unrefined():
+    """Other levels can be read from the candidates that were tried, and hold each other."""
+    p, y, _ = data(400)
+    tails = tails_of(ask("ece", p, y), None, 1000, np.random.default_rng(0))
+    wide = invert(tails, 0.95)
+    tried = len(tails.tried)
+    narrow = [invert(tails, level, refine=False) for level in (0.5, 0.7, 0.9)]
+    assert len(tails.tried) == tried
+    assert narrow[0].high <= narrow[1].high <= narrow[2].high <= wide.high + 1e-9
+    assert narrow[0].low >= narrow[1].low >= narrow[2].low >= wide.low - 1e-9
+
+
+def test_square_and_add():
+    """Ends of a difference by hand: independent, and perfectly together."""
+    a, b = Inverted(0.02, 0.09, 0.05, ""), Inverted(0.01, 0.06, 0.03, "")
+    low, high = _square_and_add(a, b, 0.0)
+    assert low == pytest.approx(0.02 - np.hypot(0.03, 0.03))
+    assert high == pytest.approx(0.02 + np.hypot(0.04, 0.02))
+    low, high = _square_and_add(a, b, 1.0)
+    assert (low, high) == pytest.approx((0.02, 0.04))
