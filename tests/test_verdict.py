@@ -113,7 +113,9 @@ def test_rare_events_are_judged_on_the_whole():
     assert judged.beyond_chance
     assert judged.off_on_the_whole
     text = str(judged)
+    assert text.startswith("The error is small on the scale of the ECE, but real: ECE 0.0")
     assert "On the whole the scores are too low: mean score 0.0" in text
+    assert "times as often as predicted." in text
     assert "try quantile bins" in text
 
 

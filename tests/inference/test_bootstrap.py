@@ -79,7 +79,7 @@ def test_rare_bins():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_auc_of_counts(weighted):
     """The AUC of resampled points spreads as the AUC of resampled rows."""
-    p, y, w = data(4, 400)
+    p, y, _ = data(4, 400)
     rng = np.random.default_rng(5)
     source = Predictions(p, y, sample_weight=np.ones(400) if not weighted else rng.integers(1, 3, 400))
     points = _bootstrap.statistic_replicates(ask("auc", source), 1000, rng)
@@ -126,7 +126,9 @@ def test_units_add_up():
             question = ask(metric, source)
             units = _bootstrap.SumUnits(source, np.arange(50) // 7, 8)
             assert units.values(question, np.ones((1, 8)))[0] == pytest.approx(question.value(), rel=1e-9)
-            twice = _bootstrap.SumUnits(source, np.arange(50), 50).values(question, np.repeat([[1.0, 2, 0]], 17, 0).ravel()[None, :50])
+            twice = _bootstrap.SumUnits(source, np.arange(50), 50).values(
+                question, np.repeat([[1.0, 2, 0]], 17, 0).ravel()[None, :50]
+            )
             rows = np.repeat(np.arange(50), np.tile([1, 2, 0], 17)[:50])
             assert twice[0] == pytest.approx(question.value(source.take(rows)), rel=1e-9)
 
@@ -202,7 +204,7 @@ def test_row_draws():
     rng = np.random.default_rng(12)
     rows = _bootstrap.row_draws(50, None, rng)
     assert len(rows) == 50
-    assert 0 <= rows.min()
+    assert rows.min() >= 0
     assert rows.max() < 50
     cluster = np.array([2, 0, 1, 1, 2, 2, 0, 1, 1])
     for _ in range(20):

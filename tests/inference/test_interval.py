@@ -1,5 +1,7 @@
 """Intervals: they cover, they are in order, and what should not matter does not."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -223,12 +225,31 @@ def found_name(alias):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("metric", ["ece", "ks"])
-def test_notions(metric, options):
+def test_notions(options):
     """Every notion of a matrix has its interval."""
-    if metric == "ks" and "pooled" in options:
-        pytest.skip("pooling is about bins")
-    in_order(interval(metric, PROBLEMS["multiclass"], options=options, n_resamples=100, random_state=0))
+    for metric in ("ece",) if "pooled" in options else ("ece", "ks"):
+        in_order(interval(metric, PROBLEMS["multiclass"], options=options, n_resamples=100, random_state=0))
+
+
+@pytest.mark.parametrize("method", ["auto", "percentile"])
+@pytest.mark.parametrize(
+    ("metric", "options"),
+    [
+        ("toprce", {"r": 2}),
+        ("toprce", {"r": 9, "pooled": True}),
+        ("tace", {"threshold": 0.1}),
+        ("tace", {"threshold": None, "n_bins": 4}),
+        ("sce", {"pooled": True, "n_bins": 7}),
+        ("tlce", {"strategy": "quantile", "threshold": 0.4}),
+    ],
+    ids=str,
+)
+def test_what_is_counted(metric, options, method):
+    """So do choices of what is counted, for metrics that have defaults of their own."""
+    data = PROBLEMS["multiclass"]
+    found = interval(metric, data, options=options, method=method, n_resamples=100, random_state=0)
+    in_order(found)
+    assert found.value == METRICS[found_name(metric)].function(data, **options)
 
 
 def test_convention():
@@ -257,7 +278,7 @@ def test_level(metric):
     data = draw(300)
     found = [interval(metric, *data, level=level, n_resamples=500, random_state=5) for level in (0.5, 0.8, 0.9, 0.95)]
     slack = 0.02 * width(found[-1])  # candidates between which is interpolated differ a little
-    for inner, outer in zip(found[:-1], found[1:], strict=True):
+    for inner, outer in pairwise(found):
         assert outer.low <= inner.low + slack
         assert inner.high <= outer.high + slack
         assert outer.level > inner.level
@@ -558,7 +579,9 @@ def test_refused_metrics():
         interval(3, p, y)
     with pytest.raises(InputError):
         interval("nonsense", p, y)
-    with pytest.raises(UndefinedError, match="top_r_calibration_error is defined for multiclass predictions, these are"):
+    with pytest.raises(
+        UndefinedError, match="top_r_calibration_error is defined for multiclass predictions, these are"
+    ):
         interval("toprce", p, y)
 
 
@@ -583,5 +606,5 @@ def test_refused_bins(metric):
 
 def test_too_few_for_a_bootstrap():
     """Where the metric is undefined in many resampled data sets, that is said."""
-    with pytest.raises(UndefinedError, match="undefined in \\d+ of 100 resampled data sets: there are too few rows"):
+    with pytest.raises(UndefinedError, match=r"undefined in \d+ of 100 resampled data sets: there are too few rows"):
         interval("auc", [0.1, 0.5, 0.9], [0, 0, 1], **ONE)

@@ -55,7 +55,14 @@ def test_cells_hold_the_rows(metric, dtype):
 
 @pytest.mark.parametrize(
     ("metric", "options"),
-    [("sce", {}), ("tace", {}), ("toprce", {"r": 2}), ("tlce", {}), ("ks", {"notion": "classwise"}), ("sce", {"pooled": True})],
+    [
+        ("sce", {}),
+        ("tace", {}),
+        ("toprce", {"r": 2}),
+        ("tlce", {}),
+        ("ks", {"notion": "classwise"}),
+        ("sce", {"pooled": True}),
+    ],
     ids=str,
 )
 def test_cells_of_groups(metric, options):
@@ -108,7 +115,7 @@ def test_drawn_rates(rate, size):
     assert drawn.mean() == pytest.approx(rate * size, abs=5 * np.sqrt(variance / 3000) + 1e-6)
     assert drawn.var() == pytest.approx(variance, rel=0.15, abs=5 * np.sqrt(variance / 3000) + 1e-6)
     if variance < 100:
-        assert 0 <= drawn.min()
+        assert drawn.min() >= 0
         assert drawn.max() <= size * (1 + 1e-12)
 
 
@@ -201,10 +208,15 @@ def test_several_pairs():
     """Classes and ranks of one label hang together; confidences, and one class, do not."""
     rng = np.random.default_rng(8)
     source = Predictions(rng.dirichlet(np.ones(3), 40), rng.integers(0, 3, 40))
-    assert has_several_pairs_per_row(cells_of("sce", source))
-    assert has_several_pairs_per_row(cells_of("toprce", source))
-    assert not has_several_pairs_per_row(cells_of("ece", source))
-    assert not has_several_pairs_per_row(cells_of("tlce", source))
+    for notion, several in {
+        "classwise": True,
+        "top_r": True,
+        "confidence": False,
+        "top_label": False,
+        "rth": False,
+    }.items():
+        view = source.view(notion, r=2 if notion in ("top_r", "rth") else None)
+        assert has_several_pairs_per_row(view) == several
 
 
 # --- shapes -----------------------------------------------------------------------------------------------------------

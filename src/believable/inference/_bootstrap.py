@@ -12,7 +12,7 @@ from believable._types import Float64s, Ints
 from believable.errors import UndefinedError
 from believable.inference._cells import ABSENT
 from believable.inference._question import Question
-from believable.inference._units import drawn_counts, unit_of_rows
+from believable.inference._units import drawn_counts, has_several_pairs_per_row, unit_of_rows
 from believable.predictions import Predictions
 from believable.stats import BinStats, ScoreSums
 from believable.stats.points import Points, PointStats
@@ -95,8 +95,8 @@ class SumUnits:
             one: dict[str, Any] = {
                 name: sums[name][i] if sums[name].ndim == 2 else float(sums[name][i]) for name in names
             }
-            found.append(_value(question, replace(self.like, **one)))
-        return _defined(np.array(found))
+            found.append(one_value(question, replace(self.like, **one)))
+        return np.array(found)
 
 
 def sums_interval(
@@ -106,12 +106,12 @@ def sums_interval(
     assert isinstance(question.source, Predictions)
     unit, n_units = unit_of_rows(cluster, len(question.source), rng)
     units = SumUnits(question.source, unit, n_units)
-    replicates = units.values(question, drawn_counts(n_units, n_draws, rng))
+    replicates = defined(units.values(question, drawn_counts(n_units, n_draws, rng)))
     if not accelerated:
         return percentile_ends(replicates, level)
     part = np.arange(n_units) % min(n_units, MOST_LEFT_OUT)
     without = (part != np.arange(part.max() + 1)[:, None]).astype(np.float64)
-    left_out = units.values(question, without) if len(without) > 1 else np.zeros(1)
+    left_out = defined(units.values(question, without)) if len(without) > 1 else np.zeros(1)
     return bca_ends(replicates, left_out, question.value(), level)
 
 
@@ -124,14 +124,18 @@ def statistic_replicates(question: Question, n_draws: int, rng: np.random.Genera
     if found is None:
         return None
     statistic, _ = found
+    if isinstance(question.source, Predictions):
+        weighted = isinstance(statistic, PointStats) and question.source.weights is not None
+        if weighted or has_several_pairs_per_row(statistic.view):
+            return None  # how weights differ within a point, or what one row adds to several, only the rows tell
     if isinstance(statistic, BinStats):
         return question.replicates(resampled_bins(statistic, n_draws, rng))
     drawn = [_resampled_points(points, n_draws, rng) for points in statistic.groups]
     values = []
     for i in range(n_draws):
         groups = tuple(_replicate(points, w[i], wy[i]) for points, (w, wy) in zip(statistic.groups, drawn, strict=True))
-        values.append(_value(question, PointStats(statistic.view, groups)))
-    return _defined(np.array(values))
+        values.append(one_value(question, PointStats(statistic.view, groups)))
+    return defined(np.array(values))
 
 
 def resampled_bins(stats: BinStats, n_draws: int, rng: np.random.Generator) -> BinStats:
@@ -200,11 +204,11 @@ def row_replicates(question: Question, cluster: Ints | None, n_draws: int, rng: 
     """The metric of resampled rows, one call each."""
     source = question.source
     assert isinstance(source, Predictions)
-    values = [_value(question, source.take(row_draws(len(source), cluster, rng))) for _ in range(n_draws)]
-    return _defined(np.array(values))
+    values = [one_value(question, source.take(row_draws(len(source), cluster, rng))) for _ in range(n_draws)]
+    return defined(np.array(values))
 
 
-def _value(question: Question, source: Any) -> float:
+def one_value(question: Question, source: Any) -> float:
     """The metric of a replicate; NaN where it happens to be undefined, as with one class only."""
     try:
         return question.value(source)
@@ -212,7 +216,7 @@ def _value(question: Question, source: Any) -> float:
         return float("nan")
 
 
-def _defined(values: Float64s) -> Float64s:
+def defined(values: Float64s) -> Float64s:
     """The replicates that have a value, if that is nearly all of them."""
     good = values[~np.isnan(values)]
     if len(good) < 0.9 * len(values):

@@ -61,6 +61,11 @@ class Cells:
         return len(self.w)
 
     @property
+    def are_bins(self) -> bool:
+        """Whether these are bins, and not points."""
+        return isinstance(self.statistic, BinStats)
+
+    @property
     def gap(self) -> Float64s:
         """Mean outcome less mean score."""
         return np.asarray(self.wy / self.w - self.conf)
@@ -74,7 +79,8 @@ class Cells:
         if isinstance(self.statistic, PointStats):
             ends = np.cumsum([len(points.score) for points in self.statistic.groups])[:-1]
             parts = zip(self.statistic.groups, np.split(wy, ends, axis=-1), strict=True)
-            return replace(self.statistic, groups=tuple(replace(points, wy=part) for points, part in parts))
+            groups = (replace(points, wy=part, w2y=part * (points.w2 / points.w)) for points, part in parts)
+            return replace(self.statistic, groups=tuple(groups))
         if w is None:
             return replace(self.statistic, wy=wy)
         return replace(self.statistic, w=w, wp=w * self.conf, wy=wy)
@@ -117,9 +123,8 @@ class Cells:
         if group is None:
             return np.searchsorted(self.last_scores[0], score)
         starts = np.cumsum([0, *(len(last) for last in self.last_scores)])
-        occupied = {g: i for i, g in enumerate(np.unique(group))}  # groups without pairs have no points
         cell = np.empty(len(score), np.intp)
-        for g, i in occupied.items():
+        for i, g in enumerate(self.statistic.index):
             here = np.flatnonzero(group == g)
             cell[here] = starts[i] + np.searchsorted(self.last_scores[i], score[here])
         return cell
@@ -135,5 +140,5 @@ def _matched(rng: np.random.Generator, size: Float64s, rate: Float64s, variance:
         trials = np.where(chance > 0, size * rare / chance, 0)
     trials = np.maximum(np.rint(trials), np.ceil(size * rare - 1e-9))  # at least as many as happen on average
     chance = np.divide(size * rare, trials, out=np.zeros(rate.shape), where=trials > 0)
-    drawn = rng.binomial(trials.astype(np.int64), np.minimum(chance, 1))
+    drawn = np.minimum(rng.binomial(trials.astype(np.int64), np.minimum(chance, 1)), size)
     return np.where(rate > 0.5, size - drawn, drawn)

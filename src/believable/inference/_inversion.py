@@ -24,7 +24,8 @@ N_BETWEEN = 7
 NEARLY = 0.95  # of an error, that a shape has to reach where rates stop at 0 and 1
 FEWEST = 0.02  # of all shapes, that have to reach it
 NONE = 1e-300  # as good as no error
-Noise = Callable[[Float64s, np.random.Generator], tuple[Float64s, Float64s | None]]
+# Outcomes (and weights) of data with these rates; None stands for the rates of the scores.
+Noise = Callable[[Float64s | None, np.random.Generator], tuple[Float64s, Float64s | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,32 +66,35 @@ class Tails:
         """Chance of a value at least, and at most, as large as the observed, if this were the true error."""
         if error not in self.tried:
             shown = self._shown(error)
-            at_least, at_most = np.count_nonzero(shown >= self.observed), np.count_nonzero(shown <= self.observed)
+            tiny = 1e-12 * self.observed  # as large but for rounding
+            at_least = np.count_nonzero(shown >= self.observed - tiny)
+            at_most = np.count_nonzero(shown <= self.observed + tiny)
             n = 1 + len(shown)
-            # An error that hardly any shape can reach is not the true one.
-            self.tried[error] = ((1 + at_least) / n, (1 + at_most) / n) if n > FEWEST * len(self.shapes) else (1.0, 0.0)
+            self.tried[error] = ((1 + at_least) / n, (1 + at_most) / n) if len(shown) else (1.0, 0.0)
         return self.tried[error]
 
     def _shown(self, error: float) -> Float64s:
-        """What data with this true error show, for each shape that can have it."""
-        cells = self.cells
-        rate = np.broadcast_to(cells.conf, self.shapes.shape)
-        reached = np.ones(len(rate), bool)
+        """What data with this true error show, for the shapes that can have it; nothing if hardly any can."""
+        cells, again = self.cells, np.random.default_rng(self.seed)  # candidates differ by nothing but themselves
+        rate = None
         if error > 0:
-            meant = cells.conf + (error / self._size(error))[:, None] ** (1 / self.power) * self.shapes
+            size = self._size(error)
+            meant = cells.conf + (error / size)[:, None] ** (1 / self.power) * self.shapes
             rate = np.clip(meant, 0, 1)
-            reached = self._size(error) > NONE  # a shape without gaps has no error, whatever it is stretched by
+            reached = size > NONE  # a shape without gaps has no error, whatever it is stretched by
             if not np.array_equal(rate, meant):  # rates that stop at 0 or 1 make a smaller error than the one meant
                 found = self.question.replicates(cells.with_outcomes(cells.w * rate), self._width(error))
                 reached = found > NEARLY * error
-        # The same seed for every candidate: what is compared differs by the candidate alone.
-        wy, w = self.noise(rate, np.random.default_rng(self.seed))
-        return self.question.replicates(cells.with_outcomes(wy, w), self.observed)[reached]
+            able = np.flatnonzero(reached)
+            if len(able) < FEWEST * len(rate):
+                return np.empty(0)
+            rate = rate[np.resize(able, len(rate))]  # those that can stand in for those that cannot
+        wy, w = self.noise(rate, again)
+        return self.question.replicates(cells.with_outcomes(wy, w), self.observed)
 
     def _size(self, error: float) -> Float64s:
         """The error of the shapes as they are; it depends on the candidate only where the norm does."""
-        assert self.question.row is not None
-        key = error if self.question.row.fixed_point else 0.0
+        key = error if self.question.is_fixed_point else 0.0
         if key not in self.sizes:
             outcomes = self.cells.w * (self.cells.conf + self.shapes)
             found = self.question.replicates(self.cells.with_outcomes(outcomes), self._width(error))
@@ -157,7 +161,7 @@ def _crossing(tails: Tails, side: int, tail: float, refine: bool) -> float:
 
 def _shapes(cells: Cells, variance: Float64s, n_draws: int, rng: np.random.Generator) -> Float64s:
     """Shapes of the true gaps, one per replicate; many points move together in anchors."""
-    if isinstance(cells.last_scores, list) and not cells.last_scores:
+    if cells.are_bins:
         return draw_patterns(cells.gap, variance, cells.conf, cells.group, n_draws, rng, rough=True)
     anchor = np.floor(ANCHORS / 2 * cells.conf)
     for g in np.unique(cells.group):

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from believable._types import Float64s
-from believable.counting import TEN, count_bins
+from believable import kernels
+from believable._types import Array, Float64s
+from believable.counting import TEN, UNIFORM, count_bins
 from believable.errors import ClippedWarning, InputError, UndefinedError
 from believable.metrics import METRICS, Metric, find_metric
 from believable.points import count_points
@@ -51,17 +52,25 @@ class Question:
             warnings.simplefilter("ignore", ClippedWarning)  # said once by the plain call, not a thousand times here
             if self.row is not None or not isinstance(source, Predictions):
                 return self.function(source, **options)
-            weighted = {} if source.weights is None else {"sample_weight": source.weights}
-            return self.function(source.scores, source.labels, **weighted, **options)
+            weighted = {} if source.weights is None else {"sample_weight": read_only(source.weights)}
+            return self.function(read_only(source.scores), read_only(source.labels), **weighted, **options)
 
     def replicates(self, statistic: Any, at: float | None = None) -> Float64s:
         """One value for each replicate that a statistic holds; as a plain norm at `at`, for fixed points."""
         assert self.row is not None
         options = {name: value for name, value in self.options.items() if name not in COUNTING}
-        if at is not None and self.row.fixed_point:
-            options[self.row.fixed_point] = max(at, 1e-3)  # narrower ones cost much and decide nothing
+        if at is not None and self.is_fixed_point:
+            options[self.row.fixed_point] = max(at, 1e-6)
         found = self.answer(statistic, options)
-        return np.atleast_1d(np.asarray(getattr(found, "value", found), np.float64))
+        values = np.atleast_1d(np.asarray(getattr(found, "value", found), np.float64))
+        outcomes = statistic.groups[0].wy if isinstance(statistic, PointStats) else statistic.wy
+        assert len(values) == (len(outcomes) if outcomes.ndim > 1 else 1), "a metric has to work along the last axis"
+        return values
+
+    @property
+    def is_fixed_point(self) -> bool:
+        """Whether the metric is the fixed point of a norm, and no bandwidth of one's own was asked for."""
+        return self.row is not None and bool(self.row.fixed_point) and self.options.get(self.row.fixed_point) is None
 
     def statistic(self, finest: int) -> tuple[Statistic, list[Float64s]] | None:
         """What can be resampled in place of rows, and for points the last score of each; None if there is nothing.
@@ -79,11 +88,10 @@ class Question:
 
     def _bins(self) -> BinStats:
         assert self.row is not None
-        if isinstance(self.source, BinStats):
-            return self.source
-        if isinstance(self.source, CellStats):
+        if isinstance(self.source, (BinStats, CellStats)):
             asked = {name: self.options[name] for name in ("edges", "pooled") if name in self.options}
-            strategy: Any = self.options.get("strategy", self.row.bins)
+            own = UNIFORM if isinstance(self.source, BinStats) else self.row.bins
+            strategy: Any = self.options.get("strategy", own)
             return count_bins(self.source, self.options.get("n_bins", TEN), strategy, **asked)
         assert isinstance(self.source, Predictions)
         fresh = self.source._with(borrowed=False)  # remembers what the metric counts
@@ -94,12 +102,24 @@ class Question:
         notion, r = self.options.get("notion"), self.options.get("r")
         if not isinstance(self.source, Predictions):
             assert isinstance(self.source, CellStats)
-            return PointStats(self.source.view, tuple(count_points(self.source)))
+            present = tuple(np.unique(self.source.group).tolist())
+            return PointStats(self.source.view, tuple(count_points(self.source)), present)
         if self.row is METRICS["auc"]:  # it alone is about every class, whatever the notion
             kind, k = self.source.kind, self.source.n_classes
             notion = None if kind == "binary" else "binary" if kind == "multiclass" and k == 2 else "classwise"
         view = self.source.view(notion, r=r)
-        return PointStats(view, tuple(count_points(self.source, notion=notion, r=r)))
+        points = tuple(count_points(self.source, notion=notion, r=r))
+        index = tuple(range(len(points)))
+        if view.notion == "top_label":  # a class that is never predicted has no pairs
+            index = tuple(np.unique(kernels.top_one(self.source.scores)[1]).tolist())
+        return PointStats(view, points, index)
+
+
+def read_only(array: Array) -> Array:
+    """A view that cannot be written to."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def ask(

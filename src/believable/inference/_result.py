@@ -29,3 +29,7 @@ class TestResult:
     method: str
 
     __test__ = False  # not a class of tests
+
+    def __str__(self) -> str:
+        df = "" if self.df is None else f", df {self.df:g}"
+        return f"statistic {self.statistic:.4g}{df}, p = {self.p_value:.3g} (n = {self.n:,}, {self.method})"

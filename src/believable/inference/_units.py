@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from believable._arrays import as_numpy
 from believable._types import Array, Float64s, Ints
 from believable.errors import InputError
 from believable.inference._cells import Cells
 from believable.predictions import Predictions
+from believable.views import View
 
 MOST = 2000  # units; more are put together at random, which keeps the variance of every sum
 
@@ -18,18 +20,27 @@ def cluster_of_rows(groups: Any, predictions: Any, source: Predictions, sample_w
     """The cluster of each row that is left, numbered from 0; None where rows stand for themselves."""
     if groups is None:
         return None
-    array: Array = np.asarray(groups)
+    array = rows_that_count(groups, "groups", predictions, source, sample_weight)
+    missing = [i for i, value in enumerate(array.tolist()) if value is None or value != value]
+    if missing:
+        raise InputError(f"groups must name a cluster in every row; it is missing at row {missing[0]}")
+    _, cluster = np.unique(array.astype(str) if array.dtype == object else array, return_inverse=True)
+    if cluster.max() == 0:
+        raise InputError("groups names one cluster only: nothing can be said about how clusters differ")
+    return np.asarray(cluster)
+
+
+def rows_that_count(values: Any, name: str, predictions: Any, source: Predictions, sample_weight: Any) -> Array:
+    """A column with one entry for each row that is left: rows of weight 0 are dropped from it too."""
+    array = as_numpy(values, name)
     if array.ndim != 1:
-        raise InputError(f"groups must be 1-D, one entry per row, got shape {array.shape}")
+        raise InputError(f"{name} must be 1-D, one entry per row, got shape {array.shape}")
     if not isinstance(predictions, Predictions) and sample_weight is not None and len(array) != len(source):
         kept = np.asarray(sample_weight) > 0
         array = array[kept] if len(kept) == len(array) else array
     if len(array) != len(source):
-        raise InputError(f"groups has {len(array)} entries, the predictions have {len(source)} rows that count")
-    _, cluster = np.unique(array, return_inverse=True)
-    if cluster.max() == 0:
-        raise InputError("groups names one cluster only: nothing can be said about how clusters differ")
-    return np.asarray(cluster)
+        raise InputError(f"{name} has {len(array)} entries, the predictions have {len(source)} rows that count")
+    return array
 
 
 def unit_of_rows(cluster: Ints | None, n: int, rng: np.random.Generator) -> tuple[Ints, int]:
@@ -63,7 +74,6 @@ def residuals_by_unit(source: Predictions, cells: Cells, unit: Ints, n_units: in
     return coo_array((excess, (row_unit, cell)), shape=(n_units, len(cells))).tocsr()
 
 
-def has_several_pairs_per_row(cells: Cells) -> bool:
+def has_several_pairs_per_row(view: View) -> bool:
     """Whether one row's outcomes are tied to each other: the classes, or ranks, of one label."""
-    view = cells.statistic.view
     return view.notion in ("classwise", "top_r") and view.group is None

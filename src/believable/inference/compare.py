@@ -20,8 +20,6 @@ from believable.inference._units import cluster_of_rows, drawn_counts, residuals
 from believable.inference.interval import as_error, tails_of
 from believable.predictions import Predictions
 
-MOST_LIKELY = 1e-4  # the smallest p-value that is looked for
-
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -30,12 +28,14 @@ class Comparison:
     Attributes
     ----------
     difference : float
-        Of the two values.
+        Of the two values. Chance adds to errors, and more to one than to the other, so for errors it may lie outside
+        the interval.
     low, high, level : float
         Interval for the difference in the population.
     p_value : float
         Of the hypothesis that there is none.
     value_a, value_b : float
+    metric : str
     method : str
     """
 
@@ -46,6 +46,7 @@ class Comparison:
     p_value: float
     value_a: float
     value_b: float
+    metric: str
     method: str
 
     def __float__(self) -> float:
@@ -53,7 +54,7 @@ class Comparison:
 
     def __str__(self) -> str:
         return (
-            f"{self.value_a:.4f} - {self.value_b:.4f} = {self.difference:+.4f}, "
+            f"{self.metric}: {self.value_a:.4f} - {self.value_b:.4f} = {self.difference:+.4f}, "
             f"{100 * self.level:.4g} % interval {self.low:+.4f} … {self.high:+.4f}, p = {self.p_value:.3g}"
         )
 
@@ -72,6 +73,9 @@ def compare(
     sample_weight: Any = None,
 ) -> Comparison:
     """Paired comparison of two models on the same rows.
+
+    The default metric, the Brier score, is about calibration and discrimination together; ask for an error ("ece",
+    "smece") to compare calibration alone.
 
     Rows (clusters, with `groups`) are resampled for both models together, so what makes a row hard for both cancels.
     Calibration errors are too large by an amount that differs between models, so their intervals, made by inverting
@@ -114,14 +118,14 @@ def compare(
     _check.level(level)
     n_resamples = _check.positive_integer(n_resamples, "n_resamples", 100)
     rng = generator(random_state)
-    a = ask(metric, predictions_a, actuals, sample_weight, options)
-    b = ask(metric, predictions_b, actuals, sample_weight, options)
+    a, b = (_asked(metric, each, actuals, sample_weight, options) for each in (predictions_a, predictions_b))
     _same_rows(a, b)
     assert isinstance(a.source, Predictions)
     cluster = cluster_of_rows(groups, predictions_a, a.source, sample_weight)
     value_a, value_b = a.value(), b.value()
+    name = a.row.name if a.row is not None else getattr(metric, "__name__", "metric")
     if np.array_equal(a.source.scores, b.source.scores):  # type: ignore[union-attr]
-        return Comparison(0.0, 0.0, 0.0, level, 1.0, value_a, value_b, "identical")
+        return Comparison(0.0, 0.0, 0.0, level, 1.0, value_a, value_b, name, "identical")
     error_a, error_b = as_error(a), as_error(b)
     if error_a is not None and error_b is not None:
         low, high, p_value = _of_errors(error_a, error_b, cluster, level, n_resamples, rng)
@@ -131,7 +135,14 @@ def compare(
         low, high = _bootstrap.percentile_ends(differences, level)
         p_value, method = _two_sided(differences), "percentile"
     difference = value_a - value_b if value_a != value_b else 0.0  # infinite ones too
-    return Comparison(difference, low, high, level, p_value, value_a, value_b, method)
+    return Comparison(difference, low, high, level, p_value, value_a, value_b, name, method)
+
+
+def _asked(metric: Any, predictions: Any, actuals: Any, sample_weight: Any, options: Any) -> Question:
+    """The question to one model; a `Predictions` brings its own labels, whatever the other one is."""
+    if isinstance(predictions, Predictions):
+        return ask(metric, predictions, options=options)
+    return ask(metric, predictions, actuals, sample_weight, options)
 
 
 def _same_rows(a: Question, b: Question) -> None:
@@ -154,13 +165,13 @@ def _paired_differences(
         unit, n_units = unit_of_rows(cluster, len(a.source), rng)
         counts = drawn_counts(n_units, n_draws, rng)
         values = [_bootstrap.SumUnits(each.source, unit, n_units).values(each, counts) for each in (a, b)]  # type: ignore[arg-type]
-        with np.errstate(invalid="ignore"):
-            return np.nan_to_num(values[0] - values[1], nan=0.0, posinf=np.inf, neginf=-np.inf)
-    found = []
-    for _ in range(n_draws):
-        rows = _bootstrap.row_draws(len(a.source), cluster, rng)
-        found.append(a.value(a.source.take(rows)) - b.value(b.source.take(rows)))
-    return np.array(found)
+    else:
+        drawn = (_bootstrap.row_draws(len(a.source), cluster, rng) for _ in range(n_draws))
+        pairs = [[_bootstrap.one_value(each, each.source.take(rows)) for each in (a, b)] for rows in drawn]  # type: ignore[union-attr]
+        values = list(np.array(pairs).T)
+    same = values[0] == values[1]  # infinite ones too
+    with np.errstate(invalid="ignore"):
+        return _bootstrap.defined(np.where(same, 0.0, values[0] - values[1]))
 
 
 def _two_sided(differences: Float64s) -> float:
@@ -188,7 +199,7 @@ def _of_errors(
         low, high = ends(1 - p, False)
         return low > 0 or high < 0
 
-    small, large = MOST_LIKELY, 1.0
+    small, large = 2 / (1 + n_draws), 1.0  # fewer draws cannot tell smaller chances
     if excludes_none(small):
         large = small
     while large / small > 1.02:

@@ -177,7 +177,9 @@ def tails_of(question: Question, cluster: Ints | None, n_draws: int, rng: np.ran
     found = question.statistic(_finest(question))
     assert found is not None
     cells = Cells.of(*found)
-    if isinstance(question.source, Predictions) and (cluster is not None or has_several_pairs_per_row(cells)):
+    if isinstance(question.source, Predictions) and (
+        cluster is not None or has_several_pairs_per_row(cells.statistic.view)
+    ):
         variance, noise = _noise_of_units(question.source, cells, cluster, n_draws, rng)
     else:
         variance, noise = _noise_of_pairs(cells, n_draws, rng)
@@ -186,8 +188,7 @@ def tails_of(question: Question, cluster: Ints | None, n_draws: int, rng: np.ran
 
 def _finest(question: Question) -> int:
     """How many points: enough to tell a bandwidth, where the error is one."""
-    assert question.row is not None
-    if not question.row.fixed_point:
+    if not question.is_fixed_point:
         return FINEST
     return int(np.clip(4 / max(question.value(), 1e-9), FINEST, MOST_POINTS))
 
@@ -196,13 +197,20 @@ def _noise_of_pairs(cells: Cells, n_draws: int, rng: np.random.Generator) -> tup
     """Pairs independent of each other: as many in each cell as chance has it, and their outcomes."""
     pulled = (cells.wy / cells.w * cells.size + cells.conf) / (cells.size + 1)  # a lone outcome says little
     variance = np.maximum(cells.variance(np.clip(pulled, 0, 1)), 1e-6)
+    calibrated = cells.draw(cells.conf, rng, n_draws)  # as the noise floor has it: then the two agree
     times = cells.times(rng, n_draws)
-    if not cells.last_scores:
-        return variance / cells.size, lambda rate, again: cells.draw_anew(rate, again, times)
+    if cells.are_bins:
+
+        def drawn(rate: Float64s | None, again: np.random.Generator) -> tuple[Float64s, Float64s | None]:
+            return (calibrated, None) if rate is None else cells.draw_anew(rate, again, times)
+
+        return variance / cells.size, drawn
     # There are many points, and what is read of them adds many up: the noise is drawn once and scaled for each rate.
     unit = (cells.draw(pulled, rng, n_draws) - cells.w * pulled) / np.sqrt(variance)
 
-    def scaled(rate: Float64s, again: np.random.Generator) -> tuple[Float64s, Float64s | None]:
+    def scaled(rate: Float64s | None, again: np.random.Generator) -> tuple[Float64s, Float64s | None]:
+        if rate is None:
+            return calibrated, None
         happened = cells.w * (cells.conf + times * (rate - cells.conf))
         return happened + unit * np.sqrt(cells.variance(rate)), None
 
@@ -219,7 +227,7 @@ def _noise_of_units(
     drift = np.asarray(spare @ residuals)
     variance = np.asarray(residuals.multiply(residuals).sum(axis=0)).ravel() / cells.w**2
     variance = np.maximum(variance, _of_one_pair(cells))
-    return variance, lambda rate, again: (cells.w * rate + drift, None)
+    return variance, lambda rate, again: (cells.w * (cells.conf if rate is None else rate) + drift, None)
 
 
 def _of_one_pair(cells: Cells) -> Float64s:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from believable import _check
 from believable._random import generator
 from believable._types import Float64s
 from believable.errors import UndefinedError
+from believable.inference._bootstrap import defined, one_value
 from believable.inference._cells import Cells
 from believable.inference._labels import LabelDraws, drawn_outcomes
 from believable.inference._question import Question, ask
@@ -40,6 +42,12 @@ class NoiseFloor:
     q95: float
     p_value: float | None
     value: float | None
+
+    def __str__(self) -> str:
+        floor = f"by chance {self.mean:.4g} on average, up to {self.q95:.4g} in 19 of 20"
+        if self.value is None or self.p_value is None:
+            return floor
+        return f"{self.value:.4g}; {floor}; p = {self.p_value:.2g}"
 
 
 def noise_floor(
@@ -73,7 +81,9 @@ def noise_floor(
     Returns
     -------
     NoiseFloor
-        The p-value is (1 + as bad or worse) / (1 + n_resamples); two-sided for metrics that are best in between.
+        The p-value is (1 + as bad or worse) / (1 + n_resamples); two-sided for metrics that are best in between. A
+        function of one's own is taken to be better when lower. Rows are taken as independent, and a soft label as one
+        toss, however many annotators it stands for.
 
     References
     ----------
@@ -91,32 +101,35 @@ def noise_floor(
     stand_in = actuals if known else np.zeros(np.shape(predictions)[:1], np.int64)
     question = ask(metric, predictions, stand_in, sample_weight, options)
     exact = question.value() if known else None  # first: what cannot be read from a statistic is refused by the metric
-    drawn, value = floor_replicates(question, n_resamples, generator(random_state))
-    p_value = _p_value(question, drawn, value) if known else None
-    return NoiseFloor(float(np.mean(drawn)), float(np.quantile(drawn, 0.95)), p_value, exact)
+    drawn, value = floor_replicates(question, n_resamples, generator(random_state), known)
+    p_value = None if value is None else _p_value(question, drawn, value)
+    q95 = float(np.quantile(drawn, 0.95, method="inverted_cdf"))  # draws may be infinite
+    return NoiseFloor(float(np.mean(drawn)), q95, p_value, exact)
 
 
-def floor_replicates(question: Question, n_draws: int, rng: np.random.Generator) -> tuple[Float64s, float]:
-    """The metric of redrawn outcomes, and of the data at the same resolution."""
+def floor_replicates(
+    question: Question, n_draws: int, rng: np.random.Generator, known: bool = True
+) -> tuple[Float64s, float | None]:
+    """The metric of redrawn outcomes, and of the data at the same resolution, where outcomes are known."""
     source = question.source
-    found = question.statistic(FINEST) if question.row is not None and question.row.power is not None else None
-    if found is None:
+    counted = question.statistic(FINEST) if question.row is not None and question.row.power is not None else None
+    if counted is None or question.options.get("unbiased"):
         if not isinstance(source, Predictions):
             raise UndefinedError("the noise floor of this metric needs the predictions, not a statistic of them")
         draws = LabelDraws(source, rng)
-        values = [question.value(source._with(labels=draws.draw(), borrowed=True)) for _ in range(n_draws)]
-        return np.array(values), question.value()
-    cells = Cells.of(*found)
-    if isinstance(source, Predictions) and has_several_pairs_per_row(cells):
+        found = [one_value(question, source._with(labels=draws.draw(), borrowed=True)) for _ in range(n_draws)]
+        return defined(np.array(found)), question.value() if known else None
+    cells = Cells.of(*counted)
+    if isinstance(source, Predictions) and has_several_pairs_per_row(cells.statistic.view):
         outcomes = drawn_outcomes(source, cells, n_draws, rng)
     else:
         outcomes = cells.draw(cells.conf, rng, n_draws)
     observed = question.replicates(cells.with_outcomes(cells.wy))
-    return question.replicates(cells.with_outcomes(outcomes)), float(observed[0])
+    return question.replicates(cells.with_outcomes(outcomes)), float(observed[0]) if known else None
 
 
 def _p_value(question: Question, drawn: Float64s, value: float) -> float:
-    tiny = 1e-12 * max(abs(value), 1e-300)  # equal but for rounding counts as equal
+    tiny = 1e-12 * abs(value) if math.isfinite(value) else 0.0  # equal but for rounding counts as equal
     above = (1 + np.count_nonzero(drawn >= value - tiny)) / (1 + len(drawn))
     below = (1 + np.count_nonzero(drawn <= value + tiny)) / (1 + len(drawn))
     row = question.row

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from believable import _check
-from believable._arrays import as_numpy
 from believable._random import generator
 from believable._types import Array
 from believable.errors import InputError, UndefinedError
 from believable.inference._cells import Cells
 from believable.inference._question import Question, ask
-from believable.inference.interval import as_error, interval
+from believable.inference._units import rows_that_count
+from believable.inference.interval import Interval, as_error, interval
 from believable.inference.noise_floor import FINEST, noise_floor
 from believable.predictions import Predictions, as_predictions
 
@@ -42,7 +42,8 @@ class Subgroup:
     flagged : bool
         Whether the adjusted p-value is below the false discovery rate.
     detectable : float or None
-        The smallest true error that a group like this shows with a chance of 80 % (unadjusted, at 5 %).
+        The smallest true error, of gaps of one size towards one half, that a group like this shows with a chance of
+        80 % (unadjusted, at 5 %); None where none would.
     note : str
         Why a number is missing.
     """
@@ -80,7 +81,7 @@ class Subgroups(Sequence[Subgroup]):
     metric: str
     level: float
     rate: float
-    overall: Any
+    overall: Interval
 
     def __getitem__(self, i: Any) -> Any:
         return self.groups[i]
@@ -220,14 +221,7 @@ def _columns(by: Any, source: Predictions, predictions: Any, sample_weight: Any)
     given = by if isinstance(by, Mapping) else {getattr(by, "name", None) or "group": by}
     columns = {}
     for name, values in given.items():
-        array = as_numpy(values, f"by {name!r}")
-        if array.ndim != 1:
-            raise InputError(f"by {name!r} must be 1-D, one entry per row, got shape {array.shape}")
-        if not isinstance(predictions, Predictions) and sample_weight is not None and len(array) != len(source):
-            kept = np.asarray(sample_weight) > 0
-            array = array[kept] if len(kept) == len(array) else array
-        if len(array) != len(source):
-            raise InputError(f"by {name!r} has {len(array)} entries, the predictions have {len(source)} rows")
+        array = rows_that_count(values, f"by {name!r}", predictions, source, sample_weight)
         columns[str(name)] = np.array([_words(value) for value in array.tolist()])
     return columns
 
@@ -268,8 +262,7 @@ def detectable(question: Question, n_draws: int, rng: np.random.Generator) -> fl
     assert error.row.power is not None
     cells = Cells.of(*found)
     threshold = float(np.quantile(error.replicates(cells.with_outcomes(cells.draw(cells.conf, rng, n_draws))), 0.95))
-    away = np.where(cells.conf < 0.5, 1 - cells.conf, -cells.conf)
-    shape = np.sign(away)
+    shape = np.where(cells.conf < 0.5, 1.0, -1.0)
     low, high = 0.0, 1.0
     for _ in range(12):
         gap = (low + high) / 2
@@ -278,6 +271,6 @@ def detectable(question: Question, n_draws: int, rng: np.random.Generator) -> fl
         low, high = (gap, high) if np.mean(shown > threshold) < POWER else (low, gap)
     rate = np.clip(cells.conf + high * shape, 0, 1)
     shown = error.replicates(cells.with_outcomes(cells.draw(rate, rng, n_draws)))
-    if np.mean(shown > threshold) < POWER / 2:
+    if np.mean(shown > threshold) < POWER - 0.05:
         return None  # nothing that could happen here would show
     return float(error.replicates(cells.with_outcomes(cells.w * rate))[0])

@@ -29,3 +29,6 @@ class Estimate:
 
     def __float__(self) -> float:
         return self.value
+
+    def __str__(self) -> str:
+        return f"{self.value:.4g}, {100 * self.level:.4g} % interval {self.low:.4g} … {self.high:.4g}"

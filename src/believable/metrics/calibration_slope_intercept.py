@@ -46,6 +46,9 @@ class SlopeIntercept:
     intercept: Estimate
     n_clipped: int
 
+    def __str__(self) -> str:
+        return f"slope {self.slope}; intercept {self.intercept}"
+
     def __float__(self) -> float:
         return self.slope.value
 

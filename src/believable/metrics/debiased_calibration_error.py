@@ -11,6 +11,7 @@ from believable import _check
 from believable._types import Notion, Strategy
 from believable.counting import QUANTILE, TEN, count_bins, not_empty, source_of
 from believable.metrics._table import metric
+from believable.points import as_number
 
 TWO = 2 - 1e-9  # effective sizes of equal weights may fall short of a whole number by rounding
 
@@ -107,5 +108,7 @@ def debiased_calibration_error(
     mean_square = (stats.wpp - 2 * stats.wpy + stats.wy) / stats.w
     spread = mean_square - stats.gap**2 if variance == "residual" else stats.acc * (1 - stats.acc)
     noise = np.maximum(spread, 0) / np.where(enough, n - 1, 1)
-    squared = float(np.sum(stats.w / stats.w.sum() * np.where(enough, stats.gap**2 - noise, 0)))
-    return DebiasedError(squared, max(squared, 0.0) ** 0.5, len(n), int(np.count_nonzero(~enough)))
+    share = stats.w / stats.w.sum(axis=-1, keepdims=True)
+    squared = as_number(np.sum(share * np.where(enough, stats.gap**2 - noise, 0), axis=-1))
+    root = as_number(np.sqrt(np.maximum(squared, 0.0)))
+    return DebiasedError(squared, root, n.shape[-1], int(np.count_nonzero(~enough)))

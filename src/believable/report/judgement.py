@@ -21,6 +21,7 @@ Grade = Literal["excellent", "good", "moderate", "poor"]
 ONE_IN_TWENTY = 0.05
 CROWD = 0.9
 DRAWS = 4000
+FACTOR = 1.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +94,22 @@ class Verdict:
     places: tuple[Place, ...]
     crowded: bool
 
+    @property
+    def off_by_a_factor(self) -> bool:
+        """Whether much more or less happened than predicted, which the ECE of rare events does not show."""
+        if not self.off_on_the_whole or self.mean_score is None or self.rate is None or self.mean_score == 0:
+            return False
+        return not 1 / FACTOR < self.rate / self.mean_score < FACTOR
+
     def lines(self) -> list[str]:
         """The verdict as sentences."""
         value = f"ECE {self.ece:.4f} ({self.bins})"
         chance = f"a perfectly calibrated model with these scores would show about {self.by_chance:.2g} by chance"
         steps = ", ".join(f"below {below:.2f} {word}" for word, below in GUIDELINE)
         guideline = f"Guideline for the ECE: {steps}, otherwise poor."
-        if self.beyond_chance:
+        if self.beyond_chance and self.off_by_a_factor and self.grade in ("excellent", "good"):
+            sentences = [f"The error is small on the scale of the ECE, but real: {value}; {chance}."]
+        elif self.beyond_chance:
             sentences = [f"Calibration is {self.grade}: {value}; {chance}.", guideline]
         elif self.grade in ("excellent", "good"):
             sentences = [f"Calibration is {self.grade}, and cannot be told from perfect: {value}; {chance}.", guideline]
@@ -107,6 +117,8 @@ class Verdict:
             sentences = [f"Calibration cannot be told from perfect with so few rows: {value}; {chance}."]
         if self.mean_score is not None and self.rate is not None:
             means = f"mean score {self.mean_score:.4f}, happened {self.rate:.4f}"
+            if self.off_by_a_factor:
+                means += f", {self.rate / self.mean_score:.2g} times as often as predicted"
             way = "high" if self.mean_score > self.rate else "low"
             start = f"On the whole the scores are too {way}" if self.off_on_the_whole else "On the whole the scores fit"
             sentences.append(f"{start}: {means}.")
@@ -140,7 +152,8 @@ def verdict(
 
     The grade follows a guideline of the calibration literature for the ECE: below 0.05 excellent, below 0.10 good,
     below 0.15 moderate, otherwise poor. Small samples show a positive ECE even for a perfect model; the verdict says
-    how much, and calls nothing moderate or poor that cannot be told from perfect.
+    how much, and calls nothing moderate or poor that cannot be told from perfect. Nor does it call anything excellent
+    or good where on the whole a quarter more or less happened than was predicted.
 
     Parameters are those of `expected_calibration_error`, for the notions "binary" and "confidence". What chance alone
     would show is simulated (`noise_floor`); with the same `random_state` the same words come out.

@@ -73,7 +73,11 @@ class Points:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointStats:
-    """The points of every group of a view; what is resampled in place of rows, and not meant to be kept."""
+    """The points of every group of a view; what is resampled in place of rows, and not meant to be kept.
+
+    `index` says which classes or ranks these are: those that have pairs.
+    """
 
     view: View
     groups: tuple[Points, ...]
+    index: tuple[int, ...] = (0,)
