@@ -102,7 +102,9 @@ def test_the_error_by_chance_is_that_of_a_simulation():
     w = RNG.random(400)
     simulated = [believable.expected_calibration_error(p, RNG.random(400) < p, sample_weight=w) for _ in range(2000)]
     judged = verdict(p, RNG.random(400) < p, sample_weight=w)
-    assert judged.by_chance == pytest.approx(np.mean(simulated), rel=0.05)  # 1000 and 2000 draws, weights by their effective number
+    assert judged.by_chance == pytest.approx(
+        np.mean(simulated), rel=0.05
+    )  # 1000 and 2000 draws, weights by their effective number
 
 
 def test_rare_events_are_judged_on_the_whole():

@@ -76,12 +76,21 @@ def test_rare_bins():
     assert ask("mce", stats).replicates(drawn)[empty].max() < 0.2
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_auc_of_counts(weighted):
+def test_unequal_weights_ask_for_rows():
+    """Points do not tell how weights differ within them, nor classes what one row adds to several."""
+    p, y, _ = data(4, 400)
+    rng = np.random.default_rng(5)
+    weighted = Predictions(p, y, sample_weight=rng.integers(1, 3, 400))
+    assert _bootstrap.statistic_replicates(ask("auc", weighted), 100, rng) is None
+    matrix = Predictions(rng.dirichlet([1, 1, 1], 400), rng.integers(0, 3, 400))
+    assert _bootstrap.statistic_replicates(ask("auc", matrix), 100, rng) is None
+
+
+def test_auc_of_counts():
     """The AUC of resampled points spreads as the AUC of resampled rows."""
     p, y, _ = data(4, 400)
     rng = np.random.default_rng(5)
-    source = Predictions(p, y, sample_weight=np.ones(400) if not weighted else rng.integers(1, 3, 400))
+    source = Predictions(p, y, sample_weight=np.full(400, 2.0))
     points = _bootstrap.statistic_replicates(ask("auc", source), 1000, rng)
     rows = np.array([auc(source.take(rng.integers(0, 400, 400))) for _ in range(1000)])
     assert points.std() == pytest.approx(rows.std(), rel=0.13)

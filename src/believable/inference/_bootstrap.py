@@ -125,8 +125,9 @@ def statistic_replicates(question: Question, n_draws: int, rng: np.random.Genera
         return None
     statistic, _ = found
     if isinstance(question.source, Predictions):
-        weighted = isinstance(statistic, PointStats) and question.source.weights is not None
-        if weighted or has_several_pairs_per_row(statistic.view):
+        weights = question.source.weights
+        unequal = isinstance(statistic, PointStats) and weights is not None and weights.min() < weights.max()
+        if unequal or has_several_pairs_per_row(statistic.view):
             return None  # how weights differ within a point, or what one row adds to several, only the rows tell
     if isinstance(statistic, BinStats):
         return question.replicates(resampled_bins(statistic, n_draws, rng))

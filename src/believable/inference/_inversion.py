@@ -23,6 +23,7 @@ ANCHORS = 30  # cells in which shapes are drawn, where there are many points
 N_BETWEEN = 7
 NEARLY = 0.95  # of an error, that a shape has to reach where rates stop at 0 and 1
 FEWEST = 0.02  # of all shapes, that have to reach it
+NARROWEST = 1e-3  # bandwidth: narrower ones cost much and decide nothing
 NONE = 1e-300  # as good as no error
 # Outcomes (and weights) of data with these rates; None stands for the rates of the scores.
 Noise = Callable[[Float64s | None, np.random.Generator], tuple[Float64s, Float64s | None]]
@@ -55,6 +56,10 @@ class Tails:
         self.question, self.cells, self.noise = question, cells, noise
         self.power, self.most = question.row.power, question.row.high
         self.observed = float(question.replicates(cells.with_outcomes(cells.wy))[0])
+        if (
+            question.is_fixed_point and self.observed < NARROWEST
+        ):  # then the norm at that bandwidth is looked at instead
+            self.observed = float(question.replicates(cells.with_outcomes(cells.wy), NARROWEST)[0])
         drawn = _shapes(cells, variance, n_draws, rng)
         self.shapes = np.clip(cells.conf + drawn, 0, 1) - cells.conf  # gaps that can be
         self.seed = int(rng.integers(2**62))
@@ -90,7 +95,7 @@ class Tails:
                 return np.empty(0)
             rate = rate[np.resize(able, len(rate))]  # those that can stand in for those that cannot
         wy, w = self.noise(rate, again)
-        return self.question.replicates(cells.with_outcomes(wy, w), self.observed)
+        return self.question.replicates(cells.with_outcomes(wy, w), max(self.observed, NARROWEST))
 
     def _size(self, error: float) -> Float64s:
         """The error of the shapes as they are; it depends on the candidate only where the norm does."""
@@ -103,7 +108,7 @@ class Tails:
 
     def _width(self, error: float) -> float:
         """The bandwidth of a norm that has one: the candidate, but narrow ones cost much and decide nothing."""
-        return max(error, self.observed / 20)
+        return max(error, self.observed / 20, NARROWEST)
 
     def _spread_at_zero(self) -> float:
         shown = self._shown(0.0)
@@ -114,10 +119,12 @@ class Tails:
 def invert(tails: Tails, level: float, refine: bool = True) -> Inverted:
     """The interval of the candidates that are not rejected; unrefined, from the candidates tried before alone."""
     tail, upper_tail = (share * (1 - level) / 2 for share in TIGHTER)
-    note, too_small = "", tails.at(0.0)[1]
+    too_small = tails.at(0.0)[1]
+    note = ""
     if too_small < upper_tail:
         note = "the observed value is smaller than chance would make it even if calibration were perfect"
-        upper_tail = max(too_small / 4, 2 / (1 + len(tails.shapes)))
+    # Where even no error at all would rarely show so little, some error has to be left in the interval all the same.
+    upper_tail = max(min(upper_tail, too_small / 2), min(upper_tail, 2 / (1 + len(tails.shapes))))
     zero_may_be = tails.at(0.0)[0] >= tail
     if refine:
         top = _step_until(tails, +1, 1, upper_tail)

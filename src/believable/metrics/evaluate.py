@@ -117,9 +117,7 @@ def evaluate(
     for row in rows:
         options = {name: value for name, value in asked.items() if value is not None and name in row.options}
         if metrics is None and row.needs == "pairs" and _is_long(sources[0]):
-            skipped[row.name] = (
-                f"it looks at all pairs of rows, which takes long: ask for it by name, {row.alias!r}"
-            )
+            skipped[row.name] = f"it looks at all pairs of rows, which takes long: ask for it by name, {row.alias!r}"
             continue
         try:
             with warnings.catch_warnings():
