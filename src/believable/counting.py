@@ -109,7 +109,7 @@ def same_question(
 
 def _from_bins(stats: BinStats, n_bins: int, strategy: Strategy, pooled: bool, edges: Any) -> BinStats:
     refuse_extras("BinStats", edges=edges)
-    if not isinstance(strategy, DefaultStrategy) and stats.strategy != strategy:
+    if not isinstance(strategy, DefaultStrategy) and stats.strategy not in (strategy, "given"):
         raise UndefinedError(f"this asks for {strategy} bins; the statistic has {stats.strategy} bins")
     if not isinstance(n_bins, DefaultBins) and n_bins != stats.per_group:
         raise UndefinedError(f"the statistic has {stats.per_group} bins, not {n_bins}: count again, or use CellStats")

@@ -137,7 +137,7 @@ def test_less_than_chance():
     y = np.tile(np.arange(100), 9) < 100 * p - 1  # each rate short of its score by 0.01
     found = interval("ece", p, y, random_state=0)
     assert "smaller than chance" in found.note
-    assert found.low == 0 <= found.high < 0.03
+    assert found.low == 0 < found.high < 0.05
 
 
 @pytest.mark.parametrize("metric", ["ece", "rmsce", "mce", "smece", "ks", "brier", "auc"])
@@ -291,9 +291,10 @@ def test_reproducible(metric):
     first, again, other = (interval(metric, *data, n_resamples=200, random_state=seed) for seed in (1, 1, 2))
     assert first == again
     assert ends(first) != ends(other)
-    rng = np.random.default_rng(1)
-    assert interval(metric, *data, n_resamples=200, random_state=rng) == first
-    assert interval(metric, *data, n_resamples=200, random_state=rng) != first
+    rng, same = np.random.default_rng(1), np.random.default_rng(1)
+    used = interval(metric, *data, n_resamples=200, random_state=rng)
+    assert interval(metric, *data, n_resamples=200, random_state=same) == used
+    assert interval(metric, *data, n_resamples=200, random_state=rng) != used
 
 
 def test_seeds_agree():
@@ -607,5 +608,5 @@ def test_refused_bins(metric):
 
 def test_too_few_for_a_bootstrap():
     """Where the metric is undefined in many resampled data sets, that is said."""
-    with pytest.raises(UndefinedError, match=r"undefined in \d+ of 100 resampled data sets: there are too few rows"):
+    with pytest.raises(UndefinedError, match=r"undefined in \d+ of \d+ resampled data sets: there are too few rows"):
         interval("auc", [0.1, 0.5, 0.9], [0, 0, 1], **ONE)

@@ -237,10 +237,10 @@ def test_reproducible():
     """The same seed, the same floor; a Generator is used as it is; one draw is enough to ask for."""
     p = uniform(100)
     for metric in ("ece", "ks", "brier"):
-        one, same, other = (
-            noise_floor(metric, p, n_resamples=50, random_state=s) for s in (1, 1, np.random.default_rng(1))
-        )
-        assert one == same == other
+        seeds = (1, 1, np.random.default_rng(1), np.random.default_rng(1))
+        one, same, used, again = (noise_floor(metric, p, n_resamples=50, random_state=seed) for seed in seeds)
+        assert one == same
+        assert used == again
     assert noise_floor("ece", p, n_resamples=1).mean > 0
 
 

@@ -223,6 +223,6 @@ def defined(values: Float64s) -> Float64s:
     if len(good) < 0.9 * len(values):
         raise UndefinedError(
             f"the metric is undefined in {len(values) - len(good)} of {len(values)} resampled data sets: there are too "
-            "few rows for an interval"
+            "few rows"
         )
     return good

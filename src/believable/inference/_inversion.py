@@ -8,6 +8,7 @@ plausible shape, and the candidate is kept if the observed value is not in eithe
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -23,6 +24,7 @@ ANCHORS = 30  # cells in which shapes are drawn, where there are many points
 N_BETWEEN = 7
 NEARLY = 0.95  # of an error, that a shape has to reach where rates stop at 0 and 1
 FEWEST = 0.02  # of all shapes, that have to reach it
+LUCKY = 0.25
 NARROWEST = 1e-3  # bandwidth: narrower ones cost much and decide nothing
 NONE = 1e-300  # as good as no error
 # Outcomes (and weights) of data with these rates; None stands for the rates of the scores.
@@ -65,6 +67,7 @@ class Tails:
         self.seed = int(rng.integers(2**62))
         self.tried: dict[float, tuple[float, float]] = {}
         self.sizes: dict[float, Float64s] = {}
+        self.above: Tails | None = None
         self.spread = self._spread_at_zero()
 
     def at(self, error: float) -> tuple[float, float]:
@@ -111,27 +114,36 @@ class Tails:
         return max(error, self.observed / 20, NARROWEST)
 
     def _spread_at_zero(self) -> float:
-        shown = self._shown(0.0)
-        low, high = np.quantile(shown, [0.025, 0.975])
-        return float(high - low) or max(self.observed, 1e-6)
+        low, self.lucky, high = map(float, np.quantile(self._shown(0.0), [0.025, LUCKY, 0.975]))
+        return high - low or max(self.observed, 1e-3)
+
+    def lifted(self) -> Tails:
+        """For upper ends: a value that perfect calibration undercuts one time in four is luck, and counts as that."""
+        if self.observed >= self.lucky:
+            return self
+        if self.above is None:
+            self.above = copy(self)
+            self.above.observed, self.above.tried, self.above.sizes = self.lucky, {}, {}
+        return self.above
 
 
 def invert(tails: Tails, level: float, refine: bool = True) -> Inverted:
     """The interval of the candidates that are not rejected; unrefined, from the candidates tried before alone."""
     tail, upper_tail = (share * (1 - level) / 2 for share in TIGHTER)
-    too_small = tails.at(0.0)[1]
     note = ""
-    if too_small < upper_tail:
+    if tails.at(0.0)[1] < upper_tail:
         note = "the observed value is smaller than chance would make it even if calibration were perfect"
-    # Where even no error at all would rarely show so little, some error has to be left in the interval all the same.
-    upper_tail = max(min(upper_tail, too_small / 2), min(upper_tail, 2 / (1 + len(tails.shapes))))
+    above = tails.lifted()
     zero_may_be = tails.at(0.0)[0] >= tail
     if refine:
-        top = _step_until(tails, +1, 1, upper_tail)
+        top = _step_until(above, +1, 1, upper_tail)
+        if above is not tails:
+            for error in np.linspace(0.0, top, N_BETWEEN + 2):
+                above.at(float(error))
         bottom = 0.0 if zero_may_be else _step_until(tails, -1, 0, tail)
         for error in np.linspace(bottom, top, N_BETWEEN + 2)[1:-1]:
             tails.at(float(error))
-    high = _crossing(tails, 1, upper_tail, refine)
+    high = _crossing(above, 1, upper_tail, refine)
     low = 0.0 if zero_may_be else _crossing(tails, 0, tail, refine)
     estimate = 0.0 if tails.at(0.0)[0] >= 0.5 else _crossing(tails, 0, 0.5, refine)
     return Inverted(low, max(high, low), min(max(estimate, low), max(high, low)), note)

@@ -30,6 +30,7 @@ from believable.predictions import Predictions
 Method = Literal["auto", "inversion", "percentile", "bca"]
 METHODS = ("auto", "inversion", "percentile", "bca")
 MOST_POINTS = 1000
+FEW_POINTS = 60  # up to here outcomes are drawn anew for every candidate
 FINEST = 200  # points that stand for the scores while a test is inverted
 
 
@@ -103,6 +104,7 @@ def interval(
         "auto" inverts a test for errors and bootstraps the rest. The percentile bootstrap of an error is there for
         comparison; near perfect calibration it does not cover.
     n_resamples : int
+        At least so many; more are drawn where the level asks for it.
     random_state : None, int or numpy Generator
     sample_weight : array-like of shape (n,), optional
 
@@ -128,7 +130,7 @@ def interval(
     """
     _check.choice(method, METHODS, "method")
     _check.level(level)
-    n_resamples = _check.positive_integer(n_resamples, "n_resamples", 100)
+    n_resamples = max(_check.positive_integer(n_resamples, "n_resamples", 100), int(10 / (1 - level)))
     rng = generator(random_state)
     question = ask(metric, predictions, actuals, sample_weight, options)
     cluster = None
@@ -199,14 +201,20 @@ def _noise_of_pairs(cells: Cells, n_draws: int, rng: np.random.Generator) -> tup
     variance = np.maximum(cells.variance(np.clip(pulled, 0, 1)), 1e-6)
     calibrated = cells.draw(cells.conf, rng, n_draws)  # as the noise floor has it: then the two agree
     times = cells.times(rng, n_draws)
-    if cells.are_bins:
+    if cells.are_bins or len(cells) <= FEW_POINTS:
 
         def drawn(rate: Float64s | None, again: np.random.Generator) -> tuple[Float64s, Float64s | None]:
-            return (calibrated, None) if rate is None else cells.draw_anew(rate, again, times)
+            if rate is None:
+                return calibrated, None
+            wy, w = cells.draw_anew(rate, again, times)
+            # Points are read for what is left of outcomes less scores, and keep their weight.
+            return (wy, w) if cells.are_bins else (cells.w * cells.conf + (wy - w * cells.conf), None)
 
         return variance / cells.size, drawn
     # There are many points, and what is read of them adds many up: the noise is drawn once and scaled for each rate.
-    unit = (cells.draw(pulled, rng, n_draws) - cells.w * pulled) / np.sqrt(variance)
+    typical = (cells.wy / cells.w * cells.size + cells.conf + 0.25) / (cells.size + 1.5)  # never quite 0 or 1
+    scale = np.sqrt(np.maximum(cells.variance(typical), 1e-6))
+    unit = (cells.draw(typical, rng, n_draws) - cells.w * typical) / scale
 
     def scaled(rate: Float64s | None, again: np.random.Generator) -> tuple[Float64s, Float64s | None]:
         if rate is None:

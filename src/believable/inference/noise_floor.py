@@ -31,7 +31,7 @@ class NoiseFloor:
     Attributes
     ----------
     mean, q95 : float
-        Mean, and the value exceeded one time in twenty.
+        Mean (of the finite ones), and the value exceeded one time in twenty.
     value : float or None
         The metric of the data, where outcomes were given.
     p_value : float or None
@@ -104,7 +104,8 @@ def noise_floor(
     drawn, value = floor_replicates(question, n_resamples, generator(random_state), known)
     p_value = None if value is None else _p_value(question, drawn, value)
     q95 = float(np.quantile(drawn, 0.95, method="inverted_cdf"))  # draws may be infinite
-    return NoiseFloor(float(np.mean(drawn)), q95, p_value, exact)
+    finite = drawn[np.isfinite(drawn)]
+    return NoiseFloor(float(np.mean(finite)) if len(finite) else float(drawn[0]), q95, p_value, exact)
 
 
 def floor_replicates(
