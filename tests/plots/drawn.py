@@ -36,13 +36,23 @@ def nothing_is_cut(figure):
     """Whether all words lie within the figure, and no tick labels of an axis touch."""
     figure.draw_without_rendering()
     axes = [one for ax in figure.axes for one in (ax, *ax.child_axes)]
+    beyond = {label for ax in axes for label in _out_of_view(ax)}
     for text in figure.findobj(lambda artist: hasattr(artist, "get_text") and artist.get_visible()):
-        if not text.get_text() or not any(text in ax.findobj(type(text)) for ax in axes):
+        if not text.get_text() or text in beyond or not any(text in ax.findobj(type(text)) for ax in axes):
             continue
         box = text.get_window_extent()
         if box.x0 < -1 or box.y0 < -1 or box.x1 > figure.bbox.x1 + 1 or box.y1 > figure.bbox.y1 + 1:
             return False
     return not any(_touching(labels) for ax in axes for labels in (ax.get_xticklabels(), ax.get_yticklabels()))
+
+
+def _out_of_view(ax):
+    """Labels of ticks beyond the ends of an axis, which exist and are not drawn."""
+    for axis in (ax.xaxis, ax.yaxis):
+        low, high = sorted(axis.get_view_interval())
+        for tick in axis.get_major_ticks():
+            if not low <= tick.get_loc() <= high:
+                yield from (tick.label1, tick.label2)
 
 
 def _touching(labels):

@@ -60,7 +60,7 @@ def test_more_than_chance_is_in_colour():
     """Of miscalibrated scores all bars are in colour, of calibrated ones most are not; the title counts them."""
     ax = (figure := believable.plot_metrics(P, Y, CHEAP, n_resamples=100, random_state=0)).axes[0]
     assert title(figure) == "4 of 4 errors are more than chance explains\nn = 400"
-    assert "value, more than chance explains" in legend(ax)
+    assert "value beyond chance" in legend(ax)
     colours = {
         one.patches[0].get_facecolor() for one in ax.containers if str(one.get_label()).startswith("value, more")
     }

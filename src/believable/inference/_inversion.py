@@ -24,7 +24,7 @@ ANCHORS = 30  # cells in which shapes are drawn, where there are many points
 N_BETWEEN = 7
 NEARLY = 0.95  # of an error, that a shape has to reach where rates stop at 0 and 1
 FEWEST = 0.02  # of all shapes, that have to reach it
-LUCKY = 0.25
+LUCKY = 0.1
 NARROWEST = 1e-3  # bandwidth: narrower ones cost much and decide nothing
 NONE = 1e-300  # as good as no error
 # Outcomes (and weights) of data with these rates; None stands for the rates of the scores.
@@ -118,7 +118,7 @@ class Tails:
         return high - low or max(self.observed, 1e-3)
 
     def lifted(self) -> Tails:
-        """For upper ends: a value that perfect calibration undercuts one time in four is luck, and counts as that."""
+        """For upper ends: a value that perfect calibration undercuts one time in ten is luck, and counts as that."""
         if self.observed >= self.lucky:
             return self
         if self.above is None:

@@ -120,7 +120,7 @@ def draw_metrics(bars: Sequence[MetricBar], ax: Axes) -> Axes:
     ax.barh(at, np.minimum(q95, right), 0.8, color=GREY, alpha=0.35, zorder=1, label="chance alone, 19 times in 20")
     ax.vlines(mean, at - 0.4, at + 0.4, color=INK, lw=1, ls=":", zorder=3, label="chance alone, on average")
     beyond = np.array([bar.beyond_chance for bar in known])
-    for which, colour, words in ((beyond, FLAG, "value, more than chance explains"), (~beyond, BAR, "value")):
+    for which, colour, words in ((beyond, FLAG, "value beyond chance"), (~beyond, BAR, "value")):
         if which.any():
             ax.barh(at[which], np.minimum(value[which], right), 0.44, color=colour, zorder=2, label=words)
     words = f"estimate, {100 * known[0].interval.level:.4g} % interval" if known[0].interval else ""
@@ -133,6 +133,7 @@ def draw_metrics(bars: Sequence[MetricBar], ax: Axes) -> Axes:
             beside(ax, -y, f"{bar.interval.value:.{decimals(bar.interval.value)}f}", INK, 46)
     beside(ax, 0.75, "value", INK, 46)
     ax.set(xlim=(0, right), ylim=(0.4 - len(bars), 0.95), xlabel="error")
+    ax.locator_params(axis="x", nbins=6)  # labels of many digits need room
     ax.set_yticks([-y for y in range(len(bars))], [textwrap.fill(in_words(bar.name), 24) for bar in bars])
     plain(ax)
     ax.tick_params(axis="y", length=0)
