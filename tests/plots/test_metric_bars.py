@@ -62,7 +62,7 @@ def test_more_than_chance_is_in_colour():
     assert title(figure) == "4 of 4 errors are more than chance explains\nn = 400"
     assert "value beyond chance" in legend(ax)
     colours = {
-        one.patches[0].get_facecolor() for one in ax.containers if str(one.get_label()).startswith("value, more")
+        one.patches[0].get_facecolor() for one in ax.containers if str(one.get_label()).startswith("value beyond")
     }
     assert colours == {to_rgba(FLAG)}
     rng = np.random.default_rng(1)
