@@ -57,7 +57,9 @@ def test_weights_widen_a_band(band):
     happened = np.arange(400) % 20 < 6
     curve = corp_curve(np.full(400, 0.3), happened, band=band, n_resamples=4000, random_state=0, sample_weight=weights)
     n = weights.sum() ** 2 / (weights**2).sum()
-    assert curve.high[0] - curve.low[0] == pytest.approx(2 * 1.96 * np.sqrt(0.21 / n), rel=0.08)
+    assert curve.high[0] - curve.low[0] == pytest.approx(
+        2 * 1.96 * np.sqrt(0.21 / n), rel=0.08
+    )  # quantiles of 4,000 draws of a count
 
 
 @BANDS

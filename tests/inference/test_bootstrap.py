@@ -5,7 +5,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from believable import BinStats, Predictions, auc, brier_score, interval, negative_log_likelihood
+from believable import BinStats, CellStats, Predictions, auc, brier_score, interval, negative_log_likelihood
+from believable.errors import InputError
 from believable.inference import _bootstrap
 from believable.inference._question import ask
 
@@ -50,7 +51,9 @@ def test_spread_of_counts(n_bins, weighted):
         counts = ask(metric, stats).replicates(drawn)
         slack = 0.03 + 2 * np.sqrt(2 / (2 * DRAWS))  # both deviations are known to 1 / sqrt(2 draws)
         assert counts.std() == pytest.approx(rows.std(), rel=slack)
-        assert counts.mean() == pytest.approx(rows.mean(), abs=0.1 * rows.std())
+        assert counts.mean() == pytest.approx(
+            rows.mean(), abs=0.1 * rows.std()
+        )  # means of 4,000 draws, three times over
 
 
 def test_resampled_bins():
@@ -72,7 +75,7 @@ def test_rare_bins():
     stats = BinStats.of(Predictions(p, y), n_bins=2)
     drawn = _bootstrap.resampled_bins(stats, DRAWS, np.random.default_rng(3))
     empty = drawn.w[:, 1] < 1e-6
-    assert empty.mean() == pytest.approx(np.exp(-1), abs=0.04)
+    assert empty.mean() == pytest.approx(np.exp(-1), abs=0.04)  # five standard errors of 4,000 draws
     assert ask("mce", stats).replicates(drawn)[empty].max() < 0.2
 
 
@@ -86,6 +89,18 @@ def test_unequal_weights_ask_for_rows():
     assert _bootstrap.statistic_replicates(ask("auc", matrix), 100, rng) is None
 
 
+def test_cells_of_unequal_weights_are_refused():
+    """Cells that mix weights do not say how they vary; those of equal weights do."""
+    p = np.repeat([0.2, 0.4, 0.6, 0.8], 30)
+    y = np.random.default_rng(6).random(120) < p
+    mixed = CellStats.of(Predictions(p, y, sample_weight=1 + np.arange(120) % 3))
+    with pytest.raises(InputError, match="rows of unequal weight share a cell"):
+        interval("auc", mixed, random_state=0)
+    equal = CellStats.of(Predictions(p, y, sample_weight=np.full(120, 3.0)))
+    found = interval("auc", equal, n_resamples=100, random_state=0)
+    assert found.low <= found.value <= found.high
+
+
 def test_auc_of_counts():
     """The AUC of resampled points spreads as the AUC of resampled rows."""
     p, y, _ = data(4, 400)
@@ -93,8 +108,10 @@ def test_auc_of_counts():
     source = Predictions(p, y, sample_weight=np.full(400, 2.0))
     points = _bootstrap.statistic_replicates(ask("auc", source), 1000, rng)
     rows = np.array([auc(source.take(rng.integers(0, 400, 400))) for _ in range(1000)])
-    assert points.std() == pytest.approx(rows.std(), rel=0.13)
-    assert points.mean() == pytest.approx(rows.mean(), abs=0.2 * rows.std())
+    assert points.std() == pytest.approx(rows.std(), rel=0.13)  # both known to 1 / sqrt(2 * 1,000), four times over
+    assert points.mean() == pytest.approx(
+        rows.mean(), abs=0.2 * rows.std()
+    )  # four standard errors of a difference of means of 1,000
 
 
 # --- sums -------------------------------------------------------------------------------------------------------------
@@ -149,7 +166,7 @@ def test_many_rows():
     y = rng.random(20_000) < p
     found = interval("brier", p, y, random_state=0)
     error = np.std((p - y) ** 2) / np.sqrt(20_000)
-    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.1)
+    assert found.high - found.low == pytest.approx(2 * 1.96 * error, rel=0.1)  # quantiles of the draws
     assert found.value == brier_score(p, y)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from believable._types import Float64s, Ints
-from believable.errors import UndefinedError
+from believable.errors import InputError, UndefinedError
 from believable.inference._cells import ABSENT
 from believable.inference._question import Question
 from believable.inference._units import drawn_counts, has_several_pairs_per_row, unit_of_rows
@@ -129,6 +129,10 @@ def statistic_replicates(question: Question, n_draws: int, rng: np.random.Genera
         unequal = isinstance(statistic, PointStats) and weights is not None and weights.min() < weights.max()
         if unequal or has_several_pairs_per_row(statistic.view):
             return None  # how weights differ within a point, or what one row adds to several, only the rows tell
+    elif isinstance(statistic, PointStats) and any(map(_mixes_weights, statistic.groups)):
+        raise InputError(
+            "rows of unequal weight share a cell, and cells do not say how they vary: pass the predictions"
+        )
     if isinstance(statistic, BinStats):
         return question.replicates(resampled_bins(statistic, n_draws, rng))
     drawn = [_resampled_points(points, n_draws, rng) for points in statistic.groups]
@@ -137,6 +141,10 @@ def statistic_replicates(question: Question, n_draws: int, rng: np.random.Genera
         groups = tuple(_replicate(points, w[i], wy[i]) for points, (w, wy) in zip(statistic.groups, drawn, strict=True))
         values.append(one_value(question, PointStats(statistic.view, groups)))
     return defined(np.array(values))
+
+
+def _mixes_weights(points: Points) -> bool:
+    return bool(np.any(points.w2 * points.n > points.w**2 * (1 + 1e-9)))
 
 
 def resampled_bins(stats: BinStats, n_draws: int, rng: np.random.Generator) -> BinStats:

@@ -21,10 +21,10 @@ from believable.inference._question import Question
 
 TIGHTER = (0.8, 0.9)  # of the nominal tails, below and above: the shape of the gaps is estimated, at a cost in coverage
 ANCHORS = 30  # cells in which shapes are drawn, where there are many points
-N_BETWEEN = 7
+N_BETWEEN = 7  # candidates tried between the ends, at first
 NEARLY = 0.95  # of an error, that a shape has to reach where rates stop at 0 and 1
 FEWEST = 0.02  # of all shapes, that have to reach it
-LUCKY = 0.1
+LUCKY = 0.1  # of what perfect calibration shows lies below: such values are raised to here for upper ends
 NARROWEST = 1e-3  # bandwidth: narrower ones cost much and decide nothing
 NONE = 1e-300  # as good as no error
 # Outcomes (and weights) of data with these rates; None stands for the rates of the scores.
@@ -58,9 +58,8 @@ class Tails:
         self.question, self.cells, self.noise = question, cells, noise
         self.power, self.most = question.row.power, question.row.high
         self.observed = float(question.replicates(cells.with_outcomes(cells.wy))[0])
-        if (
-            question.is_fixed_point and self.observed < NARROWEST
-        ):  # then the norm at that bandwidth is looked at instead
+        if question.is_fixed_point and self.observed < NARROWEST:
+            # The norm at the narrowest bandwidth is looked at instead.
             self.observed = float(question.replicates(cells.with_outcomes(cells.wy), NARROWEST)[0])
         drawn = _shapes(cells, variance, n_draws, rng)
         self.shapes = np.clip(cells.conf + drawn, 0, 1) - cells.conf  # gaps that can be
