@@ -29,6 +29,7 @@ ROOMS: dict[str, set[str]] = {
     "curves": {"numpy", "polars", "pandas", "pyarrow"},  # data frames, on request
     "metrics": {"numpy"},
     "inference": {"numpy", "scipy"},
+    "recalibrate": {"numpy", "scipy", "sklearn"},
     "readers": {"numpy", "polars"},
     "plots": {"numpy", "matplotlib", "mpl_toolkits"},
     "report": {"numpy"},

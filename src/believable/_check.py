@@ -20,6 +20,7 @@ ROW_SUM_TOLERANCE = 1e-3  # the slack of float32 and float16
 BFLOAT16_TOLERANCE = 1e-2  # eight bits of precision: each entry may be off by one part in 512
 LIGHTEST, HEAVIEST = 1e-100, 1e100  # weights whose squares, times scores, are still numbers
 LOGITS = "these look like logits: pass Predictions(..., from_logits=True)"
+MULTILABEL = "Predictions(..., multilabel=True) if the columns are independent"
 
 
 # --- plain arguments --------------------------------------------------------------------------------------------------
@@ -114,8 +115,8 @@ def finite(array: Array, name: str, rows: Ints | None) -> None:
         raise InputError(f"{name} must be finite, got {what} at row {row}; drop or repair such rows first")
 
 
-def probabilities(array: Floats, name: str, rows: Ints | None) -> None:
-    """Raise unless every entry lies in [0, 1]."""
+def probabilities(array: Floats, name: str, rows: Ints | None, logits: str = LOGITS) -> None:
+    """Raise unless every entry lies in [0, 1]; `logits` is what to do if they are logits."""
     low, high = kernels.extrema(array)
     if low >= 0 and high <= 1:
         return
@@ -125,13 +126,15 @@ def probabilities(array: Floats, name: str, rows: Ints | None) -> None:
     if low >= 0 and 10 < high <= 100:
         advice = "; these look like percentages: divide by 100"
     elif low < -1 or high > 1 + ROW_SUM_TOLERANCE:
-        advice = f"; {LOGITS}"
+        advice = f"; {logits}"
     elif low >= -ROW_SUM_TOLERANCE:
         advice = "; if this is rounding, clip them first"
     raise InputError(f"{name} must lie in [0, 1], got {value:.8g} at row {row}{advice}")
 
 
-def row_sums(matrix: Floats, given: Any, rows: Ints | None) -> None:
+def row_sums(
+    matrix: Floats, given: Any, rows: Ints | None, name: str = "predictions", otherwise: str = MULTILABEL
+) -> None:
     """Raise unless every row sums to one; `given` is the input, whose type says how precise it can be."""
     brief = str(getattr(given, "dtype", "")).endswith("bfloat16")
     tolerance = BFLOAT16_TOLERANCE if brief else ROW_SUM_TOLERANCE
@@ -144,8 +147,7 @@ def row_sums(matrix: Floats, given: Any, rows: Ints | None) -> None:
         return
     row, value = _first(sums, bad, rows)
     raise InputError(
-        f"rows of predictions must sum to 1, got {value:.8g} at row {row}; divide by the row sums, or pass "
-        "Predictions(..., multilabel=True) if the columns are independent"
+        f"rows of {name} must sum to 1, got {value:.8g} at row {row}; divide by the row sums, or pass {otherwise}"
     )
 
 

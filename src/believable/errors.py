@@ -27,3 +27,11 @@ class MissingDependencyError(BelievableError, ImportError):
 
 class ClippedWarning(UserWarning):
     """Scores of exactly 0 or 1 (or nearly) were moved inwards, because their logits are infinite."""
+
+
+class SmallSampleWarning(UserWarning):
+    """There are fewer rows than the method needs to be better than chance."""
+
+
+class LimitWarning(UserWarning):
+    """The data do not determine the map (classes are separated, say), so a documented limit was taken."""

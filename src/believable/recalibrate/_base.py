@@ -1,0 +1,329 @@
+"""The bases of all recalibrators: they own checking, fitting and applying; a recalibrator writes two small methods.
+
+`BinaryRecalibrator` is for maps of one event's score; K > 2 classes are taken one against the rest and the rows divided
+by their sums. `MatrixRecalibrator` is for maps of all classes' logits at once.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from believable import _check
+from believable._arrays import as_numpy
+from believable._types import Array, Float64s, Floats, Ints
+from believable.errors import InputError, SmallSampleWarning, UndefinedError
+from believable.points import count_points
+from believable.recalibrate._facts import Facts
+from believable.recalibrate._fields import Field, Map
+from believable.recalibrate._scores import INPUTS, Input, Scores
+from believable.stats import CellStats
+
+
+class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+    """A map from scores to probabilities, learnt from scores with known outcomes.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        The labels, in the order of the columns.
+    maps_ : tuple of dict
+        All that applying it needs: one map, or one per class where classes are taken one against the rest. None stands
+        for a class that did not occur, whose scores are left as they are.
+    n_features_in_ : int
+        Columns of X; 1 for scores of one event.
+    """
+
+    facts: ClassVar[Facts]
+    inputs: ClassVar[tuple[Input, ...]] = ("probabilities", "logits")
+    fields: ClassVar[dict[str, Field]]
+
+    input: Input
+    classes: Sequence[Any] | None
+    classes_: Array
+    maps_: tuple[Map | None, ...]
+    n_features_in_: int
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the map.
+
+        Parameters
+        ----------
+        X : array-like of shape (n,), (n, 1) or (n, K)
+            Scores of one event, or one column per class, as `input` says.
+        y : array-like of shape (n,)
+            Labels: integers 0..K-1 are numbers of columns; K distinct values of any other kind are in sorted order,
+            unless `classes` names them.
+        sample_weight : array-like of shape (n,), optional
+            Weight 2 is the row twice, weight 0 no row.
+
+        Returns
+        -------
+        self
+        """
+        self._check_settings()
+        scores, y = self._scores(X, y)
+        labels, classes = _encoded(y, scores.n_classes, self.classes)
+        weights = None if sample_weight is None else _check.weights(sample_weight, len(scores))
+        if weights is not None and not weights.all():
+            rows = np.flatnonzero(weights)
+            scores, labels, weights = scores.take(rows), labels[rows], weights[rows]
+        self._check_labels(np.bincount(labels, minlength=len(classes)), classes)
+        maps = self._learn(scores, labels, weights)
+        self.classes_, self.maps_ = classes, maps
+        return self
+
+    def predict_proba(self, X: Any) -> Float64s:
+        """Probabilities, of shape (n, K); K = 2 for scores of one event, with P(second class) in column 1."""
+        scores = self._scores_to_map(X)
+        p = self._apply(scores)
+        return np.column_stack([1 - p, p]) if p.ndim == 1 else p
+
+    def transform(self, X: Any) -> Float64s:
+        """Probabilities in the shape of X: P(second class) for 1-D scores or one column, otherwise (n, K)."""
+        scores = self._scores_to_map(X)
+        p = self._apply(scores)
+        if scores.n_classes > 2:
+            return p
+        if self.n_features_in_ == 2:
+            return np.column_stack([1 - p, p])
+        return p if np.ndim(X) == 1 else p[:, None]
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class; the first, where several are."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The fitted map as JSON text, also written to a file if a path is given; see `load_recalibrator`."""
+        from believable.recalibrate.saved import to_json
+
+        return to_json(self, path)
+
+    # --- what a recalibrator may say besides its map ---
+
+    def _check_settings(self) -> None:
+        """Raise when the arguments of the constructor make no sense; called before fitting and after loading."""
+        if self.input not in self.inputs and self.input in INPUTS:
+            raise InputError(f"{type(self).__name__} takes input={' or '.join(map(repr, self.inputs))}, not scores")
+        _check.choice(self.input, self.inputs, "input")
+
+    def _fields(self) -> dict[str, Field]:
+        """The fields of a map."""
+        return self.fields
+
+    def _check_map(self, learnt: Map, n_classes: int) -> None:
+        """Raise a SchemaError when the fields of a map that was read, each of them fine, do not fit together."""
+
+    # --- what the two families do ---
+
+    @abstractmethod
+    def _n_maps(self, n_classes: int) -> int:
+        """How many maps there are."""
+
+    @abstractmethod
+    def _learn(self, scores: Scores, labels: Ints, weights: Float64s | None) -> tuple[Map | None, ...]:
+        """The maps."""
+
+    @abstractmethod
+    def _apply(self, scores: Scores) -> Float64s:
+        """Probabilities: (n,) for one event, (n, K) for more classes."""
+
+    # --- checking ---
+
+    def _scores(self, X: Any, y: Any) -> tuple[Scores, Array]:
+        table, y = validate_data(self, _as_table(X), y, dtype="numeric", ensure_all_finite=False)
+        check_classification_targets(y)
+        return Scores.of(table, self.input, X), y
+
+    def _scores_to_map(self, X: Any) -> Scores:
+        check_is_fitted(self, "maps_")
+        table = validate_data(self, _as_table(X), reset=False, dtype="numeric", ensure_all_finite=False)
+        return Scores.of(table, self.input, X)
+
+    def _check_labels(self, counts: Ints, classes: Array) -> None:
+        present = np.flatnonzero(counts)
+        if len(present) == 1:
+            raise InputError(
+                f"y holds one class only, {classes[present[0]].item()!r}: there is nothing to tell it from, so no map "
+                "can be learnt; collect rows of the other class too"
+            )
+        rarest = int(counts[present].min())
+        if rarest < self.facts.fewest:
+            warnings.warn(
+                f"{type(self).__name__} was fitted with {rarest} rows of the rarest class; with fewer than "
+                f"{self.facts.fewest} its map is mostly chance: use more rows, or a simpler method",
+                SmallSampleWarning,
+                stacklevel=3,
+            )
+
+    def _parameter(self, name: str) -> Any:
+        """A number of the map: a float, or an array where there is one map per class (NaN: a class left alone)."""
+        check_is_fitted(self, "maps_")
+        values = [np.nan if one is None else one[name] for one in self.maps_]
+        return values[0] if len(values) == 1 else np.array(values)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = self.input == "probabilities"
+        tags.classifier_tags.poor_score = True  # the columns are scores of the classes, not features
+        return tags
+
+
+class BinaryRecalibrator(Recalibrator):
+    """A map of one event's score."""
+
+    @abstractmethod
+    def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
+        """The map from scores (n,), their weights and weights of positives.
+
+        Rows come with w = 1 and wy = y unless they are weighted; cells with their sums. Both classes are present.
+        """
+
+    @abstractmethod
+    def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
+        """Probabilities (n,) within [0, 1]. Reads the map alone, never what was learnt elsewhere or set."""
+
+    def fit_from_cells(self, cells: CellStats) -> Self:
+        """Learn the map from a statistic instead of rows: the rows of a cell stand at their mean score.
+
+        Parameters
+        ----------
+        cells : CellStats
+            Of the notion "binary", or "classwise" for K classes. The finer the cells, the nearer to the map that the
+            rows give; count with `spacing="logit"` where scores lie near 0 or 1.
+
+        Returns
+        -------
+        self
+        """
+        name = type(self).__name__
+        if not self.facts.cells:
+            raise UndefinedError(f"{name} needs the rows: cells do not hold what it looks at")
+        if not isinstance(cells, CellStats):
+            raise InputError(f"fit_from_cells takes a CellStats, got a {type(cells).__name__}")
+        if self.input != "probabilities":
+            raise InputError(f"cells hold probabilities: make {name}(input='probabilities'), not {self.input!r}")
+        if cells.view.notion not in ("binary", "classwise") or cells.view.pooled or cells.view.threshold is not None:
+            raise UndefinedError(
+                f"a map is learnt from all scores of an event or class, not from {cells.view}: count with "
+                "notion='binary' or 'classwise'"
+            )
+        self._check_settings()
+        groups = count_points(cells)
+        n_classes = cells.view.n_classes
+        if len(groups) != (1 if n_classes == 2 else n_classes):
+            raise UndefinedError("the statistic does not hold every class")
+        classes = np.arange(n_classes) if self.classes is None else np.asarray(self.classes)
+        if len(classes) != n_classes:
+            raise InputError(f"classes must name {n_classes} classes, got {len(classes)}")
+        maps: list[Map | None] = []
+        for points in groups:
+            if not points.wy.any() and n_classes > 2:
+                maps.append(None)
+                continue
+            if not points.wy.any() or not (points.w - points.wy).any():
+                raise InputError("the statistic holds one class only: no map can be learnt")
+            maps.append(self._learn_map(Scores(points.score, "probabilities"), points.w, points.wy))
+        self.n_features_in_ = 1 if n_classes == 2 else n_classes
+        self.classes_, self.maps_ = classes, tuple(maps)
+        return self
+
+    def _n_maps(self, n_classes: int) -> int:
+        return 1 if n_classes == 2 else n_classes
+
+    def _learn(self, scores: Scores, labels: Ints, weights: Float64s | None) -> tuple[Map | None, ...]:
+        w = np.broadcast_to(np.float64(1), len(scores)) if weights is None else weights
+        if scores.values.ndim == 1:
+            return (self._learn_map(scores, w, _weight_of(labels == 1, weights)),)
+        return tuple(self._learn_class(scores, k, labels == k, w, weights) for k in range(scores.n_classes))
+
+    def _learn_class(
+        self, scores: Scores, k: int, happened: Array, w: Float64s, weights: Float64s | None
+    ) -> Map | None:
+        if happened.any():
+            return self._learn_map(scores.of_class(k), w, _weight_of(happened, weights))
+        if self.input == "scores":
+            raise InputError(f"class {k} does not occur in y, so its scores cannot be turned into probabilities")
+        return None
+
+    def _apply(self, scores: Scores) -> Float64s:
+        if scores.values.ndim == 1:
+            (learnt,) = self.maps_
+            assert learnt is not None
+            return self._apply_map(learnt, scores)
+        columns = [self._apply_class(learnt, scores.of_class(k)) for k, learnt in enumerate(self.maps_)]
+        return normalised(np.column_stack(columns))
+
+    def _apply_class(self, learnt: Map | None, scores: Scores) -> Float64s:
+        return scores.probability() if learnt is None else self._apply_map(learnt, scores)
+
+
+class MatrixRecalibrator(Recalibrator):
+    """A map of the logits of all classes; one event is two classes."""
+
+    @abstractmethod
+    def _learn_map(self, logits: Floats, labels: Ints, weights: Float64s | None) -> Map:
+        """The map from logits (n, K), as they came or logarithms of probabilities."""
+
+    @abstractmethod
+    def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
+        """Probabilities (n, K), whose rows sum to one. Reads the map alone."""
+
+    def _n_maps(self, n_classes: int) -> int:
+        return 1
+
+    def _learn(self, scores: Scores, labels: Ints, weights: Float64s | None) -> tuple[Map | None, ...]:
+        return (self._learn_map(scores.logit_matrix(), labels, weights),)
+
+    def _apply(self, scores: Scores) -> Float64s:
+        (learnt,) = self.maps_
+        assert learnt is not None
+        p = self._apply_map(learnt, scores.logit_matrix())
+        return p[:, 1] if scores.values.ndim == 1 else p
+
+
+def normalised(columns: Float64s) -> Float64s:
+    """Rows divided by their sums; a row of zeros knows nothing and becomes 1/K each."""
+    total = columns.sum(axis=1, keepdims=True)
+    return np.where(total > 0, columns / np.where(total > 0, total, 1), 1 / columns.shape[1])
+
+
+def _weight_of(happened: Array, weights: Float64s | None) -> Float64s:
+    return happened.astype(np.float64) if weights is None else happened * weights
+
+
+def _as_table(X: Any) -> Any:
+    """Arrays of any library as NumPy's, 1-D ones as a column; data frames keep their names."""
+    if hasattr(X, "columns") or hasattr(X, "tocsr"):  # a data frame; a sparse matrix, which scikit-learn refuses
+        return X
+    array = as_numpy(X, "X")
+    return array[:, None] if array.ndim == 1 else array
+
+
+def _encoded(y: Array, n_classes: int, classes: Sequence[Any] | None) -> tuple[Ints, Array]:
+    """Numbers of columns, and the label of each column."""
+    if classes is not None:
+        if len(classes) != n_classes:
+            raise InputError(f"classes must name {n_classes} classes in the order of the columns, got {len(classes)}")
+        return _check.named_labels(y, classes, None), np.asarray(classes)
+    if y.dtype.kind in "iuf" and y.min() >= 0 and y.max() <= n_classes - 1:
+        return y.astype(np.intp), np.arange(n_classes).astype(y.dtype)
+    found, labels = np.unique(y, return_inverse=True)
+    if len(found) == n_classes:
+        return labels, found
+    if y.dtype.kind == "b":
+        return y.astype(np.intp), np.array([False, True])
+    columns = f"{n_classes} columns" if n_classes > 2 else "two classes"
+    raise InputError(
+        f"X has scores of {columns}, y holds {len(found)} labels that are not numbers of columns; pass classes=[...], "
+        "the labels in the order of the columns"
+    )

@@ -1,0 +1,82 @@
+"""What a recalibrator says about itself; `select`, the command line, the documentation and the law tests read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from believable import _check
+
+if TYPE_CHECKING:
+    from believable.recalibrate._base import Recalibrator
+
+Ranking = Literal["strict", "weak", "by slope", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What holds for every map that a recalibrator can learn.
+
+    Attributes
+    ----------
+    alias : str
+        The short name, for `select` and the command line.
+    argmax : bool
+        The most probable of K > 2 classes stays the most probable.
+    ranking : {"strict", "weak", "by slope", "none"}
+        Scores of one event in ascending order stay so ("strict"), stay so or become equal ("weak"), do if the slopes
+        that were learnt are positive ("by slope"), or need not ("none").
+    identity : bool
+        Among its maps is the one that changes nothing (strictly: for probabilities that are not 0 or 1).
+    fewest : int
+        Rows of the rarer class below which it warns.
+    simplicity : int
+        How much it can bend: 1 for one parameter, up to 9. The simplest within one standard error is chosen.
+    cells : bool
+        It can be learnt from `CellStats`.
+    reference : str
+    """
+
+    alias: str
+    argmax: bool
+    ranking: Ranking
+    identity: bool
+    fewest: int
+    simplicity: int
+    cells: bool
+    reference: str
+
+
+RECALIBRATORS: dict[str, type[Recalibrator]] = {}  # by class name, in order of import
+ALIASES: dict[str, str] = {}
+
+R = TypeVar("R", bound="Recalibrator")
+
+
+def recalibrator(
+    *,
+    alias: str,
+    argmax: bool = False,
+    ranking: Ranking = "none",
+    identity: bool = False,
+    fewest: int,
+    simplicity: int,
+    cells: bool = False,
+    reference: str,
+) -> Callable[[type[R]], type[R]]:
+    """Enter a class into the table of recalibrators."""
+
+    def enter(cls: type[R]) -> type[R]:
+        cls.facts = Facts(alias, argmax, ranking, identity, fewest, simplicity, cells, reference)
+        RECALIBRATORS[cls.__name__] = cls
+        ALIASES[alias] = cls.__name__
+        return cls
+
+    return enter
+
+
+def find_recalibrator(name: Any) -> type[Recalibrator]:
+    """The class behind a name or alias."""
+    _check.choice(name, (*ALIASES, *RECALIBRATORS), "method")
+    return RECALIBRATORS[ALIASES.get(name, name)]

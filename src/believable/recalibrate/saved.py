@@ -1,0 +1,185 @@
+"""Recalibrators as JSON: written with all that applying them needs, read back with every field checked.
+
+```
+{"schema": "believable.recalibrator", "version": 1, "method": "PlattScaling", "input": "logits", "columns": 1,
+ "classes": [0, 1], "settings": {"targets": "labels"}, "maps": [{"slope": 0.5, "intercept": 0.01}]}
+```
+
+`maps` is what is applied, `settings` what it was made with, for fitting it again. Nothing that is read is executed: the
+method is looked up in a table, and every number must be where it belongs and in its range.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from believable.errors import BelievableError, SchemaError
+from believable.recalibrate._base import BinaryRecalibrator, Recalibrator
+from believable.recalibrate._facts import RECALIBRATORS
+from believable.recalibrate._fields import Map, written
+
+SCHEMA, VERSION = "believable.recalibrator", 1
+FIELDS = {"schema", "version", "method", "input", "columns", "classes", "settings", "maps"}
+APART = ("input", "classes")  # arguments of every recalibrator, written outside of its settings
+
+
+def to_json(recalibrator: Recalibrator, path: str | os.PathLike[str] | None = None) -> str:
+    """The JSON text of a fitted recalibrator, also written to a file if a path is given."""
+    check_is_fitted(recalibrator, "maps_")
+    saved = {
+        "schema": SCHEMA,
+        "version": VERSION,
+        "method": type(recalibrator).__name__,
+        "input": recalibrator.input,
+        "columns": recalibrator.n_features_in_,
+        "classes": recalibrator.classes_.tolist(),
+        "settings": _settings_out(recalibrator),
+        "maps": [one if one is None else {k: written(v) for k, v in one.items()} for one in recalibrator.maps_],
+    }
+    text = json.dumps(saved, allow_nan=False)
+    if path is not None:
+        Path(path).write_text(text + "\n", encoding="utf-8")
+    return text
+
+
+def load_recalibrator(source: str | os.PathLike[str]) -> Recalibrator:
+    """A fitted recalibrator from its JSON: a path, or the text itself.
+
+    Parameters
+    ----------
+    source : str or path
+        A text that begins with "{" is the JSON itself; anything else is the path of a file.
+
+    Returns
+    -------
+    Recalibrator
+        It gives what the saved one gives, to the last bit. A damaged, foreign or newer file is a `SchemaError`.
+
+    Examples
+    --------
+    >>> from believable.recalibrate import PlattScaling
+    >>> fitted = PlattScaling(targets="smoothed").fit([0.1, 0.4, 0.35, 0.8] * 20, [0, 0, 1, 1] * 20)
+    >>> load_recalibrator(fitted.to_json()).transform([0.3]) == fitted.transform([0.3])
+    array([ True])
+    """
+    text = source if isinstance(source, str) and source.lstrip()[:1] == "{" else _read(source)
+    saved = _parsed(text)
+    cls = _method(saved)
+    recalibrator = _made(cls, saved["settings"], saved["input"])
+    classes, columns, maps = saved["classes"], saved["columns"], saved["maps"]
+    n_classes = _checked_classes(classes, columns)
+    if not isinstance(maps, list) or len(maps) != recalibrator._n_maps(n_classes):
+        raise SchemaError(f"the saved maps of {cls.__name__} do not fit {n_classes} classes")
+    recalibrator.maps_ = tuple(_map_in(recalibrator, one, n_classes) for one in maps)
+    recalibrator.classes_ = np.array(classes)
+    recalibrator.n_features_in_ = columns
+    if classes != list(range(n_classes)):
+        recalibrator.classes = list(classes)
+    return recalibrator
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def _read(path: Any) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise SchemaError(f"{path} is not a text file, so not a saved recalibrator") from error
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        saved = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_without_repeats)
+    except (json.JSONDecodeError, RecursionError, ValueError) as error:
+        if isinstance(error, SchemaError):
+            raise
+        raise SchemaError(f"this is not a saved recalibrator: it cannot be read as JSON ({error})") from error
+    if not isinstance(saved, dict) or saved.get("schema") != SCHEMA:
+        found = saved.get("schema") if isinstance(saved, dict) else type(saved).__name__
+        raise SchemaError(f"this is not a saved recalibrator: found {found!r}")
+    version = saved.get("version")
+    if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version <= VERSION:
+        raise SchemaError(f"version {version!r} cannot be read by this package, which knows up to {VERSION}")
+    if set(saved) != FIELDS:
+        raise SchemaError(f"a saved recalibrator has the fields {sorted(FIELDS)}, this one {sorted(saved)}")
+    return saved
+
+
+def _refuse_constant(word: str) -> Any:
+    raise SchemaError(f"{word} is not a number that a map can hold")
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise SchemaError("a field occurs twice")
+    return dict(pairs)
+
+
+def _method(saved: dict[str, Any]) -> type[Recalibrator]:
+    name = saved.get("method")
+    if not isinstance(name, str) or name not in RECALIBRATORS:
+        raise SchemaError(f"there is no recalibrator {name!r}")
+    return RECALIBRATORS[name]
+
+
+def _checked_classes(classes: Any, columns: Any) -> int:
+    plain = isinstance(classes, list) and all(isinstance(name, (str, int, float, bool)) for name in classes)
+    if not plain or len(classes) < 2 or len(set(classes)) < len(classes):
+        raise SchemaError(f"the saved classes must be distinct labels, got {classes!r}")
+    allowed = (1, 2) if len(classes) == 2 else (len(classes),)
+    if not isinstance(columns, int) or isinstance(columns, bool) or columns not in allowed:
+        raise SchemaError(f"the saved columns must be {len(classes)} (or 1 for two classes), got {columns!r}")
+    return len(classes)
+
+
+def _map_in(recalibrator: Recalibrator, saved: Any, n_classes: int) -> Map | None:
+    if saved is None and isinstance(recalibrator, BinaryRecalibrator) and n_classes > 2:
+        return None
+    fields = recalibrator._fields()
+    if not isinstance(saved, dict) or set(saved) != set(fields):
+        raise SchemaError(f"a map of {type(recalibrator).__name__} has the fields {sorted(fields)}")
+    learnt = {name: field.read(saved[name], name) for name, field in fields.items()}
+    recalibrator._check_map(learnt, n_classes)
+    return learnt
+
+
+# --- settings ---------------------------------------------------------------------------------------------------------
+
+
+def _settings_out(recalibrator: Recalibrator) -> dict[str, Any]:
+    return {k: _setting_out(v) for k, v in recalibrator.get_params(deep=False).items() if k not in APART}
+
+
+def _setting_out(value: Any) -> Any:
+    if isinstance(value, Recalibrator):
+        return {"method": type(value).__name__, "input": value.input, "settings": _settings_out(value)}
+    if isinstance(value, (np.ndarray, np.generic, tuple, list)):
+        return np.asarray(value).tolist()
+    return value if isinstance(value, (str, int, float, bool)) else None  # a random generator cannot be written
+
+
+def _made(cls: type[Recalibrator], settings: Any, input: Any) -> Recalibrator:
+    """A recalibrator with these settings, each of them checked by itself."""
+    known = set(cls().get_params(deep=False)) - set(APART)
+    if not isinstance(settings, dict) or set(settings) != known:
+        raise SchemaError(f"the saved settings of {cls.__name__} must be {sorted(known)}, got {settings!r}")
+    made = {k: _setting_in(v) if isinstance(v, dict) else v for k, v in settings.items()}
+    recalibrator = cls(input=input, **made)
+    try:
+        recalibrator._check_settings()
+    except (BelievableError, TypeError) as error:
+        raise SchemaError(f"the saved settings of {cls.__name__} make no sense: {error}") from error
+    return recalibrator
+
+
+def _setting_in(saved: dict[str, Any]) -> Recalibrator:
+    if set(saved) != {"method", "input", "settings"}:
+        raise SchemaError("a saved setting is neither a plain value nor a recalibrator")
+    return _made(_method(saved), saved["settings"], saved["input"])
