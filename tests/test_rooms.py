@@ -29,7 +29,7 @@ ROOMS: dict[str, set[str]] = {
     "curves": {"numpy", "polars", "pandas", "pyarrow"},  # data frames, on request
     "metrics": {"numpy"},
     "inference": {"numpy", "scipy"},
-    "recalibrate": {"numpy", "scipy", "sklearn"},
+    "recalibrate": {"numpy", "scipy", "sklearn", "rich"},  # rich: the progress bar
     "readers": {"numpy", "polars"},
     "plots": {"numpy", "matplotlib", "mpl_toolkits"},
     "report": {"numpy"},

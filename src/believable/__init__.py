@@ -1,6 +1,6 @@
 """Are my numeric scores believable probabilities?
 
-Measure, see and judge the calibration of classifiers. Scores first, outcomes second:
+Measure, see, judge and fix the calibration of classifiers. Scores first, outcomes second:
 
 >>> import believable
 >>> round(believable.expected_calibration_error([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], n_bins=2), 12)
@@ -41,34 +41,44 @@ if TYPE_CHECKING:
     from believable.plots import plot_confidence_histogram as plot_confidence_histogram
     from believable.plots import plot_corp_diagram as plot_corp_diagram
     from believable.plots import plot_cumulative_differences as plot_cumulative_differences
+    from believable.plots import plot_improvement as plot_improvement
     from believable.plots import plot_metrics as plot_metrics
     from believable.plots import plot_miscalibration as plot_miscalibration
     from believable.plots import plot_reliability_diagram as plot_reliability_diagram
     from believable.plots import plot_smoothed_calibration as plot_smoothed_calibration
     from believable.plots import plot_subgroup_forest as plot_subgroup_forest
     from believable.readers import read_predictions as read_predictions
+    from believable.recalibrate import calibrate as calibrate
+    from believable.recalibrate import load_recalibrator as load_recalibrator
+    from believable.recalibrate import refinement as refinement
+    from believable.recalibrate import select as select
     from believable.report import verdict as verdict
 
 # Loaded when first used: rooms by name, and functions that bring matplotlib or a file engine with them.
-_ROOMS = ("curves", "inference", "kernels", "metrics", "plots", "readers", "report", "stats", "toolbox")
+_ROOMS = ("curves", "inference", "kernels", "metrics", "plots", "readers", "recalibrate", "report", "stats", "toolbox")
 _LAZY = {
+    "calibrate": "believable.recalibrate",
     "compare": "believable.inference",
     "hosmer_lemeshow": "believable.inference",
     "interval": "believable.inference",
     "kernel_calibration_test": "believable.inference",
     "kolmogorov_smirnov_test": "believable.inference",
     "kuiper_test": "believable.inference",
+    "load_recalibrator": "believable.recalibrate",
     "noise_floor": "believable.inference",
     "plot_classwise_reliability": "believable.plots",
     "plot_confidence_histogram": "believable.plots",
     "plot_corp_diagram": "believable.plots",
     "plot_cumulative_differences": "believable.plots",
+    "plot_improvement": "believable.plots",
     "plot_metrics": "believable.plots",
     "plot_miscalibration": "believable.plots",
     "plot_reliability_diagram": "believable.plots",
     "plot_smoothed_calibration": "believable.plots",
     "plot_subgroup_forest": "believable.plots",
     "read_predictions": "believable.readers",
+    "refinement": "believable.recalibrate",
+    "select": "believable.recalibrate",
     "spiegelhalter": "believable.inference",
     "subgroups": "believable.inference",
     "verdict": "believable.report",

@@ -14,7 +14,7 @@ from believable.inference._units import (
     residuals_by_unit,
     unit_of_rows,
 )
-from believable.inference.compare import _square_and_add
+from believable.inference.compare import square_and_add
 from believable.inference.interval import tails_of
 
 
@@ -323,8 +323,8 @@ def test_unrefined():
 def test_square_and_add():
     """Ends of a difference by hand: independent, and perfectly together."""
     a, b = Inverted(0.02, 0.09, 0.05, ""), Inverted(0.01, 0.06, 0.03, "")
-    low, high = _square_and_add(a, b, 0.0)
+    low, high = square_and_add(a, b, 0.0)
     assert low == pytest.approx(0.02 - np.hypot(0.03, 0.03))
     assert high == pytest.approx(0.02 + np.hypot(0.04, 0.02))
-    low, high = _square_and_add(a, b, 1.0)
+    low, high = square_and_add(a, b, 1.0)
     assert (low, high) == pytest.approx((0.02, 0.04))

@@ -82,12 +82,17 @@ class ReliabilityTable:
 
     def to_frame(self, backend: Literal["polars", "pandas", "pyarrow"] = "polars") -> Any:
         """The table as a data frame."""
-        _check.choice(backend, ("polars", "pandas", "pyarrow"), "backend")
-        try:
-            module = __import__(backend)
-        except ImportError as error:
-            raise MissingDependencyError(f"to_frame(backend={backend!r}) needs it: pip install {backend}") from error
-        return module.table(self.to_dict()) if backend == "pyarrow" else module.DataFrame(self.to_dict())
+        return as_frame(self.to_dict(), backend)
+
+
+def as_frame(columns: dict[str, list[Any]], backend: str) -> Any:
+    """Columns as a data frame of one of three libraries."""
+    _check.choice(backend, ("polars", "pandas", "pyarrow"), "backend")
+    try:
+        module = __import__(backend)
+    except ImportError as error:
+        raise MissingDependencyError(f"to_frame(backend={backend!r}) needs it: pip install {backend}") from error
+    return module.table(columns) if backend == "pyarrow" else module.DataFrame(columns)
 
 
 def wilson_interval(rate: Float64s, n: Float64s, level: float) -> tuple[Float64s, Float64s]:

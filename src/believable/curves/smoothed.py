@@ -53,19 +53,25 @@ class Smoother:
         return np.clip(kernels.smoothed(self.blocks(points, at), points.rate, len(at)), 0, 1)
 
     def rates_at_scores(self, points: Points) -> Float64s:
-        """The event rate at the scores themselves: one by one up to 2,000, by knots and lines between them above.
-
-        750 knots to a window, at equal distances and at equal weights, half of them each.
-        """
-        score, n_knots = points.score, int(KNOTS_IN_A_WINDOW / self._share(points))
-        if len(score) <= max(EXACT, n_knots):
-            return self.rates(points, score)
-        knots = score[kernels.cell_starts(score, points.w, n_knots)]
-        knots = np.append(knots, score[-1]) if knots[-1] < score[-1] else knots
+        """The event rate at the scores themselves, by lines between knots."""
+        score, knots = points.score, self.knots(points)
         rates = self.rates(points, knots)
+        if len(knots) == len(score):
+            return rates
         left = np.searchsorted(knots, score, side="right").clip(1, len(knots) - 1) - 1
         share = (score - knots[left]) / (knots[left + 1] - knots[left])
         return np.asarray(rates[..., left] * (1 - share) + rates[..., left + 1] * share)
+
+    def knots(self, points: Points) -> Float64s:
+        """The scores between which lines do: all of them up to 2,000, and otherwise 750 to a window.
+
+        These are at equal distances and at equal weights, half of them each.
+        """
+        score, n_knots = points.score, int(KNOTS_IN_A_WINDOW / self._share(points))
+        if len(score) <= max(EXACT, n_knots):
+            return score
+        knots = score[kernels.cell_starts(score, points.w, n_knots)]
+        return np.append(knots, score[-1]) if knots[-1] < score[-1] else knots
 
     def blocks(self, points: Points, at: Float64s) -> Any:
         """The smoother as a linear map of rates."""

@@ -14,7 +14,7 @@ from believable._random import generator
 from believable._types import Float64s, Ints
 from believable.errors import InputError
 from believable.inference import _bootstrap
-from believable.inference._inversion import Inverted, Tails, invert
+from believable.inference._inversion import NARROWEST, Inverted, Tails, invert
 from believable.inference._question import Question, ask
 from believable.inference._units import cluster_of_rows, drawn_counts, residuals_by_unit, unit_of_rows
 from believable.inference.interval import as_error, tails_of
@@ -188,10 +188,10 @@ def _of_errors(
 ) -> tuple[float, float, float]:
     seed = int(rng.integers(2**62))  # the same for both, so that what they share cancels
     tails = [tails_of(each, cluster, n_draws, np.random.default_rng(seed)) for each in (a, b)]
-    together = _correlation(tails, cluster, n_draws, rng)
+    together = correlation(tails, cluster, n_draws, rng)
 
     def ends(at_level: float, refine: bool) -> tuple[float, float]:
-        return _square_and_add(invert(tails[0], at_level, refine), invert(tails[1], at_level, refine), together)
+        return square_and_add(invert(tails[0], at_level, refine), invert(tails[1], at_level, refine), together)
 
     low, high = ends(level, True)
 
@@ -208,7 +208,7 @@ def _of_errors(
     return low, high, large
 
 
-def _square_and_add(a: Inverted, b: Inverted, correlation: float) -> tuple[float, float]:
+def square_and_add(a: Inverted, b: Inverted, correlation: float) -> tuple[float, float]:
     """Ends for the difference of two estimates from their own intervals (Zou and Donner 2008)."""
 
     def reach(one: float, other: float) -> float:
@@ -219,7 +219,7 @@ def _square_and_add(a: Inverted, b: Inverted, correlation: float) -> tuple[float
     return low, difference + reach(a.high - a.estimate, b.estimate - b.low)
 
 
-def _correlation(tails: list[Tails], cluster: Ints | None, n_draws: int, rng: np.random.Generator) -> float:
+def correlation(tails: list[Tails], cluster: Ints | None, n_draws: int, rng: np.random.Generator) -> float:
     """How the two errors move together when the same units are drawn for both."""
     sources = [each.question.source for each in tails]
     assert isinstance(sources[0], Predictions)
@@ -230,7 +230,7 @@ def _correlation(tails: list[Tails], cluster: Ints | None, n_draws: int, rng: np
         assert isinstance(source, Predictions)
         drift = np.asarray(spare @ residuals_by_unit(source, each.cells, unit, n_units))
         outcomes = each.cells.with_outcomes(each.cells.wy + drift)
-        shown.append(each.question.replicates(outcomes, each.observed))
+        shown.append(each.question.replicates(outcomes, max(each.observed, NARROWEST)))
     deviation = [float(np.std(one)) for one in shown]
     if min(deviation) == 0:
         return 0.0

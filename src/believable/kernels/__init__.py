@@ -1,8 +1,11 @@
 """Numeric routines and nothing else: arrays in, arrays out, no checking, no knowledge of what the numbers mean."""
 
+from believable.kernels.binnings import Binnings, binned_sums, log_evidence, mixed_steps, quantile_binnings
 from believable.kernels.brownian import range_tail, sup_tail
 from believable.kernels.cosine import smooth_error, smooth_error_at, smooth_error_of_pairs
-from believable.kernels.isotonic import pav, pav_rows
+from believable.kernels.ensemble_temperature import EnsembleFit, fit_ensemble_temperature, part_weights
+from believable.kernels.incomplete_beta import BETA_CDF_RANGE, WeightedLogits, beta_cdf, fit_beta_cdf
+from believable.kernels.isotonic import FlatPieces, flat_pieces, pav, pav_rows
 from believable.kernels.laplace import faded_around, faded_before, faded_sums, laplace_form
 from believable.kernels.local_polynomial import local_polynomial
 from believable.kernels.logistic import (
@@ -14,7 +17,18 @@ from believable.kernels.logistic import (
     score_products,
     separation,
 )
+from believable.kernels.logistic_classes import ClassRows, fit_logistic_classes
+from believable.kernels.mixture import mixture_shares
+from believable.kernels.multinomial import (
+    MultinomialFit,
+    fit_multinomial,
+    log_softmax,
+    mapped_softmax,
+    multinomial_cost,
+)
+from believable.kernels.natural_spline import spline_slopes
 from believable.kernels.ordering import middle_of_pairs, row_order, runs, spread_rows
+from believable.kernels.piecewise import edges_below, last_step, lines_between
 from believable.kernels.reference import (
     auc,
     bin_index,
@@ -40,38 +54,79 @@ from believable.kernels.replicates import draw_labels, skce_replicates
 from believable.kernels.similarity import Similarity, distances
 from believable.kernels.smoothing import cell_starts, nearest_place, smoothed, smoothed_variance
 from believable.kernels.sorting import ByScore, by_score, sort_pairs
+from believable.kernels.temperature import (
+    LogitRows,
+    TemperatureFit,
+    fit_temperature,
+    label_terms,
+    logit_rows,
+    tempered,
+    top_probability,
+)
 from believable.kernels.tiles import FEW_CLASSES, SkceRows, pair_weight, skce_blocks, skce_rows, tiles
+from believable.kernels.venn_abers import VennAbersSteps, venn_abers_steps
 
 __all__ = [
+    "BETA_CDF_RANGE",
     "FEW_CLASSES",
+    "Binnings",
     "ByScore",
+    "ClassRows",
+    "EnsembleFit",
+    "FlatPieces",
     "LogisticFit",
+    "LogitRows",
+    "MultinomialFit",
     "Similarity",
     "SkceRows",
+    "TemperatureFit",
+    "VennAbersSteps",
+    "WeightedLogits",
     "auc",
+    "beta_cdf",
     "bin_index",
+    "binned_sums",
     "by_score",
     "cell_starts",
     "classwise_sums",
     "clipped_logit",
     "distances",
     "draw_labels",
+    "edges_below",
     "extrema",
     "faded_around",
     "faded_before",
     "faded_sums",
+    "fit_beta_cdf",
+    "fit_ensemble_temperature",
     "fit_logistic",
+    "fit_logistic_classes",
+    "fit_multinomial",
+    "fit_temperature",
+    "flat_pieces",
     "label_scores",
+    "label_terms",
     "laplace_form",
+    "last_step",
     "likelihood",
+    "lines_between",
     "local_polynomial",
+    "log_evidence",
+    "log_softmax",
+    "logit_rows",
+    "mapped_softmax",
     "middle_of_pairs",
+    "mixed_steps",
+    "mixture_shares",
+    "multinomial_cost",
     "n_moments",
     "nearest_place",
     "pair_sums",
     "pair_weight",
+    "part_weights",
     "pav",
     "pav_rows",
+    "quantile_binnings",
     "quantile_boundaries",
     "quantile_positions",
     "range_tail",
@@ -95,11 +150,15 @@ __all__ = [
     "smoothed_variance",
     "softmax",
     "sort_pairs",
+    "spline_slopes",
     "spread_rows",
     "sup_tail",
+    "tempered",
     "tiles",
     "top_hit",
     "top_one",
+    "top_probability",
     "top_ranked",
     "uniform_index",
+    "venn_abers_steps",
 ]

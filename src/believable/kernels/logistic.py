@@ -48,9 +48,15 @@ def clipped_logit(p: Float64s) -> Float64s:
 
     The two ends are exact opposites, which logits of the float 1 - 1e-12 would not be.
     """
-    inside = np.clip(p, SMALLEST, 1 - SMALLEST)
-    logit = np.log(inside) - np.log1p(-inside)
-    return np.where(p <= SMALLEST, -LARGEST_LOGIT, np.where(p >= 1 - SMALLEST, LARGEST_LOGIT, logit))
+    logit = np.empty(np.shape(p))
+    for part in _blocks(len(logit), 1):
+        inside, odds = np.clip(p[part], SMALLEST, 1 - SMALLEST), logit[part]
+        np.subtract(1, inside, out=odds)
+        np.divide(inside, odds, out=odds)
+        np.log(odds, out=odds)
+        np.copyto(odds, LARGEST_LOGIT, where=p[part] >= 1 - SMALLEST)
+        np.copyto(odds, -LARGEST_LOGIT, where=p[part] <= SMALLEST)
+    return logit
 
 
 def separation(x: Float64s, w: Float64s, wy: Float64s) -> Array:

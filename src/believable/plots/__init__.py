@@ -5,6 +5,7 @@ from believable.plots.corp import CorpDiagram, draw_corp, plot_corp_diagram
 from believable.plots.cumulative import CumulativeDifferences, draw_cumulative, plot_cumulative_differences
 from believable.plots.forest import draw_subgroups, plot_subgroup_forest
 from believable.plots.histogram import ConfidenceHistogram, draw_confidence_histogram, plot_confidence_histogram
+from believable.plots.improvement import plot_improvement
 from believable.plots.metric_bars import MetricBar, draw_metrics, metric_bars, plot_metrics
 from believable.plots.miscalibration import draw_miscalibration, plot_miscalibration
 from believable.plots.reliability import Reliability, draw_reliability, plot_reliability_diagram
@@ -33,6 +34,7 @@ __all__ = [
     "plot_confidence_histogram",
     "plot_corp_diagram",
     "plot_cumulative_differences",
+    "plot_improvement",
     "plot_metrics",
     "plot_miscalibration",
     "plot_reliability_diagram",

@@ -2,13 +2,63 @@
 
 from believable.recalibrate._base import Recalibrator
 from believable.recalibrate._facts import RECALIBRATORS, Facts
+from believable.recalibrate.bbq import BBQ
+from believable.recalibrate.beta import BetaCalibration
+from believable.recalibrate.beta_cdf import BetaCDFCalibration
+from believable.recalibrate.calibrate import Calibration, Improvement, calibrate
+from believable.recalibrate.dirichlet import DirichletCalibration
+from believable.recalibrate.ensemble_temperature import EnsembleTemperature
+from believable.recalibrate.histogram import HistogramBinning
+from believable.recalibrate.identity import Identity
+from believable.recalibrate.isotonic import IsotonicCalibration
+from believable.recalibrate.local_regression import LocalRegressionCalibration
+from believable.recalibrate.matrix import MatrixScaling
+from believable.recalibrate.one_vs_rest import OneVsRest
 from believable.recalibrate.platt import PlattScaling
+from believable.recalibrate.prior_shift import PriorShift
+from believable.recalibrate.recalibrated import Recalibrated
+from believable.recalibrate.refinement import Refinement, refinement
 from believable.recalibrate.saved import load_recalibrator
+from believable.recalibrate.scaling_binning import ScalingBinning
+from believable.recalibrate.select import Candidate, Selection, select
+from believable.recalibrate.spline import SplineCalibration
+from believable.recalibrate.structured import StructuredScaling
+from believable.recalibrate.temperature import TemperatureScaling
+from believable.recalibrate.vector import VectorScaling
+from believable.recalibrate.venn_abers import VennAbers, combine_intervals
 
 __all__ = [
+    "BBQ",
     "RECALIBRATORS",
+    "BetaCDFCalibration",
+    "BetaCalibration",
+    "Calibration",
+    "Candidate",
+    "DirichletCalibration",
+    "EnsembleTemperature",
     "Facts",
+    "HistogramBinning",
+    "Identity",
+    "Improvement",
+    "IsotonicCalibration",
+    "LocalRegressionCalibration",
+    "MatrixScaling",
+    "OneVsRest",
     "PlattScaling",
+    "PriorShift",
+    "Recalibrated",
     "Recalibrator",
+    "Refinement",
+    "ScalingBinning",
+    "Selection",
+    "SplineCalibration",
+    "StructuredScaling",
+    "TemperatureScaling",
+    "VectorScaling",
+    "VennAbers",
+    "calibrate",
+    "combine_intervals",
     "load_recalibrator",
+    "refinement",
+    "select",
 ]

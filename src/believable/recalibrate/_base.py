@@ -10,6 +10,7 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from believable import _check
 from believable._arrays import as_numpy
 from believable._types import Array, Float64s, Floats, Ints
-from believable.errors import InputError, SmallSampleWarning, UndefinedError
+from believable.errors import InputError, LimitWarning, SmallSampleWarning, UndefinedError
 from believable.points import count_points
 from believable.recalibrate._facts import Facts
 from believable.recalibrate._fields import Field, Map
@@ -45,6 +46,8 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
     facts: ClassVar[Facts]
     inputs: ClassVar[tuple[Input, ...]] = ("probabilities", "logits")
     fields: ClassVar[dict[str, Field]]
+    multilabel: bool = False  # `OneVsRest` may say that columns are events of their own,
+    normalise: bool = True  # or that rows are not to be divided by their sums
 
     input: Input
     classes: Sequence[Any] | None
@@ -71,12 +74,13 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         """
         self._check_settings()
         scores, y = self._scores(X, y)
-        labels, classes = _encoded(y, scores.n_classes, self.classes)
+        encoded = _encoded_columns if self.multilabel else _encoded
+        labels, classes = encoded(y, scores.n_classes, self.classes)
         weights = None if sample_weight is None else _check.weights(sample_weight, len(scores))
         if weights is not None and not weights.all():
             rows = np.flatnonzero(weights)
             scores, labels, weights = scores.take(rows), labels[rows], weights[rows]
-        self._check_labels(np.bincount(labels, minlength=len(classes)), classes)
+        self._check_labels(labels, classes)
         maps = self._learn(scores, labels, weights)
         self.classes_, self.maps_ = classes, maps
         return self
@@ -91,7 +95,7 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         """Probabilities in the shape of X: P(second class) for 1-D scores or one column, otherwise (n, K)."""
         scores = self._scores_to_map(X)
         p = self._apply(scores)
-        if scores.n_classes > 2:
+        if p.ndim == 2:
             return p
         if self.n_features_in_ == 2:
             return np.column_stack([1 - p, p])
@@ -99,8 +103,8 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
 
     def predict(self, X: Any) -> Array:
         """The most probable class; the first, where several are."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
+        p = self.predict_proba(X)
+        return (p > 0.5).astype(np.intp) if self.multilabel else np.asarray(self.classes_[p.argmax(axis=1)])
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """The fitted map as JSON text, also written to a file if a path is given; see `load_recalibrator`."""
@@ -115,6 +119,10 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         if self.input not in self.inputs and self.input in INPUTS:
             raise InputError(f"{type(self).__name__} takes input={' or '.join(map(repr, self.inputs))}, not scores")
         _check.choice(self.input, self.inputs, "input")
+
+    def _facts(self) -> Facts:
+        """The facts, where settings have a say in them."""
+        return self.facts
 
     def _fields(self) -> dict[str, Field]:
         """The fields of a map."""
@@ -140,27 +148,38 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
     # --- checking ---
 
     def _scores(self, X: Any, y: Any) -> tuple[Scores, Array]:
-        table, y = validate_data(self, _as_table(X), y, dtype="numeric", ensure_all_finite=False)
-        check_classification_targets(y)
-        return Scores.of(table, self.input, X), y
+        table, y = validate_data(
+            self, _as_table(X), y, dtype="numeric", ensure_all_finite=False, multi_output=self.multilabel
+        )
+        if y.dtype.kind not in "biu":  # whole numbers always are classes, and to look costs more than some fits
+            check_classification_targets(y)
+        return Scores.of(table, self.input, X, self.multilabel), y
 
     def _scores_to_map(self, X: Any) -> Scores:
         check_is_fitted(self, "maps_")
-        table = validate_data(self, _as_table(X), reset=False, dtype="numeric", ensure_all_finite=False)
-        return Scores.of(table, self.input, X)
+        table = _as_table(X, self.n_features_in_)
+        table = validate_data(self, table, reset=False, dtype="numeric", ensure_all_finite=False)
+        return Scores.of(table, self.input, X, self.multilabel)
 
-    def _check_labels(self, counts: Ints, classes: Array) -> None:
+    def _check_labels(self, labels: Array, classes: Array) -> None:
+        if self.multilabel:
+            happened = labels.sum(axis=0)
+            counts = np.minimum(happened, len(labels) - happened)
+        else:
+            counts = np.bincount(labels, minlength=len(classes))
         present = np.flatnonzero(counts)
-        if len(present) == 1:
+        if self.multilabel and len(present) == 0:
+            raise InputError("every label is in all rows of y or in none, so no map can be learnt")
+        if not self.multilabel and len(present) == 1:
             raise InputError(
                 f"y holds one class only, {classes[present[0]].item()!r}: there is nothing to tell it from, so no map "
                 "can be learnt; collect rows of the other class too"
             )
-        rarest = int(counts[present].min())
-        if rarest < self.facts.fewest:
+        rarest, fewest = int(counts[present].min()), self._facts().fewest
+        if rarest < fewest:
             warnings.warn(
                 f"{type(self).__name__} was fitted with {rarest} rows of the rarest class; with fewer than "
-                f"{self.facts.fewest} its map is mostly chance: use more rows, or a simpler method",
+                f"{fewest} its map is mostly chance: use more rows, or a simpler method",
                 SmallSampleWarning,
                 stacklevel=3,
             )
@@ -181,6 +200,8 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
 class BinaryRecalibrator(Recalibrator):
     """A map of one event's score."""
 
+    reads_logits: ClassVar[bool] = False  # it bends in the logit, so that it matters where near 0 or 1 a score lies
+
     @abstractmethod
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
         """The map from scores (n,), their weights and weights of positives.
@@ -199,14 +220,15 @@ class BinaryRecalibrator(Recalibrator):
         ----------
         cells : CellStats
             Of the notion "binary", or "classwise" for K classes. The finer the cells, the nearer to the map that the
-            rows give; count with `spacing="logit"` where scores lie near 0 or 1.
+            rows give; count with `spacing="logit"` where scores lie near 0 or 1 (a `LimitWarning` says so where more
+            than 5 % of the weight lies in outermost uniform cells and the map reads logits).
 
         Returns
         -------
         self
         """
         name = type(self).__name__
-        if not self.facts.cells:
+        if not self._facts().cells:
             raise UndefinedError(f"{name} needs the rows: cells do not hold what it looks at")
         if not isinstance(cells, CellStats):
             raise InputError(f"fit_from_cells takes a CellStats, got a {type(cells).__name__}")
@@ -218,41 +240,52 @@ class BinaryRecalibrator(Recalibrator):
                 "notion='binary' or 'classwise'"
             )
         self._check_settings()
+        if cells.view.multilabel != self.multilabel:
+            counted = "independent labels" if cells.view.multilabel else "classes of which one happens"
+            wanted = f"OneVsRest(multilabel={cells.view.multilabel})"
+            raise UndefinedError(f"the statistic counts {counted}: {wanted} is for those")
         groups = count_points(cells)
         n_classes = cells.view.n_classes
-        if len(groups) != (1 if n_classes == 2 else n_classes):
+        n_maps = self._n_maps(n_classes)
+        if len(groups) != n_maps:
             raise UndefinedError("the statistic does not hold every class")
         classes = np.arange(n_classes) if self.classes is None else np.asarray(self.classes)
         if len(classes) != n_classes:
             raise InputError(f"classes must name {n_classes} classes, got {len(classes)}")
         maps: list[Map | None] = []
-        for points in groups:
-            if not points.wy.any() and n_classes > 2:
+        for group, points in enumerate(groups):
+            never, always = not points.wy.any(), not (points.w - points.wy).any()
+            if (never and n_maps > 1) or (always and self.multilabel):
                 maps.append(None)
                 continue
-            if not points.wy.any() or not (points.w - points.wy).any():
+            if never or always:
                 raise InputError("the statistic holds one class only: no map can be learnt")
-            maps.append(self._learn_map(Scores(points.score, "probabilities"), points.w, points.wy))
-        self.n_features_in_ = 1 if n_classes == 2 else n_classes
+            if self.reads_logits:
+                _warn_of_coarse_tails(cells.only_group(group))
+            score = _inside(points.score, cells.only_group(group))
+            maps.append(self._learn_map(Scores(score, "probabilities"), points.w, points.wy))
+        self.n_features_in_ = n_maps
         self.classes_, self.maps_ = classes, tuple(maps)
         return self
 
     def _n_maps(self, n_classes: int) -> int:
-        return 1 if n_classes == 2 else n_classes
+        return 1 if n_classes == 2 and not self.multilabel else n_classes
 
-    def _learn(self, scores: Scores, labels: Ints, weights: Float64s | None) -> tuple[Map | None, ...]:
+    def _learn(self, scores: Scores, labels: Array, weights: Float64s | None) -> tuple[Map | None, ...]:
         w = np.broadcast_to(np.float64(1), len(scores)) if weights is None else weights
         if scores.values.ndim == 1:
             return (self._learn_map(scores, w, _weight_of(labels == 1, weights)),)
-        return tuple(self._learn_class(scores, k, labels == k, w, weights) for k in range(scores.n_classes))
+        columns = (labels[:, k] if self.multilabel else labels == k for k in range(scores.n_classes))
+        return tuple(self._learn_class(scores, k, happened, w, weights) for k, happened in enumerate(columns))
 
     def _learn_class(
         self, scores: Scores, k: int, happened: Array, w: Float64s, weights: Float64s | None
     ) -> Map | None:
-        if happened.any():
+        if happened.any() and not happened.all():
             return self._learn_map(scores.of_class(k), w, _weight_of(happened, weights))
         if self.input == "scores":
-            raise InputError(f"class {k} does not occur in y, so its scores cannot be turned into probabilities")
+            occurs = "is in every row of y" if happened.any() else "does not occur in y"
+            raise InputError(f"class {k} {occurs}, so its scores cannot be turned into probabilities")
         return None
 
     def _apply(self, scores: Scores) -> Float64s:
@@ -261,7 +294,8 @@ class BinaryRecalibrator(Recalibrator):
             assert learnt is not None
             return self._apply_map(learnt, scores)
         columns = [self._apply_class(learnt, scores.of_class(k)) for k, learnt in enumerate(self.maps_)]
-        return normalised(np.column_stack(columns))
+        p = np.column_stack(columns)
+        return normalised(p) if self.normalise and not self.multilabel else p
 
     def _apply_class(self, learnt: Map | None, scores: Scores) -> Float64s:
         return scores.probability() if learnt is None else self._apply_map(learnt, scores)
@@ -291,6 +325,22 @@ class MatrixRecalibrator(Recalibrator):
         return p[:, 1] if scores.values.ndim == 1 else p
 
 
+MOST_IN_TAILS = 0.05  # of the weight; with so much of it in the outermost cells a map may be off by one per cent
+
+
+def _warn_of_coarse_tails(cells: CellStats) -> None:
+    """Warn where many scores are in the first or last uniform cell, which holds all logits from there on."""
+    outermost = (cells.index == 1) | (cells.index == cells.grid.n_cells)  # beyond them the cells of exactly 0 and 1
+    share = cells.w[outermost].sum() / cells.w.sum()
+    if cells.grid.spacing == "uniform" and share > MOST_IN_TAILS:
+        warnings.warn(
+            f"{share:.0%} of the weight lies in the outermost of {cells.grid.n_cells} uniform cells, too wide to tell "
+            "such scores apart: all count as the mean of their cell; count with CellStats.of(..., spacing='logit')",
+            LimitWarning,
+            stacklevel=3,
+        )
+
+
 def normalised(columns: Float64s) -> Float64s:
     """Rows divided by their sums; a row of zeros knows nothing and becomes 1/K each."""
     total = columns.sum(axis=1, keepdims=True)
@@ -301,12 +351,19 @@ def _weight_of(happened: Array, weights: Float64s | None) -> Float64s:
     return happened.astype(np.float64) if weights is None else happened * weights
 
 
-def _as_table(X: Any) -> Any:
-    """Arrays of any library as NumPy's, 1-D ones as a column; data frames keep their names."""
+def _inside(mean: Float64s, cells: CellStats) -> Float64s:
+    """Mean scores kept in their cells, out of which rounding (of float32, also that of the edges) may have put them."""
+    upper = replace(cells.grid, dtype="float64").upper_edges()
+    lower = np.append(0, upper[:-1])
+    return np.clip(mean, np.nextafter(lower, 1)[cells.index], upper[cells.index])
+
+
+def _as_table(X: Any, n_columns: int = 1) -> Any:
+    """Arrays of any library as NumPy's, 1-D ones as a column where one is wanted; data frames keep their names."""
     if hasattr(X, "columns") or hasattr(X, "tocsr"):  # a data frame; a sparse matrix, which scikit-learn refuses
         return X
     array = as_numpy(X, "X")
-    return array[:, None] if array.ndim == 1 else array
+    return array[:, None] if array.ndim == 1 and n_columns == 1 else array
 
 
 def _encoded(y: Array, n_classes: int, classes: Sequence[Any] | None) -> tuple[Ints, Array]:
@@ -327,3 +384,14 @@ def _encoded(y: Array, n_classes: int, classes: Sequence[Any] | None) -> tuple[I
         f"X has scores of {columns}, y holds {len(found)} labels that are not numbers of columns; pass classes=[...], "
         "the labels in the order of the columns"
     )
+
+
+def _encoded_columns(y: Array, n_labels: int, classes: Sequence[Any] | None) -> tuple[Array, Array]:
+    """Whether each label is in each row, and the names of the labels."""
+    if y.ndim != 2 or y.shape[1] != n_labels:
+        raise InputError(f"multilabel=True needs y with {n_labels} columns, as X has, got shape {y.shape}")
+    if y.dtype.kind not in "biuf" or not np.isin(y, (0, 1)).all():
+        raise InputError("multilabel=True needs y of zeros and ones: whether each label is in each row")
+    if classes is not None and len(classes) != n_labels:
+        raise InputError(f"classes must name {n_labels} labels in the order of the columns, got {len(classes)}")
+    return y.astype(bool), np.arange(n_labels) if classes is None else np.asarray(classes)

@@ -26,13 +26,16 @@ class Scores:
         Finite; in [0, 1] for probabilities.
     input : {"probabilities", "logits", "scores"}
         What they are.
+    multilabel : bool
+        Columns are events of their own, two of them also; a logit is the log-odds of its event.
     """
 
     values: Floats
     input: Input
+    multilabel: bool = False
 
     @classmethod
-    def of(cls, array: Array, input: Input, given: object = None) -> Scores:
+    def of(cls, array: Array, input: Input, given: object = None, multilabel: bool = False) -> Scores:
         """Check an array of shape (n,), (n, 1) or (n, K); `given` is what it was made from."""
         _check.choice(input, INPUTS, "input")
         values = _check.numeric(array, "X")
@@ -42,10 +45,14 @@ class Scores:
             _check.finite(values, "X", None)
         else:
             _check.probabilities(values, "X", None, "these look like logits: make it with input='logits'")
-            if values.ndim == 2 and values.shape[1] > 1:
+            if values.ndim == 2 and values.shape[1] > 1 and not multilabel:
                 _check.row_sums(
                     values, array if given is None else given, None, "X", "input='logits' or input='scores'"
                 )
+        if multilabel:
+            if values.ndim == 1 or values.shape[1] == 1:
+                raise InputError("multilabel=True needs scores with one column per label, got those of one event")
+            return cls(values, input, multilabel)
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
         elif values.ndim == 2 and values.shape[1] == 2:
@@ -63,7 +70,7 @@ class Scores:
 
     def take(self, rows: Array) -> Scores:
         """Some of the rows."""
-        return Scores(self.values[rows], self.input)
+        return Scores(self.values[rows], self.input, self.multilabel)
 
     def of_class(self, k: int) -> Scores:
         """The scores of one class against the rest.
@@ -71,7 +78,7 @@ class Scores:
         A logit becomes the log-odds of its class, z_k - log(sum of exp(z_j), j != k), so that logits and the
         probabilities they stand for give one map.
         """
-        if self.input != "logits":
+        if self.input != "logits" or self.multilabel:
             return Scores(np.ascontiguousarray(self.values[:, k]), self.input)
         others = np.delete(self.values, k, axis=1).astype(np.float64)
         top = others.max(axis=1)

@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from believable.errors import BelievableError, SchemaError
-from believable.recalibrate._base import BinaryRecalibrator, Recalibrator
+from believable.recalibrate._base import Recalibrator
 from believable.recalibrate._facts import RECALIBRATORS
 from believable.recalibrate._fields import Map, written
 
@@ -71,11 +71,16 @@ def load_recalibrator(source: str | os.PathLike[str]) -> Recalibrator:
     text = source if isinstance(source, str) and source.lstrip()[:1] == "{" else _read(source)
     saved = _parsed(text)
     cls = _method(saved)
-    recalibrator = _made(cls, saved["settings"], saved["input"])
+    try:
+        recalibrator = _made(cls, saved["settings"], saved["input"])
+    except RecursionError as error:
+        raise SchemaError("the saved settings are nested too deeply") from error
     classes, columns, maps = saved["classes"], saved["columns"], saved["maps"]
     n_classes = _checked_classes(classes, columns)
     if not isinstance(maps, list) or len(maps) != recalibrator._n_maps(n_classes):
         raise SchemaError(f"the saved maps of {cls.__name__} do not fit {n_classes} classes")
+    if columns == 1 and len(maps) > 1:
+        raise SchemaError(f"{len(maps)} maps need as many columns, got 1")
     recalibrator.maps_ = tuple(_map_in(recalibrator, one, n_classes) for one in maps)
     recalibrator.classes_ = np.array(classes)
     recalibrator.n_features_in_ = columns
@@ -140,7 +145,7 @@ def _checked_classes(classes: Any, columns: Any) -> int:
 
 
 def _map_in(recalibrator: Recalibrator, saved: Any, n_classes: int) -> Map | None:
-    if saved is None and isinstance(recalibrator, BinaryRecalibrator) and n_classes > 2:
+    if saved is None and recalibrator._n_maps(n_classes) > 1:
         return None
     fields = recalibrator._fields()
     if not isinstance(saved, dict) or set(saved) != set(fields):

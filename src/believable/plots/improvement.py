@@ -1,0 +1,93 @@
+"""Before and after recalibration, side by side."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from believable.binning import Edges
+from believable.counting import TEN, UNIFORM
+from believable.errors import InputError
+from believable.plots._style import INK, new_figure, save
+from believable.plots.reliability import plot_reliability_diagram
+from believable.recalibrate import Calibration, Improvement
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from believable._types import Notion, Strategy
+
+WORDS = {"log_loss": "log loss", "brier": "Brier score", "ece": "ECE", "smece": "smECE"}
+
+
+def plot_improvement(
+    result: Any,
+    n_bins: int = TEN,
+    strategy: Strategy = UNIFORM,
+    save_path: str | os.PathLike[str] | None = None,
+    *,
+    notion: Notion | None = None,
+    r: int | None = None,
+    edges: Edges | None = None,
+    level: float = 0.95,
+    title: str | None = None,
+) -> Figure:
+    """Reliability diagrams of the scores as they were, and recalibrated, with what was gained.
+
+    Every row of the second diagram was mapped by a map that had not seen it, so it shows what to expect of new rows.
+
+    Parameters
+    ----------
+    result : Calibration or Improvement
+        From `believable.calibrate`.
+    n_bins, strategy, notion, r, edges
+        As in `expected_calibration_error`.
+    save_path : path, optional
+        Where to save the picture: PNG, SVG, PDF, by its ending.
+    level : float
+        Of the intervals of the bins.
+    title : str, optional
+        A first line for the title.
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Examples
+    --------
+    >>> import believable
+    >>> from believable.readers import load_demo
+    >>> figure = plot_improvement(believable.calibrate(load_demo()["naive_bayes"], method="platt"))
+    >>> [ax.get_title("left").splitlines()[0] for ax in figure.axes[:2]]
+    ['before', 'after (platt)']
+    """
+    if not isinstance(result, (Calibration, Improvement)):
+        raise InputError(f"plot_improvement takes what believable.calibrate returns, got a {type(result).__name__}")
+    improvement = result.improvement if isinstance(result, Calibration) else result
+    after = f"after ({result.method})" if isinstance(result, Calibration) else "after"
+    figure = new_figure(9.6, 6.4)
+    axes = figure.subplots(1, 2)
+    panels = ((improvement.predictions_before, "before"), (improvement.predictions_after, after))
+    for ax, (predictions, name) in zip(axes, panels, strict=True):
+        plot_reliability_diagram(
+            predictions,
+            n_bins=n_bins,
+            strategy=strategy,
+            ax=ax,
+            notion=notion,
+            r=r,
+            edges=edges,
+            level=level,
+            title=name,
+        )
+    lines = [title] if title else []
+    lines += [_line(improvement, name) for name in ("log_loss", "smece")]
+    figure.suptitle("\n".join(lines), fontsize=10.5, color=INK, x=0.02, y=1.0, ha="left", va="bottom")
+    save(figure, save_path)
+    return figure
+
+
+def _line(improvement: Improvement, name: str) -> str:
+    before, after, gain = improvement.before[name].value, improvement.after[name].value, improvement.gains[name]
+    interval = f"{100 * gain.level:.4g} % interval {gain.low:+.4f} … {gain.high:+.4f}"
+    return f"{WORDS[name]} {before:.4f} → {after:.4f}: {gain.value:+.4f} gained, {interval}"

@@ -1,0 +1,122 @@
+"""What linear maps of all logits share: their penalties, the limit where there is no best map, the best strength."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from believable import _check, kernels
+from believable._types import Float64s, Floats, Ints
+from believable.errors import LimitWarning, SchemaError
+from believable.recalibrate._fields import Map
+
+Penalty = float | Literal["auto"]
+
+STRENGTHS = tuple(10.0**power for power in range(4, -5, -1))
+FOLDS = 5
+ALIKE = 9  # decimals to which log-probabilities are told apart when rows are dealt to folds
+SLIGHT, CLOSE = 1e-6, 1e-4  # within folds: a ridge that makes every map exist, and how near to the best it is taken
+GAIN = 1e-7  # of mean log loss, for a weaker penalty to be called better
+
+
+def check_penalty(penalty: Any) -> None:
+    """Raise unless it is "auto" or a number >= 0."""
+    if not (isinstance(penalty, str) and penalty == "auto"):
+        _check.number(penalty, "penalty, unless it is 'auto',", 0)
+
+
+def odir(n_classes: int, strength: float) -> Float64s:
+    """Ridges (K, K + 1): the strength, for means of squared off-diagonal weights and of squared intercepts."""
+    ridge = np.full((n_classes, n_classes + 1), strength / (n_classes * (n_classes - 1)))
+    ridge[:, -1] = strength / n_classes
+    ridge[np.arange(n_classes), np.arange(n_classes)] = 0
+    return ridge
+
+
+def intercepts_only(n_classes: int, strength: float) -> Float64s:
+    """Ridges (K, 2): the strength, for the mean of squared intercepts."""
+    return np.column_stack([np.zeros(n_classes), np.full(n_classes, strength / n_classes)])
+
+
+def best_coefficients(z: Floats, labels: Ints, weights: Float64s | None, ridge: Float64s) -> Float64s:
+    """Coefficients of least penalised cost; where there are none, of least cost with a standard normal prior."""
+    absent = np.flatnonzero(np.bincount(labels, minlength=z.shape[1]) == 0)
+    if not len(absent) or ridge.all():
+        fit = kernels.fit_multinomial(z, labels, weights, ridge)
+        if fit.determined:
+            return fit.coefficients
+    why = f"{len(absent)} of the classes do not occur in y" if len(absent) else "classes are separated by the scores"
+    warnings.warn(
+        f"{why}, so no map has the largest likelihood: a standard normal prior around the identity was added",
+        LimitWarning,
+        stacklevel=5,
+    )
+    total = len(z) if weights is None else float(weights.sum())
+    return kernels.fit_multinomial(z, labels, weights, ridge + 0.5 / total).coefficients
+
+
+def best_strength(
+    z: Floats, labels: Ints, weights: Float64s | None, ridge_of: Callable[[int, float], Float64s]
+) -> float:
+    """The strength in `STRENGTHS` of least log loss, over five folds.
+
+    In each class, rows are dealt to the folds in the order of the probability of that class, equal ones to one fold: so
+    neither the order of rows nor repeated rows matter. From strong to weak, until two in a row are no better.
+    """
+    n_classes = z.shape[1]
+    w = np.ones(len(z)) if weights is None else weights
+    folds = dealt(label_log_probability(z, labels), labels)
+    parts = [(np.where(folds == f, 0, w), np.where(folds == f, w, 0)) for f in range(folds.max() + 1)]
+    parts = [(learn, held) for learn, held in parts if learn.any()]
+    found: list[Float64s | None] = [None] * len(parts)
+    best, chosen, worse = np.inf, STRENGTHS[-1], 0
+    for strength in STRENGTHS if parts else ():
+        ridge = ridge_of(n_classes, strength) + SLIGHT
+        loss = 0.0
+        for f, (learn, held) in enumerate(parts):
+            start = found[max(f - 1, 0)] if found[f] is None else found[f]
+            c = found[f] = kernels.fit_multinomial(z, labels, learn, ridge, start, CLOSE).coefficients
+            loss += held.sum() / w.sum() * kernels.multinomial_cost(z, labels, held, c)
+        worse = 0 if loss < best - GAIN else worse + 1
+        if not worse:
+            best, chosen = loss, strength
+        if worse == 2:
+            break
+    return chosen
+
+
+def label_log_probability(z: Floats, labels: Ints) -> Float64s:
+    """log softmax(z) of the label, by row."""
+    result = np.empty(len(z))
+    for rows in kernels.row_blocks(*z.shape):
+        own = labels[rows]
+        result[rows] = kernels.log_softmax(z[rows])[np.arange(len(own)), own]
+    return result
+
+
+def dealt(values: Float64s, labels: Ints) -> Ints:
+    """The fold of each row: ranks of distinct values within the class, taken modulo the number of folds."""
+    values = np.round(values, ALIKE)
+    order = np.lexsort((values, labels))
+    new_class = np.diff(labels[order], prepend=-1) != 0
+    new_value = new_class | (np.diff(values[order], prepend=np.inf) != 0)
+    count = np.cumsum(new_value)
+    rank = count - np.maximum.accumulate(np.where(new_class, count, 0))
+    folds = np.empty_like(order)
+    folds[order] = rank % FOLDS
+    return folds
+
+
+def side_by_side(weights: Float64s, intercepts: Float64s) -> Float64s:
+    """Coefficients as the kernels want them."""
+    return np.column_stack([weights, intercepts])
+
+
+def check_shapes(learnt: Map, n_classes: int) -> None:
+    """Raise a SchemaError unless every field has one row for each class, and a matrix one column too."""
+    for name, value in learnt.items():
+        if value.shape != (n_classes,) * value.ndim:
+            raise SchemaError(f"the saved {name} must be for {n_classes} classes, got shape {value.shape}")

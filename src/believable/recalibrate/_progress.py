@@ -1,0 +1,21 @@
+"""A progress bar for what takes longer than a moment, on terminals only."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sized
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def tracked(steps: Iterable[T], what: str, shown: bool | None) -> Iterator[T]:
+    """The steps one by one; None shows a bar where the error stream is a terminal."""
+    if not (sys.stderr.isatty() if shown is None else shown):
+        yield from steps
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    total = len(steps) if isinstance(steps, Sized) else None
+    yield from track(steps, what, total=total, console=Console(stderr=True), transient=True)

@@ -1,0 +1,145 @@
+"""Bayesian binning into quantiles: an average over many histogram binnings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, final
+
+import numpy as np
+
+from believable import _check, kernels
+from believable._types import Float64s
+from believable.errors import SchemaError
+from believable.recalibrate._base import BinaryRecalibrator
+from believable.recalibrate._facts import recalibrator
+from believable.recalibrate._fields import Field, Map, Vector
+from believable.recalibrate._points import points_of
+from believable.recalibrate._scores import SMALLEST, Input, Scores
+
+Prior = Literal["per bin", "shared"]
+
+RANGE = 10  # numbers of bins go from n^(1/3) / 10 to 10 n^(1/3)
+MOST_BINS = 2000
+NEGLIGIBLE = 1e-15  # binnings with less than this share of the best one's weight
+
+
+@final
+@recalibrator(
+    alias="bbq",
+    ranking="none",
+    fewest=50,
+    simplicity=8,
+    reference="Naeini, Cooper, Hauskrecht (2015)",
+)
+class BBQ(BinaryRecalibrator):
+    """Bayesian binning into quantiles: the mean of histogram binnings, each weighted by how well it explains the rows.
+
+    The binnings have B bins of equal weight, B from n^(1/3) / 10 (rounded down, at least 1) to 10 n^(1/3) (rounded up),
+    n the weight of all rows; more than 2,000 bins are not tried. The rate in a bin has a Beta(alpha_b, beta_b) prior,
+    alpha_b = c p_b, beta_b = c (1 - p_b), with p_b the middle of the bin. With m_b positives among n_b rows in each
+    bin, a binning weighs
+
+        P(rows | binning) = prod_b Beta(alpha_b + m_b, beta_b + n_b - m_b) / Beta(alpha_b, beta_b),
+
+    Beta(., .) the beta function, and its value in a bin is (m_b + alpha_b) / (n_b + c). The weighted mean of these
+    steps is a step function again, and that is what is kept.
+
+    Conventions. Rows fall into bins by the quantile rule: equal scores are never split, boundaries that coincide are
+    one, and no bin is empty. Where two numbers of bins give the same bins they count once: the prior is uniform over
+    binnings. A bin ends halfway between its last score and the next one (the first begins at 0, the last ends at 1);
+    this is also where new scores are told apart, and a score just there belongs below. p_b is moved into
+    [1e-12, 1 - 1e-12].
+
+    What is kept: neither order nor argmax, as neighbouring bins may go down. Scores outside of those seen belong to the
+    first and last bin. One score for all is one bin: the base rate, drawn to 1/2 by c rows. K > 2 classes are taken one
+    against the rest. Weights are numbers of rows: with twice the weights the prior counts for less, and there are more
+    bins. Cells are not enough: the weights of binnings hang on where exactly their boundaries are.
+
+    Parameters
+    ----------
+    input : {"probabilities", "logits"}
+        What X holds.
+    prior : {"per bin", "shared"}
+        c is `prior_weight` in every bin (an equivalent sample size N' of 2 B, as in the authors' program), or
+        `prior_weight` / B, so that all bins share it (N' = 2, whatever B).
+    prior_weight : float
+        Rows that the prior is worth, from 1e-6 to 1e6.
+    classes : sequence, optional
+        The labels in the order of the columns.
+
+    References
+    ----------
+    Naeini, Cooper, Hauskrecht (2015), Obtaining well calibrated probabilities using Bayesian binning, AAAI.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(5000)
+    >>> y = rng.random(5000) < p**2
+    >>> BBQ().fit(p, y).transform([0.3, 0.6, 0.9]).round(2)
+    array([0.08, 0.4 , 0.79])
+    """
+
+    fields: ClassVar[dict[str, Field]] = {
+        "edges": Vector(0, 1, order=2, fewest=0),
+        "values": Vector(0, 1),
+    }
+
+    def __init__(
+        self,
+        *,
+        input: Input = "probabilities",
+        prior: Prior = "per bin",
+        prior_weight: float = 2.0,
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        self.input = input
+        self.prior = prior
+        self.prior_weight = prior_weight
+        self.classes = classes
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        _check.choice(self.prior, ("per bin", "shared"), "prior")
+        _check.number(self.prior_weight, "prior_weight", 1e-6, 1e6)
+
+    def _check_map(self, learnt: Map, n_classes: int) -> None:
+        if len(learnt["values"]) != len(learnt["edges"]) + 1:
+            raise SchemaError("the saved values must be one more than the saved edges")
+
+    def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
+        points = points_of(scores.probability(), w, wy)
+        reached = kernels.running_sum(points.w)
+        root = float(np.cbrt(np.float64(reached[-1])))
+        fewest, most = int(min(root / RANGE, MOST_BINS)), int(np.ceil(min(root * RANGE, MOST_BINS)))
+        binnings = kernels.quantile_binnings(reached, max(fewest, 1), most)
+
+        weight = kernels.binned_sums(reached, binnings)
+        positive = np.minimum(kernels.binned_sums(kernels.running_sum(points.wy), binnings), weight)
+        edge = _halfway(points.score)
+        upper = np.append(edge, 1)[binnings.last]
+        lower = np.append(0, upper[:-1])
+        lower[binnings.starts] = 0
+        middle = np.clip((lower + upper) / 2, SMALLEST, 1 - SMALLEST)
+        sharing = binnings.n_bins if self.prior == "shared" else np.ones_like(binnings.n_bins)
+        worth = np.repeat(self.prior_weight / sharing, binnings.n_bins)
+        alpha, beta = worth * middle, worth * (1 - middle)
+
+        evidence = kernels.log_evidence(positive, weight - positive, alpha, beta, binnings.starts)
+        shares = np.exp(evidence - evidence.max())
+        shares[shares < NEGLIGIBLE] = 0
+        values = (positive + alpha) / (weight + worth)
+        last, mean = kernels.mixed_steps(binnings, values, shares / shares.sum())
+        return {"edges": edge[last], "values": np.clip(mean, 0, 1)}
+
+    def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
+        bin_of = np.searchsorted(learnt["edges"], scores.probability(), side="left")
+        return np.asarray(learnt["values"][bin_of])
+
+
+def _halfway(score: Float64s) -> Float64s:
+    """Between each score and the next; the lower one where floats have no place between them."""
+    low, high = score[:-1], score[1:]
+    middle = (low + high) / 2
+    return np.where(middle < high, middle, low)

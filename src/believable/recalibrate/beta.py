@@ -1,0 +1,174 @@
+"""Beta calibration: what a score of two beta distributions, one per class, says about the class."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, final
+
+import numpy as np
+
+from believable import _check, kernels
+from believable._types import Float64s
+from believable.errors import LimitWarning
+from believable.recalibrate._base import BinaryRecalibrator
+from believable.recalibrate._classes import base_log_odds, by_class
+from believable.recalibrate._facts import recalibrator
+from believable.recalibrate._fields import Field, Map, Number
+from believable.recalibrate._scores import SMALLEST, Input, Scores
+
+Parameters = Literal["abm", "am", "ab"]
+LOG_2 = float(np.log(2))
+
+
+@final
+@recalibrator(
+    alias="beta",
+    ranking="weak",
+    identity=True,
+    fewest=30,
+    simplicity=3,
+    cells=True,
+    reference="Kull, Silva Filho & Flach (2017)",
+)
+class BetaCalibration(BinaryRecalibrator):
+    """Beta calibration: p' = sigmoid(a log p - b log(1 - p) + c), with a, b >= 0.
+
+    If the scores of each class follow a beta distribution, this is the probability of the class given the score. It
+    bends both ends by themselves: a < 1 says that scores near 0 were too low, b < 1 that scores near 1 were too high.
+    a = b = 1 and c = 0 change nothing.
+
+    a, b and c have the largest likelihood among all with a, b >= 0. This is a concave problem, solved as it stands:
+    fitting without the constraint and then dropping what came out negative, as is done elsewhere, gives other numbers
+    in general. Where a or b is positive the map is strictly increasing. a = b = 0 is the base rate for everyone: so
+    it ends where higher scores do not go with more events. K > 2 classes are taken one against the rest.
+
+    Parameters
+    ----------
+    input : {"probabilities", "logits"}
+        What X holds. Logarithms are of probabilities in [1e-12, 1 - 1e-12]; those of logits are exact.
+    parameters : {"abm", "am", "ab"}
+        "abm" fits all three, "am" has a = b (Platt scaling whose slope is not negative), "ab" has c = (a - b) log 2, so
+        that 1/2 stays 1/2.
+    classes : sequence, optional
+        The labels in the order of the columns.
+
+    Attributes
+    ----------
+    a_, b_, c_ : float, or ndarray of shape (K,) for K > 2
+
+    Notes
+    -----
+    Where the data do not determine the map, a `LimitWarning` says what was done. If no positive has a lower score than
+    any negative (for "ab": if 1/2 separates them) the likelihood has no maximum, and outcomes are moved inwards as
+    `PlattScaling(targets="smoothed")` does. Two distinct scores are too few for three parameters: then a = b. One
+    distinct score tells nothing: then a = b = 0, and everyone gets the base rate. For "ab" the scores of exactly 1/2 do
+    not count: one other distinct score has a = b, and none a = b = 1.
+
+    References
+    ----------
+    Kull, Silva Filho & Flach (2017), Beta calibration: a well-founded and easily implemented improvement on logistic
+    calibration for binary classifiers, AISTATS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(5000)
+    >>> y = rng.random(5000) < p**2 / (p**2 + (1 - p))
+    >>> bent = BetaCalibration().fit(p, y)
+    >>> round(bent.a_), round(bent.b_), round(bent.c_)
+    (2, 1, 0)
+    """
+
+    reads_logits: ClassVar[bool] = True
+    fields: ClassVar[dict[str, Field]] = {"a": Number(low=0), "b": Number(low=0), "c": Number()}
+
+    def __init__(
+        self,
+        *,
+        input: Input = "probabilities",
+        parameters: Parameters = "abm",
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        self.input = input
+        self.parameters = parameters
+        self.classes = classes
+
+    @property
+    def a_(self) -> Any:
+        return self._parameter("a")
+
+    @property
+    def b_(self) -> Any:
+        return self._parameter("b")
+
+    @property
+    def c_(self) -> Any:
+        return self._parameter("c")
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        _check.choice(self.parameters, ("abm", "am", "ab"), "parameters")
+
+    def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
+        keeps_half = self.parameters == "ab"
+        half = 0.5 if scores.input == "probabilities" else 0.0
+        positive, negative = by_class(scores, w, wy)
+        found = _some_distinct(scores)
+        n_found = len(found[found != half] if keeps_half else found)
+        if keeps_half and n_found == 0:
+            _warn("all scores are 1/2 and stay 1/2: they tell nothing about a and b, which were left at 1")
+            return {"a": 1.0, "b": 1.0, "c": 0.0}
+        if not keeps_half and n_found == 1:
+            _warn("all scores are equal and tell nothing: everyone gets the base rate")
+            return {"a": 0.0, "b": 0.0, "c": base_log_odds(positive, negative)}
+        equal = self.parameters == "am" or n_found < (2 if keeps_half else 3)
+        if equal and self.parameters != "am":
+            _warn(f"there are too few distinct scores for parameters={self.parameters!r}: a = b was taken")
+        low, high = _clipped(scores, positive.scores.values.min()), _clipped(scores, negative.scores.values.max())
+        if low >= half >= high if keeps_half else low >= high:
+            what = "1/2" if keeps_half else "a threshold on the scores"
+            _warn(f"{what} separates the classes, so the likelihood has no maximum: smoothed targets were used")
+            positive, negative = positive.smoothed(), negative.smoothed()
+        rows = (part.rows(*_columns(part.scores, equal, keeps_half)) for part in (positive, negative))
+        *slopes, c = kernels.fit_logistic_classes(*rows, intercept=not keeps_half, rising=True).tolist()
+        a, b = slopes[0], slopes[-1]
+        return {"a": a, "b": b, "c": (a - b) * LOG_2 if keeps_half else c}
+
+    def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
+        log_not, log_p = scores.logs()
+        log_p *= learnt["a"]
+        log_not *= -learnt["b"]
+        log_p += log_not
+        log_p += learnt["c"]
+        return kernels.sigmoid(log_p)
+
+
+def _columns(scores: Scores, equal: bool, keeps_half: bool) -> list[Float64s]:
+    """The functions of the score that a and b multiply, or the one that both do."""
+    log_not, log_p = scores.logs()
+    if equal:
+        log_p -= log_not
+        return [log_p]
+    np.negative(log_not, out=log_not)
+    if keeps_half:
+        log_p += LOG_2
+        log_not -= LOG_2
+    return [log_p, log_not]
+
+
+def _clipped(scores: Scores, values: Any) -> Any:
+    """Scores whose logarithms differ where they do."""
+    return np.clip(values, SMALLEST, 1 - SMALLEST) if scores.input == "probabilities" else values
+
+
+def _some_distinct(scores: Scores) -> Float64s:
+    """Distinct scores: all, or at least four."""
+    values = _clipped(scores, scores.values)
+    found = np.unique(values[:1000])
+    return found if len(found) > 3 else np.unique(values)
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, LimitWarning, stacklevel=5)

@@ -1,0 +1,129 @@
+"""Ensemble temperature scaling: temperature scaling, mixed with the probabilities as they came and with none."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from believable import kernels
+from believable._types import Float64s, Floats, Ints
+from believable.errors import LimitWarning, SchemaError
+from believable.recalibrate._base import MatrixRecalibrator
+from believable.recalibrate._facts import recalibrator
+from believable.recalibrate._fields import Field, Map, Number
+from believable.recalibrate._scores import Input
+from believable.recalibrate.temperature import SMALLEST, warn_of
+
+
+@final
+@recalibrator(
+    alias="ensemble_temperature",
+    argmax=True,
+    ranking="strict",
+    identity=True,
+    fewest=20,
+    simplicity=3,
+    reference="Zhang et al. (2020)",
+)
+class EnsembleTemperature(MatrixRecalibrator):
+    """Ensemble temperature scaling: p' = a softmax(z / T) + b softmax(z) + c / K, with a, b, c >= 0 and a + b + c = 1.
+
+    T and the weights minimise the mean of -log p'[label] together; in the paper T is that of temperature scaling and
+    the weights follow, which is never better. T is looked for within a factor 100 of temperature scaling's (of 1, where
+    that is a limit): a grid says where to start, as there may be several minima. The order of the classes in a row
+    stays, and for one event the order of the rows. Where T has no influence, because a = 0, it is given as 1.
+
+    Where the data do not determine the map, a limit is taken, with a `LimitWarning`. If no label has a smaller logit
+    than another class, or all logits of every row are equal, it is temperature scaling's, with a = 1. If nothing is
+    better than 1/K, it is temperature scaling's for logits that tell nothing, with a = 1, so that the order stays. If
+    the likelihood still rises at an end of the range of T, that end is taken.
+
+    A class that does not occur in y keeps its place in the softmax, and gets c / K at least.
+
+    Parameters
+    ----------
+    input : {"probabilities", "logits"}
+        What X holds.
+    classes : sequence, optional
+        The labels in the order of the columns.
+
+    Attributes
+    ----------
+    temperature_ : float
+    weights_ : ndarray of shape (3,)
+        a, b and c: of the scaled, the unscaled and the uniform part.
+
+    References
+    ----------
+    Zhang, Kailkhura, Han (2020), ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.normal(size=(20000, 3))
+    >>> y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    >>> mislabelled = rng.random(20000) < 0.3
+    >>> y[mislabelled] = rng.integers(0, 3, mislabelled.sum())
+    >>> fitted = EnsembleTemperature(input="logits").fit(3 * z, y)
+    >>> round(fitted.temperature_, 1), fitted.weights_.round(1)
+    (3.0, array([0.7, 0. , 0.3]))
+    """
+
+    fields: ClassVar[dict[str, Field]] = {
+        "temperature": Number(low=SMALLEST),
+        "scaled": Number(0, 1),
+        "unscaled": Number(0, 1),
+        "uniform": Number(0, 1),
+    }
+
+    def __init__(self, *, input: Input = "probabilities", classes: Sequence[Any] | None = None) -> None:
+        self.input = input
+        self.classes = classes
+
+    @property
+    def temperature_(self) -> Any:
+        return self._parameter("temperature")
+
+    @property
+    def weights_(self) -> Float64s:
+        return np.array([self._parameter(name) for name in ("scaled", "unscaled", "uniform")])
+
+    def _check_map(self, learnt: Map, n_classes: int) -> None:
+        if abs(learnt["scaled"] + learnt["unscaled"] + learnt["uniform"] - 1) > 1e-9:
+            raise SchemaError("the saved scaled, unscaled and uniform must sum to 1")
+
+    def _learn_map(self, logits: Floats, labels: Ints, weights: Float64s | None) -> Map:
+        rows = kernels.logit_rows(logits, labels, weights)
+        alone = kernels.fit_temperature(rows)
+        if alone.limit in ("right", "equal"):
+            warn_of(alone, stacklevel=5)
+            return _written(alone.temperature, 1, 0, 0)
+        fit = kernels.fit_ensemble_temperature(rows, 1.0 if alone.limit else 1 / alone.temperature)
+        scaled, unscaled, uniform = map(float, fit.weights)
+        if scaled == unscaled == 0:
+            warn_of(alone, stacklevel=5)
+            return _written(alone.temperature, 1, 0, 0)
+        if fit.at_end:
+            warnings.warn(
+                f"the likelihood still rises at an end of the range of T, which was taken (T = {1 / fit.b:.3g})",
+                LimitWarning,
+                stacklevel=4,
+            )
+        return _written(1 / fit.b if scaled else 1.0, scaled, unscaled, uniform)
+
+    def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
+        p = kernels.tempered(logits, learnt["temperature"])
+        p *= learnt["scaled"]
+        if learnt["unscaled"]:
+            for rows in kernels.row_blocks(*logits.shape):
+                p[rows] += learnt["unscaled"] * kernels.tempered(logits[rows], 1.0)
+        p += learnt["uniform"] / logits.shape[1]
+        return p
+
+
+def _written(temperature: float, scaled: float, unscaled: float, uniform: float) -> Map:
+    return {"temperature": temperature, "scaled": scaled, "unscaled": unscaled, "uniform": uniform}

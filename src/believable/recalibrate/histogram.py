@@ -1,0 +1,149 @@
+"""Histogram binning: how often it happened in the bin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, final
+
+import numpy as np
+
+from believable import _check, kernels
+from believable._types import Float64s, Floats
+from believable.binning import MAX_BINS, Edges
+from believable.errors import InputError, SchemaError
+from believable.recalibrate._base import BinaryRecalibrator
+from believable.recalibrate._facts import recalibrator
+from believable.recalibrate._fields import Field, Map, Vector
+from believable.recalibrate._scores import Input, Scores
+
+Strategy = Literal["quantile", "uniform"]
+
+
+@final
+@recalibrator(
+    alias="histogram",
+    fewest=50,
+    simplicity=5,
+    cells=True,
+    reference="Zadrozny & Elkan (2001)",
+)
+class HistogramBinning(BinaryRecalibrator):
+    """Histogram binning: a score becomes the frequency of the event among calibration scores of its bin.
+
+    Bins are those of `Edges`, right-closed, and the same rule says where a score is in fitting and in applying; edges
+    are compared in the type of the scores, so that 0.3 is on the edge 3/10 in float32 as in float64. The frequency of a
+    bin is (sum of w y + a) / (sum of w + 2 a), a the `smoothing`. A bin without calibration scores leaves a score as
+    it is (a logit: as the probability it stands for).
+
+    What is kept: nothing for certain, neither ranking nor mean where bins are empty or smoothed; otherwise the mean.
+
+    Limits: without smoothing, bins where it never or always happened give exactly 0 or 1, so one surprise costs an
+    infinite log loss. One score for all gets the base rate.
+
+    The map is `edges`, the inner ones in ascending order, `rates` of the bins and `occupied`, 1 or 0 for a bin without
+    calibration scores: p' = rates[b] if occupied[b] else p, where b is the number of edges below p. From cells,
+    quantile edges are means of cells; uniform bins are those of the rows where the grid nests them.
+
+    Parameters
+    ----------
+    input : {"probabilities", "logits", "scores"}
+        What X holds. Logits are binned as probabilities. Scores have quantile bins only, of which the outermost reach
+        to infinity; there is no edge at the largest score, above which there would be neither a frequency nor a
+        probability to leave.
+    n_bins : int
+        Bins; quantile bins are fewer where boundaries coincide.
+    strategy : {"quantile", "uniform"}
+        Bins of equal weight, or of equal width.
+    smoothing : float
+        Events, and as many non-events, added to each bin: 1 is Laplace's rule, 1/2 Jeffreys'. A common factor of the
+        weights then matters.
+    classes : sequence, optional
+        The labels in the order of the columns. K > 2 classes are taken one against the rest, and rows divided by their
+        sums.
+
+    References
+    ----------
+    Zadrozny and Elkan (2001), ICML.
+
+    Examples
+    --------
+    >>> scores, happened = [0.1, 0.4, 0.35, 0.8] * 50, [0, 0, 1, 1] * 50
+    >>> halves = HistogramBinning(n_bins=2).fit(scores, happened)
+    >>> halves.transform([0.2, 0.35, 0.36, 0.9])
+    array([0.5, 0.5, 0.5, 0.5])
+    >>> tenths = HistogramBinning(n_bins=10, strategy="uniform").fit(scores, happened)
+    >>> tenths.transform([0.1, 0.32, 0.6, 0.75])
+    array([0. , 0.5, 0.6, 1. ])
+    """
+
+    inputs: ClassVar[tuple[Input, ...]] = ("probabilities", "logits", "scores")
+    fields: ClassVar[dict[str, Field]] = {
+        "edges": Vector(order=2, fewest=0),
+        "rates": Vector(0, 1),
+        "occupied": Vector(0, 1),
+    }
+
+    def __init__(
+        self,
+        *,
+        input: Input = "probabilities",
+        n_bins: int = 10,
+        strategy: Strategy = "quantile",
+        smoothing: float = 0.0,
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        self.input = input
+        self.n_bins = n_bins
+        self.strategy = strategy
+        self.smoothing = smoothing
+        self.classes = classes
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        _check.positive_integer(self.n_bins, "n_bins", 1, MAX_BINS)
+        _check.choice(self.strategy, ("quantile", "uniform"), "strategy")
+        _check.number(self.smoothing, "smoothing", 0, _check.HEAVIEST)
+        if self.input == "scores" and self.strategy == "uniform":
+            raise InputError("scores have no ends that could be divided evenly: take strategy='quantile'")
+
+    def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
+        x = _binned(scores)
+        edges = self._inner_edges(x, None if w.strides == (0,) else w)  # rows of one weight are as if they had none
+        index = kernels.edges_below(x, edges)
+        weight, happened = (np.bincount(index, terms, len(edges) + 1) for terms in (w, wy))
+        occupied = weight > 0
+        weight = np.where(occupied, weight + 2 * self.smoothing, 1)
+        rates = np.where(occupied, np.minimum((happened + self.smoothing) / weight, 1), 0)
+        return {"edges": edges, "rates": rates, "occupied": occupied.astype(np.float64)}
+
+    def _inner_edges(self, x: Floats, weights: Float64s | None) -> Float64s:
+        if self.strategy == "uniform":
+            return Edges.uniform(self.n_bins).as_array()[1:-1].astype(np.float64)
+        if self.input == "scores":
+            return inner_quantiles(x, weights, self.n_bins)
+        return Edges.quantile(x, self.n_bins, weights).as_array()[1:-1].astype(np.float64)
+
+    def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
+        x = _binned(scores)
+        index = kernels.edges_below(x, learnt["edges"])
+        return np.asarray(np.where(learnt["occupied"][index] == 1, learnt["rates"][index], x))
+
+    def _check_map(self, learnt: Map, n_classes: int) -> None:
+        edges, rates, occupied = learnt["edges"], learnt["rates"], learnt["occupied"]
+        if not len(edges) + 1 == len(rates) == len(occupied):
+            raise SchemaError("the saved rates and occupied must be one more than the edges")
+        if not np.isin(occupied, (0, 1)).all() or (self.input == "scores" and not occupied.all()):
+            raise SchemaError("the saved occupied must be 0 or 1, and 1 for every bin of scores")
+
+
+def _binned(scores: Scores) -> Floats:
+    """What is binned: probabilities of logits, all else in the type it came in."""
+    return scores.probability() if scores.input == "logits" else scores.values
+
+
+def inner_quantiles(x: Floats, weights: Float64s | None, n_bins: int) -> Float64s:
+    """Boundaries of bins of equal weight, none of them at the largest of any real numbers; see `Edges.quantile`."""
+    order = np.argsort(x, kind="stable")
+    reached = kernels.running_sum(np.ones(len(x)) if weights is None else weights[order])
+    edges = np.unique(x[order[kernels.quantile_positions(reached, n_bins)]]).astype(np.float64)
+    return np.asarray(edges[edges < x[order[-1]]])

@@ -1,0 +1,59 @@
+"""No change: what the others have to beat."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, final
+
+from believable._types import Float64s
+from believable.recalibrate._base import BinaryRecalibrator
+from believable.recalibrate._facts import recalibrator
+from believable.recalibrate._fields import Field, Map
+from believable.recalibrate._scores import Input, Scores
+
+
+@final
+@recalibrator(
+    alias="identity",
+    argmax=True,
+    ranking="strict",
+    identity=True,
+    fewest=1,
+    simplicity=0,
+    cells=True,
+    reference="the scores as they are",
+)
+class Identity(BinaryRecalibrator):
+    """The map that changes nothing: what `calibrate` gives when the scores are best left alone.
+
+    Probabilities stay as they are; of logits the sigmoid or softmax is taken. Rows that do not quite sum to one are
+    divided by their sums.
+
+    Parameters
+    ----------
+    input : {"probabilities", "logits"}
+        What X holds.
+    classes : sequence, optional
+        The labels in the order of the columns.
+
+    References
+    ----------
+    None: it is the baseline.
+
+    Examples
+    --------
+    >>> Identity().fit([0.2, 0.7], [0, 1]).transform([0.1, 0.6])
+    array([0.1, 0.6])
+    """
+
+    fields: ClassVar[dict[str, Field]] = {}
+
+    def __init__(self, *, input: Input = "probabilities", classes: Sequence[Any] | None = None) -> None:
+        self.input = input
+        self.classes = classes
+
+    def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
+        return {}
+
+    def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
+        return scores.probability()

@@ -1,0 +1,130 @@
+"""One against the rest: a map of one event's score, for each of several classes or labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, final
+
+from sklearn.base import clone
+
+from believable import _check
+from believable._types import Float64s
+from believable.errors import InputError
+from believable.recalibrate._base import BinaryRecalibrator
+from believable.recalibrate._facts import Facts, recalibrator
+from believable.recalibrate._fields import Field, Map
+from believable.recalibrate._scores import Input, Scores
+from believable.recalibrate.platt import PlattScaling
+
+
+@final
+@recalibrator(
+    alias="one_vs_rest",
+    fewest=20,
+    simplicity=2,
+    cells=True,
+    reference="Zadrozny & Elkan (2002)",
+)
+class OneVsRest(BinaryRecalibrator):
+    """One against the rest: each class has a map of its own, learnt from its scores and whether it happened.
+
+    p'_k = m_k(p_k), and then rows are divided by their sums (a row of zeros becomes 1/K each). This is what maps of one
+    event's score do by themselves with K > 2 classes; said aloud, it offers two more: rows as they are, and labels that
+    do not exclude each other. Neither the ranking nor the most probable class is kept. With one event it is the method
+    itself. A class that does not occur in y is left as it is.
+
+    The logit of a class becomes its log-odds against the rest, z_k - log(sum of exp(z_j), j != k); that of a label is
+    its log-odds already.
+
+    What the method advises and can do (rows of the rarest class, cells) holds here too.
+
+    Parameters
+    ----------
+    method : BinaryRecalibrator, optional
+        What is fitted to each class; PlattScaling() if nothing is said. Its own `input` and `classes` do not matter.
+    normalise : bool
+        Divide rows by their sums. Without, each column stands for itself, and rows of K > 2 classes sum to anything.
+    multilabel : bool
+        Labels do not exclude each other: X has a column per label, two or more, whose rows need not sum to one, y is a
+        matrix (n, K) of zeros and ones, rows are never divided, and `predict` returns where p' > 1/2, as such a matrix.
+        A label that is in all rows, or in none, is left as it is.
+    input : {"probabilities", "logits", "scores"}
+        What X holds, as far as the method takes it.
+    classes : sequence, optional
+        The labels in the order of the columns.
+
+    References
+    ----------
+    Zadrozny & Elkan (2002), Transforming classifier scores into accurate multiclass probability estimates, KDD.
+
+    Examples
+    --------
+    Photographs may show a cat, a dog, or both:
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random((5000, 2))
+    >>> shows = rng.random((5000, 2)) < p ** [1, 2]
+    >>> model = OneVsRest(multilabel=True, classes=["cat", "dog"]).fit(p, shows)
+    >>> model.transform([[0.5, 0.5]]).round(1)
+    array([[0.5, 0.2]])
+    """
+
+    inputs: ClassVar[tuple[Input, ...]] = ("probabilities", "logits", "scores")
+
+    def __init__(
+        self,
+        method: BinaryRecalibrator | None = None,
+        *,
+        normalise: bool = True,
+        multilabel: bool = False,
+        input: Input = "probabilities",
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        self.method = method
+        self.normalise = normalise
+        self.multilabel = multilabel
+        self.input = input
+        self.classes = classes
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        _check.choice(self.normalise, (True, False), "normalise")
+        _check.choice(self.multilabel, (True, False), "multilabel")
+        if isinstance(self.method, type):
+            raise InputError(f"method must be a recalibrator, got a class: pass {self.method.__name__}()")
+        if not isinstance(self._method(), BinaryRecalibrator) or isinstance(self.method, OneVsRest):
+            raise InputError(
+                f"method must be a recalibrator of one event's scores, PlattScaling() say, got {self.method!r}"
+            )
+        self._for_one()._check_settings()
+
+    def _facts(self) -> Facts:
+        facts = self._method().facts
+        return replace(self.facts, fewest=facts.fewest, cells=facts.cells)
+
+    def _fields(self) -> dict[str, Field]:
+        return self._method()._fields()
+
+    def _check_map(self, learnt: Map, n_classes: int) -> None:
+        self._method()._check_map(learnt, 2)
+
+    def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
+        return self._for_one()._learn_map(scores, w, wy)
+
+    def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
+        return self._method()._apply_map(learnt, scores)
+
+    def _method(self) -> BinaryRecalibrator:
+        return PlattScaling() if self.method is None else self.method
+
+    def _for_one(self) -> BinaryRecalibrator:
+        """The method as it is fitted to one class."""
+        method: BinaryRecalibrator = clone(self._method()).set_params(input=self.input, classes=None)
+        return method
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = tags.target_tags.multi_output = self.multilabel
+        return tags

@@ -1,0 +1,203 @@
+"""Prior shift: the same scores where the classes are more or less frequent."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self, final
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from believable import _check, kernels
+from believable._types import Float64s, Floats, Ints
+from believable.errors import InputError, LimitWarning, SchemaError
+from believable.recalibrate._base import MatrixRecalibrator
+from believable.recalibrate._facts import recalibrator
+from believable.recalibrate._fields import Field, Map, Vector
+from believable.recalibrate._scores import Input
+
+Shares = float | Sequence[float]
+ROUNDING = 1e-6  # shares may miss a sum of one by this
+
+
+@final
+@recalibrator(
+    alias="prior_shift",
+    ranking="strict",
+    identity=True,
+    fewest=1,
+    simplicity=1,
+    reference="Elkan (2001); Saerens, Latinne & Decaestecker (2002)",
+)
+class PriorShift(MatrixRecalibrator):
+    """Prior shift: p'_k = p_k t_k / s_k, divided by the sum of the row; s and t are shares of classes.
+
+    s, the source, are the shares where the scores are right, t, the target, those where they will be used. For one
+    event its odds are multiplied by (t1 / t0) / (s1 / s0). It is right if classes look the same in both places and are
+    only more or less frequent.
+
+    Nothing is learnt from labels but s. Where t is not known either, `adapt` finds it from scores of the new place,
+    without labels. Until then t = s, and nothing changes. One event's scores keep their ranking; the most probable of
+    several classes may change.
+
+    A class whose target is 0 gets probability 0. A class whose source would be 0, because it does not occur in y, is an
+    error: pass `source`. Logarithms are taken of probabilities no smaller than 1e-12; logits are exact in the tails.
+
+    Parameters
+    ----------
+    input : {"probabilities", "logits"}
+        What X holds.
+    target : float or sequence of shape (K,), optional
+        Shares of the classes in the order of the columns; for one event its own share is enough.
+    source : float or sequence of shape (K,), optional
+        Likewise; the weighted shares of y if it is not given.
+    classes : sequence, optional
+        The labels in the order of the columns.
+
+    Attributes
+    ----------
+    source_, target_ : ndarray of shape (K,)
+
+    References
+    ----------
+    Elkan (2001), The foundations of cost-sensitive learning, IJCAI.
+    Saerens, Latinne & Decaestecker (2002), Adjusting the outputs of a classifier to new a priori probabilities,
+    Neural Computation 14.
+
+    Examples
+    --------
+    A test made where half of the people were ill, used where 1 % are:
+
+    >>> half = [0, 1] * 10
+    >>> PriorShift(target=0.01).fit([0.2, 0.9] * 10, half).transform([0.2, 0.5, 0.9]).round(4)
+    array([0.0025, 0.01  , 0.0833])
+
+    Where nobody knows how many:
+
+    >>> new_place = [0.2] * 800 + [0.9] * 200
+    >>> PriorShift().fit([0.2, 0.9] * 10, half).adapt(new_place).target_.round(4)
+    array([0.8333, 0.1667])
+    """
+
+    fields: ClassVar[dict[str, Field]] = {"source": Vector(0, 1, fewest=2), "target": Vector(0, 1, fewest=2)}
+
+    def __init__(
+        self,
+        *,
+        input: Input = "probabilities",
+        target: Shares | None = None,
+        source: Shares | None = None,
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        self.input = input
+        self.target = target
+        self.source = source
+        self.classes = classes
+
+    @property
+    def source_(self) -> Float64s:
+        return self._shares("source")
+
+    @property
+    def target_(self) -> Float64s:
+        return self._shares("target")
+
+    def adapt(self, X: Any, sample_weight: Any = None) -> Self:
+        """Estimate the target from scores of the new place; no labels are needed.
+
+        The target becomes the shares t that make these scores most likely: the maximum of
+        sum_i w_i log(sum_k t_k p_ik / s_k), which is the fixed point of the EM algorithm of Saerens et al. It is found
+        by ten of its steps and then Newton's method, until an EM step would move no share by more than 1e-12, but in
+        at most 200 steps (then there is a `LimitWarning`). The share of a class may be 0. Where scores do not tell two
+        classes apart, there are several maxima, of which this is one; scores that tell nothing leave the source.
+
+        Parameters
+        ----------
+        X : array-like of shape (n,), (n, 1) or (n, K)
+            Scores, as it was fitted. They must be right where they come from: recalibrate them first if they are not.
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        self
+        """
+        scores = self._scores_to_map(X)
+        weights = np.ones(len(scores)) if sample_weight is None else _check.weights(sample_weight, len(scores))
+        if not weights.all():
+            rows = np.flatnonzero(weights)
+            scores, weights = scores.take(rows), weights[rows]
+        source = self.source_
+        density = kernels.softmax(scores.logit_matrix() - np.log(source))
+        target, found = kernels.mixture_shares(density, weights, source)
+        if not found:
+            warnings.warn(
+                "the likelihood of the shares is too flat to find its maximum: where it was last was taken",
+                LimitWarning,
+                stacklevel=2,
+            )
+        self.maps_ = ({"source": source, "target": target},)
+        return self
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        for name in ("source", "target"):
+            if getattr(self, name) is not None:
+                _checked(getattr(self, name), name)
+
+    def _learn_map(self, logits: Floats, labels: Ints, weights: Float64s | None) -> Map:
+        n_classes = logits.shape[1]
+        if self.source is None:
+            counts = np.bincount(labels, weights, minlength=n_classes)
+            if not counts.all():
+                raise InputError(
+                    f"class {counts.argmin()} does not occur in y, so its share where the scores are right is not "
+                    "known: pass source=[...], one share per class"
+                )
+            source = counts / counts.sum()
+        else:
+            source = _per_class(self.source, n_classes, "source")
+        target = source if self.target is None else _per_class(self.target, n_classes, "target")
+        return {"source": source, "target": target}
+
+    def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
+        source, target = learnt["source"], learnt["target"]
+        here = target > 0
+        ratio = np.full(len(target), -np.inf)
+        ratio[here] = np.log(target[here]) - np.log(source[here])
+        return kernels.softmax(logits + ratio)
+
+    def _check_map(self, learnt: Map, n_classes: int) -> None:
+        for name in ("source", "target"):
+            if len(learnt[name]) != n_classes or abs(learnt[name].sum() - 1) > ROUNDING:
+                raise SchemaError(f"the saved {name} must hold {n_classes} shares that sum to 1")
+        if not learnt["source"].all():
+            raise SchemaError("the saved source must be above 0")
+
+    def _shares(self, name: str) -> Float64s:
+        check_is_fitted(self, "maps_")
+        (learnt,) = self.maps_
+        assert learnt is not None
+        return np.array(learnt[name])
+
+
+def _checked(value: Any, name: str) -> Float64s:
+    """Shares of two or more classes, from all of them or that of one event."""
+    if np.ndim(value) == 0:
+        share = _check.number(value, name, 0, 1)
+        shares = np.array([1 - share, share])
+    else:
+        shares = np.array([_check.number(one, name, 0, 1) for one in value])
+        if abs(shares.sum() - 1) > ROUNDING:
+            raise InputError(f"{name} must be shares that sum to 1, got a sum of {shares.sum():.8g}")
+    if name == "source" and not shares.all():
+        raise InputError(f"source must be above 0 for every class, got {value!r}: nothing is known of a class without")
+    return np.asarray(shares / shares.sum())
+
+
+def _per_class(value: Any, n_classes: int, name: str) -> Float64s:
+    shares = _checked(value, name)
+    if len(shares) != n_classes:
+        given = "the share of one event" if np.ndim(value) == 0 else f"{len(shares)}"
+        raise InputError(f"{name} must be {n_classes} shares, one per class, got {given}")
+    return shares

@@ -1,0 +1,308 @@
+"""`Recalibrated`: a classifier and a map of what it says, as one classifier."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, Self, final
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import _safe_split, available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d, has_fit_parameter
+
+from believable import _check
+from believable._types import Array, Float64s, Floats
+from believable.errors import InputError
+from believable.recalibrate._base import Recalibrator, normalised
+from believable.recalibrate._models import Split, classes_of, response, splits
+from believable.recalibrate.temperature import TemperatureScaling
+from believable.recalibrate.venn_abers import VennAbers, combine_intervals
+
+
+@final
+class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier whose probabilities pass through a map that was learnt from rows the classifier had not seen.
+
+    With s(x) what the classifier says of x and m the map, P(y | x) = m(s(x)). The map is learnt from the pairs
+    (s_f(x_i), y_i), where s_f was fitted to the folds without row i; then s is fitted once more, to all rows. With
+    `ensemble=True` each fold keeps its model and its own map, and P(y | x) is the mean of m_f(s_f(x)) over the folds
+    (for `VennAbers` of log-odds, which makes it cross Venn–Abers prediction: see `combine_intervals`).
+
+    What the map reads is what the method's `input` says: `predict_proba` for "probabilities", `decision_function` for
+    "logits" and "scores". Labels and order of the classes are the model's; the method is told of them. Of a class that
+    is missing in the rows a model was fitted to, its probability is taken as 0; there is no such value for logits and
+    scores, so that is an error.
+
+    Parameters
+    ----------
+    estimator : classifier
+        Any classifier of scikit-learn's manner. It is cloned, unless `cv="prefit"` or it is a `FrozenEstimator`.
+    method : recalibrator, optional
+        None stands for `TemperatureScaling()`.
+    cv : int, splitter, iterable of (train, test) or "prefit"
+        An integer is a number of stratified folds, without shuffling: `StratifiedKFold`, or `StratifiedGroupKFold`
+        where `fit` is given groups. Rows that no fold tests (`TimeSeriesSplit`) are not used for the map. "prefit": the
+        estimator is fitted already and `fit` learns the map alone, from rows that the estimator must not have seen; a
+        `FrozenEstimator`, which unlike a fitted one stays so when cloned, is taken in the same way whatever `cv` is.
+    ensemble : bool
+        Keep a model and a map per fold instead of one of each.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        The labels, in the order of the columns.
+    estimators_, methods_ : tuple
+        Fitted models and their maps; one of each, or one per fold.
+    estimator_, method_ : object
+        The one model and the one map, unless `ensemble=True`. The map can be saved: `method_.to_json()`.
+    n_features_in_, feature_names_in_
+        The model's, where it has them.
+
+    See Also
+    --------
+    sklearn.calibration.CalibratedClassifierCV : the same with scikit-learn's own maps.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.metrics import log_loss
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = make_classification(2000, 20, n_informative=3, n_redundant=17, n_classes=3, random_state=0)
+    >>> alone = GaussianNB().fit(X[:1000], y[:1000])  # takes features that repeat each other for new evidence
+    >>> print(f"{log_loss(y[1000:], alone.predict_proba(X[1000:])):.2f}")
+    1.86
+    >>> model = Recalibrated(GaussianNB(), TemperatureScaling()).fit(X[:1000], y[:1000])
+    >>> print(f"{log_loss(y[1000:], model.predict_proba(X[1000:])):.2f}")
+    0.55
+    """
+
+    __metadata_request__fit = {"groups": True}  # always taken where offered, as the splitters of groups do  # noqa: RUF012
+
+    def __init__(
+        self, estimator: Any, method: Recalibrator | None = None, *, cv: Any = 5, ensemble: bool = False
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.cv = cv
+        self.ensemble = ensemble
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+        """Fit the model and learn the map.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, features)
+            Whatever the estimator takes; it is handed on as it is.
+        y : array-like of shape (n,)
+            Labels.
+        sample_weight : array-like of shape (n,), optional
+            Used for the model and the map; for the map alone, with a warning, where the model takes no weights. Folds
+            are made of rows, whatever their weights.
+        groups : array-like of shape (n,), optional
+            Rows of one group are never on both sides of a fold.
+
+        Returns
+        -------
+        self
+        """
+        self._check_settings()
+        X, y, sample_weight, groups = indexable(X, y, sample_weight, groups)
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        check_classification_targets(y)
+        weights = None if sample_weight is None else _check.weights(sample_weight, len(y))
+        if self._is_prefit():
+            estimators, methods = self._learn_from_prefit(X, y, weights)
+        else:
+            if len(labels := np.unique(y if weights is None else y[weights > 0])) == 1:
+                raise InputError(f"y holds one class only, {labels.tolist()[0]!r}: there is nothing to tell it from")
+            model_weights, request = self._routed(weights, groups)
+            folds = splits(self.cv, X, y, groups, request)
+            learn = self._learn_ensemble if self.ensemble else self._learn_out_of_fold
+            estimators, methods = learn(X, y, weights, model_weights, folds)
+        self.classes_, self.estimators_, self.methods_ = methods[0].classes_, estimators, methods
+        return self
+
+    def predict_proba(self, X: Any) -> Float64s:
+        """Probabilities of shape (n, K), in the order of `classes_`."""
+        check_is_fitted(self)
+        if len(self.methods_) > 1 and isinstance(self.methods_[0], VennAbers):
+            p = combine_intervals(*self._intervals(X))
+            return np.column_stack([1 - p, p]) if p.ndim == 1 else normalised(p)
+        first, *rest = (method.predict_proba(scores) for method, scores in self._scores(X))
+        return np.asarray(sum(rest, start=first) / (1 + len(rest)))
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class; the first, where several are."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    @available_if(lambda self: isinstance(self.method, VennAbers))  # type: ignore[untyped-decorator]
+    def predict_interval(self, X: Any) -> Float64s:
+        """The intervals [p0, p1] of `VennAbers`, for which alone there are any: (n, 2), or (n, K, 2) for K > 2.
+
+        Of an ensemble, log-odds of the ends are averaged, as those of the points are; so the point lies within.
+        """
+        check_is_fitted(self)
+        low, high = self._intervals(X)
+        return np.stack([combine_intervals(low, low), combine_intervals(high, high)], axis=-1)
+
+    @property
+    def estimator_(self) -> Any:
+        return self._only("estimators_")
+
+    @property
+    def method_(self) -> Recalibrator:
+        only: Recalibrator = self._only("methods_")
+        return only
+
+    @property
+    def n_features_in_(self) -> int:
+        check_is_fitted(self)
+        return int(self.estimators_[0].n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> Array:
+        check_is_fitted(self)
+        return np.asarray(self.estimators_[0].feature_names_in_)
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """What `fit` hands on to the estimator and to the splitter."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
+        return router
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        of_estimator = get_tags(self.estimator)
+        tags.input_tags = of_estimator.input_tags
+        if of_estimator.classifier_tags is not None:
+            tags.classifier_tags.multi_class = of_estimator.classifier_tags.multi_class
+        return tags
+
+    # --- learning ---
+
+    def _learn_from_prefit(self, X: Any, y: Array, weights: Float64s | None) -> tuple[Any, Any]:
+        try:
+            check_is_fitted(self.estimator)
+        except NotFittedError as error:
+            raise NotFittedError(
+                "cv='prefit' needs an estimator that is fitted; if it was, it has been cloned since, as cross_validate "
+                "and GridSearchCV do: wrap it in sklearn.frozen.FrozenEstimator"
+            ) from error
+        classes = classes_of(self.estimator)
+        scores = response(self.estimator, X, self._method(), classes)
+        return (self.estimator,), (self._learnt(classes, scores, y, weights),)
+
+    def _learn_out_of_fold(
+        self, X: Any, y: Array, weights: Float64s | None, model_weights: Float64s | None, folds: list[Split]
+    ) -> tuple[Any, Any]:
+        tested = np.zeros(len(y), np.intp)
+        for _, test in folds:
+            np.add.at(tested, test, 1)
+        if tested.max() > 1:
+            raise InputError(
+                f"cv tests row {tested.argmax()} more than once, but one map counts a row once; use folds that do not "
+                "overlap, or ensemble=True"
+            )
+        model = self._fitted(X, y, model_weights)
+        classes = classes_of(model)
+        parts = [self._asked(X, y, model_weights, *fold, classes) for fold in folds]
+        scores = np.empty((len(y), *parts[0].shape[1:]), np.result_type(*parts))
+        for (_, test), part in zip(folds, parts, strict=True):
+            scores[test] = part
+        rows = slice(None) if tested.all() else np.flatnonzero(tested)
+        of_rows = None if weights is None else weights[rows]
+        return (model,), (self._learnt(classes, scores[rows], y[rows], of_rows),)
+
+    def _learn_ensemble(
+        self, X: Any, y: Array, weights: Float64s | None, model_weights: Float64s | None, folds: list[Split]
+    ) -> tuple[Any, Any]:
+        models = [self._fitted(X, y, model_weights, train) for train, _ in folds]
+        classes = np.unique(np.concatenate([np.unique(y), *map(classes_of, models)]))
+        methods = []
+        for fold, (model, (train, test)) in enumerate(zip(models, folds, strict=True)):
+            part, _ = _safe_split(model, X, y, test, train)
+            try:
+                scores = response(model, part, self._method(), classes)
+                methods.append(self._learnt(classes, scores, y[test], None if weights is None else weights[test]))
+            except InputError as error:
+                raise InputError(f"fold {fold} of cv: {error}") from error
+        return tuple(models), tuple(methods)
+
+    def _fitted(self, X: Any, y: Array, weights: Float64s | None, rows: Any = None) -> Any:
+        model = clone(self.estimator)
+        if rows is not None:
+            X, y = _safe_split(model, X, y, rows)
+            weights = None if weights is None else weights[rows]
+        return model.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
+
+    def _asked(self, X: Any, y: Array, weights: Float64s | None, train: Any, test: Any, classes: Array) -> Floats:
+        """What a model that was fitted to some rows says of others."""
+        model = self._fitted(X, y, weights, train)
+        part, _ = _safe_split(model, X, y, test, train)
+        return response(model, part, self._method(), classes)
+
+    def _learnt(self, classes: Array, scores: Floats, y: Array, weights: Float64s | None) -> Recalibrator:
+        method: Recalibrator = clone(self._method()).set_params(classes=classes)
+        return method.fit(scores, y, sample_weight=weights)
+
+    # --- what was asked for ---
+
+    def _method(self) -> Recalibrator:
+        return TemperatureScaling() if self.method is None else self.method
+
+    def _is_prefit(self) -> bool:
+        return isinstance(self.estimator, FrozenEstimator) or (isinstance(self.cv, str) and self.cv == "prefit")
+
+    def _check_settings(self) -> None:
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
+            raise InputError(f"estimator must be a classifier, such as LogisticRegression(), got {self.estimator!r}")
+        if not isinstance(self._method(), Recalibrator):
+            raise InputError(f"method must be a recalibrator, such as TemperatureScaling(), got {self.method!r}")
+        self._method()._check_settings()
+        _check.choice(self.ensemble, (False, True), "ensemble")
+        if self.ensemble and self._is_prefit():
+            raise InputError("an estimator that is fitted already is one model: there is no ensemble=True of it")
+
+    def _routed(self, weights: Float64s | None, groups: Any) -> tuple[Float64s | None, dict[str, Any]]:
+        """Weights for the model, and what goes to the splitter."""
+        given = {} if groups is None else {"groups": groups}
+        if get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", **given, **({} if weights is None else {"sample_weight": weights}))
+            return routed.estimator.fit.get("sample_weight"), dict(routed.splitter.split)
+        if weights is not None and not has_fit_parameter(self.estimator, "sample_weight"):
+            warnings.warn(
+                f"fit of {type(self.estimator).__name__} takes no sample_weight: the weights are used for the map "
+                "alone. If a part of it does take them, scikit-learn's metadata routing brings them there",
+                UserWarning,
+                stacklevel=3,
+            )
+            weights = None
+        return weights, given
+
+    # --- what was learnt ---
+
+    def _scores(self, X: Any) -> Iterator[tuple[Recalibrator, Floats]]:
+        """Each map and what it reads."""
+        for model, method in zip(self.estimators_, self.methods_, strict=True):
+            yield method, response(model, X, method, self.classes_)
+
+    def _intervals(self, X: Any) -> Float64s:
+        """Ends of the intervals first, then maps, then rows."""
+        return np.moveaxis(np.stack([method.predict_interval(scores) for method, scores in self._scores(X)]), -1, 0)
+
+    def _only(self, name: str) -> Any:
+        check_is_fitted(self)
+        kept = getattr(self, name)
+        if len(kept) > 1:
+            raise AttributeError(f"an ensemble has {len(kept)} of them, in {name}")
+        return kept[0]

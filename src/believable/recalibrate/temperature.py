@@ -1,0 +1,152 @@
+"""Temperature scaling: all logits divided by one number."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, final
+
+import numpy as np
+
+from believable import _check, kernels
+from believable._types import Float64s, Floats, Ints
+from believable.errors import LimitWarning
+from believable.kernels import LogitRows, TemperatureFit
+from believable.metrics import expected_calibration_error
+from believable.recalibrate._base import MatrixRecalibrator
+from believable.recalibrate._facts import recalibrator
+from believable.recalibrate._fields import Field, Map, Number
+from believable.recalibrate._scores import Input
+
+Objective = Literal["nll", "ece"]
+
+N_BINS = 15
+WIDEST, GRID, ROUNDS = 4.0, 41, 2  # the search for the least calibration error
+SMALLEST = float(np.finfo(np.float64).tiny)
+
+
+@final
+@recalibrator(
+    alias="temperature",
+    argmax=True,
+    ranking="strict",
+    identity=True,
+    fewest=5,
+    simplicity=1,
+    reference="Guo et al. (2017)",
+)
+class TemperatureScaling(MatrixRecalibrator):
+    """Temperature scaling: p' = softmax(z / T), with z the logits, or log p, and T > 0.
+
+    T minimises the mean of -log p'[label], which is convex in 1/T, and is exact to 1e-8 of itself. T > 1 says the
+    probabilities were too extreme. The order of the classes in a row stays, and for one event the order of the rows.
+    A constant added to all logits of a row changes nothing; logits times c give T times c.
+
+    Where the data do not determine T, a limit is taken, with a `LimitWarning`:
+
+    - no label has a smaller logit than another class, so the smaller T the better: T is where the mean of
+      -log p'[label] is 1e-6 above its infimum;
+    - the likelihood rises with T (the logits do not tell the classes apart, or tell them wrongly): T is 1e6 times the
+      largest difference within a row, and p' is nearly uniform;
+    - all logits of every row are equal: T = 1.
+
+    A class that does not occur in y keeps its place in the softmax.
+
+    Parameters
+    ----------
+    input : {"probabilities", "logits"}
+        What X holds.
+    objective : {"nll", "ece"}
+        "ece" minimises the expected calibration error in 15 uniform bins instead: of the event's probability, or for
+        K > 2 of the confidence. It is looked for from T/4 to 4T around the T above, at 41 places in equal ratios, and
+        twice more at 41 places between the neighbours of the best. This error is noisy in T and has many minima: a
+        slightly different sample can give quite another T, and one that is better on other data is rare. Where T above
+        is a limit, so is this one.
+    classes : sequence, optional
+        The labels in the order of the columns.
+
+    Attributes
+    ----------
+    temperature_ : float
+
+    References
+    ----------
+    Guo, Pleiss, Sun, Weinberger (2017), ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.normal(size=(5000, 3))
+    >>> y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    >>> over_confident = TemperatureScaling(input="logits").fit(2 * z, y)
+    >>> round(over_confident.temperature_, 1)
+    2.0
+    """
+
+    fields: ClassVar[dict[str, Field]] = {"temperature": Number(low=SMALLEST)}
+
+    def __init__(
+        self,
+        *,
+        input: Input = "probabilities",
+        objective: Objective = "nll",
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        self.input = input
+        self.objective = objective
+        self.classes = classes
+
+    @property
+    def temperature_(self) -> Any:
+        return self._parameter("temperature")
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        _check.choice(self.objective, ("nll", "ece"), "objective")
+
+    def _learn_map(self, logits: Floats, labels: Ints, weights: Float64s | None) -> Map:
+        rows = kernels.logit_rows(logits, labels, weights)
+        fit = kernels.fit_temperature(rows)
+        if fit.limit:
+            warn_of(fit, stacklevel=5)
+        elif self.objective == "ece":
+            return {"temperature": _least_error(rows, labels, fit.temperature)}
+        return {"temperature": fit.temperature}
+
+    def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
+        return kernels.tempered(logits, learnt["temperature"])
+
+
+def warn_of(fit: TemperatureFit, stacklevel: int) -> None:
+    """Say which limit was taken."""
+    what = {
+        "right": "the logits are right in every row, so the likelihood rises as T falls to 0: T was taken",
+        "useless": "the logits do not tell the classes apart, so the likelihood rises with T: T was taken",
+        "equal": "the logits of every row are equal, so they say nothing about T: it was taken",
+    }
+    how = {
+        "right": "where the mean log loss is 1e-6 above its infimum",
+        "useless": "as 1e6 times the largest difference within a row",
+        "equal": "as 1",
+    }
+    warnings.warn(f"{what[fit.limit]} {how[fit.limit]} (T = {fit.temperature:.3g})", LimitWarning, stacklevel)
+
+
+def _least_error(rows: LogitRows, labels: Ints, temperature: float) -> float:
+    """The temperature with the least expected calibration error among those that are looked at."""
+    binary = rows.logits.shape[1] == 2
+    column = rows.logits.argmax(axis=1)
+    outcome = labels == 1 if binary else labels == column
+
+    def error(place: float) -> float:
+        p = kernels.top_probability(rows, float(np.exp(-place)))
+        score = np.where(column == 1, p, 1 - p) if binary else p
+        return expected_calibration_error(score, outcome, N_BINS, sample_weight=rows.weights)
+
+    best, reach = float(np.log(temperature)), float(np.log(WIDEST))
+    for _ in range(1 + ROUNDS):
+        places = best + np.linspace(-reach, reach, GRID)
+        best = float(places[np.argmin([error(place) for place in places])])
+        reach /= (GRID - 1) / 2
+    return float(np.exp(best))

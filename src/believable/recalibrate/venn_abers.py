@@ -1,0 +1,159 @@
+"""Venn–Abers prediction: isotonic regression that says how sure it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from believable import kernels
+from believable._types import Array, Float64s
+from believable.errors import InputError, SchemaError
+from believable.recalibrate._base import BinaryRecalibrator
+from believable.recalibrate._facts import recalibrator
+from believable.recalibrate._fields import Field, Map, Vector
+from believable.recalibrate._scores import Input, Scores
+
+
+@final
+@recalibrator(
+    alias="venn_abers",
+    ranking="weak",
+    fewest=20,
+    simplicity=6,
+    cells=True,
+    reference="Vovk, Petej & Fedorova (2015)",
+)
+class VennAbers(BinaryRecalibrator):
+    """Inductive Venn–Abers prediction: an interval [p0, p1], and p' = p1 / (1 - p0 + p1) within it.
+
+    p0(s) is the isotonic fit at s of the calibration set and one more row (s, 0), p1(s) that with one more row (s, 1).
+    One of the two rows is what will happen, so if it is like the others one of p0 and p1 is calibrated, whatever the
+    scores mean. The interval is narrow where there are many calibration rows. p' loses log(p1 / p') more than p1 if the
+    event happens, log((1 - p0) / (1 - p')) more than p0 if not: the same, and so as little at worst as any p' can.
+
+    Both ends are step functions of s, and exact: p0 jumps at calibration scores and belongs to the upper step there, p1
+    jumps just above them. Below all calibration scores p0 = 0, above all p1 = 1. The ends do not decrease, nor does p':
+    the ranking is kept up to ties. Nothing but the order of the scores matters, so they may be on any scale. p' is
+    neither 0 nor 1.
+
+    A sample weight counts rows; the row that is added has weight 1, so a common factor of all weights does change the
+    map: a smaller one makes the interval wider. K > 2 classes are taken one against the rest.
+
+    Parameters
+    ----------
+    input : {"probabilities", "logits", "scores"}
+        What X holds.
+    classes : sequence, optional
+        The labels in the order of the columns.
+
+    References
+    ----------
+    Vovk, Petej & Fedorova (2015), Large-scale probabilistic predictors with and without guarantees of validity, NIPS.
+
+    Examples
+    --------
+    >>> scores, happened = [0.1, 0.2, 0.4, 0.6, 0.8, 0.9] * 5, [0, 0, 1, 0, 1, 1] * 5
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # thirty rows are few
+    ...     model = VennAbers().fit(scores, happened)
+    >>> model.predict_interval([0.15, 0.5, 0.95]).round(3)
+    array([[0.   , 0.167],
+           [0.455, 0.545],
+           [0.909, 1.   ]])
+    >>> model.transform([0.15, 0.5, 0.95]).round(3)
+    array([0.143, 0.5  , 0.917])
+    """
+
+    inputs: ClassVar[tuple[Input, ...]] = ("probabilities", "logits", "scores")
+    fields: ClassVar[dict[str, Field]] = {
+        "low_from": Vector(order=2, fewest=0),
+        "low": Vector(0, 1, order=1),
+        "high_after": Vector(order=2, fewest=0),
+        "high": Vector(0, 1, order=1),
+    }
+
+    def __init__(self, *, input: Input = "probabilities", classes: Sequence[Any] | None = None) -> None:
+        self.input = input
+        self.classes = classes
+
+    def predict_interval(self, X: Any) -> Float64s:
+        """The ends p0 and p1 of the interval of each score.
+
+        Parameters
+        ----------
+        X : array-like of shape (n,), (n, 1) or (n, K)
+            As it was fitted.
+
+        Returns
+        -------
+        ndarray of shape (n, 2), or (n, K, 2) for K > 2
+            For one event, of its probability; two columns are one event, the second class. For K > 2, of each class
+            against the rest: intervals of their own, of which nothing makes a row sum to one. A class that did not
+            occur in y is left as it is: both ends are its score.
+        """
+        scores = self._scores_to_map(X)
+        if scores.values.ndim == 1:
+            return _interval(self.maps_[0], scores)
+        return np.stack([_interval(learnt, scores.of_class(k)) for k, learnt in enumerate(self.maps_)], axis=1)
+
+    def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
+        return kernels.venn_abers_steps(scores.raw(), w, wy)._asdict()
+
+    def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
+        low, high = _interval(learnt, scores).T
+        return np.asarray(high / (1 - low + high))
+
+    def _check_map(self, learnt: Map, n_classes: int) -> None:
+        for place, value in (("low_from", "low"), ("high_after", "high")):
+            if len(learnt[value]) != len(learnt[place]) + 1:
+                raise SchemaError(f"the saved {value} must hold one number more than {place}")
+        if learnt["high"][0] == 0:
+            raise SchemaError("the saved high must be above 0")
+
+
+def combine_intervals(low: Any, high: Any) -> Float64s:
+    """One probability from several intervals for the same event, as cross Venn–Abers prediction combines its folds.
+
+    p = GM(p1) / (GM(1 - p0) + GM(p1)), GM the geometric mean over the first axis. With one interval it is the point of
+    `VennAbers`. 1/2 where one interval is [0, 0] and another [1, 1], which those of `VennAbers` never are.
+
+    Parameters
+    ----------
+    low, high : array-like of shape (m, ...)
+        The ends p0 and p1 of m intervals.
+
+    Returns
+    -------
+    ndarray of shape (...)
+
+    References
+    ----------
+    Vovk, Petej & Fedorova (2015), section 4.
+
+    Examples
+    --------
+    >>> combine_intervals([[0.2], [0.4]], [[0.3], [0.5]]).round(4)
+    array([0.3586])
+    """
+    low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
+    if low.shape != high.shape or low.ndim == 0 or len(low) == 0:
+        raise InputError(f"low and high must be of one shape, intervals first, got {low.shape} and {high.shape}")
+    if not ((low >= 0) & (low <= high) & (high <= 1)).all():
+        raise InputError("intervals must have 0 <= low <= high <= 1")
+    with np.errstate(divide="ignore"):
+        above, below = np.log(high).mean(axis=0), np.log1p(-low).mean(axis=0)
+    undecided = np.isneginf(above) & np.isneginf(below)
+    return kernels.sigmoid(np.where(undecided, 0, above) - np.where(undecided, 0, below))
+
+
+def _interval(learnt: Map | None, scores: Scores) -> Float64s:
+    """The ends p0 and p1, of shape (n, 2)."""
+    if learnt is None:
+        return np.repeat(scores.probability()[:, None], 2, axis=1)
+    s: Array = scores.raw()
+    low = learnt["low"][np.searchsorted(learnt["low_from"], s, side="right")]
+    high = learnt["high"][np.searchsorted(learnt["high_after"], s, side="left")]
+    return np.column_stack([np.minimum(low, high), high])  # under huge weights they are equal, but for rounding

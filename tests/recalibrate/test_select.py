@@ -1,0 +1,261 @@
+"""Choosing a recalibration: cross-fitted, compared with doing nothing, in words."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import believable
+from believable import Predictions
+from believable.errors import InputError
+from believable.recalibrate import RECALIBRATORS, HistogramBinning, Identity, PlattScaling, TemperatureScaling, select
+from believable.recalibrate._crossfit import Problem, folds
+from believable.recalibrate._scored import METRICS
+from tests.recalibrate.data import binary, logit, multiclass
+
+QUICK = {"n_resamples": 100}
+
+
+def problem(p, y, **more):
+    choices = {"input": "probabilities", "cv": 5, "groups": None, "sample_weight": None, "random_state": 0}
+    return Problem.of(p, y, **(choices | more))
+
+
+def test_folds_are_even():
+    """Every class is dealt out evenly, every row is in one fold, and the seed decides which."""
+    labels = np.repeat([0, 1, 2], [103, 20, 7])
+    fold = folds(labels, None, 5, np.random.default_rng(0))
+    for k in range(3):
+        counts = np.bincount(fold[labels == k], minlength=5)
+        assert counts.max() - counts.min() <= 1
+    assert (fold == folds(labels, None, 5, np.random.default_rng(0))).all()
+    assert (fold != folds(labels, None, 5, np.random.default_rng(1))).any()
+
+
+def test_clusters_stay_together():
+    """No cluster is in two folds."""
+    rng = np.random.default_rng(0)
+    cluster, labels = rng.integers(0, 30, 200), rng.integers(0, 2, 200)
+    fold = folds(labels, cluster, 4, rng)
+    assert all(len(set(fold[cluster == c])) == 1 for c in range(30))
+    assert set(fold) == {0, 1, 2, 3}
+
+
+def test_cross_fitting_is_the_loop():
+    """Every row is mapped by a map fitted on the other folds."""
+    p, y = binary()
+    ours = problem(p, y)
+    out = ours.cross_fitted(PlattScaling())
+    for k in range(5):
+        inside = ours.fold == k
+        model = PlattScaling().fit(p[~inside], y[~inside])
+        np.testing.assert_array_equal(out.scores[inside], model.transform(p[inside]))
+
+
+def test_numbers_are_those_of_the_metrics():
+    """Values are the metrics of cross-fitted predictions; gains are differences, with a paired standard error."""
+    p, y = binary()
+    found = select(p, y, candidates=["platt"], **QUICK)
+    platt, nothing = found["platt"], found["nothing"]
+    q = platt.predictions.scores
+    for name, function in (
+        ("log_loss", believable.negative_log_likelihood),
+        ("brier", believable.brier_score),
+        ("ece", believable.expected_calibration_error),
+        ("smece", believable.smooth_calibration_error),
+    ):
+        assert platt.scored.values[name].value == pytest.approx(function(q, y), abs=1e-12)
+        assert nothing.scored.values[name].value == pytest.approx(function(p, y), abs=1e-12)
+        assert platt.scored.gains[name].value == pytest.approx(function(p, y) - function(q, y), abs=1e-12)
+        assert platt.scored.gains[name].low <= platt.scored.gains[name].high
+    loss = -np.where(y == 1, np.log(p) - np.log(q), np.log1p(-p) - np.log1p(-q))
+    error = loss.std(ddof=1) / math.sqrt(len(y))
+    assert platt.scored.gains["log_loss"].standard_error == pytest.approx(error, rel=1e-12)
+
+
+def test_the_simplest_within_one_standard_error():
+    """A simpler method is chosen where it is as good as the best, and the advice says so."""
+    p, y = binary(2000)
+    found = select(p, y, candidates=["temperature", "platt", "beta", "isotonic"], **QUICK)
+    good = [each for each in found.candidates if each.is_as_good and each.scored.gains["log_loss"].is_sure]
+    assert found.chosen == min(good, key=lambda each: each.method.facts.simplicity).name
+    assert found.advice.startswith(f"Use {found.chosen}: it lowers the log loss by ")
+    assert isinstance(found.recalibrator, RECALIBRATORS[type(found[found.chosen].method).__name__])
+    assert found.candidates[0].behind == 0
+
+
+def test_leave_it_alone():
+    """Calibrated scores are left alone, and the map that comes with it changes nothing."""
+    rng = np.random.default_rng(3)
+    p = rng.random(2000)
+    y = (rng.random(2000) < p).astype(int)
+    result = believable.calibrate(p, y, **QUICK)
+    assert result.method == "nothing"
+    assert result.selection.advice.startswith("Leave the scores alone")
+    assert isinstance(result.recalibrator, Identity)
+    np.testing.assert_array_equal(result.transform(p), p)
+    assert result.improvement.gains["log_loss"].value == 0
+
+
+def test_chance_alone_seldom_moves_anything():
+    """Of 60 calibrated sets of 150 rows, at most a few are recalibrated."""
+    moved = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        p = rng.random(150)
+        y = (rng.random(150) < p).astype(int)
+        ours = problem(p, y)
+        from believable.recalibrate._scored import loss_gain, row_losses
+
+        before = row_losses(ours.baseline, "log_loss")
+        gains = [
+            loss_gain(before, row_losses(ours.cross_fitted(method), "log_loss"), ours, 0.95)
+            for method in (TemperatureScaling(), PlattScaling())
+        ]
+        moved += any(gain.is_sure for gain in gains)
+    assert moved <= 6
+
+
+@pytest.mark.filterwarnings("ignore::believable.errors.SmallSampleWarning")
+def test_classes():
+    """Several classes: the defaults run, every row of the result sums to one, and over-confidence is mended."""
+    p, labels = multiclass(1500)
+    result = believable.calibrate(p, labels, **QUICK)
+    assert result.improvement.gains["log_loss"].is_sure
+    np.testing.assert_allclose(result.transform(p).sum(axis=1), 1)
+    assert {each.name for each in result.selection.candidates} >= {"nothing", "temperature", "structured", "isotonic"}
+
+
+def test_named_classes_reach_the_map():
+    """Classes named in Predictions are those of the recalibrator."""
+    p, labels = multiclass()
+    names = ["wolf", "ant", "cat", "bee"]
+    source = Predictions(p, np.array(names)[labels], classes=names)
+    result = believable.calibrate(source, method="temperature", **QUICK)
+    assert result.recalibrator.classes_.tolist() == names
+    assert set(result.recalibrator.predict(p)) <= set(names)
+
+
+def test_logits_and_scores():
+    """Logits are compared with their sigmoid, scores with the base rate; the map takes what it was made from."""
+    p, y = binary()
+    z = logit(p)
+    from_logits = believable.calibrate(z, y, method="platt", input="logits", **QUICK)
+    from_p = believable.calibrate(p, y, method="platt", **QUICK)
+    np.testing.assert_allclose(from_logits.transform(z), from_p.transform(p), atol=1e-9)
+    assert from_logits.improvement.gains["brier"].value == pytest.approx(from_p.improvement.gains["brier"].value)
+    found = select(10 * z, y, input="scores", candidates=["platt"], **QUICK)
+    assert found.chosen == "platt"
+    rate = y.mean()
+    assert found["base rate"].scored.values["brier"].value == pytest.approx(rate * (1 - rate))
+    assert math.isnan(found["platt"].scored.gains["ece"].value)
+
+
+def test_infinite_losses_are_last():
+    """A candidate that gave 0 to something that happened has an infinite log loss, and is never chosen by it."""
+    p = np.concatenate([np.full(50, 0.01), np.linspace(0.1, 0.9, 200)])
+    y = np.concatenate([np.zeros(49), [1], np.tile([0, 1], 100)]).astype(int)
+    found = select(p, y, candidates={"bins": HistogramBinning(n_bins=10), "platt": PlattScaling()}, **QUICK)
+    assert found["bins"].scored.values["log_loss"].value == math.inf
+    assert found.candidates[-1].name == "bins"
+    assert found.chosen != "bins"
+    by_brier = select(p, y, candidates={"bins": HistogramBinning(n_bins=10)}, score="brier", **QUICK)
+    assert math.isfinite(by_brier["bins"].scored.values["brier"].value)
+
+
+def test_groups_widen_intervals():
+    """Rows that are copies of each other count as one."""
+    p, y = binary(200)
+    copies = 5
+    groups = np.repeat(np.arange(200), copies)
+    naive = select(np.repeat(p, copies), np.repeat(y, copies), candidates=["platt"], **QUICK)
+    honest = select(np.repeat(p, copies), np.repeat(y, copies), candidates=["platt"], groups=groups, **QUICK)
+    ratio = honest["platt"].scored.gains["brier"].standard_error / naive["platt"].scored.gains["brier"].standard_error
+    assert ratio == pytest.approx(math.sqrt(copies), rel=0.15)
+
+
+def test_weights_count():
+    """Weights of 0 are rows left out, and a factor changes nothing."""
+    p, y = binary()
+    w = np.ones(len(y))
+    w[::7] = 0
+    kept = w > 0
+    one = believable.calibrate(p, y, "platt", sample_weight=w, **QUICK)
+    two = believable.calibrate(p[kept], y[kept], "platt", **QUICK)
+    three = believable.calibrate(logit(p), y, "platt", input="logits", sample_weight=3 * w, **QUICK)
+    for other in (two, three):
+        assert one.improvement.gains["log_loss"].value == pytest.approx(other.improvement.gains["log_loss"].value)
+        np.testing.assert_allclose(one.transform(p), other.transform(p if other is two else logit(p)), atol=1e-9)
+
+
+def test_the_same_answer_every_time():
+    """Nothing depends on chance unless asked."""
+    p, y = binary()
+    one, two = (str(believable.calibrate(p, y, candidates=["platt", "temperature"], **QUICK)) for _ in range(2))
+    assert one == two
+
+
+def test_tables_and_words():
+    """The leaderboard is a data frame and a text; the improvement lines up before and after."""
+    p, y = binary()
+    result = believable.calibrate(p, y, candidates=["platt", "temperature"], **QUICK)
+    frame = result.selection.to_frame()
+    assert frame["method"].to_list()[:1] == [result.selection.candidates[0].name]
+    assert {f"{name}_gain_low" for name in METRICS} <= set(frame.columns)
+    text = str(result)
+    assert f"> {result.method}" in text
+    assert "every row mapped by a map that has not seen it" in text
+    assert "before    after   gain, with its 95 % interval" in str(result.improvement)
+    with pytest.raises(KeyError, match="no candidate 'bert'"):
+        result.selection["bert"]
+    named = believable.calibrate(p, y, TemperatureScaling(), **QUICK)
+    assert named.selection is None
+    assert str(named).startswith("TemperatureScaling()")
+    assert believable.load_recalibrator(named.to_json()).transform([0.3]) == named.transform([0.3])
+    np.testing.assert_array_equal(named.predict_proba(p)[:, 1], named.transform(p))
+
+
+def test_candidates_are_not_modified():
+    """The recalibrators that were handed over stay as they are."""
+    method = PlattScaling(targets="smoothed")
+    select(*binary(), candidates=[method, clone(method)], **QUICK)
+    assert not hasattr(method, "maps_")
+    assert method.input == "probabilities"
+
+
+@pytest.mark.parametrize(
+    ("choices", "sentence"),
+    [
+        ({"score": "ece"}, "is not a proper score"),
+        ({"score": "auc"}, "score must be one of"),
+        ({"candidates": []}, "candidates is empty"),
+        ({"candidates": "platt"}, "must be a list of names"),
+        ({"candidates": ["plat"]}, "method must be one of 'platt'|method must be one of"),
+        ({"candidates": {"nothing": PlattScaling()}}, "call yours something else"),
+        ({"candidates": {"mine": 3}}, "must be a recalibrator, got a int"),
+        ({"cv": 1}, "cv must be an integer at least 2"),
+        ({"input": "odds"}, "input must be one of"),
+        ({"level": 1.0}, "strictly between 0 and 1"),
+        ({"groups": [0, 1] * 150}, "2 clusters, too few for cv=5"),
+    ],
+)
+def test_bad_choices(choices, sentence):
+    """Choices that make no sense are refused in a sentence."""
+    with pytest.raises(InputError, match=sentence):
+        select(*binary(), **(QUICK | choices))
+
+
+def test_bad_data():
+    """Soft labels, several labels, one class and a lone row of a class are refused."""
+    p, y = binary()
+    with pytest.raises(InputError, match="one label per row"):
+        select(Predictions(p, y.astype(float), soft_labels=True))
+    with pytest.raises(InputError, match="at least two rows"):
+        select(p, np.zeros(len(p), int))
+    with pytest.raises(InputError, match="at least two rows"):
+        select(p, np.eye(1, len(p), dtype=int)[0])
+    with pytest.raises(InputError, match="holds probabilities"):
+        select(Predictions(p, y), input="logits")
