@@ -1,4 +1,4 @@
-"""Regenerate what the documentation shows: the table of metrics and the pictures. Run by `make docs`."""
+"""Regenerate what the documentation shows: the tables of metrics and recalibrators, and the pictures. Run by `make docs`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import believable
 from believable.plots._style import new_figure, save
 from believable.readers import load_demo
+from believable.recalibrate import RECALIBRATORS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -36,6 +37,33 @@ def metric_table() -> str:
     return "\n".join(lines) + "\n"
 
 
+def recalibrator_table() -> str:
+    """The table of recalibrators as markdown."""
+    lines = [
+        "# The table of recalibrators",
+        "",
+        "Generated from the facts that each class of `believable.recalibrate` carries as `.facts` (`make docs`). The",
+        "docstring of each class has its formula, its limits and its choices; [how to choose](recalibration.md) is told",
+        'apart. The alias stands for the class in `calibrate(..., method="platt")` and `select(..., candidates=[...])`.',
+        "",
+        "*keeps the order*: of the scores of one event, strictly, up to ties, if the fitted slope is positive, or not.",
+        "*keeps the argmax*: the most probable of several classes stays so. *can do nothing*: among its maps is the",
+        "identity. *rows*: of the rarest class, below which it warns. *cells*: it can be learnt from `CellStats`.",
+        "",
+        "| class | alias | what it is | takes | keeps the order | keeps the argmax | can do nothing | rows | cells | reference |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    order = {"strict": "yes", "weak": "up to ties", "by slope": "if the slope is positive", "none": "no"}
+    for name, cls in sorted(RECALIBRATORS.items(), key=lambda item: (item[1].facts.simplicity, item[0])):
+        facts, yes = cls.facts, {True: "yes", False: "no"}
+        summary = (cls.__doc__ or "").split("\n")[0]
+        takes = ", ".join(cls.inputs)
+        entries = [f"`{name}`", f"`{facts.alias}`", summary, takes, order[facts.ranking], yes[facts.argmax]]
+        entries += [yes[facts.identity], str(facts.fewest), yes[facts.cells], facts.reference]
+        lines.append(f"| {' | '.join(entries)} |")
+    return "\n".join(lines) + "\n"
+
+
 def pictures() -> None:
     """The two models of the demo side by side, and one panel per class of a simulated classifier."""
     models = load_demo()
@@ -43,6 +71,8 @@ def pictures() -> None:
     for ax, (name, predictions) in zip(figure.subplots(1, 2), models.items(), strict=True):
         believable.plot_reliability_diagram(predictions, ax=ax, title=name.replace("_", " "))
     save(figure, DOCS / "images" / "demo.png")
+    result = believable.calibrate(models["naive_bayes"])
+    believable.plot_improvement(result, save_path=DOCS / "images" / "improvement.png")
     believable.plot_confidence_histogram(models["naive_bayes"], save_path=DOCS / "images" / "confidence.png")
     rng = np.random.default_rng(0)
     scores = rng.dirichlet(np.full(5, 0.5), 5000)
@@ -53,4 +83,5 @@ def pictures() -> None:
 
 if __name__ == "__main__":
     (DOCS / "metrics.md").write_text(metric_table())
+    (DOCS / "recalibrators.md").write_text(recalibrator_table())
     pictures()

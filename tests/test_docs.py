@@ -48,12 +48,24 @@ def test_the_shell_of_the_readme_exists():
         assert set(options) <= known | {"--help", "--version"}, line
 
 
-def test_the_table_of_metrics_is_current():
+def test_the_python_of_the_page_on_recalibration_runs(tmp_path, monkeypatch):
+    """Every block runs as it stands, one after the other."""
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "recalibration.md").read_text()
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(compile(block, "recalibration.md", "exec"), names)
+    assert names["result"].improvement.gains["log_loss"].is_sure
+    assert (tmp_path / "map.json").exists()
+
+
+def test_the_tables_are_current():
     """`make docs` would change nothing."""
     spec = importlib.util.spec_from_file_location("make_docs", ROOT / "scripts" / "make_docs.py")
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     assert (ROOT / "docs" / "metrics.md").read_text() == script.metric_table()
+    assert (ROOT / "docs" / "recalibrators.md").read_text() == script.recalibrator_table()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

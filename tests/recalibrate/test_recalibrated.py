@@ -36,12 +36,15 @@ from sklearn.svm import SVC
 
 from believable.errors import InputError
 from believable.recalibrate import (
+    RECALIBRATORS,
     BetaCalibration,
+    OneVsRest,
     PlattScaling,
     Recalibrated,
     TemperatureScaling,
     VennAbers,
     combine_intervals,
+    load_recalibrator,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::believable.errors.SmallSampleWarning")
@@ -132,6 +135,23 @@ def test_prefit_keeps_classes_that_the_map_has_not_seen():
     assert fitted.predict_proba(X).shape == (len(y), 3)
 
 
+def test_prefit_model_of_another_library():
+    """Of a fitted model nothing is needed but classes_ and what the map reads."""
+
+    class Foreign:
+        classes_ = ("no", "yes")
+
+        def predict_proba(self, X):
+            return np.column_stack([1 - X, X]).astype(np.float32)
+
+    p = np.linspace(0.05, 0.95, 100)
+    y = np.where(np.arange(100) % 10 < 10 * p, "yes", "no")
+    fitted = Recalibrated(Foreign(), PlattScaling(), cv="prefit").fit(p, y)
+    assert fitted.classes_.tolist() == ["no", "yes"]
+    assert fitted.predict_proba(p).shape == (100, 2)
+    assert not hasattr(fitted, "n_features_in_")
+
+
 def test_it_helps():
     """Naive Bayes on repeated features loses log loss, and gains it back."""
     X, y = flowers(2000)
@@ -152,6 +172,21 @@ def test_agrees_with_scikit_learn(n_classes, ensemble):
     np.testing.assert_allclose(ours.fit(X, y).predict_proba(X), theirs.fit(X, y).predict_proba(X), atol=2e-5)
 
 
+@BOTH
+@pytest.mark.filterwarnings("ignore::believable.errors.LimitWarning")  # 240 rows are few for some
+@pytest.mark.parametrize("cls", RECALIBRATORS.values(), ids=RECALIBRATORS)
+def test_every_recalibrator_is_a_method(cls, n_classes):
+    """Whatever is in the table of recalibrators can be the method, with labels of any kind."""
+    X, y = flowers(n_classes=n_classes)
+    fitted = Recalibrated(GaussianNB(), cls(), cv=3).fit(X, y)
+    p = fitted.predict_proba(X)
+    assert p.shape == (len(y), n_classes)
+    np.testing.assert_allclose(p.sum(axis=1), 1, rtol=1e-12)
+    assert set(fitted.predict(X)) <= set(NAMES[:n_classes])
+    again = load_recalibrator(fitted.method_.to_json())
+    np.testing.assert_array_equal(again.predict_proba(fitted.estimator_.predict_proba(X)), p)
+
+
 # --- Venn–Abers -------------------------------------------------------------------------------------------------------
 
 
@@ -160,7 +195,7 @@ def test_intervals_of_one_map():
     X, y = flowers()
     fitted = Recalibrated(GaussianNB(), VennAbers()).fit(X, y)
     expected = fitted.method_.predict_interval(fitted.estimator_.predict_proba(X))
-    np.testing.assert_allclose(fitted.predict_interval(X), expected, rtol=1e-14, atol=1e-15)
+    np.testing.assert_array_equal(fitted.predict_interval(X), expected)
     assert not hasattr(Recalibrated(GaussianNB()), "predict_interval")
 
 
@@ -208,7 +243,7 @@ def test_groups_are_never_split(cv, ensemble):
     y = rng.random(200) < 0.5
     model = Recalibrated(Rememberer(), PlattScaling(), cv=cv, ensemble=ensemble)
     assert hasattr(model.fit(X, y, groups=groups), "classes_")
-    with pytest.raises(InputError, match=r"fold 0 of cv has rows of the group \d+ on both sides; use a splitter that"):
+    with pytest.raises(InputError, match=r"fold 0 of cv has rows of the group \d+ on both sides; use a splitter"):
         model.set_params(cv=list(StratifiedKFold(3).split(X, y))).fit(X, y, groups=groups)
 
 
@@ -358,6 +393,9 @@ def test_metadata_routing():
         unweighted = clone(model).set_params(estimator=GaussianNB().set_fit_request(sample_weight=False))
         fitted = unweighted.fit(X, y, sample_weight=w)
         np.testing.assert_array_equal(fitted.estimator_.theta_, GaussianNB().fit(X, y).theta_)
+        frozen = Recalibrated(FrozenEstimator(GaussianNB().fit(X, y))).set_fit_request(sample_weight=True)
+        by_hand = TemperatureScaling(classes=NAMES).fit(GaussianNB().fit(X, y).predict_proba(X), y, sample_weight=w)
+        assert make_pipeline(frozen).fit(X, y, sample_weight=w)[0].method_.temperature_ == by_hand.temperature_
         with pytest.raises(ValueError, match="not explicitly set as requested or not"):
             clone(model).set_params(estimator=GaussianNB()).fit(X, y, sample_weight=w)
 
@@ -375,6 +413,7 @@ def test_metadata_routing():
         (Recalibrated(None), "estimator must be a classifier, such as LogisticRegression(), got None"),
         (Recalibrated(GaussianNB(), "platt"), "method must be a recalibrator, such as TemperatureScaling(), got 'platt'"),
         (Recalibrated(GaussianNB(), PlattScaling(targets="soft")), "targets must be one of 'labels', 'smoothed', got 'soft'"),
+        (Recalibrated(GaussianNB(), OneVsRest(PlattScaling(), multilabel=True)), "Recalibrated is for one label per row: make the method with multilabel=False"),
         (Recalibrated(GaussianNB(), ensemble="auto"), "ensemble must be one of False, True, got 'auto'"),
         (Recalibrated(GaussianNB(), cv="prefitted"), "cv must be a number of folds, a splitter, a list of splits or 'prefit', got 'prefitted'"),
         (Recalibrated(GaussianNB(), cv=1), "cv must be an integer at least 2, got 1"),
@@ -409,6 +448,11 @@ def test_sentences_about_rows():
         Recalibrated(GaussianNB()).fit(X, y, sample_weight=-np.ones(len(y)))
     with pytest.raises(InputError, match="LinearRegression has no classes_, so the order of its columns is not known"):
         Recalibrated(LinearRegression()).fit(X, y == "bee")
+    halves = pd.Series(np.where(np.arange(len(y)) < 100, "odd", "even"))
+    with pytest.raises(InputError, match="fold 0 of cv has rows of the group 'odd' on both sides"):
+        Recalibrated(GaussianNB(), cv=[(np.arange(50), np.arange(50, 240))]).fit(X, y, groups=halves)
+    with pytest.raises(InputError, match="cv has no fold with rows to test"):
+        Recalibrated(GaussianNB(), cv=[(np.arange(240), [])]).fit(X, y)
     rows = np.arange(len(y))
     cv = [(rows[::2], rows[1::2]), (rows[:100], rows[(rows >= 100) & (y == "cat")])]
     with pytest.raises(InputError, match="fold 1 of cv: y holds one class only, 'cat'"):

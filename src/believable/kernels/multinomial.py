@@ -25,6 +25,7 @@ MOST_STEPS = 60
 NEAR = 1e-11  # the change of probabilities, root mean square, that may be left undone
 SETTLED, SAFE = 1e-7, 1e-4  # a step this short is limited by rounding if it does not shrink; cannot overshoot
 AWAY = 0.5  # a step that changes next to nothing but moves predictors as far as this is on its way to infinity
+FARTHEST = 1e100  # logits beyond count as this: their squares must be numbers
 PERFECT = 1e-10  # cost: all labels are as good as certain
 PER_COEFFICIENT, ROUGH = 32, 1e-3  # a rough fit on so many rows per coefficient saves steps on all of them
 ENOUGH_FOR_TEMPERATURE = 5000  # rows
@@ -67,7 +68,7 @@ class Problem(NamedTuple):
     @property
     def diagonal(self) -> bool:
         """A class sees its own logit only."""
-        return self.ridge.shape[1] == 2
+        return bool(self.ridge.shape[1] == 2)
 
     @property
     def origin(self) -> Float64s:
@@ -89,7 +90,7 @@ class Problem(NamedTuple):
         for first in range(0, n, length):
             rows = slice(first, min(first + length, n))
             x = np.ones((n_classes + 1, rows.stop - first))
-            x[:-1] = self.z[rows].T
+            np.clip(self.z[rows].T, -FARTHEST, FARTHEST, out=x[:-1])
             w = np.full(x.shape[1], 1 / n) if self.weights is None else self.weights[rows]
             yield x, self.labels[rows], w
 
@@ -113,7 +114,8 @@ class Problem(NamedTuple):
 
     def farthest(self, step: Float64s) -> float:
         """How far a step moves two classes of any row apart."""
-        return max(float(np.ptp(self.predictors(step, x), axis=0).max()) for x, _, _ in self.blocks(2 * len(step)))
+        moved = (self.predictors(step, x) for x, _, _ in self.blocks(2 * len(step)))
+        return max(float(np.ptp(change, axis=0).max()) for change in moved)
 
     def at(self, c: Float64s, second: bool) -> Place:
         """The cost at c with its derivatives."""
@@ -205,13 +207,15 @@ def mapped_softmax(z: Floats, coefficients: Float64s) -> Float64s:
     return result
 
 
-def log_softmax(z: Floats) -> Float64s:
-    """z_k - log(sum_j exp(z_j)) by row, in float64."""
-    result = z.astype(np.float64)
+def log_softmax(z: Floats, in_place: bool = False) -> Float64s:
+    """z_k - log(sum_j exp(z_j)) by row, in float64; in the place of float64 logits, if allowed."""
+    result = z.astype(np.float64, copy=not in_place)
     length = max(64, BLOCK // z.shape[1])
     for first in range(0, len(z), length):
         block = result[first : first + length]
-        block -= block.max(axis=1, keepdims=True)
+        with np.errstate(over="ignore"):
+            block -= block.max(axis=1, keepdims=True)
+        np.maximum(block, -FARTHEST, out=block)
         block -= np.log(np.exp(block).sum(axis=1, keepdims=True))
     return result
 
@@ -251,7 +255,7 @@ def _first_guess(problem: Problem) -> Float64s:
         return rough.coefficients if rough.determined else guess
     some = problem.every(max(1, n // ENOUGH_FOR_TEMPERATURE))
     temperature, limit = fit_temperature(logit_rows(some.z, some.labels, some.weights))
-    return problem.origin / (1 if limit == "right" else temperature)
+    return problem.origin / (1 if limit == "right" else max(temperature, 1 / FARTHEST))
 
 
 def _descend(problem: Problem, start: Float64s, near: float) -> MultinomialFit:
@@ -264,7 +268,7 @@ def _descend(problem: Problem, start: Float64s, near: float) -> MultinomialFit:
     last, determined = np.inf, False
     for _ in range(MOST_STEPS):
         step = steps.newton(here, place, min(0.1, last))
-        decrement = float(np.sqrt(max(-np.vdot(place.gradient, step), 0)))
+        decrement = float(np.sqrt(max(-float(np.vdot(place.gradient, step)), 0.0)))
         ratio = min(decrement / last, 1.0) if last < np.inf else 1.0
         if decrement <= SETTLED and problem.farthest(step) > AWAY:
             break

@@ -84,7 +84,7 @@ class Products:
         if not self.free:
             return change
         if self.problem.diagonal:
-            return change - np.array([0, change[:, 1].mean()])
+            return np.column_stack([change[:, 0], change[:, 1] - change[:, 1].mean()])
         vectors = self.vectors[:, self.values > REDUNDANT * self.values[-1]]
         return np.asarray(((change - change.mean(axis=0)) @ vectors) @ vectors.T)
 
@@ -114,7 +114,8 @@ class Products:
             np.einsum("kii->ki", own)[:] += 2 * np.median(self.problem.ridge)
         diagonal = np.einsum("kii->ki", own)
         diagonal += SLIGHT * diagonal.max(axis=0) + np.finfo(np.float64).tiny
-        return np.asarray(np.linalg.inv(own))
+        inverse: Float64s = np.linalg.inv(own).astype(np.float64, copy=False)
+        return inverse
 
 
 def _even_curvature(moments: Float64s, diagonal: bool) -> Float64s:

@@ -172,8 +172,8 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
             raise InputError("every label is in all rows of y or in none, so no map can be learnt")
         if not self.multilabel and len(present) == 1:
             raise InputError(
-                f"y holds one class only, {classes[present[0]].item()!r}: there is nothing to tell it from, so no map "
-                "can be learnt; collect rows of the other class too"
+                f"y holds one class only, {classes.tolist()[present[0]]!r}: there is nothing to tell it from, so no "
+                "map can be learnt; collect rows of the other class too"
             )
         rarest, fewest = int(counts[present].min()), self._facts().fewest
         if rarest < fewest:

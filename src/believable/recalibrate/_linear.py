@@ -69,15 +69,15 @@ def best_strength(
     n_classes = z.shape[1]
     w = np.ones(len(z)) if weights is None else weights
     folds = dealt(label_log_probability(z, labels), labels)
-    parts = [(np.where(folds == f, 0, w), np.where(folds == f, w, 0)) for f in range(folds.max() + 1)]
-    parts = [(learn, held) for learn, held in parts if learn.any()]
-    found: list[Float64s | None] = [None] * len(parts)
+    used = [f for f in range(folds.max() + 1) if (folds != f).any()]
+    found: dict[int, Float64s] = {}
     best, chosen, worse = np.inf, STRENGTHS[-1], 0
-    for strength in STRENGTHS if parts else ():
+    for strength in STRENGTHS if used else ():
         ridge = ridge_of(n_classes, strength) + SLIGHT
         loss = 0.0
-        for f, (learn, held) in enumerate(parts):
-            start = found[max(f - 1, 0)] if found[f] is None else found[f]
+        for f in used:
+            learn, held = np.where(folds == f, 0, w), np.where(folds == f, w, 0)
+            start = found.get(f, found.get(f - 1))
             c = found[f] = kernels.fit_multinomial(z, labels, learn, ridge, start, CLOSE).coefficients
             loss += held.sum() / w.sum() * kernels.multinomial_cost(z, labels, held, c)
         worse = 0 if loss < best - GAIN else worse + 1

@@ -77,18 +77,20 @@ def splits(cv: Any, X: Any, y: Array, groups: Any, request: dict[str, Any]) -> l
             n_groups = len(np.unique(np.asarray(groups)))
             if n_groups < n_folds:
                 raise InputError(f"cv={n_folds} folds need as many groups, got {n_groups}")
-    found = list(check_cv(cv, y, classifier=True).split(X, y, **request))
+    rows = np.arange(len(y))
+    found = [(rows[train], rows[test]) for train, test in check_cv(cv, y, classifier=True).split(X, y, **request)]
     for fold, (train, test) in enumerate(found):
-        seen = np.zeros(len(y), bool)
-        seen[train] = True
-        if seen[test].any():
-            row = np.arange(len(y))[test][seen[test]][0]
-            raise InputError(f"fold {fold} of cv fits the model to row {row} and asks it about the same row")
+        both = np.isin(test, train)
+        if both.any():
+            raise InputError(f"fold {fold} of cv fits the model to row {test[both][0]} and asks it about the same row")
         if groups is not None:
             shared = np.intersect1d(np.asarray(groups)[train], np.asarray(groups)[test])
             if len(shared):
                 raise InputError(
-                    f"fold {fold} of cv has rows of the group {shared[0].item()!r} on both sides; use a splitter that "
-                    "keeps groups together, such as StratifiedGroupKFold, or cv as an integer"
+                    f"fold {fold} of cv has rows of the group {shared.tolist()[0]!r} on both sides; use a splitter "
+                    "that keeps groups together, such as StratifiedGroupKFold, or cv as an integer"
                 )
+    found = [(train, test) for train, test in found if len(test)]
+    if not found:
+        raise InputError("cv has no fold with rows to test")
     return found

@@ -23,7 +23,7 @@ SMALLEST, LARGEST = kernels.BETA_CDF_RANGE
 
 @final
 @recalibrator(
-    alias="beta-cdf",
+    alias="beta_cdf",
     ranking="strict",
     identity=True,
     fewest=30,

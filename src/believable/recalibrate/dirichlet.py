@@ -116,10 +116,10 @@ class DirichletCalibration(MatrixRecalibrator):
         check_shapes(learnt, n_classes)
 
     def _learn_map(self, logits: Floats, labels: Ints, weights: Float64s | None) -> Map:
-        logits = kernels.log_softmax(logits)
+        logs = kernels.log_softmax(logits, in_place=self.input == "probabilities")  # those are a copy already
         auto = self.penalty == "auto"
-        self.penalty_ = best_strength(logits, labels, weights, odir) if auto else float(self.penalty)
-        c = best_coefficients(logits, labels, weights, odir(logits.shape[1], self.penalty_))
+        self.penalty_ = best_strength(logs, labels, weights, odir) if auto else float(self.penalty)
+        c = best_coefficients(logs, labels, weights, odir(logs.shape[1], self.penalty_))
         return {"weights": c[:, :-1], "intercepts": c[:, -1]}
 
     def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:

@@ -83,7 +83,7 @@ class MatrixScaling(MatrixRecalibrator):
     >>> first_too_high.weights_.diagonal().round(1)
     array([0.5, 0.5, 0.5])
     >>> first_too_high.intercepts_.round(1)
-    array([-0.3,  0.2,  0.2])
+    array([-0.4,  0.2,  0.2])
     """
 
     fields: ClassVar[dict[str, Field]] = {"weights": Matrix(), "intercepts": Vector()}

@@ -49,8 +49,9 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     cv : int, splitter, iterable of (train, test) or "prefit"
         An integer is a number of stratified folds, without shuffling: `StratifiedKFold`, or `StratifiedGroupKFold`
         where `fit` is given groups. Rows that no fold tests (`TimeSeriesSplit`) are not used for the map. "prefit": the
-        estimator is fitted already and `fit` learns the map alone, from rows that the estimator must not have seen; a
-        `FrozenEstimator`, which unlike a fitted one stays so when cloned, is taken in the same way whatever `cv` is.
+        estimator is fitted already (all it needs is `classes_` and what the map reads) and `fit` learns the map alone,
+        from rows that the estimator must not have seen; a `FrozenEstimator`, which unlike a fitted one stays so when
+        cloned, is taken in the same way whatever `cv` is.
     ensemble : bool
         Keep a model and a map per fold instead of one of each.
 
@@ -144,7 +145,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
-    @available_if(lambda self: isinstance(self.method, VennAbers))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: isinstance(getattr(self, "methods_", [self.method])[0], VennAbers))  # type: ignore[untyped-decorator]
     def predict_interval(self, X: Any) -> Float64s:
         """The intervals [p0, p1] of `VennAbers`, for which alone there are any: (n, 2), or (n, K, 2) for K > 2.
 
@@ -152,6 +153,8 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         """
         check_is_fitted(self)
         low, high = self._intervals(X)
+        if len(low) == 1:
+            return np.stack([low[0], high[0]], axis=-1)
         return np.stack([combine_intervals(low, low), combine_intervals(high, high)], axis=-1)
 
     @property
@@ -176,28 +179,28 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     def get_metadata_routing(self) -> MetadataRouter:
         """What `fit` hands on to the estimator and to the splitter."""
         router = MetadataRouter(owner=self).add_self_request(self)
-        router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        if not self._is_prefit():
+            router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
         router.add(splitter=self.cv, method_mapping=MethodMapping().add(caller="fit", callee="split"))
         return router
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        of_estimator = get_tags(self.estimator)
-        tags.input_tags = of_estimator.input_tags
-        if of_estimator.classifier_tags is not None:
-            tags.classifier_tags.multi_class = of_estimator.classifier_tags.multi_class
+        if hasattr(self.estimator, "__sklearn_tags__"):  # a fitted model of another library need not have any
+            of_estimator = get_tags(self.estimator)
+            tags.input_tags = of_estimator.input_tags
+            if of_estimator.classifier_tags is not None:
+                tags.classifier_tags.multi_class = of_estimator.classifier_tags.multi_class
         return tags
 
     # --- learning ---
 
     def _learn_from_prefit(self, X: Any, y: Array, weights: Float64s | None) -> tuple[Any, Any]:
-        try:
-            check_is_fitted(self.estimator)
-        except NotFittedError as error:
+        if not hasattr(self.estimator, "classes_"):
             raise NotFittedError(
-                "cv='prefit' needs an estimator that is fitted; if it was, it has been cloned since, as cross_validate "
-                "and GridSearchCV do: wrap it in sklearn.frozen.FrozenEstimator"
-            ) from error
+                "cv='prefit' needs a classifier that is fitted, with classes_; if it was, it has been cloned since, as "
+                "cross_validate and GridSearchCV do: wrap it in sklearn.frozen.FrozenEstimator"
+            )
         classes = classes_of(self.estimator)
         scores = response(self.estimator, X, self._method(), classes)
         return (self.estimator,), (self._learnt(classes, scores, y, weights),)
@@ -264,11 +267,13 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         return isinstance(self.estimator, FrozenEstimator) or (isinstance(self.cv, str) and self.cv == "prefit")
 
     def _check_settings(self) -> None:
-        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
+        if isinstance(self.estimator, type) or not (hasattr(self.estimator, "fit") or self._is_prefit()):
             raise InputError(f"estimator must be a classifier, such as LogisticRegression(), got {self.estimator!r}")
         if not isinstance(self._method(), Recalibrator):
             raise InputError(f"method must be a recalibrator, such as TemperatureScaling(), got {self.method!r}")
         self._method()._check_settings()
+        if self._method().multilabel:
+            raise InputError("Recalibrated is for one label per row: make the method with multilabel=False")
         _check.choice(self.ensemble, (False, True), "ensemble")
         if self.ensemble and self._is_prefit():
             raise InputError("an estimator that is fitted already is one model: there is no ensemble=True of it")

@@ -21,7 +21,7 @@ from believable.recalibrate.platt import PlattScaling
 
 @final
 @recalibrator(
-    alias="scaling-binning",
+    alias="scaling_binning",
     fewest=40,
     simplicity=4,
     reference="Kumar, Liang & Ma (2019)",

@@ -295,17 +295,22 @@ def _simplest(ranked: tuple[Candidate, ...], score: Score) -> Candidate | None:
 
 def _advice(ranked: tuple[Candidate, ...], chosen: Candidate | None, score: Score) -> str:
     word, best = WORDS[score], ranked[0]
-    if chosen is not None:
-        gain = chosen.scored.gains[score]
-        text = f"Use {chosen.name}: it lowers the {word} by {gain.value:.4f} ({gain.low:.4f} … {gain.high:.4f})"
-        if chosen is not best:
-            text += f", and is the simplest within one standard error of the best, {best.name}"
-        return text + "."
     tried = [each for each in ranked if each.name not in BASELINES]
-    gain = tried[0].scored.gains[score]
-    if not math.isfinite(gain.value) or gain.value <= 0:
-        return f"Leave the scores alone: nothing that was tried lowers the {word}."
-    return (
-        f"Leave the scores alone: the best of what was tried, {tried[0].name}, lowers the {word} by {gain.value:.4f}, "
-        f"which chance explains ({gain.low:+.4f} … {gain.high:+.4f})."
-    )
+    shown = tried[0] if chosen is None else chosen
+    gain = shown.scored.gains[score]
+    if chosen is None:
+        if not gain.value > 0:
+            return f"Leave the scores alone: nothing that was tried lowers the {word}."
+        return (
+            f"Leave the scores alone: the best of what was tried, {shown.name}, lowers the {word} by {gain.value:.4f}, "
+            f"which chance explains ({gain.low:+.4f} … {gain.high:+.4f})."
+        )
+    if math.isinf(gain.value):  # the scores said 0 of something that happened
+        text = (
+            f"Use {chosen.name}: the {word} is infinite as it is, and {chosen.scored.values[score].value:.4f} with it"
+        )
+    else:
+        text = f"Use {chosen.name}: it lowers the {word} by {gain.value:.4f} ({gain.low:.4f} … {gain.high:.4f})"
+    if chosen is not best:
+        text += f", and is the simplest within one standard error of the best, {best.name}"
+    return text + "."
