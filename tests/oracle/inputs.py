@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -180,6 +181,28 @@ def beyond() -> dict[str, Input]:
         "many": _smooth(6000, 240),  # more than are smoothed one by one
     }
     return {name: given for name, given in inputs().items() if name in taken.split()} | made
+
+
+def _rated(seed: int, rate: Callable[[float], float]) -> Input:
+    """300 scores from 0.005 to 0.995, whose event rates are given."""
+    p = [0.005 + 0.99 * u for u in _uniforms(seed, 300)]
+    return Input(np.array(p), _labels([rate(q) for q in p], seed + 1))
+
+
+def recalibrating() -> dict[str, Input]:
+    """The inputs of recalibrators: some of those above, four classes, and scores that a rising map does not serve."""
+    taken = """smooth smooth_weighted heaped_tenths heaped_tenths_weighted ties clinical clinical_weighted two_column
+        multi3 multi3_weighted"""
+    multi4 = _matrix(200, 4, 300)
+    made = {
+        "multi4": multi4,
+        "multi4_weighted": _weighted(multi4, 303),
+        "dip": _rated(310, lambda q: 0.3 - 0.6 * q + 1.2 * q * q),  # falls, then rises higher
+        "hump": _rated(320, lambda q: 0.1 + 1.2 * q - 0.6 * q * q - 0.3 * q * q * q * q),  # rises, then falls a little
+        "sinking": _rated(330, lambda q: 0.4 + 0.6 * q - 0.9 * q * q),  # rises a little, then falls
+        "falling": _rated(340, lambda q: 0.9 - 0.8 * q),
+    }
+    return {name: given for name, given in (inputs() | beyond()).items() if name in taken.split()} | made
 
 
 def digest(of: dict[str, Input] | None = None) -> str:

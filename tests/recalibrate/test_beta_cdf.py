@@ -32,7 +32,7 @@ def literal(p, y, w=None):
     return np.exp(best.x), best.fun
 
 
-def fitted(a, b, p=None, y=None):
+def fitted(a, b):
     """A map with these parameters, applied without fitting them."""
     model = BetaCDFCalibration().fit(*binary())
     model.maps_ = ({"a": a, "b": b},)
@@ -50,7 +50,14 @@ def test_the_map_is_an_integral(a, b):
             x, y = (low, high) if end == 0 else (1 - high, 1 - low)
             x, y = min(x, 0.5), min(y, 0.5)
             if y > x:
-                value += quad(lambda s, k, o: (1 - s ** (1 / k)) ** (o - 1) / k, x**power, y**power, (power, other))[0]
+                value += quad(
+                    lambda s, k, o: (1 - s ** (1 / k)) ** (o - 1) / k,
+                    x**power,
+                    y**power,
+                    (power, other),
+                    epsabs=0,
+                    epsrel=1e-10,
+                )[0]
         return value
 
     for p in (0.01, 0.3, 0.5, 0.8, 0.999):

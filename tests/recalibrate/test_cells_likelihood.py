@@ -43,17 +43,16 @@ def test_spread_scores(cls, location, spread, spacing):
 @METHODS
 @pytest.mark.parametrize(("location", "slope"), [(-5, 0.7), (-7, 0.7), (-9, 0.6), (-11, 0.5), (11, 0.5), (-14, 0.4)])
 def test_scores_in_the_tails(cls, location, slope):
-    """Logit-spaced cells give the probabilities to 1e-5, and relatively to 5e-4, wherever the scores lie."""
+    """Logit-spaced cells give the probabilities to 1e-4, and relatively to 5e-4, wherever the scores lie."""
     absolute, relative = gaps(cls, *population(location, 1, slope), "logit")
-    barely_determined = cls is BetaCalibration and abs(location) == 14
-    assert absolute < (1e-4 if barely_determined else 1e-5)
+    assert absolute < 1e-4
     assert relative < 5e-4
 
 
 @METHODS
-@pytest.mark.parametrize(("location", "slope", "tolerance"), [(-7, 0.7, 2e-3), (-9, 0.6, 1e-2)])
+@pytest.mark.parametrize(("location", "slope", "tolerance"), [(-7, 0.7, 5e-3), (-9, 0.6, 2e-2)])
 def test_uniform_cells_for_small_scores(cls, location, slope, tolerance):
-    """Around 1e-3 and 1e-4 uniform cells are right to a relative 0.2 and 1 per cent."""
+    """Around 1e-3 and 1e-4 uniform cells are right to a relative 0.5 and 2 per cent."""
     _, relative = gaps(cls, *population(location, 1, slope), "uniform")
     assert relative < tolerance
 

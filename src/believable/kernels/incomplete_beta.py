@@ -59,7 +59,8 @@ def fit_beta_cdf(positive: WeightedLogits, negative: WeightedLogits) -> tuple[fl
 
 
 def _parameters(logs: Float64s) -> tuple[float, float]:
-    a, b = np.clip(np.exp(logs), SMALLEST, LARGEST).tolist()
+    inside = np.where(logs <= np.log(SMALLEST), SMALLEST, np.where(logs >= np.log(LARGEST), LARGEST, np.exp(logs)))
+    a, b = inside.tolist()  # the ends exactly, so that they can be told
     return a, b
 
 

@@ -114,8 +114,7 @@ class Products:
             np.einsum("kii->ki", own)[:] += 2 * np.median(self.problem.ridge)
         diagonal = np.einsum("kii->ki", own)
         diagonal += SLIGHT * diagonal.max(axis=0) + np.finfo(np.float64).tiny
-        inverse: Float64s = np.linalg.inv(own).astype(np.float64, copy=False)
-        return inverse
+        return np.asarray(np.linalg.inv(own))
 
 
 def _even_curvature(moments: Float64s, diagonal: bool) -> Float64s:
@@ -123,7 +122,7 @@ def _even_curvature(moments: Float64s, diagonal: bool) -> Float64s:
     n_classes = len(moments) - 1
     apart = np.eye(n_classes) / n_classes - 1 / n_classes**2
     if not diagonal:
-        return np.kron(apart, moments)
+        return np.asarray(np.kron(apart, moments), np.float64)
     own, means = moments[:-1, :-1], np.broadcast_to(moments[:-1, -1:], apart.shape)
     seen = np.stack([np.stack([own, means], -1), np.stack([means.T, np.ones_like(apart)], -1)], -2)
     return np.asarray((apart[:, :, None, None] * seen).transpose(0, 2, 1, 3).reshape(2 * n_classes, 2 * n_classes))

@@ -377,7 +377,7 @@ def _encoded(y: Array, n_classes: int, classes: Sequence[Any] | None) -> tuple[I
     found, labels = np.unique(y, return_inverse=True)
     if len(found) == n_classes:
         return labels, found
-    if y.dtype.kind == "b":
+    if y.dtype.kind == "b" and n_classes == 2:  # one of the two is missing
         return y.astype(np.intp), np.array([False, True])
     columns = f"{n_classes} columns" if n_classes > 2 else "two classes"
     raise InputError(

@@ -1,0 +1,295 @@
+"""`docs/portable.md` is true: its JavaScript and SQL, run as they are printed, give what Python gives."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from believable.errors import LimitWarning
+from believable.recalibrate import (
+    BBQ,
+    RECALIBRATORS,
+    BetaCalibration,
+    DirichletCalibration,
+    HistogramBinning,
+    IsotonicCalibration,
+    LocalRegressionCalibration,
+    MatrixScaling,
+    OneVsRest,
+    PlattScaling,
+    PriorShift,
+    ScalingBinning,
+    SplineCalibration,
+    StructuredScaling,
+    TemperatureScaling,
+    VectorScaling,
+    VennAbers,
+    load_recalibrator,
+)
+from tests.needs import need
+from tests.recalibrate.data import binary, logit, multiclass
+
+pytestmark = pytest.mark.filterwarnings("ignore::believable.errors.SmallSampleWarning")
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "portable.md").read_text()
+FORMS = ("probabilities", "logits", "scores")
+
+# The inner methods and choices that the defaults leave out.
+MORE = {
+    "IsotonicCalibration": [{"between": "steps"}, {"centred": True}],
+    "HistogramBinning": [{"strategy": "uniform", "n_bins": 40}, {"smoothing": 1.0}],
+    "PriorShift": [{"target": 0.01}],
+    "OneVsRest": [{"normalise": False}, {"method": VennAbers()}, {"method": IsotonicCalibration(between="steps")}],
+    "MatrixScaling": [{"penalty": 0.01}],
+    "VectorScaling": [{"penalty": 0.01}],
+    "DirichletCalibration": [{"penalty": 0.01}],
+}
+ONLY_MORE = {"MatrixScaling", "VectorScaling", "DirichletCalibration"}  # "auto" is slow, and chooses no other formula
+COMPUTED = {"HistogramBinning", "BBQ"}  # whose steps lie at the probabilities of logits, which may round otherwise
+
+
+def block(language, name=""):
+    """The code block of the page that begins with the name of a file."""
+    found = [code for code in re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL) if name in code.split("\n")[0]]
+    (code,) = found
+    return code
+
+
+def fitted(cls, X, y, **settings):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LimitWarning)
+        return cls(**settings).fit(X, y)
+
+
+def places_of(model):
+    """The numbers at which a map has knots or steps."""
+    names = ("edges", "scores", "low_from", "high_after")
+    found = [one[name] for one in model.maps_ if one for name in names if name in one]
+    return np.concatenate([*found, [0.25]])
+
+
+def hard_scores(model, input):
+    """One event's scores: anywhere, at the ends, on knots, beside them, beyond those seen."""
+    rng = np.random.default_rng(5)
+    if input == "probabilities":
+        ends = [0, 1, 5e-324, 1e-300, 1e-13, 1e-12, 2e-12, 1 - 1e-13, 1 - 1e-12, 1 - 2e-12, 0.5, 1 - 2**-53]
+        x = np.concatenate([ends, rng.random(60), rng.random(20) ** 12, places_of(model)])
+        return np.unique(np.clip(np.concatenate([x, np.nextafter(x, 0), np.nextafter(x, 1)]), 0, 1))
+    ends = [0, -0.0, 1e4, -1e4, 1e300, -1e300, 1e-300, 27.7, -27.7, 36.8, 40, -40, 710, -746]
+    x = np.concatenate([ends, rng.normal(size=60) * 4])
+    if type(model).__name__ in COMPUTED and input == "logits":
+        return x
+    x = np.concatenate([x, places_of(model)])
+    return np.concatenate([x, np.nextafter(x, -9e9), np.nextafter(x, 9e9)])
+
+
+def hard_rows(input, n_classes=4):
+    """Rows of columns: anywhere, certain, with zeros, far apart."""
+    rng = np.random.default_rng(6)
+    if input == "probabilities":
+        some = rng.dirichlet(np.full(n_classes, 0.3), 60)
+        zeros = some[:10] * (rng.random((10, n_classes)) < 0.5) + 1e-14
+        rows = np.concatenate([some, zeros / zeros.sum(axis=1, keepdims=True), np.eye(n_classes)])
+        return np.concatenate([rows, np.full((1, n_classes), 1 / n_classes)])
+    rows = np.concatenate([rng.normal(size=(60, n_classes)) * scale for scale in (1, 10, 1e3)])
+    return np.concatenate([rows, np.zeros((1, n_classes)), 50 * np.eye(n_classes), -1e4 * np.eye(n_classes)])
+
+
+def cases_of(cls):
+    """Fitted models of a class, and scores to try each with."""
+    p, y = binary()
+    columns, labels = multiclass()
+    settings = [*([] if cls.__name__ in ONLY_MORE else [{}]), *MORE.get(cls.__name__, [])]
+    for input in (form for form in FORMS if form in cls.inputs):
+        for more in settings:
+            if input == "scores" and more.get("strategy") == "uniform":
+                continue
+            x, rows = (p, columns) if input == "probabilities" else (logit(p), np.log(columns) + 3)
+            one = fitted(cls, x, y, input=input, **more)
+            yield one, hard_scores(one, input)
+            two = np.column_stack([1 - x, x] if input == "probabilities" else [1 - x, x + 1])
+            yield fitted(cls, two, y, input=input, **more), two[:20]
+            if "target" in more:
+                more = {"target": [0.5, 0, 0.3, 0.2]}
+            yield fitted(cls, rows, labels, input=input, **more), hard_rows(input)
+            absent = labels != 1
+            if input != "scores" and cls.__name__ != "PriorShift":
+                yield fitted(cls, rows[absent], labels[absent], input=input, **more), hard_rows(input)
+    if cls is OneVsRest:
+        for input, x in (("probabilities", columns), ("logits", np.log(columns) + 3)):
+            happened = np.column_stack([labels == 0, labels < 2, labels != 3])
+            yield fitted(cls, x[:, :3], happened, input=input, multilabel=True), hard_rows(input)[:, :3]
+            yield fitted(cls, x[:, :2], happened[:, :2], input=input, multilabel=True), hard_rows(input)[:, :2]
+
+
+# --- the words --------------------------------------------------------------------------------------------------------
+
+
+def test_the_example_is_what_is_written(tmp_path, monkeypatch):
+    """The JSON shown is what the Python shown writes, and it can be read."""
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block("python"), "portable.md", "exec"), {})
+    shown, written = json.loads(block("json")), json.loads((tmp_path / "map.json").read_text())
+    assert list(shown) == list(written)
+    (shown_map,), (written_map,) = shown.pop("maps"), written.pop("maps")
+    assert shown == written
+    assert shown_map == pytest.approx(written_map, rel=1e-9)
+    assert isinstance(load_recalibrator(block("json")), PlattScaling)
+
+
+@pytest.mark.parametrize("name", RECALIBRATORS)
+def test_every_map_is_in_the_table(name):
+    """The table of maps names every method with all its fields."""
+    (row,) = (line for line in PAGE.split("\n") if line.startswith("|") and f"`{name}`" in line.split("|")[1])
+    shown = re.findall(r"`([a-z_]+)`", row.split("|")[2])
+    assert shown == [*(() if name == "OneVsRest" else RECALIBRATORS[name].fields)]
+
+
+def test_every_field_of_the_file_is_explained():
+    """The table of the file names every field there is, in order."""
+    part = PAGE[PAGE.index("## The file") : PAGE.index("## From a score")]
+    names = re.findall(r"`([a-z]+)`", " ".join(line.split("|")[1] for line in part.split("\n") if line.startswith("| `")))
+    assert names == list(json.loads(block("json")))
+
+
+# --- JavaScript -------------------------------------------------------------------------------------------------------
+
+RUN = """
+import { readFileSync } from 'node:fs'
+import { apply } from './believable.mjs'
+const cases = JSON.parse(readFileSync(0, 'utf8'))
+console.log(JSON.stringify(cases.map(({ saved, scores }) => scores.map(x => apply(saved, x)))))
+"""
+
+
+def in_javascript(folder, cases):
+    (folder / "believable.mjs").write_text(block("js", "believable.mjs"))
+    (folder / "run.mjs").write_text(RUN)
+    given = json.dumps([{"saved": json.loads(model.to_json()), "scores": x.tolist()} for model, x in cases])
+    done = subprocess.run([need("node"), "run.mjs"], cwd=folder, input=given, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("cls", RECALIBRATORS.values(), ids=RECALIBRATORS)
+def test_javascript(cls, tmp_path):
+    """In JavaScript every map gives what it gives in Python: for one event, two columns, four classes, and labels."""
+    need("node")
+    cases = list(cases_of(cls))
+    close = 1e-9 if cls.__name__ == "BetaCDFCalibration" else 1e-12  # a continued fraction against SciPy's ways
+    for (model, x), found in zip(cases, in_javascript(tmp_path, cases), strict=True):
+        np.testing.assert_allclose(np.array(found, float), model.transform(x), rtol=0, atol=close, err_msg=repr(model))
+
+
+def test_javascript_of_beta_cdf_everywhere(tmp_path):
+    """The continued fraction holds over the whole range of its parameters."""
+    need("node")
+    p, y = binary()
+    x = np.concatenate([[0, 1], logit(np.linspace(0.001, 0.999, 99))[:0], np.linspace(0, 1, 41), np.logspace(-11, -1, 11)])
+    cases = []
+    for a in np.logspace(-4, 4, 9):
+        for b in np.logspace(-4, 4, 9):
+            model = fitted(RECALIBRATORS["BetaCDFCalibration"], p, y)
+            model.maps_ = ({"a": float(a), "b": float(b)},)
+            cases.append((model, np.append(x, a / (a + b))))
+    for (model, scores), found in zip(cases, in_javascript(tmp_path, cases), strict=True):
+        np.testing.assert_allclose(found, model.transform(scores), rtol=0, atol=1e-9, err_msg=repr(model.maps_))
+
+
+@pytest.mark.parametrize("change", [{"version": 2}, {"schema": "else"}, {"method": "constructor"}])
+def test_javascript_refuses_what_it_does_not_know(change, tmp_path):
+    """Another version, schema or method is an error in JavaScript too."""
+    (tmp_path / "believable.mjs").write_text(block("js", "believable.mjs"))
+    (tmp_path / "run.mjs").write_text(RUN)
+    given = json.dumps([{"saved": json.loads(block("json")) | change, "scores": [0.5]}])
+    done = subprocess.run([need("node"), "run.mjs"], cwd=tmp_path, input=given, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "Error: not a map of version 1" in done.stderr or "Error: unknown method constructor" in done.stderr
+
+
+# --- SQL --------------------------------------------------------------------------------------------------------------
+
+
+def in_sql(folder, monkeypatch, query, model, x):
+    """The last column of the rows that a query of the page gives, in the shape of x."""
+    duckdb = need("duckdb")
+    model.to_json(folder / "map.json")
+    monkeypatch.chdir(folder)
+    with duckdb.connect() as connection:
+        connection.execute(block("sql", "tables.sql"))
+        ids = np.arange(len(x))
+        if x.ndim == 1:
+            rows = np.column_stack([ids, x]).tolist()
+            connection.executemany("INSERT INTO scores VALUES (?, ?)", rows)
+        else:
+            rows = [[i, k, x[i, k]] for i in ids.tolist() for k in range(x.shape[1])]
+            connection.executemany("INSERT INTO class_scores VALUES (?, ?, ?)", rows)
+        found = connection.execute(block("sql", query)).fetchall()
+    return np.array([row[-1] for row in found]).reshape(x.shape)
+
+
+ONE_EVENT = [
+    ("formulas.sql", PlattScaling()),
+    ("formulas.sql", BetaCalibration()),
+    ("formulas.sql", TemperatureScaling()),
+    ("formulas.sql", PriorShift(target=0.01)),
+    ("bins.sql", BBQ()),
+    ("bins.sql", ScalingBinning()),
+    ("bins.sql", ScalingBinning(input="logits")),
+    ("bins.sql", HistogramBinning()),
+    ("bins.sql", HistogramBinning(strategy="uniform", n_bins=40)),
+    ("venn_abers.sql", VennAbers()),
+    ("venn_abers.sql", VennAbers(input="logits")),
+    ("lines.sql", IsotonicCalibration()),
+    ("lines.sql", IsotonicCalibration(input="logits", centred=True)),
+    ("lines.sql", LocalRegressionCalibration()),
+    ("lines.sql", SplineCalibration()),
+]
+COLUMNS = [
+    ("classes.sql", TemperatureScaling()),
+    ("classes.sql", TemperatureScaling(input="logits")),
+    ("classes.sql", VectorScaling(penalty=0.01)),
+    ("classes.sql", VectorScaling(penalty=0.01, input="logits")),
+    ("matrix.sql", MatrixScaling(penalty=0.01)),
+    ("matrix.sql", MatrixScaling(penalty=0.01, input="logits")),
+    ("matrix.sql", DirichletCalibration(penalty=0.01)),
+    ("matrix.sql", DirichletCalibration(penalty=0.01, input="logits")),
+    ("matrix.sql", StructuredScaling()),
+    ("one_vs_rest.sql", PlattScaling()),
+    ("one_vs_rest.sql", OneVsRest()),
+]
+
+
+@pytest.mark.parametrize(("query", "method"), ONE_EVENT, ids=str)
+def test_sql_of_one_event(query, method, tmp_path, monkeypatch):
+    """In SQL one event's scores become what they become in Python, also on knots and at the ends."""
+    p, y = binary()
+    model = method.fit(p if method.input == "probabilities" else logit(p), y)
+    x = hard_scores(model, method.input)
+    np.testing.assert_allclose(in_sql(tmp_path, monkeypatch, query, model, x), model.transform(x), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("query", "method"), COLUMNS, ids=str)
+def test_sql_of_columns(query, method, tmp_path, monkeypatch):
+    """In SQL rows of four classes become what they become in Python, certain ones too."""
+    p, labels = multiclass()
+    model = method.fit(p if method.input == "probabilities" else np.log(p) + 3, labels)
+    x = hard_rows(method.input)
+    np.testing.assert_allclose(in_sql(tmp_path, monkeypatch, query, model, x), model.transform(x), rtol=0, atol=1e-12)
+
+
+def test_sql_leaves_a_class_that_was_never_seen(tmp_path, monkeypatch):
+    """A null map is a score as it is, in SQL too, and rows of zeros become 1/K."""
+    p, labels = multiclass()
+    model = PlattScaling().fit(p[labels != 1], labels[labels != 1])
+    model.maps_ = tuple(one and {"slope": 1e9, "intercept": 0.0} for one in model.maps_)
+    x = np.concatenate([hard_rows("probabilities"), [[0.4, 0.0, 0.3, 0.3]]])
+    found = in_sql(tmp_path, monkeypatch, "one_vs_rest.sql", model, x)
+    np.testing.assert_allclose(found, model.transform(x), rtol=0, atol=1e-12)
+    assert found[-1].tolist() == [0.25] * 4

@@ -1,0 +1,126 @@
+"""Structured scaling against its definition, and between temperature and matrix scaling."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from believable.errors import InputError, LimitWarning
+from believable.recalibrate import DirichletCalibration, StructuredScaling, TemperatureScaling
+from tests.recalibrate.data import softmax
+from tests.recalibrate.literal_linear import apply, draw, least, mean_cost
+
+pytestmark = pytest.mark.filterwarnings("ignore::believable.errors.SmallSampleWarning")
+
+
+@pytest.mark.parametrize("structure", ["matrix", "vector"])
+@pytest.mark.parametrize("penalty", [0.3, 1])
+def test_literal_definition(structure, penalty):
+    """W is M / T with T the best temperature, and M and b where the cost with the three penalties is least."""
+    z, labels = draw(80)
+    p = softmax(z)
+    w = 2 * np.random.default_rng(1).random(80)
+    n = w.sum()
+    temperature = TemperatureScaling().fit(p, labels, sample_weight=w).temperature_
+    x = np.log(p) / temperature
+    off = 1 - np.eye(3) if structure == "matrix" else np.zeros((3, 3))
+
+    def split(c):
+        return np.diag(c[:3]) + off * c[6:].reshape(3, 3), c[3:6]
+
+    def cost(c):
+        m, b = split(c)
+        group = 3 * np.sum((m.diagonal() - 1) ** 2) + 3 * np.sum(b**2) + 6 * np.sum((off * m) ** 2)
+        return mean_cost(m, b, x, labels, w) + penalty / n * group
+
+    m, b = split(least(cost, 15, np.append(np.ones(3), np.zeros(12))))
+    model = StructuredScaling(structure=structure, penalty=penalty).fit(p, labels, sample_weight=w)
+    np.testing.assert_allclose(model.weights_, m / temperature, atol=2e-5)  # a general minimiser's accuracy
+    np.testing.assert_allclose(model.intercepts_, b, atol=2e-5)
+    np.testing.assert_allclose(model.transform(p), apply(model.weights_, model.intercepts_, np.log(p)), atol=1e-13)
+
+
+def test_between_temperature_and_dirichlet():
+    """A huge penalty is temperature scaling, none is Dirichlet calibration without penalty."""
+    z, labels = draw(300)
+    p = softmax(z)
+    strong = StructuredScaling(penalty=1e9).fit(p, labels).transform(p)
+    np.testing.assert_allclose(strong, TemperatureScaling().fit(p, labels).transform(p), atol=1e-6)
+    none = StructuredScaling(penalty=0).fit(p, labels).transform(p)
+    np.testing.assert_allclose(none, DirichletCalibration(penalty=0).fit(p, labels).transform(p), atol=1e-8)
+
+
+def simulated(n, seed, wrong):
+    """Logits of ten classes with a wrong temperature, and a wrong matrix if asked for; true probabilities."""
+    rng = np.random.default_rng(seed)
+    z = 1.5 * rng.normal(size=(n, 10))
+    z[np.arange(n), rng.integers(0, 10, n)] += 3
+    matrix = np.random.default_rng(5)
+    m = 0.5 * np.eye(10) + wrong * 0.08 * matrix.normal(size=(10, 10))
+    true = softmax(np.log(softmax(z)) @ m.T + wrong * 0.4 * matrix.normal(size=10))
+    return z, (np.log(true) + rng.gumbel(size=z.shape)).argmax(axis=1), true
+
+
+def regret(model, n, wrong):
+    z, labels, _ = simulated(n, 0, wrong)
+    new, _, true = simulated(5000, 1, wrong)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LimitWarning)
+        p = model.fit(z, labels).transform(new)
+    return np.sum(true * (np.log(true) - np.log(p)), axis=1).mean()
+
+
+@pytest.mark.parametrize("n", [200, 500])
+def test_few_rows_are_nearly_temperature_scaling(n):
+    """Where a temperature is all that is wrong, it costs little more, and far less than no penalty."""
+    ours = regret(StructuredScaling(input="logits"), n, 0)
+    assert ours < regret(TemperatureScaling(input="logits"), n, 0) + 0.04
+    assert ours < regret(DirichletCalibration(input="logits", penalty=0), n, 0) / 3
+
+
+def test_many_rows_are_nearly_matrix_scaling():
+    """Where the whole matrix is wrong and rows are many, it costs what no penalty costs."""
+    ours = regret(StructuredScaling(input="logits"), 20_000, 1)
+    assert ours < regret(DirichletCalibration(input="logits", penalty=0), 20_000, 1) + 0.002
+    assert ours < regret(TemperatureScaling(input="logits"), 20_000, 1) / 10
+
+
+def test_logits_and_probabilities_agree():
+    """Logits stand for log softmax(z), whatever is added to their rows."""
+    z, labels = draw(200)
+    shift = 100 * np.random.default_rng(1).normal(size=(200, 1))
+    one = StructuredScaling().fit(softmax(z), labels).transform(softmax(z))
+    np.testing.assert_allclose(
+        one, StructuredScaling(input="logits").fit(z + shift, labels).transform(z + shift), atol=1e-9
+    )
+
+
+def test_absent_class_is_no_limit():
+    """A class that does not occur has a map, and small probabilities, without a warning."""
+    z, labels = draw(300, 4)
+    rows = labels != 2
+    model = StructuredScaling(input="logits").fit(z[rows], labels[rows])
+    p = model.transform(z)[:, 2]
+    assert 0 < p.mean() < softmax(z)[:, 2].mean() / 2
+
+
+def test_no_best_temperature():
+    """Logits that are all right, or useless, are shrunk to T = 1, with a sentence."""
+    z, labels = draw(200)
+    with pytest.warns(LimitWarning, match="no temperature is best, so T = 1 was taken"):
+        model = StructuredScaling(input="logits", penalty=1e9).fit(z, z.argmax(axis=1))
+    np.testing.assert_allclose(model.weights_, np.eye(3), atol=1e-6)
+    with pytest.warns(LimitWarning, match="no temperature is best"):
+        model = StructuredScaling(input="logits").fit(z, z.argmin(axis=1))
+    assert np.isfinite(model.weights_).all()
+
+
+def test_bad_settings():
+    """An unknown structure and a negative penalty are sentences."""
+    z, labels = draw(50)
+    with pytest.raises(InputError, match="structure must be one of 'matrix', 'vector'"):
+        StructuredScaling(input="logits", structure="tensor").fit(z, labels)
+    with pytest.raises(InputError, match="penalty must be a number from 0 to inf"):
+        StructuredScaling(input="logits", penalty=-1).fit(z, labels)
