@@ -52,11 +52,11 @@ lint: $(VENV)/.lint  ## ruff and mypy --strict
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Peers have an environment of their own; netcal asks for more than its metrics need, so it comes alone.
+# Peers have an environment of their own; netcal asks for more than is used here, so it comes alone, but for tqdm.
 $(PEERS)/.peers: $(PROJECT_FILES)
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
 	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0"
-	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable . torchmetrics relplot uncertainty-calibration
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable . torchmetrics relplot uncertainty-calibration betacal venn-abers tqdm
 	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps netcal
 	@touch $@
 

@@ -27,6 +27,8 @@ PACKAGES = {
     "relplot": "relplot.metrics",
     "calibre": "calibre",
     "uncertainty-calibration": "calibration",
+    "betacal": "betacal",
+    "venn-abers": "venn_abers",
 }  # the name on PyPI, and the module that is timed on import
 
 

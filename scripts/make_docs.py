@@ -1,4 +1,4 @@
-"""Regenerate what the documentation shows: the tables of metrics and recalibrators, and the pictures. Run by `make docs`."""
+"""Regenerate what the documentation shows: the tables of metrics and recalibrators, and pictures. For `make docs`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def recalibrator_table() -> str:
         "*keeps the argmax*: the most probable of several classes stays so. *can do nothing*: among its maps is the",
         "identity. *rows*: of the rarest class, below which it warns. *cells*: it can be learnt from `CellStats`.",
         "",
-        "| class | alias | what it is | takes | keeps the order | keeps the argmax | can do nothing | rows | cells | reference |",
+        "| class | alias | what it is | takes | keeps the order | keeps the argmax | can do nothing | rows | cells "
+        "| reference |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     order = {"strict": "yes", "weak": "up to ties", "by slope": "if the slope is positive", "none": "no"}

@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from believable.plots import plot_smoothed_calibration as plot_smoothed_calibration
     from believable.plots import plot_subgroup_forest as plot_subgroup_forest
     from believable.readers import read_predictions as read_predictions
-    from believable.recalibrate import calibrate as calibrate
-    from believable.recalibrate import load_recalibrator as load_recalibrator
-    from believable.recalibrate import refinement as refinement
-    from believable.recalibrate import select as select
+    from believable.recalibrate.calibrate import calibrate as calibrate
+    from believable.recalibrate.refinement import refinement as refinement
+    from believable.recalibrate.saved import load_recalibrator as load_recalibrator
+    from believable.recalibrate.select import select as select
     from believable.report import verdict as verdict
 
 # Loaded when first used: rooms by name, and functions that bring matplotlib or a file engine with them.

@@ -17,7 +17,7 @@ for name, given in recalibrating().items():
         text = f"netcal.binning.HistogramBinning(bins={{bins}}).fit(p, y).transform({at})"
         record(name, text, "histogram", bins=bins)
     if one:
-        record(name, f"netcal.binning.BBQ({{score}}).fit(p, y).transform({at})", "bbq", score="BIC")
+        record(name, "netcal.binning.BBQ().fit(p, y).transform(p).mean()", "bbq: mean over the rows")
         record(name, f"netcal.scaling.BetaCalibration().fit(p, y).transform({at})", "beta")
     record(name, f"netcal.scaling.TemperatureScaling().fit(p, y).transform({at})", "temperature")
     record(name, "netcal.scaling.TemperatureScaling().fit(p, y).temperature", "temperature, as it says")

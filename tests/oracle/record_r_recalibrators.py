@@ -42,6 +42,8 @@ for name, given in recalibrating().items():
             text = GLM.replace("{formula}", formula).replace("{weights}", weights).replace("{family}", "binomial")
             record(name, f"unname(coef({text}))", "beta: coefficients", columns=which)
         record(name, fitted(BETA_AB, weights), "beta ab")
+        text = GLM.replace("{formula}", BETA_AB).replace("{weights}", weights).replace("{family}", "binomial")
+        record(name, f"unname(coef({text}))", "beta ab: coefficients")
         if name not in ("sinking", "falling"):  # there it has no maximum inside
             record(name, CDF.replace("W *", f"{weight} *"), "beta_cdf")
     if given.w is None:
@@ -49,8 +51,8 @@ for name, given in recalibrating().items():
         if name != "ties":
             record(name, ISOTONIC, "isotonic")
         if inside and len(given.p) % 4 == 0 and name != "ties":
-            text = "unname(predict(loess(y ~ p, span = {span}, degree = {degree}, control = direct), p))"
+            text = "unname(predict(loess(y ~ p, span = {span}, degree = {degree}, control = direct), p[1:60]))"
             for degree in (0, 1, 2):
-                record(name, text, "loess at the rows", span=0.75, degree=degree)
+                record(name, text, "loess at rows", span=0.75, degree=degree)
 
 record.write()

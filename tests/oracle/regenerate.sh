@@ -22,13 +22,17 @@ if [ $# -gt 0 ]; then
     peers=("$@")
 else
     peers=(scikit_learn torchmetrics netcal uncertainty_calibration relplot array_split calibre
-        scikit_learn_isotonic netcal_mmce calibre_corp mapie mcgrad calzone model_diagnostics statsmodels r rms)
+        scikit_learn_isotonic netcal_mmce calibre_corp mapie mcgrad calzone model_diagnostics statsmodels r rms
+        scikit_learn_recalibrators betacal venn_abers netcal_recalibrators uncertainty_calibration_recalibrators
+        abstention r_recalibrators)
     if_there=yes # R comes with the operating system: without it the rest is still checked
 fi
 
+export TQDM_DISABLE=1 # no bars of progress
+
 # has_r PEER: is R there, and for rms that package too?
 has_r() {
-    command -v Rscript >/dev/null && { [ "$1" = r ] || Rscript --vanilla -e 'library(rms)' >/dev/null 2>&1; }
+    command -v Rscript >/dev/null && { [ "$1" != rms ] || Rscript --vanilla -e 'library(rms)' >/dev/null 2>&1; }
 }
 
 # find_python 3.11: an interpreter of that version that runs (a shim may be on PATH and not run).
@@ -60,6 +64,10 @@ make_environment() {
         "${pip[@]}" -r "$here/requirements/torch.txt"
         "${pip[@]}" -r "$here/requirements/shared.txt"
         "${pip[@]}" --no-deps -r "$here/requirements/netcal.txt"
+    elif [ "$name" = recalibrators ]; then
+        "${pip[@]}" -r "$here/requirements/torch.txt"
+        "${pip[@]}" -r "$here/requirements/recalibrators.txt"
+        "${pip[@]}" --no-deps -r "$here/requirements/netcal.txt"
     else
         "${pip[@]}" -r "$here/requirements/$name.txt"
     fi
@@ -75,9 +83,10 @@ for peer in "${peers[@]}"; do
     case "$peer" in
     calibre | calibre_corp) name=calibre version=3.12 ;;
     mapie | mcgrad | calzone | model_diagnostics | statsmodels | r | rms) name=beyond version=3.11 ;;
+    *_recalibrators | betacal | venn_abers | abstention) name=recalibrators version=3.11 ;;
     *) name=shared version=3.11 ;;
     esac
-    if { [ "$peer" = r ] || [ "$peer" = rms ]; } && ! has_r "$peer"; then
+    if [[ "$peer" =~ ^(r|rms|r_recalibrators)$ ]] && ! has_r "$peer"; then
         if [ -z "${if_there:-}" ]; then
             echo "regenerate.sh: $peer needs Rscript on PATH, rms its package too (Debian: apt-get install r-base-core r-cran-rms)" >&2
             exit 1

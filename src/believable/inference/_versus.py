@@ -67,6 +67,6 @@ def mean_of_rows(values: Float64s, weights: Float64s | None, cluster: Ints | Non
         return mean, math.inf, 1
     off = w * (values - mean)
     if cluster is not None:
-        off = np.bincount(cluster, off)
+        off = np.bincount(cluster, off).astype(np.float64)
     n = len(off)
     return mean, float(np.sqrt(np.sum(off**2) * n / max(n - 1, 1)) / w.sum()), max(n - 1, 1)

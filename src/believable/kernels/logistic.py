@@ -51,9 +51,9 @@ def clipped_logit(p: Float64s) -> Float64s:
     logit = np.empty(np.shape(p))
     for part in _blocks(len(logit), 1):
         inside, odds = np.clip(p[part], SMALLEST, 1 - SMALLEST), logit[part]
-        np.subtract(1, inside, out=odds)
-        np.divide(inside, odds, out=odds)
-        np.log(odds, out=odds)
+        np.log(inside, out=odds)
+        np.negative(inside, out=inside)
+        odds -= np.log1p(inside, out=inside)
         np.copyto(odds, LARGEST_LOGIT, where=p[part] >= 1 - SMALLEST)
         np.copyto(odds, -LARGEST_LOGIT, where=p[part] <= SMALLEST)
     return logit

@@ -90,7 +90,8 @@ class Problem(NamedTuple):
         for first in range(0, n, length):
             rows = slice(first, min(first + length, n))
             x = np.ones((n_classes + 1, rows.stop - first))
-            np.clip(self.z[rows].T, -FARTHEST, FARTHEST, out=x[:-1])
+            x[:-1] = self.z[rows].T
+            np.clip(x, -FARTHEST, FARTHEST, out=x)
             w = np.full(x.shape[1], 1 / n) if self.weights is None else self.weights[rows]
             yield x, self.labels[rows], w
 
@@ -267,12 +268,14 @@ def _descend(problem: Problem, start: Float64s, near: float) -> MultinomialFit:
     place = problem.at(here, exact)
     last, determined = np.inf, False
     for _ in range(MOST_STEPS):
-        step = steps.newton(here, place, min(0.1, last))
+        accuracy = 0.0 if exact else min(0.1, last)
+        step = steps.newton(here, place, accuracy)
         decrement = float(np.sqrt(max(-float(np.vdot(place.gradient, step)), 0.0)))
         ratio = min(decrement / last, 1.0) if last < np.inf else 1.0
         if decrement <= SETTLED and problem.farthest(step) > AWAY:
             break
-        if decrement * ratio**2 <= near or (decrement <= SETTLED and ratio > 0.5):  # Newton's error is the square
+        left = decrement * max(ratio**2, accuracy)  # Newton's error is the square
+        if left <= near or (decrement <= SETTLED and ratio > 0.5):
             here, determined = here + step, True
             break
         longest = 2 + 2 * float((np.abs(here) @ widest).max())

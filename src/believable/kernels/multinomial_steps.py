@@ -89,24 +89,27 @@ class Products:
         return np.asarray(((change - change.mean(axis=0)) @ vectors) @ vectors.T)
 
     def newton(self, here: Float64s, place: Slopes, accuracy: float) -> Float64s:
-        inverse = self._inverse(here)
+        own = self._own(here)
+        inverse = np.asarray(np.linalg.inv(own), np.float64)
         step, residual = np.zeros_like(here), -place.gradient
-        ahead = direction = (inverse @ residual[..., None])[..., 0]
+        ahead = direction = _by_class(inverse, residual)
         size = first = float(np.vdot(residual, ahead))
         for _ in range(MOST_PRODUCTS):
+            bent = self.problem.curvature_times(here, direction)
+            bend = float(np.vdot(direction, bent))
+            if not bend > REDUNDANT * float(np.vdot(direction, _by_class(own, direction))):
+                break  # a direction that changes nothing
+            step += size / bend * direction
+            residual = residual - size / bend * bent
+            ahead = _by_class(inverse, residual)
+            size, before = float(np.vdot(residual, ahead)), size
             if size <= accuracy**2 * first:
                 break
-            bent = self.problem.curvature_times(here, direction)
-            along = size / max(float(np.vdot(direction, bent)), np.finfo(np.float64).tiny)
-            step += along * direction
-            residual = residual - along * bent
-            ahead = (inverse @ residual[..., None])[..., 0]
-            size, before = float(np.vdot(residual, ahead)), size
             direction = ahead + size / before * direction
         return step
 
-    def _inverse(self, here: Float64s) -> Float64s:
-        """The preconditioner, (K, width, width) or (1, width, width)."""
+    def _own(self, here: Float64s) -> Float64s:
+        """Curvatures within classes, made regular, or nearly these: (K, width, width) or (1, width, width)."""
         if self.few:
             own = self.problem.own_curvatures(here)
         else:
@@ -114,7 +117,12 @@ class Products:
             np.einsum("kii->ki", own)[:] += 2 * np.median(self.problem.ridge)
         diagonal = np.einsum("kii->ki", own)
         diagonal += SLIGHT * diagonal.max(axis=0) + np.finfo(np.float64).tiny
-        return np.asarray(np.linalg.inv(own))
+        return np.asarray(own)
+
+
+def _by_class(matrices: Floats, c: Float64s) -> Float64s:
+    """The matrix of each class times its coefficients."""
+    return np.asarray((matrices @ c[..., None])[..., 0])
 
 
 def _even_curvature(moments: Float64s, diagonal: bool) -> Float64s:

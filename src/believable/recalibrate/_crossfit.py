@@ -72,7 +72,7 @@ class Problem:
     def fit(self, method: Recalibrator, rows: Array | slice = slice(None)) -> Recalibrator:
         """A clone of a method, told what the scores are and what the classes are called, fitted on some of the rows."""
         names = self.baseline.classes
-        model = clone(method).set_params(input=self.input)
+        model: Recalibrator = clone(method).set_params(input=self.input)
         if names is not None:
             model.set_params(classes=list(names))
         labels = self.baseline.labels[rows]

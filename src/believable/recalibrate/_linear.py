@@ -18,8 +18,8 @@ Penalty = float | Literal["auto"]
 STRENGTHS = tuple(10.0**power for power in range(4, -5, -1))
 FOLDS = 5
 ALIKE = 9  # decimals to which log-probabilities are told apart when rows are dealt to folds
-SLIGHT, CLOSE = 1e-6, 1e-4  # within folds: a ridge that makes every map exist, and how near to the best it is taken
-GAIN = 1e-7  # of mean log loss, for a weaker penalty to be called better
+SLIGHT, CLOSE = 1e-6, 1e-3  # within folds: a ridge that makes every map exist, and how near to the best it is taken
+GAIN = 1e-5  # of mean log loss, in nats, for a weaker penalty to be called better
 
 
 def check_penalty(penalty: Any) -> None:

@@ -77,7 +77,7 @@ class Scored:
 class Judge:
     """Scores predictions for one problem; the baseline is scored once."""
 
-    def __init__(self, problem: Problem, level: float, n_resamples: int, random_state: Any, n_bins: int = 10) -> None:
+    def __init__(self, problem: Problem, level: float, n_resamples: int, random_state: Any) -> None:
         self.problem, self.level = problem, _check.level(level)
         n_draws = _check.positive_integer(n_resamples, "n_resamples", 100)
         seed = int(generator(random_state).integers(2**62))
@@ -91,7 +91,9 @@ class Judge:
 
     def baseline(self) -> Scored:
         """The predictions when nothing is done."""
-        values = {score: interval_of(losses, self.problem, self.level) for score, losses in self.losses.items()}
+        values: dict[str, Interval] = {
+            s: interval_of(each, self.problem, self.level) for s, each in self.losses.items()
+        }
         none = Interval(0.0, 0.0, self.level, 0.0, 0.0, "none", "the shares of the classes in these rows have no error")
         values |= {name: self.measured[name].interval if self.measured else none for name in ERRORS}
         return Scored(values, {name: Gain(0.0, 0.0, 0.0, self.level, 0.0) for name in METRICS})

@@ -165,9 +165,8 @@ def _clipped(scores: Scores, values: Any) -> Any:
 
 def _some_distinct(scores: Scores) -> Float64s:
     """Distinct scores: all, or at least four."""
-    values = _clipped(scores, scores.values)
-    found = np.unique(values[:1000])
-    return found if len(found) > 3 else np.unique(values)
+    found = np.unique(_clipped(scores, scores.values[:1000]))
+    return found if len(found) > 3 else np.unique(_clipped(scores, scores.values))
 
 
 def _warn(sentence: str) -> None:

@@ -58,7 +58,7 @@ class PlattScaling(BinaryRecalibrator):
     `BetaCDFCalibration`, if there are tens of thousands of rows,
 
     - to 1e-5 from 50,400 uniform cells, if the scores are spread (logits with a standard deviation of 1 to 3 about 0);
-    - to 1e-4, and to 5e-4 of the smaller of p' and 1 - p', from 50,400 cells with `spacing="logit"`, wherever the scores
+    - to 1e-4, and to 5e-4 of the smaller of p' and 1 - p', from 50,400 cells with `spacing="logit"`, wherever scores
       lie, 1e-6 from 0 or 1 included: that is about a thousandth of their standard error, and shrinks with it;
     - from uniform cells to 0.5 % of p' for scores around 1e-3, 2 % for 1e-4, 10 % for 1e-5, and not at all for 1e-6,
       which are all in one cell. Where more than 5 % are in the outermost cells a `LimitWarning` says so.
