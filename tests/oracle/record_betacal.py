@@ -13,7 +13,9 @@ def abc(model):
     return [a, b, (a - b) * np.log(2) if model.parameters == "ab" else c]
 
 
-record = Recorder("betacal", {"betacal": betacal, "np": np, "abc": abc}, also=("scipy", "scikit-learn"), on=recalibrating)
+record = Recorder(
+    "betacal", {"betacal": betacal, "np": np, "abc": abc}, also=("scipy", "scikit-learn"), on=recalibrating
+)
 
 for name, given in recalibrating().items():
     if given.p.ndim == 1:

@@ -10,7 +10,6 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -21,10 +20,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from believable import _check
 from believable._arrays import as_numpy
 from believable._types import Array, Float64s, Floats, Ints
-from believable.errors import InputError, LimitWarning, SmallSampleWarning, UndefinedError
-from believable.points import count_points
+from believable.errors import InputError, SmallSampleWarning, UndefinedError
+from believable.recalibrate._cells import check_cells, groups_of
 from believable.recalibrate._facts import Facts
 from believable.recalibrate._fields import Field, Map
+from believable.recalibrate._labels import encoded, encoded_columns, fewest_rows
 from believable.recalibrate._scores import INPUTS, Input, Scores
 from believable.stats import CellStats
 
@@ -74,13 +74,13 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         """
         self._check_settings()
         scores, y = self._scores(X, y)
-        encoded = _encoded_columns if self.multilabel else _encoded
-        labels, classes = encoded(y, scores.n_classes, self.classes)
+        encode = encoded_columns if self.multilabel else encoded
+        labels, classes = encode(y, scores.n_classes, self.classes)
         weights = None if sample_weight is None else _check.weights(sample_weight, len(scores))
         if weights is not None and not weights.all():
             rows = np.flatnonzero(weights)
             scores, labels, weights = scores.take(rows), labels[rows], weights[rows]
-        self._check_labels(labels, classes)
+        self._warn_of_few(fewest_rows(labels, classes, self.multilabel))
         maps = self._learn(scores, labels, weights)
         self.classes_, self.maps_ = classes, maps
         return self
@@ -161,25 +161,12 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         table = validate_data(self, table, reset=False, dtype="numeric", ensure_all_finite=False)
         return Scores.of(table, self.input, X, self.multilabel)
 
-    def _check_labels(self, labels: Array, classes: Array) -> None:
-        if self.multilabel:
-            happened = labels.sum(axis=0)
-            counts = np.minimum(happened, len(labels) - happened)
-        else:
-            counts = np.bincount(labels, minlength=len(classes))
-        present = np.flatnonzero(counts)
-        if self.multilabel and len(present) == 0:
-            raise InputError("every label is in all rows of y or in none, so no map can be learnt")
-        if not self.multilabel and len(present) == 1:
-            raise InputError(
-                f"y holds one class only, {classes.tolist()[present[0]]!r}: there is nothing to tell it from, so no "
-                "map can be learnt; collect rows of the other class too"
-            )
-        rarest, fewest = int(counts[present].min()), self._facts().fewest
+    def _warn_of_few(self, rarest: int) -> None:
+        fewest = self._facts().fewest
         if rarest < fewest:
             warnings.warn(
-                f"{type(self).__name__} was fitted with {rarest} rows of the rarest class; with fewer than "
-                f"{fewest} its map is mostly chance: use more rows, or a simpler method",
+                f"{type(self).__name__} was fitted with {rarest} rows of the rarest class; with fewer than {fewest} "
+                "its map is mostly chance: use more rows, or a simpler method",
                 SmallSampleWarning,
                 stacklevel=3,
             )
@@ -199,8 +186,6 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
 
 class BinaryRecalibrator(Recalibrator):
     """A map of one event's score."""
-
-    reads_logits: ClassVar[bool] = False  # it bends in the logit, so that it matters where near 0 or 1 a score lies
 
     @abstractmethod
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
@@ -230,42 +215,20 @@ class BinaryRecalibrator(Recalibrator):
         name = type(self).__name__
         if not self._facts().cells:
             raise UndefinedError(f"{name} needs the rows: cells do not hold what it looks at")
-        if not isinstance(cells, CellStats):
-            raise InputError(f"fit_from_cells takes a CellStats, got a {type(cells).__name__}")
+        check_cells(cells, self.multilabel)
         if self.input != "probabilities":
             raise InputError(f"cells hold probabilities: make {name}(input='probabilities'), not {self.input!r}")
-        if cells.view.notion not in ("binary", "classwise") or cells.view.pooled or cells.view.threshold is not None:
-            raise UndefinedError(
-                f"a map is learnt from all scores of an event or class, not from {cells.view}: count with "
-                "notion='binary' or 'classwise'"
-            )
         self._check_settings()
-        if cells.view.multilabel != self.multilabel:
-            counted = "independent labels" if cells.view.multilabel else "classes of which one happens"
-            wanted = f"OneVsRest(multilabel={cells.view.multilabel})"
-            raise UndefinedError(f"the statistic counts {counted}: {wanted} is for those")
-        groups = count_points(cells)
         n_classes = cells.view.n_classes
-        n_maps = self._n_maps(n_classes)
-        if len(groups) != n_maps:
-            raise UndefinedError("the statistic does not hold every class")
         classes = np.arange(n_classes) if self.classes is None else np.asarray(self.classes)
         if len(classes) != n_classes:
             raise InputError(f"classes must name {n_classes} classes, got {len(classes)}")
-        maps: list[Map | None] = []
-        for group, points in enumerate(groups):
-            never, always = not points.wy.any(), not (points.w - points.wy).any()
-            if (never and n_maps > 1) or (always and self.multilabel):
-                maps.append(None)
-                continue
-            if never or always:
-                raise InputError("the statistic holds one class only: no map can be learnt")
-            if self.reads_logits:
-                _warn_of_coarse_tails(cells.only_group(group))
-            score = _inside(points.score, cells.only_group(group))
-            maps.append(self._learn_map(Scores(score, "probabilities"), points.w, points.wy))
-        self.n_features_in_ = n_maps
-        self.classes_, self.maps_ = classes, tuple(maps)
+        n_maps = self._n_maps(n_classes)
+        maps = tuple(
+            None if one is None else self._learn_map(Scores(one.score, "probabilities"), one.w, one.wy)
+            for one in groups_of(cells, n_maps, self._facts().reads_logits)
+        )
+        self.n_features_in_, self.classes_, self.maps_ = n_maps, classes, maps
         return self
 
     def _n_maps(self, n_classes: int) -> int:
@@ -325,22 +288,6 @@ class MatrixRecalibrator(Recalibrator):
         return p[:, 1] if scores.values.ndim == 1 else p
 
 
-MOST_IN_TAILS = 0.05  # of the weight; with so much of it in the outermost cells a map may be off by one per cent
-
-
-def _warn_of_coarse_tails(cells: CellStats) -> None:
-    """Warn where many scores are in the first or last uniform cell, which holds all logits from there on."""
-    outermost = (cells.index == 1) | (cells.index == cells.grid.n_cells)  # beyond them the cells of exactly 0 and 1
-    share = cells.w[outermost].sum() / cells.w.sum()
-    if cells.grid.spacing == "uniform" and share > MOST_IN_TAILS:
-        warnings.warn(
-            f"{share:.0%} of the weight lies in the outermost of {cells.grid.n_cells} uniform cells, too wide to tell "
-            "such scores apart: all count as the mean of their cell; count with CellStats.of(..., spacing='logit')",
-            LimitWarning,
-            stacklevel=3,
-        )
-
-
 def normalised(columns: Float64s) -> Float64s:
     """Rows divided by their sums; a row of zeros knows nothing and becomes 1/K each."""
     total = columns.sum(axis=1, keepdims=True)
@@ -351,47 +298,9 @@ def _weight_of(happened: Array, weights: Float64s | None) -> Float64s:
     return happened.astype(np.float64) if weights is None else happened * weights
 
 
-def _inside(mean: Float64s, cells: CellStats) -> Float64s:
-    """Mean scores kept in their cells, out of which rounding (of float32, also that of the edges) may have put them."""
-    upper = replace(cells.grid, dtype="float64").upper_edges()
-    lower = np.append(0, upper[:-1])
-    return np.clip(mean, np.nextafter(lower, 1)[cells.index], upper[cells.index])
-
-
 def _as_table(X: Any, n_columns: int = 1) -> Any:
     """Arrays of any library as NumPy's, 1-D ones as a column where one is wanted; data frames keep their names."""
     if hasattr(X, "columns") or hasattr(X, "tocsr"):  # a data frame; a sparse matrix, which scikit-learn refuses
         return X
     array = as_numpy(X, "X")
     return array[:, None] if array.ndim == 1 and n_columns == 1 else array
-
-
-def _encoded(y: Array, n_classes: int, classes: Sequence[Any] | None) -> tuple[Ints, Array]:
-    """Numbers of columns, and the label of each column."""
-    if classes is not None:
-        if len(classes) != n_classes:
-            raise InputError(f"classes must name {n_classes} classes in the order of the columns, got {len(classes)}")
-        return _check.named_labels(y, classes, None), np.asarray(classes)
-    if y.dtype.kind in "iuf" and y.min() >= 0 and y.max() <= n_classes - 1:
-        return y.astype(np.intp), np.arange(n_classes).astype(y.dtype)
-    found, labels = np.unique(y, return_inverse=True)
-    if len(found) == n_classes:
-        return labels, found
-    if y.dtype.kind == "b" and n_classes == 2:  # one of the two is missing
-        return y.astype(np.intp), np.array([False, True])
-    columns = f"{n_classes} columns" if n_classes > 2 else "two classes"
-    raise InputError(
-        f"X has scores of {columns}, y holds {len(found)} labels that are not numbers of columns; pass classes=[...], "
-        "the labels in the order of the columns"
-    )
-
-
-def _encoded_columns(y: Array, n_labels: int, classes: Sequence[Any] | None) -> tuple[Array, Array]:
-    """Whether each label is in each row, and the names of the labels."""
-    if y.ndim != 2 or y.shape[1] != n_labels:
-        raise InputError(f"multilabel=True needs y with {n_labels} columns, as X has, got shape {y.shape}")
-    if y.dtype.kind not in "biuf" or not np.isin(y, (0, 1)).all():
-        raise InputError("multilabel=True needs y of zeros and ones: whether each label is in each row")
-    if classes is not None and len(classes) != n_labels:
-        raise InputError(f"classes must name {n_labels} labels in the order of the columns, got {len(classes)}")
-    return y.astype(bool), np.arange(n_labels) if classes is None else np.asarray(classes)

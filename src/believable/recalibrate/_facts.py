@@ -35,6 +35,8 @@ class Facts:
         How much it can bend: 1 for one parameter, up to 9. The simplest within one standard error is chosen.
     cells : bool
         It can be learnt from `CellStats`.
+    reads_logits : bool
+        It bends in the logit, so that it matters where near 0 or 1 a score lies.
     reference : str
     """
 
@@ -45,6 +47,7 @@ class Facts:
     fewest: int
     simplicity: int
     cells: bool
+    reads_logits: bool
     reference: str
 
 
@@ -63,12 +66,13 @@ def recalibrator(
     fewest: int,
     simplicity: int,
     cells: bool = False,
+    reads_logits: bool = False,
     reference: str,
 ) -> Callable[[type[R]], type[R]]:
     """Enter a class into the table of recalibrators."""
 
     def enter(cls: type[R]) -> type[R]:
-        cls.facts = Facts(alias, argmax, ranking, identity, fewest, simplicity, cells, reference)
+        cls.facts = Facts(alias, argmax, ranking, identity, fewest, simplicity, cells, reads_logits, reference)
         RECALIBRATORS[cls.__name__] = cls
         ALIASES[alias] = cls.__name__
         return cls

@@ -104,7 +104,8 @@ class Scores:
             tail = np.log1p(np.exp(-np.abs(z)))
             return -(np.maximum(z, 0) + tail), -(np.maximum(-z, 0) + tail)
         p = np.clip(self.raw(), SMALLEST, 1 - SMALLEST)
-        return np.log1p(-p), np.log(p)
+        # The float 1 - 1e-12 is not quite that, and the two ends have to be opposites.
+        return np.where(p >= 1 - SMALLEST, np.log(SMALLEST), np.log1p(-p)), np.log(p)
 
     def logit_matrix(self) -> Floats:
         """A column of logits per class: log p of probabilities in [1e-12, 1], logits as they are.

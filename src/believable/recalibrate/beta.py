@@ -29,6 +29,7 @@ LOG_2 = float(np.log(2))
     fewest=30,
     simplicity=3,
     cells=True,
+    reads_logits=True,
     reference="Kull, Silva Filho & Flach (2017)",
 )
 class BetaCalibration(BinaryRecalibrator):
@@ -81,7 +82,6 @@ class BetaCalibration(BinaryRecalibrator):
     (2, 1, 0)
     """
 
-    reads_logits: ClassVar[bool] = True
     fields: ClassVar[dict[str, Field]] = {"a": Number(low=0), "b": Number(low=0), "c": Number()}
 
     def __init__(

@@ -29,7 +29,8 @@ SMALLEST, LARGEST = kernels.BETA_CDF_RANGE
     fewest=30,
     simplicity=3,
     cells=True,
-    reference="NIST Digital Library of Mathematical Functions, 8.17",
+    reads_logits=True,
+    reference="Ranjan & Gneiting (2010)",
 )
 class BetaCDFCalibration(BinaryRecalibrator):
     """Beta-CDF calibration: p' = I_p(a, b), the regularised incomplete beta function, with a, b > 0.
@@ -64,7 +65,7 @@ class BetaCDFCalibration(BinaryRecalibrator):
 
     References
     ----------
-    NIST Digital Library of Mathematical Functions, section 8.17.
+    Ranjan, Gneiting (2010), Journal of the Royal Statistical Society B, who recalibrate forecasts with it.
 
     Examples
     --------
@@ -77,7 +78,6 @@ class BetaCDFCalibration(BinaryRecalibrator):
     (2, 2)
     """
 
-    reads_logits: ClassVar[bool] = True
     fields: ClassVar[dict[str, Field]] = {"a": Number(SMALLEST, LARGEST), "b": Number(SMALLEST, LARGEST)}
 
     def __init__(self, *, input: Input = "probabilities", classes: Sequence[Any] | None = None) -> None:

@@ -102,7 +102,7 @@ class OneVsRest(BinaryRecalibrator):
 
     def _facts(self) -> Facts:
         facts = self._method().facts
-        return replace(self.facts, fewest=facts.fewest, cells=facts.cells)
+        return replace(self.facts, fewest=facts.fewest, cells=facts.cells, reads_logits=facts.reads_logits)
 
     def _fields(self) -> dict[str, Field]:
         return self._method()._fields()

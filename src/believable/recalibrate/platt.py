@@ -26,6 +26,7 @@ Targets = Literal["labels", "smoothed"]
     fewest=20,
     simplicity=2,
     cells=True,
+    reads_logits=True,
     reference="Platt (1999)",
 )
 class PlattScaling(BinaryRecalibrator):
@@ -79,7 +80,6 @@ class PlattScaling(BinaryRecalibrator):
     """
 
     inputs: ClassVar[tuple[Input, ...]] = ("probabilities", "logits", "scores")
-    reads_logits: ClassVar[bool] = True
     fields: ClassVar[dict[str, Field]] = {"slope": Number(), "intercept": Number()}
 
     def __init__(

@@ -1,0 +1,70 @@
+"""From a `CellStats` to the points that maps of one event are learnt from."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from believable._types import Float64s
+from believable.errors import InputError, LimitWarning, UndefinedError
+from believable.points import count_points
+from believable.stats import CellStats
+from believable.stats.points import Points
+
+MOST_IN_TAILS = 0.05  # of the weight; with so much of it in the outermost cells a map may be off by one per cent
+
+
+def _warn_of_coarse_tails(cells: CellStats) -> None:
+    """Warn where many scores are in the first or last uniform cell, which holds all logits from there on."""
+    outermost = (cells.index == 1) | (cells.index == cells.grid.n_cells)  # beyond them the cells of exactly 0 and 1
+    share = cells.w[outermost].sum() / cells.w.sum()
+    if cells.grid.spacing == "uniform" and share > MOST_IN_TAILS:
+        warnings.warn(
+            f"{share:.0%} of the weight lies in the outermost of {cells.grid.n_cells} uniform cells, too wide to tell "
+            "such scores apart: all count as the mean of their cell; count with CellStats.of(..., spacing='logit')",
+            LimitWarning,
+            stacklevel=5,
+        )
+
+
+def check_cells(cells: CellStats, multilabel: bool) -> None:
+    """Raise unless the statistic holds all scores of an event, or of every class."""
+    if not isinstance(cells, CellStats):
+        raise InputError(f"fit_from_cells takes a CellStats, got a {type(cells).__name__}")
+    if cells.view.notion not in ("binary", "classwise") or cells.view.pooled or cells.view.threshold is not None:
+        raise UndefinedError(
+            f"a map is learnt from all scores of an event or class, not from {cells.view}: count with "
+            "notion='binary' or 'classwise'"
+        )
+    if cells.view.multilabel != multilabel:
+        counted = "independent labels" if cells.view.multilabel else "classes of which one happens"
+        wanted = f"OneVsRest(multilabel={cells.view.multilabel})"
+        raise UndefinedError(f"the statistic counts {counted}: {wanted} is for those")
+
+
+def groups_of(cells: CellStats, n_maps: int, reads_logits: bool) -> Iterator[Points | None]:
+    """The points of each map; None for a class about which nothing can be learnt."""
+    groups = count_points(cells)
+    if len(groups) != n_maps:
+        raise UndefinedError("the statistic does not hold every class")
+    for group, points in enumerate(groups):
+        never, always = not points.wy.any(), not (points.w - points.wy).any()
+        if (never and n_maps > 1) or (always and cells.view.multilabel):
+            yield None
+            continue
+        if never or always:
+            raise InputError("the statistic holds one class only: no map can be learnt")
+        own = cells.only_group(group)
+        if reads_logits:
+            _warn_of_coarse_tails(own)
+        yield replace(points, score=_inside(points.score, own))
+
+
+def _inside(mean: Float64s, cells: CellStats) -> Float64s:
+    """Mean scores kept in their cells, out of which rounding (of float32, also that of the edges) may have put them."""
+    upper = replace(cells.grid, dtype="float64").upper_edges()
+    lower = np.append(0, upper[:-1])
+    return np.clip(mean, np.nextafter(lower, 1)[cells.index], upper[cells.index])
