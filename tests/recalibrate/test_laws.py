@@ -32,10 +32,6 @@ def those(condition):
 
 KINDS = pytest.mark.parametrize("kind", ["one event", "two columns", "four classes"])
 
-# Weights that count as rows are halved differently than rows.
-SPLITS_ROWS = {"ScalingBinning"}
-# Choices inside (folds) fall differently on repeated rows.
-CHOOSES_BY_FOLDS = {"VectorScaling", "MatrixScaling", "DirichletCalibration"}
 # A constant added to a row of logits changes their map, by definition.
 KNOWS_ROW_CONSTANTS = {"VectorScaling", "MatrixScaling", "StructuredScaling"}
 
@@ -122,20 +118,18 @@ def test_row_order_does_not_matter(cls, kind):
     """The same rows in another order give the same map."""
     X, y = data_of(kind)
     order = np.random.default_rng(1).permutation(len(y))
-    settings = {"penalty": 0.01} if cls.__name__ in CHOOSES_BY_FOLDS else {}
-    one, two = (fitted(cls, X[rows], y[rows], **settings).transform(X) for rows in (slice(None), order))
+    one, two = (fitted(cls, X[rows], y[rows]).transform(X) for rows in (slice(None), order))
     np.testing.assert_allclose(one, two, atol=1e-8)
 
 
-@those(lambda cls: cls.__name__ not in SPLITS_ROWS)
+@ALL
 @KINDS
 def test_weights_are_repetitions(cls, kind):
     """Weight 2 is the row twice and weight 0 no row."""
     X, y = data_of(kind)
     times = np.random.default_rng(2).integers(0, 4, len(y))
-    settings = {"penalty": 0.01} if cls.__name__ in CHOOSES_BY_FOLDS else {}
-    repeated = fitted(cls, np.repeat(X, times, axis=0), np.repeat(y, times), **settings)
-    weighted = fitted(cls, X, y, sample_weight=times, **settings)
+    repeated = fitted(cls, np.repeat(X, times, axis=0), np.repeat(y, times))
+    weighted = fitted(cls, X, y, sample_weight=times)
     np.testing.assert_allclose(weighted.transform(X), repeated.transform(X), atol=1e-7)
 
 
@@ -145,9 +139,8 @@ def test_relabelled_classes(cls):
     p, labels = multiclass()
     order = np.array([2, 0, 3, 1])
     position = np.argsort(order)
-    settings = {"penalty": 0.01} if cls.__name__ in CHOOSES_BY_FOLDS else {}
-    one = fitted(cls, p, labels, **settings).transform(p)
-    two = fitted(cls, p[:, order], position[labels], **settings).transform(p[:, order])
+    one = fitted(cls, p, labels).transform(p)
+    two = fitted(cls, p[:, order], position[labels]).transform(p[:, order])
     np.testing.assert_allclose(two, one[:, order], atol=1e-7)
 
 

@@ -41,7 +41,7 @@ class ScalingBinning(BinaryRecalibrator):
     for both.
 
     The paper has a third part for the means; the authors' package uses all rows for all steps, and edges halfway
-    between scores. Either is close to this one.
+    between scores.
 
     What is kept: the ranking up to ties where the slope of g is positive (it is reversed where that is negative), the
     mean nearly. Limits are those of `PlattScaling`: separated classes give smoothed targets and a `LimitWarning`, and
