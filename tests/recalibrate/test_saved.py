@@ -174,6 +174,46 @@ def test_ten_megabytes():
     assert load_recalibrator(changed(classes=["no", long])).classes_[1] == long
 
 
+def test_sentences_are_short():
+    """However much a file holds, what is said of it is a sentence."""
+    long = "x" * 10_000_000
+    sources = [
+        *(
+            changed(**{name: long})
+            for name in ("schema", "version", "method", "input", "columns", "classes", "settings")
+        ),
+        changed(settings={"targets": long}),
+        changed(classes=[1] * 1_000_000),
+        changed(**{long: 1}),
+    ]
+    for source in sources:
+        with pytest.raises(SchemaError) as caught:
+            load_recalibrator(source)
+        assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(
+    "labels",
+    ['["1", 1]', '["True", true]', "[1e999, 0]", "[0, -1e999]", "[true, 1]", f"[0, 1{'0' * 400}]"],
+    ids=lambda labels: labels[:12],
+)
+def test_labels_that_are_none(labels):
+    """Labels that an array could not tell apart, or that cannot be written again, are refused."""
+    refused(TEXT.replace("[0, 1]", labels), "the saved classes must be distinct labels, got ...")
+
+
+def test_settings_too_large():
+    """A setting that float64 cannot hold is refused like any other."""
+    saved = json.loads((SAVED / "v1" / "matrix_4.json").read_text()) | {"settings": {"penalty": 10**400}}
+    refused(json.dumps(saved), "the saved settings of MatrixScaling make no sense: ...")
+
+
+def test_no_map_for_scores():
+    """Scores of any size cannot be left as they are, so every class needs its map."""
+    saved = json.loads((SAVED / "v1" / "platt_unseen_4.json").read_text()) | {"input": "scores"}
+    refused(json.dumps(saved), "a map of PlattScaling has the fields ['intercept', 'slope']")
+
+
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
@@ -238,6 +278,51 @@ def test_white_space_around(tmp_path):
     expected = load_recalibrator(TEXT).transform([0.3])
     assert load_recalibrator(path).transform([0.3]) == expected
     assert load_recalibrator(path.read_text()).transform([0.3]) == expected
+
+
+def test_byte_order_mark(tmp_path):
+    """The mark that some editors put first is not looked at, in text and in files."""
+    path = tmp_path / "map.json"
+    path.write_text(TEXT, encoding="utf-8-sig")
+    expected = load_recalibrator(TEXT).transform([0.3])
+    assert load_recalibrator(path).transform([0.3]) == expected
+    assert load_recalibrator("\ufeff" + TEXT).transform([0.3]) == expected
+
+
+def test_a_list_is_text():
+    """Text that begins a list is JSON too, if not a recalibrator."""
+    refused("[]", "this is not a saved recalibrator: found 'list'")
+    refused("[" * 100_000, f"{NOT_JSON} (...")
+
+
+def test_a_crash_leaves_the_old_file(tmp_path, monkeypatch):
+    """When writing fails half-way the file is still what it was, and nothing lies beside it."""
+    path = tmp_path / "map.json"
+    path.write_text(TEXT)
+    model = load_recalibrator(path)
+
+    def half(self, text, **_):
+        with open(self, "w") as file:
+            file.write(text[: len(text) // 2])
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_text", half)
+    with pytest.raises(OSError, match="no space left"):
+        model.to_json(path)
+    assert path.read_text() == TEXT
+    assert [file.name for file in tmp_path.iterdir()] == ["map.json"]
+
+
+def test_links_and_permissions_stay(tmp_path):
+    """Writing through a link replaces what it leads to, with the permissions that had."""
+    path, link = tmp_path / "map.json", tmp_path / "link.json"
+    path.write_text("old")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    load_recalibrator(TEXT).to_json(link)
+    assert link.is_symlink()
+    assert path.read_text() == TEXT
+    assert path.stat().st_mode & 0o777 == 0o640
 
 
 def test_written_files(tmp_path):

@@ -24,6 +24,7 @@ SURE = 1e-3  # a step as short as this needs no look at whether it leads down: r
 FLAT = 1e-9  # of the larger curvature: less is rounding
 MANY = 20_000  # points beyond which they are gathered into cells
 WIDTH, FINEST, COARSER = 1 / 256, 1 / 8192, 16  # of a cell, in logits and as a share of their range
+NEARLY_ALL = 1 - 1e-7  # up to here 1 - I_q(b, a) keeps nine digits, more than p itself has left near 1
 SMOOTH = 1e-5  # what parameter times squared width must not exceed, or cells are not fine enough
 
 
@@ -147,7 +148,7 @@ def _log_cdf(points: _Points, a: float, b: float) -> Float64s:
     value = np.empty(len(points.p))
     value[points.low] = np.log(np.maximum(betainc(a, b, points.p[points.low]), LEAST))
     above = betainc(b, a, points.q[points.high])
-    value[points.high] = np.log1p(-np.minimum(above, 0.9))
-    lost = points.high[above > 0.9]
+    value[points.high] = np.log1p(-np.minimum(above, NEARLY_ALL))
+    lost = points.high[above > NEARLY_ALL]
     value[lost] = np.log(np.maximum(betainc(a, b, points.p[lost]), LEAST))
     return value

@@ -124,7 +124,8 @@ class PlattScaling(BinaryRecalibrator):
         return {"slope": slope, "intercept": intercept}
 
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
-        return kernels.sigmoid(learnt["slope"] * scores.logit() + learnt["intercept"])
+        with np.errstate(over="ignore"):  # a slope that was learnt from tiny scores may meet large ones
+            return kernels.sigmoid(learnt["slope"] * scores.logit() + learnt["intercept"])
 
 
 def _warn(sentence: str) -> None:

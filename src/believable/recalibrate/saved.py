@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from believable._types import Array
 from believable.errors import BelievableError, SchemaError
 from believable.recalibrate._base import Recalibrator
 from believable.recalibrate._facts import RECALIBRATORS
@@ -26,6 +27,8 @@ from believable.recalibrate._fields import Map, written
 
 SCHEMA, VERSION = "believable.recalibrator", 1
 FIELDS = {"schema", "version", "method", "input", "columns", "classes", "settings", "maps"}
+BLANK = "\ufeff \t\r\n"  # before the JSON; some editors write a byte order mark
+LONGEST = 200  # characters of an error that come from the file
 APART = ("input", "classes")  # arguments of every recalibrator, written outside of its settings
 
 
@@ -44,7 +47,7 @@ def to_json(recalibrator: Recalibrator, path: str | os.PathLike[str] | None = No
     }
     text = json.dumps(saved, allow_nan=False)
     if path is not None:
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        _write(Path(path), text + "\n")
     return text
 
 
@@ -54,7 +57,7 @@ def load_recalibrator(source: str | os.PathLike[str]) -> Recalibrator:
     Parameters
     ----------
     source : str or path
-        A text that begins with "{" is the JSON itself; anything else is the path of a file.
+        A text that begins with "{" (or "[") is the JSON itself; anything else is the path of a file.
 
     Returns
     -------
@@ -68,7 +71,9 @@ def load_recalibrator(source: str | os.PathLike[str]) -> Recalibrator:
     >>> load_recalibrator(fitted.to_json()).transform([0.3]) == fitted.transform([0.3])
     array([ True])
     """
-    text = source if isinstance(source, str) and source.lstrip()[:1] == "{" else _read(source)
+    text = source.lstrip(BLANK) if isinstance(source, str) else ""
+    if text[:1] not in ("{", "["):
+        text = _read(source)
     saved = _parsed(text)
     cls = _method(saved)
     try:
@@ -92,9 +97,25 @@ def load_recalibrator(source: str | os.PathLike[str]) -> Recalibrator:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all: to a file beside, which then takes the place; a half-written map would be no map."""
+    if path.exists() and not path.is_file():  # a pipe or a terminal cannot be replaced
+        path.write_text(text, encoding="utf-8")
+        return
+    path = path.resolve()  # a link stays, what it leads to is replaced
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        if path.exists():
+            beside.chmod(path.stat().st_mode & 0o777)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
 def _read(path: Any) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise SchemaError(f"{path} is not a text file, so not a saved recalibrator") from error
 
@@ -108,13 +129,21 @@ def _parsed(text: str) -> dict[str, Any]:
         raise SchemaError(f"this is not a saved recalibrator: it cannot be read as JSON ({error})") from error
     if not isinstance(saved, dict) or saved.get("schema") != SCHEMA:
         found = saved.get("schema") if isinstance(saved, dict) else type(saved).__name__
-        raise SchemaError(f"this is not a saved recalibrator: found {found!r}")
+        raise SchemaError(f"this is not a saved recalibrator: found {_brief(found)}")
     version = saved.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version <= VERSION:
-        raise SchemaError(f"version {version!r} cannot be read by this package, which knows up to {VERSION}")
+        raise SchemaError(f"version {_brief(version)} cannot be read by this package, which knows up to {VERSION}")
     if set(saved) != FIELDS:
-        raise SchemaError(f"a saved recalibrator has the fields {sorted(FIELDS)}, this one {sorted(saved)}")
+        raise SchemaError(f"a saved recalibrator has the fields {sorted(FIELDS)}, this one {_brief(sorted(saved))}")
     return saved
+
+
+def _brief(value: Any) -> str:
+    return _cut(repr(value))
+
+
+def _cut(words: str) -> str:
+    return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
 
 
 def _refuse_constant(word: str) -> Any:
@@ -130,22 +159,29 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _method(saved: dict[str, Any]) -> type[Recalibrator]:
     name = saved.get("method")
     if not isinstance(name, str) or name not in RECALIBRATORS:
-        raise SchemaError(f"there is no recalibrator {name!r}")
+        raise SchemaError(f"there is no recalibrator {_brief(name)}")
     return RECALIBRATORS[name]
 
 
 def _checked_classes(classes: Any, columns: Any) -> int:
     plain = isinstance(classes, list) and all(isinstance(name, (str, int, float, bool)) for name in classes)
-    if not plain or len(classes) < 2 or len(set(classes)) < len(classes):
-        raise SchemaError(f"the saved classes must be distinct labels, got {classes!r}")
+    if not plain or len(classes) < 2 or not _are_distinct(np.array(classes)):
+        raise SchemaError(f"the saved classes must be distinct labels, got {_brief(classes)}")
     allowed = (1, 2) if len(classes) == 2 else (len(classes),)
     if not isinstance(columns, int) or isinstance(columns, bool) or columns not in allowed:
-        raise SchemaError(f"the saved columns must be {len(classes)} (or 1 for two classes), got {columns!r}")
+        raise SchemaError(f"the saved columns must be {len(classes)} (or 1 for two classes), got {_brief(columns)}")
     return len(classes)
 
 
+def _are_distinct(classes: Array) -> bool:
+    """Whether they are so as an array, which makes 1 and "1" one label; 1e999 and numbers beyond integers are none."""
+    if classes.dtype.kind == "O" or (classes.dtype.kind == "f" and not np.isfinite(classes).all()):
+        return False
+    return len(set(classes.tolist())) == len(classes)
+
+
 def _map_in(recalibrator: Recalibrator, saved: Any, n_classes: int) -> Map | None:
-    if saved is None and recalibrator._n_maps(n_classes) > 1:
+    if saved is None and recalibrator._n_maps(n_classes) > 1 and recalibrator.input != "scores":
         return None
     fields = recalibrator._fields()
     if not isinstance(saved, dict) or set(saved) != set(fields):
@@ -174,13 +210,13 @@ def _made(cls: type[Recalibrator], settings: Any, input: Any) -> Recalibrator:
     """A recalibrator with these settings, each of them checked by itself."""
     known = set(cls().get_params(deep=False)) - set(APART)
     if not isinstance(settings, dict) or set(settings) != known:
-        raise SchemaError(f"the saved settings of {cls.__name__} must be {sorted(known)}, got {settings!r}")
+        raise SchemaError(f"the saved settings of {cls.__name__} must be {sorted(known)}, got {_brief(settings)}")
     made = {k: _setting_in(v) if isinstance(v, dict) else v for k, v in settings.items()}
     recalibrator = cls(input=input, **made)
     try:
         recalibrator._check_settings()
-    except (BelievableError, TypeError) as error:
-        raise SchemaError(f"the saved settings of {cls.__name__} make no sense: {error}") from error
+    except (BelievableError, TypeError, OverflowError) as error:
+        raise SchemaError(f"the saved settings of {cls.__name__} make no sense: {_cut(str(error))}") from error
     return recalibrator
 
 
