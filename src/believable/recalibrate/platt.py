@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, final
 
+import numpy as np
+
 from believable import _check, kernels
 from believable._types import Float64s
 from believable.errors import LimitWarning
