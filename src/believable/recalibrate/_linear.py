@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -11,15 +11,57 @@ import numpy as np
 from believable import _check, kernels
 from believable._types import Float64s, Floats, Ints
 from believable.errors import LimitWarning, SchemaError
+from believable.recalibrate._base import MatrixRecalibrator
 from believable.recalibrate._fields import Map
+from believable.recalibrate._scores import Input
 
 Penalty = float | Literal["auto"]
+RidgeOf = Callable[[int, float], Float64s]  # of the number of classes and the strength
 
 STRENGTHS = tuple(10.0**power for power in range(4, -5, -1))
 FOLDS = 5
 ALIKE = 9  # decimals to which log-probabilities are told apart when rows are dealt to folds
 SLIGHT, CLOSE = 1e-6, 1e-3  # within folds: a ridge that makes every map exist, and how near to the best it is taken
 GAIN = 1e-5  # of mean log loss, in nats, for a weaker penalty to be called better
+
+
+class PenalisedRecalibrator(MatrixRecalibrator):
+    """A linear map of all logits, with a penalty whose strength may be left to folds.
+
+    Attributes
+    ----------
+    penalty_ : float
+        The strength that was used.
+    """
+
+    penalty_: float
+
+    def __init__(
+        self,
+        *,
+        input: Input = "probabilities",
+        penalty: Penalty = "auto",
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        self.input = input
+        self.penalty = penalty
+        self.classes = classes
+
+    @property
+    def intercepts_(self) -> Any:
+        return self._parameter("intercepts")
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        check_penalty(self.penalty)
+
+    def _check_map(self, learnt: Map, n_classes: int) -> None:
+        check_shapes(learnt, n_classes)
+
+    def _coefficients(self, z: Floats, labels: Ints, weights: Float64s | None, ridge_of: RidgeOf) -> Float64s:
+        auto = self.penalty == "auto"
+        self.penalty_ = best_strength(z, labels, weights, ridge_of) if auto else float(self.penalty)
+        return best_coefficients(z, labels, weights, ridge_of(z.shape[1], self.penalty_))
 
 
 def check_penalty(penalty: Any) -> None:
@@ -41,7 +83,9 @@ def intercepts_only(n_classes: int, strength: float) -> Float64s:
     return np.column_stack([np.zeros(n_classes), np.full(n_classes, strength / n_classes)])
 
 
-def best_coefficients(z: Floats, labels: Ints, weights: Float64s | None, ridge: Float64s) -> Float64s:
+def best_coefficients(
+    z: Floats, labels: Ints, weights: Float64s | None, ridge: Float64s, stacklevel: int = 6
+) -> Float64s:
     """Coefficients of least penalised cost; where there are none, of least cost with a standard normal prior."""
     absent = np.flatnonzero(np.bincount(labels, minlength=z.shape[1]) == 0)
     if not len(absent) or ridge.all():
@@ -52,15 +96,13 @@ def best_coefficients(z: Floats, labels: Ints, weights: Float64s | None, ridge: 
     warnings.warn(
         f"{why}, so no map has the largest likelihood: a standard normal prior around the identity was added",
         LimitWarning,
-        stacklevel=5,
+        stacklevel=stacklevel,
     )
     total = len(z) if weights is None else float(weights.sum())
     return kernels.fit_multinomial(z, labels, weights, ridge + 0.5 / total).coefficients
 
 
-def best_strength(
-    z: Floats, labels: Ints, weights: Float64s | None, ridge_of: Callable[[int, float], Float64s]
-) -> float:
+def best_strength(z: Floats, labels: Ints, weights: Float64s | None, ridge_of: RidgeOf) -> float:
     """The strength in `STRENGTHS` of least log loss, over five folds.
 
     In each class, rows are dealt to the folds in the order of the probability of that class, equal ones to one fold: so

@@ -40,8 +40,8 @@ class BetaCalibration(BinaryRecalibrator):
     a = b = 1 and c = 0 change nothing.
 
     a, b and c have the largest likelihood among all with a, b >= 0. This is a concave problem, solved as it stands:
-    fitting without the constraint and then dropping what came out negative, as is done elsewhere, gives other numbers
-    in general. Where a or b is positive the map is strictly increasing. a = b = 0 is the base rate for everyone: so
+    fitting without the constraint, and again without what came out negative, as is done elsewhere, can leave a map
+    that falls. Where a or b is positive the map is strictly increasing. a = b = 0 is the base rate for everyone: so
     it ends where higher scores do not go with more events. K > 2 classes are taken one against the rest.
 
     Parameters

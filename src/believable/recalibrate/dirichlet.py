@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar, final
 
 from believable import kernels
 from believable._types import Float64s, Floats, Ints
-from believable.recalibrate._base import MatrixRecalibrator
 from believable.recalibrate._facts import recalibrator
 from believable.recalibrate._fields import Field, Map, Matrix, Vector
-from believable.recalibrate._linear import (
-    Penalty,
-    best_coefficients,
-    best_strength,
-    check_penalty,
-    check_shapes,
-    odir,
-    side_by_side,
-)
-from believable.recalibrate._scores import Input
+from believable.recalibrate._linear import PenalisedRecalibrator, odir, side_by_side
 
 
 @final
@@ -30,7 +19,7 @@ from believable.recalibrate._scores import Input
     simplicity=7,
     reference="Kull et al. (2019)",
 )
-class DirichletCalibration(MatrixRecalibrator):
+class DirichletCalibration(PenalisedRecalibrator):
     """Dirichlet calibration: p' = softmax(W log p + b).
 
     It is what Bayes' rule gives where the scores of each class have a Dirichlet distribution. W (K, K) and b (K,)
@@ -87,39 +76,13 @@ class DirichletCalibration(MatrixRecalibrator):
 
     fields: ClassVar[dict[str, Field]] = {"weights": Matrix(), "intercepts": Vector()}
 
-    penalty_: float
-
-    def __init__(
-        self,
-        *,
-        input: Input = "probabilities",
-        penalty: Penalty = "auto",
-        classes: Sequence[Any] | None = None,
-    ) -> None:
-        self.input = input
-        self.penalty = penalty
-        self.classes = classes
-
     @property
     def weights_(self) -> Any:
         return self._parameter("weights")
 
-    @property
-    def intercepts_(self) -> Any:
-        return self._parameter("intercepts")
-
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        check_penalty(self.penalty)
-
-    def _check_map(self, learnt: Map, n_classes: int) -> None:
-        check_shapes(learnt, n_classes)
-
     def _learn_map(self, logits: Floats, labels: Ints, weights: Float64s | None) -> Map:
         logs = kernels.log_softmax(logits, in_place=self.input == "probabilities")  # those are a copy already
-        auto = self.penalty == "auto"
-        self.penalty_ = best_strength(logs, labels, weights, odir) if auto else float(self.penalty)
-        c = best_coefficients(logs, labels, weights, odir(logs.shape[1], self.penalty_))
+        c = self._coefficients(logs, labels, weights, odir)
         return {"weights": c[:, :-1], "intercepts": c[:, -1]}
 
     def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:

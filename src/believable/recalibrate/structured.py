@@ -124,7 +124,7 @@ class StructuredScaling(MatrixRecalibrator):
             temperature = 1.0
         logs /= temperature
         n = len(logs) if weights is None else float(weights.sum())
-        c = best_coefficients(logs, labels, weights, self._ridge(logs.shape[1]) / n)
+        c = best_coefficients(logs, labels, weights, self._ridge(logs.shape[1]) / n, stacklevel=5)
         scales = np.diag(c[:, 0]) if self.structure == "vector" else c[:, :-1]
         return {"weights": scales / temperature, "intercepts": c[:, -1]}
 

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar, final
 
 from believable import kernels
 from believable._types import Float64s, Floats, Ints
-from believable.recalibrate._base import MatrixRecalibrator
 from believable.recalibrate._facts import recalibrator
 from believable.recalibrate._fields import Field, Map, Vector
-from believable.recalibrate._linear import (
-    Penalty,
-    best_coefficients,
-    best_strength,
-    check_penalty,
-    check_shapes,
-    intercepts_only,
-    side_by_side,
-)
-from believable.recalibrate._scores import Input
+from believable.recalibrate._linear import PenalisedRecalibrator, intercepts_only, side_by_side
 
 
 @final
@@ -31,7 +20,7 @@ from believable.recalibrate._scores import Input
     simplicity=4,
     reference="Guo et al. (2017); penalty: Kull et al. (2019)",
 )
-class VectorScaling(MatrixRecalibrator):
+class VectorScaling(PenalisedRecalibrator):
     """Vector scaling: p' = softmax(v * z + b), with z the logits as they came, or log p.
 
     v and b, a number for each class, minimise, with w the weights of the rows,
@@ -84,38 +73,12 @@ class VectorScaling(MatrixRecalibrator):
 
     fields: ClassVar[dict[str, Field]] = {"scales": Vector(), "intercepts": Vector()}
 
-    penalty_: float
-
-    def __init__(
-        self,
-        *,
-        input: Input = "probabilities",
-        penalty: Penalty = "auto",
-        classes: Sequence[Any] | None = None,
-    ) -> None:
-        self.input = input
-        self.penalty = penalty
-        self.classes = classes
-
     @property
     def scales_(self) -> Any:
         return self._parameter("scales")
 
-    @property
-    def intercepts_(self) -> Any:
-        return self._parameter("intercepts")
-
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        check_penalty(self.penalty)
-
-    def _check_map(self, learnt: Map, n_classes: int) -> None:
-        check_shapes(learnt, n_classes)
-
     def _learn_map(self, logits: Floats, labels: Ints, weights: Float64s | None) -> Map:
-        auto = self.penalty == "auto"
-        self.penalty_ = best_strength(logits, labels, weights, intercepts_only) if auto else float(self.penalty)
-        c = best_coefficients(logits, labels, weights, intercepts_only(logits.shape[1], self.penalty_))
+        c = self._coefficients(logits, labels, weights, intercepts_only)
         return {"scales": c[:, 0], "intercepts": c[:, 1]}
 
     def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
