@@ -7,6 +7,7 @@ import pytest
 
 import believable
 from believable import CellStats, Predictions
+from believable.recalibrate import TemperatureScaling
 from tests.needs import real_data
 
 MATRICES = ["cifar10_lenet5", "cifar10_vgg16", "cifar100_wrn16_4", "digits_gnb", "digits_lr", "fte_worldcup3"]
@@ -72,3 +73,29 @@ def test_known_facts():
         assert believable.mean_confidence(scores, labels) > believable.accuracy(scores, labels) + 0.05
     assert believable.mean_confidence(*logistic) < believable.accuracy(*logistic) - 0.05
     assert believable.expected_calibration_error(*nfl) < 0.05
+
+
+@pytest.mark.parametrize("name", ["cifar10_lenet5", "cifar10_vgg16", "digits_lr"])
+def test_the_temperature_of_real_networks(name):
+    """T is where the literal likelihood is flat, and an over-confident network gets one above 1."""
+    scores, labels = load(name)
+    logs = np.log(np.maximum(scores.astype(np.float64), 1e-12))
+    T = TemperatureScaling().fit(scores, labels).temperature_
+    z = logs / T
+    q = np.exp(z - z.max(axis=1, keepdims=True))
+    q /= q.sum(axis=1, keepdims=True)
+    slope = ((q * logs).sum(axis=1) - logs[np.arange(len(labels)), labels]).mean()
+    spread = (q * logs**2).sum(axis=1).mean() - ((q * logs).sum(axis=1) ** 2).mean()
+    assert abs(slope / spread) * T < 1e-6  # of T; logarithms of float32 scores are taken in float32 there
+    if name.startswith("cifar"):
+        assert T > 1.05
+
+
+def test_real_scores_are_mended_or_left_alone():
+    """Naive Bayes on digits is mended; forecasts of football games are left alone."""
+    digits = believable.calibrate(*load("digits_gnb"), candidates=["temperature", "structured"], n_resamples=100)
+    assert digits.method in ("temperature", "structured")
+    assert digits.improvement.after["ece"].value < digits.improvement.before["ece"].value / 2
+    assert (
+        believable.calibrate(*load("fte_nfl"), candidates=["temperature", "platt"], n_resamples=100).method == "nothing"
+    )
