@@ -13,6 +13,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::believable.errors.SmallSampleWarning"),  # the checks have few rows
     pytest.mark.filterwarnings("ignore::believable.errors.LimitWarning"),  # and classes far apart
     pytest.mark.filterwarnings("ignore:.*:sklearn.exceptions.SkipTestWarning"),
+    pytest.mark.filterwarnings("ignore:The least populated class"),  # older scikit-learn checks with ten rows
 ]
 
 FEWER = "three classes with two columns of features: to a recalibrator a column is a class"
