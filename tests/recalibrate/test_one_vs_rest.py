@@ -93,6 +93,22 @@ def test_platt_is_the_method_if_none_is_named():
     assert smoothed.method.targets == "smoothed"
 
 
+@METHODS
+def test_methods_by_name(cls):
+    """A name or alias is the method with its defaults, stays the parameter, and is saved as what it stands for."""
+    p, labels = multiclass()
+    expected = OneVsRest(cls()).fit(p, labels)
+    for name in (cls.__name__, cls.facts.alias):
+        model = clone(OneVsRest(name)).fit(p, labels)
+        assert model.get_params()["method"] == name
+        np.testing.assert_array_equal(model.transform(p), expected.transform(p))
+        assert model.to_json() == expected.to_json()
+        loaded = load_recalibrator(model.to_json())
+        np.testing.assert_array_equal(loaded.transform(p), model.transform(p))
+        assert type(loaded.method) is cls
+        assert model._facts() == expected._facts()
+
+
 def test_the_outer_input_counts():
     """What the method says of its input does not matter."""
     p, labels = multiclass()
@@ -194,7 +210,10 @@ def test_what_the_method_can_and_advises():
             {"method": PriorShift()},
             "method must be a recalibrator of one event's scores, PlattScaling() say, got Prior",
         ),
-        ({"method": "platt"}, "method must be a recalibrator of one event's scores, PlattScaling() say, got 'platt'"),
+        ({"method": "plat"}, "method 'plat' is not known; did you mean 'platt'? There are: "),
+        ({"method": "temperature"}, "a recalibrator of one event's scores, PlattScaling() say, got 'temperature'"),
+        ({"method": "one_vs_rest"}, "a recalibrator of one event's scores, PlattScaling() say, got 'one_vs_rest'"),
+        ({"method": 3}, "method must be a recalibrator, TemperatureScaling() say, or the name of one, got 3"),
         ({"method": OneVsRest()}, "got OneVsRest()"),
         ({"method": PlattScaling(targets="soft")}, "targets must be one of 'labels', 'smoothed', got 'soft'"),
         ({"normalise": "yes"}, "normalise must be one of True, False"),
@@ -234,6 +253,8 @@ def test_saved_methods_are_checked():
         load_recalibrator(json.dumps(saved | {"columns": 1}))
     with pytest.raises(SchemaError, match="do not fit 2 classes"):
         load_recalibrator(json.dumps(saved | {"settings": saved["settings"] | {"multilabel": False}}))
+    with pytest.raises(SchemaError, match="a recalibrator with its settings, not a name, got 'platt'"):
+        load_recalibrator(json.dumps(saved | {"settings": saved["settings"] | {"method": "platt"}}))
     for method in ("PriorShift", "OneVsRest", "os.system"):
         nested = {"method": method, "input": "probabilities", "settings": {}}
         with pytest.raises(SchemaError):

@@ -215,6 +215,26 @@ def test_javascript_refuses_what_it_does_not_know(change, tmp_path):
     assert "Error: not a map of version 1" in done.stderr or "Error: unknown method constructor" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("columns", "scores", "sentence"),
+    [
+        (1, [0.2, 0.8], "a score must be a number"),
+        (1, None, "a score must be a number"),
+        (2, 0.5, "a row must have 2 columns"),
+        (2, [0.2, 0.3, 0.5], "a row must have 2 columns"),
+        (2, None, "a row must have 2 columns"),
+    ],
+)
+def test_javascript_refuses_other_shapes(columns, scores, sentence, tmp_path):
+    """A row of another length, or a row where a number is wanted, is an error."""
+    (tmp_path / "believable.mjs").write_text(block("js", "believable.mjs"))
+    (tmp_path / "run.mjs").write_text(RUN)
+    given = json.dumps([{"saved": json.loads(block("json")) | {"columns": columns}, "scores": [scores]}])
+    done = subprocess.run([need("node"), "run.mjs"], cwd=tmp_path, input=given, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert f"Error: {sentence}" in done.stderr
+
+
 # --- SQL --------------------------------------------------------------------------------------------------------------
 
 
@@ -239,21 +259,32 @@ def in_sql(folder, monkeypatch, query, model, x):
 
 ONE_EVENT = [
     ("formulas.sql", PlattScaling()),
+    ("formulas.sql", PlattScaling(input="logits")),
+    ("formulas.sql", PlattScaling(input="scores")),
     ("formulas.sql", BetaCalibration()),
+    ("formulas.sql", BetaCalibration(input="logits")),
+    ("formulas.sql", OneVsRest("beta", input="logits")),
     ("formulas.sql", TemperatureScaling()),
+    ("formulas.sql", TemperatureScaling(input="logits")),
     ("formulas.sql", PriorShift(target=0.01)),
+    ("formulas.sql", PriorShift(target=0.01, input="logits")),
     ("bins.sql", BBQ()),
+    ("bins.sql", BBQ(input="logits")),
     ("bins.sql", ScalingBinning()),
     ("bins.sql", ScalingBinning(input="logits")),
     ("bins.sql", HistogramBinning()),
+    ("bins.sql", HistogramBinning(input="logits")),
+    ("bins.sql", HistogramBinning(input="scores")),
     ("bins.sql", HistogramBinning(strategy="uniform", n_bins=40)),
     ("venn_abers.sql", VennAbers()),
-    ("venn_abers.sql", VennAbers(input="logits")),
+    ("venn_abers.sql", VennAbers(input="scores")),
     ("lines.sql", IsotonicCalibration()),
     ("lines.sql", IsotonicCalibration(between="steps")),
     ("lines.sql", IsotonicCalibration(input="logits", centred=True)),
     ("lines.sql", LocalRegressionCalibration()),
+    ("lines.sql", LocalRegressionCalibration(input="logits")),
     ("lines.sql", SplineCalibration()),
+    ("lines.sql", SplineCalibration(input="logits")),
 ]
 COLUMNS = [
     ("classes.sql", TemperatureScaling()),
@@ -266,8 +297,23 @@ COLUMNS = [
     ("matrix.sql", DirichletCalibration(penalty=0.01, input="logits")),
     ("matrix.sql", StructuredScaling()),
     ("one_vs_rest.sql", PlattScaling()),
+    ("one_vs_rest.sql", PlattScaling(input="scores")),
     ("one_vs_rest.sql", OneVsRest()),
 ]
+REFUSED = [
+    ("formulas.sql", IsotonicCalibration(), "not for IsotonicCalibration with 1 columns"),
+    ("formulas.sql", VectorScaling(penalty=0.01), "not for VectorScaling with 1 columns"),
+    ("bins.sql", IsotonicCalibration(), "not for IsotonicCalibration with 1 columns"),
+    ("venn_abers.sql", PlattScaling(), "not for PlattScaling with 1 columns"),
+    ("lines.sql", BBQ(), "not for BBQ with 1 columns"),
+    ("classes.sql", MatrixScaling(penalty=0.01), "not for MatrixScaling with 4 columns"),
+    ("matrix.sql", VectorScaling(penalty=0.01), "not for VectorScaling with 4 columns"),
+    ("one_vs_rest.sql", BetaCalibration(), "not for BetaCalibration with 4 columns"),
+    ("one_vs_rest.sql", OneVsRest("beta"), "not for BetaCalibration with 4 columns"),
+    ("one_vs_rest.sql", PlattScaling(input="logits"), "this query is not for logits"),
+    ("one_vs_rest.sql", OneVsRest(normalise=False), "not a map of version 1, or one whose rows do not sum to one"),
+]
+WITH_COLUMNS = {"classes.sql", "matrix.sql", "one_vs_rest.sql"}
 
 
 @pytest.mark.parametrize(("query", "method"), ONE_EVENT, ids=str)
@@ -286,6 +332,33 @@ def test_sql_of_columns(query, method, tmp_path, monkeypatch):
     model = method.fit(p if method.input == "probabilities" else np.log(p) + 3, labels)
     x = hard_rows(method.input)
     np.testing.assert_allclose(in_sql(tmp_path, monkeypatch, query, model, x), model.transform(x), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("query", "method", "sentence"), REFUSED, ids=str)
+def test_sql_refuses_what_a_query_is_not_for(query, method, sentence, tmp_path, monkeypatch):
+    """A map of another method or input is an error, never a number."""
+    (p, y), form = multiclass() if query in WITH_COLUMNS else binary(), method.input
+    with pytest.raises(need("duckdb").Error, match=sentence):
+        in_sql(tmp_path, monkeypatch, query, method.fit(p if form == "probabilities" else np.log(p), y), p)
+
+
+@pytest.mark.parametrize("query", ["formulas.sql", "bins.sql", "venn_abers.sql", "lines.sql", *sorted(WITH_COLUMNS)])
+def test_sql_refuses_another_number_of_columns(query, tmp_path, monkeypatch):
+    """A query of one event refuses maps of classes, and one of columns that of an event."""
+    method = next(method for name, method in ONE_EVENT + COLUMNS if name == query and method.input == "probabilities")
+    p, y = binary() if query in WITH_COLUMNS else multiclass()
+    with pytest.raises(need("duckdb").Error, match=f"with {1 if query in WITH_COLUMNS else 4} columns"):
+        in_sql(tmp_path, monkeypatch, query, method.fit(p, y), p)
+
+
+@pytest.mark.parametrize("change", [{"version": 2}, {"schema": "else"}, {"settings": {"multilabel": True}}])
+def test_sql_refuses_another_version(change, tmp_path, monkeypatch):
+    """Another version or schema is an error in SQL too, and so are labels that do not exclude each other."""
+    monkeypatch.chdir(tmp_path)
+    Path("map.json").write_text(json.dumps(json.loads(block("json")) | change))
+    duckdb = need("duckdb")
+    with duckdb.connect() as connection, pytest.raises(duckdb.Error, match="not a map of version 1"):
+        connection.execute(block("sql", "tables.sql"))
 
 
 def test_sql_leaves_a_class_that_was_never_seen(tmp_path, monkeypatch):

@@ -201,7 +201,7 @@ def test_intervals_of_one_map():
 
 @BOTH
 def test_cross_venn_abers(n_classes):
-    """An ensemble of Venn–Abers maps averages log-odds, and its intervals hold its points."""
+    """An ensemble of Venn–Abers maps averages log-odds, and its intervals hold its points before rows are divided."""
     X, y = flowers(n_classes=n_classes)
     fitted = Recalibrated(GaussianNB(), VennAbers(), cv=3, ensemble=True).fit(X, y)
     each = [m.predict_interval(e.predict_proba(X)) for e, m in zip(fitted.estimators_, fitted.methods_, strict=True)]
@@ -211,6 +211,9 @@ def test_cross_venn_abers(n_classes):
     np.testing.assert_allclose(fitted.predict_proba(X), p, rtol=1e-14)
     low, high = np.moveaxis(fitted.predict_interval(X), -1, 0)
     point = combine_intervals(*np.moveaxis(each, -1, 0))
+    if n_classes == 2:
+        assert (low <= p[:, 1]).all()
+        assert (p[:, 1] <= high).all()
     assert low.shape == ((len(y),) if n_classes == 2 else (len(y), 3))
     assert (low <= point).all()
     assert (point <= high).all()
@@ -323,6 +326,31 @@ def test_grid_search_over_methods():
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 
 
+def test_methods_by_name():
+    """A name or alias is the method with its defaults; the parameter stays the name, so names can be searched."""
+    X, y = flowers()
+    for name in ("platt", "PlattScaling"):
+        model = Recalibrated(GaussianNB(), method=name)
+        assert clone(model).get_params()["method"] == name
+        expected = Recalibrated(GaussianNB(), PlattScaling()).fit(X, y).predict_proba(X)
+        np.testing.assert_array_equal(model.fit(X, y).predict_proba(X), expected)
+        assert model.method == name
+    grid = {"method": ["temperature", "platt", "OneVsRest"]}
+    search = GridSearchCV(Recalibrated(GaussianNB(), cv=3), grid, scoring="neg_log_loss", cv=3).fit(X, y)
+    assert search.best_params_["method"] in grid["method"]
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_intervals_of_a_method_by_name():
+    """There are intervals for the name of Venn–Abers, and none for others, known or not."""
+    X, y = flowers()
+    for name in ("venn_abers", "VennAbers"):
+        assert Recalibrated(GaussianNB(), name).fit(X, y).predict_interval(X).shape == (len(y), 3, 2)
+        assert hasattr(Recalibrated(GaussianNB(), name), "predict_interval")
+    for name in ("platt", "plat"):
+        assert not hasattr(Recalibrated(GaussianNB(), name), "predict_interval")
+
+
 def test_frozen_model_in_a_grid_search():
     """A frozen model stays fitted through the clones of a search; a fitted one does not, and the error says so."""
     X, y = flowers()
@@ -406,14 +434,17 @@ def test_metadata_routing():
 @pytest.mark.parametrize(
     ("model", "sentence"),
     [
-        (Recalibrated(RidgeClassifier()), "RidgeClassifier has no predict_proba, which TemperatureScaling(input='probabilities') reads; it has decision_function: make the method TemperatureScaling(input='logits')"),
+        (Recalibrated(RidgeClassifier()), "RidgeClassifier has no predict_proba, which TemperatureScaling(input='probabilities') reads; it has decision_function: make the method TemperatureScaling(input='logits') if these are logits, or PlattScaling(input='scores'), which takes any numbers"),
         (Recalibrated(RidgeClassifier(), PlattScaling()), "make the method PlattScaling(input='logits' or 'scores')"),
         (Recalibrated(GaussianNB(), PlattScaling(input="scores")), "GaussianNB has no decision_function, which PlattScaling(input='scores') reads; it has predict_proba: make the method PlattScaling(input='probabilities')"),
         (Recalibrated(KNeighborsClassifier), "estimator must be a classifier, such as LogisticRegression(), got <class"),
         (Recalibrated(None), "estimator must be a classifier, such as LogisticRegression(), got None"),
-        (Recalibrated(GaussianNB(), "platt"), "method must be a recalibrator, such as TemperatureScaling(), got 'platt'"),
+        (Recalibrated(GaussianNB(), "plat"), "method 'plat' is not known; did you mean 'platt'? There are: "),
+        (Recalibrated(GaussianNB(), PlattScaling), "method must be a recalibrator, got a class: pass PlattScaling()"),
+        (Recalibrated(GaussianNB(), 3), "method must be a recalibrator, TemperatureScaling() say, or the name of one, got 3"),
         (Recalibrated(GaussianNB(), PlattScaling(targets="soft")), "targets must be one of 'labels', 'smoothed', got 'soft'"),
         (Recalibrated(GaussianNB(), OneVsRest(PlattScaling(), multilabel=True)), "Recalibrated is for one label per row: make the method with multilabel=False"),
+        (Recalibrated(GaussianNB(), OneVsRest(normalise=False)), "rows of predict_proba sum to one in a classifier: make the method with normalise=True"),
         (Recalibrated(GaussianNB(), ensemble="auto"), "ensemble must be one of False, True, got 'auto'"),
         (Recalibrated(GaussianNB(), cv="prefitted"), "cv must be a number of folds, a splitter, a list of splits or 'prefit', got 'prefitted'"),
         (Recalibrated(GaussianNB(), cv=1), "cv must be an integer at least 2, got 1"),

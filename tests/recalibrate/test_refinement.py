@@ -33,7 +33,8 @@ def test_is_the_loop(score):
     assert found.calibration.value == pytest.approx(mean_loss(p) - mean_loss(q), rel=1e-9)
     assert found.score.value == pytest.approx(mean_loss(p), rel=1e-12)
     assert found.share == pytest.approx(found.calibration.value / found.score.value)
-    assert f"{score} {found.score.value:.4f} = calibration" in str(found)
+    word = {"log_loss": "log loss", "brier": "Brier score"}[score]
+    assert str(found).startswith(f"{word} {found.score.value:.4f} = calibration")
 
 
 def test_what_a_map_can_mend():
@@ -59,3 +60,14 @@ def test_refusals():
         believable.refinement(*binary(), score="ece")
     with pytest.raises(InputError, match="input must be one of"):
         believable.refinement(*binary(), input="scores")
+
+
+def test_infinite_scores():
+    """A score that is infinite has no share that a map can mend, and says so without NaN."""
+    p, y = (part.copy() for part in binary())
+    p[0], y[0] = 0.0, 1
+    found = believable.refinement(p, y, method="platt")
+    assert found.score.value == np.inf
+    assert np.isnan(found.share)
+    assert "nan" not in str(found)
+    assert "log loss inf, and 0." in str(found)

@@ -9,11 +9,19 @@ import pytest
 from sklearn.base import clone
 
 import believable
-from believable import Predictions
-from believable.errors import InputError
-from believable.recalibrate import RECALIBRATORS, HistogramBinning, Identity, PlattScaling, TemperatureScaling, select
+from believable import CellStats, Predictions
+from believable.errors import InputError, LimitWarning, SmallSampleWarning
+from believable.inference._versus import mean_of_rows
+from believable.recalibrate import (
+    RECALIBRATORS,
+    HistogramBinning,
+    Identity,
+    PlattScaling,
+    TemperatureScaling,
+    select,
+)
 from believable.recalibrate._crossfit import Problem, folds
-from believable.recalibrate._scored import METRICS
+from believable.recalibrate._scored import METRICS, loss_gain
 from tests.recalibrate.data import binary, logit, multiclass
 
 QUICK = {"n_resamples": 100}
@@ -21,6 +29,7 @@ QUICK = {"n_resamples": 100}
 
 def problem(p, y, **more):
     choices = {"input": "probabilities", "cv": 5, "groups": None, "sample_weight": None, "random_state": 0}
+    choices["classes"] = None
     return Problem.of(p, y, **(choices | more))
 
 
@@ -48,7 +57,7 @@ def test_cross_fitting_is_the_loop():
     """Every row is mapped by a map fitted on the other folds."""
     p, y = binary()
     ours = problem(p, y)
-    out = ours.cross_fitted(PlattScaling())
+    out = ours.cross_fitted(PlattScaling()).predictions
     for k in range(5):
         inside = ours.fold == k
         model = PlattScaling().fit(p[~inside], y[~inside])
@@ -108,11 +117,8 @@ def test_chance_alone_seldom_moves_anything():
         p = rng.random(150)
         y = (rng.random(150) < p).astype(int)
         ours = problem(p, y)
-        from believable.recalibrate._scored import loss_gain, row_losses
-
-        before = row_losses(ours.baseline, "log_loss")
         gains = [
-            loss_gain(before, row_losses(ours.cross_fitted(method), "log_loss"), ours, 0.95)
+            loss_gain(ours.baseline, ours.cross_fitted(method), "log_loss", ours, 0.95)
             for method in (TemperatureScaling(), PlattScaling())
         ]
         moved += any(gain.is_sure for gain in gains)
@@ -139,6 +145,17 @@ def test_named_classes_reach_the_map():
     assert set(result.recalibrator.predict(p)) <= set(names)
 
 
+@pytest.mark.parametrize("input", ["probabilities", "logits", "scores"])
+def test_labels_of_text(input):
+    """Labels of any kind are taken when they are named in the order of the columns."""
+    p, y = binary()
+    X = p if input == "probabilities" else logit(p)
+    named = believable.calibrate(X, np.where(y == 1, "a", "b"), "platt", input=input, classes=["b", "a"], **QUICK)
+    plain = believable.calibrate(X, y, "platt", input=input, **QUICK)
+    np.testing.assert_array_equal(named.transform(X), plain.transform(X))
+    assert named.recalibrator.classes_.tolist() == ["b", "a"]
+
+
 def test_logits_and_scores():
     """Logits are compared with their sigmoid, scores with the base rate; the map takes what it was made from."""
     p, y = binary()
@@ -152,6 +169,100 @@ def test_logits_and_scores():
     rate = y.mean()
     assert found["base rate"].scored.values["brier"].value == pytest.approx(rate * (1 - rate))
     assert math.isnan(found["platt"].scored.gains["ece"].value)
+
+
+def test_scores_that_tell_nothing():
+    """Where no map of raw scores helps, everyone gets the base rate, by a map that can be saved."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(300) < 0.3).astype(int)
+    for scores, labels in ((rng.normal(size=300), y), (rng.normal(size=(300, 3)), rng.integers(0, 3, 300))):
+        result = believable.calibrate(scores, labels, input="scores", candidates=["platt"], **QUICK)
+        assert result.method == "base rate"
+        assert result.selection.advice.startswith("Give everyone the base rate")
+        share = labels.mean() if scores.ndim == 1 else np.bincount(labels) / len(labels)
+        loaded = believable.load_recalibrator(result.to_json())
+        np.testing.assert_allclose(loaded.transform(scores), np.broadcast_to(share, scores.shape))
+        assert "base rate" in str(result)
+
+
+def test_log_loss_of_logits_is_not_rounded():
+    """A logit of 40 that was wrong costs 40, whichever class is called the event, before and after."""
+    p, y = binary()
+    z, y = np.append(logit(p), 40.0), np.append(y, 0)
+    one = believable.calibrate(z, y, "platt", input="logits", **QUICK).improvement
+    two = believable.calibrate(-z, 1 - y, "platt", input="logits", **QUICK).improvement
+    for each in (one, two):
+        assert each.before["log_loss"].value == pytest.approx(np.mean(np.logaddexp(0, np.where(y == 1, -z, z))))
+    assert one.after["log_loss"].value == pytest.approx(two.after["log_loss"].value, rel=1e-2)  # in other folds
+    wide = np.array([[0.0, 900.0], [900.0, 0.0]] * 20)
+    found = believable.refinement(wide, [0, 1] * 20, input="logits", method="temperature")
+    assert found.score.value == 900
+
+
+def test_results_hold_copies():
+    """Changing the arrays afterwards changes nothing."""
+    p, y = (part.copy() for part in binary())
+    z = logit(p)
+    results = [
+        believable.calibrate(p, y, "platt", **QUICK),
+        believable.calibrate(z, y, "platt", input="logits", **QUICK),
+    ]
+    before = [each.improvement.predictions_before.scores.copy() for each in results]
+    p[:], z[:], y[:] = 0.5, 0, 1
+    for result, kept in zip(results, before, strict=True):
+        np.testing.assert_array_equal(result.improvement.predictions_before.scores, kept)
+        with pytest.raises(ValueError, match="read-only"):
+            result.improvement.predictions_after.scores[:] = 0
+
+
+def test_rows_that_hardly_sum_to_one_are_no_gain():
+    """Dividing rows by their sums is not counted as an improvement."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 3000)
+    labels = (p.cumsum(axis=1) < rng.random((3000, 1))).sum(axis=1)
+    found = believable.select(0.9992 * p, labels, candidates=["identity"], **QUICK)
+    assert found["identity"].scored.gains["log_loss"].value == pytest.approx(0, abs=1e-12)
+
+
+def test_jackknife_of_the_mean():
+    """The standard error is that of leaving out one row, or one cluster, after the other."""
+    rng = np.random.default_rng(0)
+    values, w, cluster = rng.normal(size=60), rng.pareto(1.5, 60) + 0.1, rng.integers(0, 7, 60)
+    for units in (np.arange(60), cluster):
+        mean, error, df = mean_of_rows(values, w, None if units is not cluster else cluster)
+        left = [np.average(values[units != u], weights=w[units != u]) for u in np.unique(units)]
+        n = len(left)
+        assert mean == pytest.approx(np.average(values, weights=w))
+        assert error == pytest.approx(math.sqrt((n - 1) / n * sum((each - mean) ** 2 for each in left)))
+        assert df == n - 1
+
+
+def test_caveats():
+    """Few events, scores that point the other way and rows without a mistake are spoken of."""
+    p, y = binary()
+    flipped = believable.calibrate(1 - p, y, "platt", **QUICK)
+    assert "Higher scores go with fewer events" in str(flipped)
+    few = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:6]])
+    with pytest.warns(SmallSampleWarning):
+        assert "The rarest class is in 6 rows only" in str(believable.calibrate(p[few], y[few], "platt", **QUICK))
+    clusters = select(p, y, candidates=["platt"], groups=np.arange(len(y)) % 15, **QUICK)
+    assert "in 15 clusters" in clusters.rows
+    assert any("15 clusters only" in each for each in clusters.caveats)
+    with pytest.warns(LimitWarning):
+        perfect = believable.calibrate(np.where(y == 1, 0.6 + 0.4 * p, 0.4 * p), y, "platt", **QUICK)
+    assert any("were these rows used for training" in each for each in perfect.caveats)
+    assert not select(p, y, candidates=["platt"], **QUICK).caveats
+
+
+def test_a_method_that_was_asked_for_is_judged():
+    """A named method says whether it helps, and what its map is."""
+    p, y = binary(2000)
+    assert "It lowers the log loss beyond chance." in str(believable.calibrate(p, y, "temperature", **QUICK))
+    rng = np.random.default_rng(3)
+    q = rng.random(500)
+    calibrated = believable.calibrate(q, (rng.random(500) < q).astype(int), "temperature", **QUICK)
+    assert "TemperatureScaling(): temperature " in str(calibrated)
+    assert "It does not lower the log loss: leave the scores alone" in str(calibrated)
 
 
 def test_infinite_losses_are_last():
@@ -233,7 +344,7 @@ def test_candidates_are_not_modified():
         ({"score": "auc"}, "score must be one of"),
         ({"candidates": []}, "candidates is empty"),
         ({"candidates": "platt"}, "must be a list of names"),
-        ({"candidates": ["plat"]}, "method must be one of 'platt'|method must be one of"),
+        ({"candidates": ["plat"]}, "method 'plat' is not known; did you mean 'platt'[?] There are: .*platt, "),
         ({"candidates": {"nothing": PlattScaling()}}, "call yours something else"),
         ({"candidates": {"mine": 3}}, "must be a recalibrator, got a int"),
         ({"cv": 1}, "cv must be an integer at least 2"),
@@ -251,8 +362,18 @@ def test_bad_choices(choices, sentence):
 def test_bad_data():
     """Soft labels, several labels, one class and a lone row of a class are refused."""
     p, y = binary()
-    with pytest.raises(InputError, match="one label per row"):
+    with pytest.raises(InputError, match="not soft labels"):
         select(Predictions(p, y.astype(float), soft_labels=True))
+    with pytest.raises(InputError, match="OneVsRest"):
+        select(Predictions(np.column_stack([p, p]), np.column_stack([y, y]), multilabel=True))
+    with pytest.raises(InputError, match="fit_from_cells"):
+        select(CellStats.of(Predictions(p, y)))
+    with pytest.raises(InputError, match="these look like logits: pass input='logits'"):
+        select(logit(p), y)
+    with pytest.raises(InputError, match="actuals are text: pass classes="):
+        select(p, np.where(y == 1, "yes", "no"))
+    with pytest.raises(InputError, match="one class is left"):
+        select(p, y, groups=np.where(y == 1, 7, np.arange(len(y)) % 20 + 10))
     with pytest.raises(InputError, match="at least two rows"):
         select(p, np.zeros(len(p), int))
     with pytest.raises(InputError, match="at least two rows"):

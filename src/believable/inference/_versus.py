@@ -59,14 +59,16 @@ class ErrorContest:
 def mean_of_rows(values: Float64s, weights: Float64s | None, cluster: Ints | None) -> tuple[float, float, int]:
     """A weighted mean over rows, its standard error between clusters, and the degrees of freedom of that.
 
-    Where a value is infinite so is the mean, and the error.
+    The error is that of the jackknife, which a few heavy clusters do not make too small: what a cluster adds to the
+    mean is divided by the share of the weight that is left without it. Where a value is infinite, so is all.
     """
     w = np.ones(len(values)) if weights is None else weights
     mean = float(np.average(values, weights=w))
     if not math.isfinite(mean):
         return mean, math.inf, 1
-    off = w * (values - mean)
+    share, off = w / w.sum(), w * (values - mean) / w.sum()
     if cluster is not None:
-        off = np.bincount(cluster, off).astype(np.float64)
+        share, off = (np.bincount(cluster, each).astype(np.float64) for each in (share, off))
     n = len(off)
-    return mean, float(np.sqrt(np.sum(off**2) * n / max(n - 1, 1)) / w.sum()), max(n - 1, 1)
+    jackknife = off / np.maximum(1 - share, 1e-12)
+    return mean, float(np.sqrt(np.sum(jackknife**2) * (n - 1) / n)), max(n - 1, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +12,12 @@ from believable.errors import InputError
 from believable.plots._style import INK, new_figure, save
 from believable.plots.reliability import plot_reliability_diagram
 from believable.recalibrate import Calibration, Improvement
+from believable.recalibrate._scored import WORDS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from believable._types import Notion, Strategy
-
-WORDS = {"log_loss": "log loss", "brier": "Brier score", "ece": "ECE", "smece": "smECE"}
 
 
 def plot_improvement(
@@ -67,7 +67,8 @@ def plot_improvement(
     after = f"after ({result.method})" if isinstance(result, Calibration) else "after"
     figure = new_figure(9.6, 6.4)
     axes = figure.subplots(1, 2)
-    panels = ((improvement.predictions_before, "before"), (improvement.predictions_after, after))
+    before = "before" if improvement.compared_with == "nothing" else improvement.compared_with
+    panels = ((improvement.predictions_before, before), (improvement.predictions_after, after))
     for ax, (predictions, name) in zip(axes, panels, strict=True):
         plot_reliability_diagram(
             predictions,
@@ -81,7 +82,9 @@ def plot_improvement(
             title=name,
         )
     lines = [title] if title else []
-    lines += [_line(improvement, name) for name in ("log_loss", "smece")]
+    lines += [
+        _line(improvement, name) for name in ("log_loss", "smece") if not math.isnan(improvement.gains[name].value)
+    ]
     figure.suptitle("\n".join(lines), fontsize=10.5, color=INK, x=0.02, y=1.0, ha="left", va="bottom")
     save(figure, save_path)
     return figure
@@ -89,5 +92,7 @@ def plot_improvement(
 
 def _line(improvement: Improvement, name: str) -> str:
     before, after, gain = improvement.before[name].value, improvement.after[name].value, improvement.gains[name]
-    interval = f"{100 * gain.level:.4g} % interval {gain.low:+.4f} … {gain.high:+.4f}"
-    return f"{WORDS[name]} {before:.4f} → {after:.4f}: {gain.value:+.4f} gained, {interval}"
+    line = f"{WORDS[name]} {before:.4f} → {after:.4f}"
+    if not math.isfinite(gain.value):
+        return line
+    return f"{line}: {gain.value:+.4f} gained, {100 * gain.level:.4g} % interval {gain.low:+.4f} … {gain.high:+.4f}"

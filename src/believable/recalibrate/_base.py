@@ -63,8 +63,8 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         X : array-like of shape (n,), (n, 1) or (n, K)
             Scores of one event, or one column per class, as `input` says.
         y : array-like of shape (n,)
-            Labels: integers 0..K-1 are numbers of columns; K distinct values of any other kind are in sorted order,
-            unless `classes` names them.
+            Labels: integers 0..K-1 are numbers of columns. K distinct values of any other kind are columns of a data
+            frame, if these are called so, and in sorted order otherwise, unless `classes` names them.
         sample_weight : array-like of shape (n,), optional
             Weight 2 is the row twice, weight 0 no row.
 
@@ -73,9 +73,21 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         self
         """
         self._check_settings()
+        before = {name: self.__dict__[name] for name in ("n_features_in_", "feature_names_in_") if name in self.__dict__}
+        try:
+            self._fit(X, y, sample_weight)
+        except Exception:  # what was learnt before still goes with the columns it was learnt from
+            self.__dict__.pop("feature_names_in_", None)
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         scores, y = self._scores(X, y)
-        encode = encoded_columns if self.multilabel else encoded
-        labels, classes = encode(y, scores.n_classes, self.classes)
+        if self.multilabel:
+            labels, classes = encoded_columns(y, scores.n_classes, self.classes)
+        else:
+            labels, classes = encoded(y, scores.n_classes, self.classes, getattr(self, "feature_names_in_", None))
         weights = None if sample_weight is None else _check.weights(sample_weight, len(scores))
         if weights is not None and not weights.all():
             rows = np.flatnonzero(weights)
@@ -83,22 +95,17 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         self._warn_of_few(fewest_rows(labels, classes, self.multilabel))
         maps = self._learn(scores, labels, weights)
         self.classes_, self.maps_ = classes, maps
-        return self
 
     def predict_proba(self, X: Any) -> Float64s:
         """Probabilities, of shape (n, K); K = 2 for scores of one event, with P(second class) in column 1."""
-        scores = self._scores_to_map(X)
-        p = self._apply(scores)
-        return np.column_stack([1 - p, p]) if p.ndim == 1 else p
+        return self._apply_pairs(self._scores_to_map(X))
 
     def transform(self, X: Any) -> Float64s:
         """Probabilities in the shape of X: P(second class) for 1-D scores or one column, otherwise (n, K)."""
         scores = self._scores_to_map(X)
+        if scores.values.ndim == 2 or self.n_features_in_ == 2:
+            return self._apply_pairs(scores)
         p = self._apply(scores)
-        if p.ndim == 2:
-            return p
-        if self.n_features_in_ == 2:
-            return np.column_stack([1 - p, p])
         return p if np.ndim(X) == 1 else p[:, None]
 
     def predict(self, X: Any) -> Array:
@@ -145,6 +152,10 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
     def _apply(self, scores: Scores) -> Float64s:
         """Probabilities: (n,) for one event, (n, K) for more classes."""
 
+    @abstractmethod
+    def _apply_pairs(self, scores: Scores) -> Float64s:
+        """Probabilities (n, K), with two columns for one event."""
+
     # --- checking ---
 
     def _scores(self, X: Any, y: Any) -> tuple[Scores, Array]:
@@ -168,7 +179,7 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
                 f"{type(self).__name__} was fitted with {rarest} rows of the rarest class; with fewer than {fewest} "
                 "its map is mostly chance: use more rows, or a simpler method",
                 SmallSampleWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _parameter(self, name: str) -> Any:
@@ -197,6 +208,10 @@ class BinaryRecalibrator(Recalibrator):
     @abstractmethod
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
         """Probabilities (n,) within [0, 1]. Reads the map alone, never what was learnt elsewhere or set."""
+
+    def _apply_opposite(self, learnt: Map, scores: Scores) -> Float64s:
+        """1 - p, for maps that know it better than the difference, which is 0 where p is within 1e-16 of 1."""
+        return np.asarray(1 - self._apply_map(learnt, scores))
 
     def fit_from_cells(self, cells: CellStats) -> Self:
         """Learn the map from a statistic instead of rows: the rows of a cell stand at their mean score.
@@ -228,6 +243,7 @@ class BinaryRecalibrator(Recalibrator):
             None if one is None else self._learn_map(Scores(one.score, "probabilities"), one.w, one.wy)
             for one in groups_of(cells, n_maps, self._facts().reads_logits)
         )
+        self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_, self.classes_, self.maps_ = n_maps, classes, maps
         return self
 
@@ -260,6 +276,13 @@ class BinaryRecalibrator(Recalibrator):
         p = np.column_stack(columns)
         return normalised(p) if self.normalise and not self.multilabel else p
 
+    def _apply_pairs(self, scores: Scores) -> Float64s:
+        if scores.values.ndim == 2:
+            return self._apply(scores)
+        (learnt,) = self.maps_
+        assert learnt is not None
+        return np.column_stack([self._apply_opposite(learnt, scores), self._apply_map(learnt, scores)])
+
     def _apply_class(self, learnt: Map | None, scores: Scores) -> Float64s:
         return scores.probability() if learnt is None else self._apply_map(learnt, scores)
 
@@ -281,11 +304,18 @@ class MatrixRecalibrator(Recalibrator):
     def _learn(self, scores: Scores, labels: Ints, weights: Float64s | None) -> tuple[Map | None, ...]:
         return (self._learn_map(scores.logit_matrix(), labels, weights),)
 
+    def fit_from_cells(self, cells: CellStats) -> Self:
+        """Not for this one: a cell holds one class's scores, and the map looks at all of them at once."""
+        raise UndefinedError(f"{type(self).__name__} needs the rows: cells do not hold what it looks at")
+
     def _apply(self, scores: Scores) -> Float64s:
+        p = self._apply_pairs(scores)
+        return p[:, 1] if scores.values.ndim == 1 else p
+
+    def _apply_pairs(self, scores: Scores) -> Float64s:
         (learnt,) = self.maps_
         assert learnt is not None
-        p = self._apply_map(learnt, scores.logit_matrix())
-        return p[:, 1] if scores.values.ndim == 1 else p
+        return self._apply_map(learnt, scores.logit_matrix())
 
 
 def normalised(columns: Float64s) -> Float64s:

@@ -49,7 +49,8 @@ def groups_of(cells: CellStats, n_maps: int, reads_logits: bool) -> Iterator[Poi
     """The points of each map; None for a class about which nothing can be learnt."""
     groups = count_points(cells)
     if len(groups) != n_maps:
-        raise UndefinedError("the statistic does not hold every class")
+        asked = "; count with notion='binary' where there are two" if n_maps == 1 else ""
+        raise UndefinedError(f"the statistic holds {len(groups)} groups of scores, {n_maps} are needed{asked}")
     for group, points in enumerate(groups):
         never, always = not points.wy.any(), not (points.w - points.wy).any()
         if (never and n_maps > 1) or (always and cells.view.multilabel):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,14 +11,27 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold
 
-from believable import _check
+from believable import _check, kernels
 from believable._random import generator
-from believable._types import Array, Floats, Ints
-from believable.errors import InputError
+from believable._types import Array, Float64s, Floats, Ints
+from believable.errors import InputError, LimitWarning, SmallSampleWarning
 from believable.inference._units import cluster_of_rows
-from believable.predictions import Predictions, as_predictions
-from believable.recalibrate._base import Recalibrator
+from believable.predictions import Predictions
+from believable.recalibrate._base import Recalibrator, normalised
 from believable.recalibrate._scores import INPUTS, Input, Scores
+from believable.stats import CellStats
+from believable.stats.sums import log_loss_terms
+
+LOGITS = "these look like logits: pass input='logits', or input='scores' for other numbers"
+ROUNDING = 1e-6  # rows that miss 1 by less sum to 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mapped:
+    """Predictions, and the log loss of each row, which is known better than from probabilities that were rounded."""
+
+    predictions: Predictions
+    log_loss: Float64s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,12 +41,11 @@ class Problem:
     Attributes
     ----------
     scores : ndarray
-        As recalibrators take them.
+        As recalibrators take them; a copy.
     input : {"probabilities", "logits", "scores"}
         What they are.
-    baseline : Predictions
-        What they say when nothing is done, with labels and weights; for scores that are not probabilities, the share of
-        each class.
+    baseline : Mapped
+        What they say when nothing is done; for scores that are not probabilities, the share of each class.
     cluster : ndarray or None
         The cluster of each row.
     fold : ndarray
@@ -40,7 +54,7 @@ class Problem:
 
     scores: Floats
     input: Input
-    baseline: Predictions
+    baseline: Mapped
     cluster: Ints | None
     fold: Ints
 
@@ -51,6 +65,7 @@ class Problem:
         actuals: Any,
         *,
         input: Input,
+        classes: Sequence[Any] | None,
         cv: int,
         groups: Any,
         sample_weight: Any,
@@ -59,82 +74,137 @@ class Problem:
         """Check everything once."""
         _check.choice(input, INPUTS, "input")
         n_folds = _check.positive_integer(cv, "cv", 2)
-        scores, baseline = _scores_and_baseline(predictions, actuals, sample_weight, input)
-        if baseline.kind == "multilabel" or baseline.labels.dtype.kind == "f":
-            raise InputError("recalibration needs one label per row: soft labels and several labels are not taken")
-        counts = np.bincount(baseline.labels)
+        if isinstance(predictions, CellStats):
+            raise InputError(
+                "cells cannot be put into folds: fit a recalibrator with fit_from_cells, without comparison"
+            )
+        given = isinstance(predictions, Predictions)
+        source = predictions if given else _checked(predictions, actuals, sample_weight, input, classes)
+        _refuse(source, given, actuals, input)
+        values = source.scores if input == "probabilities" else _rows_that_count(predictions, sample_weight)
+        counts = np.bincount(source.labels)
         if np.count_nonzero(counts) < 2 or counts[counts > 0].min() < 2:
             raise InputError("recalibration needs two classes, and of each at least two rows to put into folds")
-        cluster = cluster_of_rows(groups, predictions, baseline, sample_weight)
-        fold = folds(baseline.labels, cluster, n_folds, generator(random_state))
-        return cls(scores, input, baseline, cluster, fold)
+        cluster = cluster_of_rows(groups, predictions, source, sample_weight)
+        fold = folds(source.labels, cluster, n_folds, generator(random_state))
+        return cls(values, input, _baseline(source, values, input), cluster, fold)
+
+    @property
+    def labels(self) -> Ints:
+        """Numbers of columns."""
+        return self.baseline.predictions.labels
+
+    @property
+    def weights(self) -> Float64s | None:
+        """Of the rows."""
+        return self.baseline.predictions.weights
 
     def fit(self, method: Recalibrator, rows: Array | slice = slice(None)) -> Recalibrator:
         """A clone of a method, told what the scores are and what the classes are called, fitted on some of the rows."""
-        names = self.baseline.classes
+        names = self.baseline.predictions.classes
         model: Recalibrator = clone(method).set_params(input=self.input)
         if names is not None:
             model.set_params(classes=list(names))
-        labels = self.baseline.labels[rows]
-        weights = None if self.baseline.weights is None else self.baseline.weights[rows]
+        labels = self.labels[rows]
+        weights = None if self.weights is None else self.weights[rows]
         return model.fit(self.scores[rows], labels if names is None else np.asarray(names)[labels], weights)
 
-    def cross_fitted(self, method: Recalibrator) -> Predictions:
-        """Predictions in which every row was mapped by a map that has not seen it, nor its cluster."""
-        out = np.empty(self.baseline.scores.shape)
-        for k in range(int(self.fold.max()) + 1):
-            inside = self.fold == k
-            out[inside] = self.fit(method, ~inside).transform(self.scores[inside])
-        return self.baseline._with(scores=out, borrowed=False)
+    def cross_fitted(self, method: Recalibrator) -> Mapped:
+        """Every row mapped by a map that has not seen it, nor its cluster."""
+        out, loss = np.empty(self.scores.shape), np.empty(len(self.scores))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LimitWarning)  # about a fold; a fit on all rows says its own
+            warnings.simplefilter("ignore", SmallSampleWarning)
+            for k in range(int(self.fold.max()) + 1):
+                rows = np.flatnonzero(self.fold == k)
+                p = self.fit(method, self.fold != k).predict_proba(self.scores[rows])
+                out[rows] = p if out.ndim == 2 else p[:, 1]
+                with np.errstate(divide="ignore"):
+                    loss[rows] = -np.log(p[np.arange(len(rows)), self.labels[rows]])
+        out.flags.writeable = False
+        return Mapped(self.baseline.predictions._with(scores=out, borrowed=False), loss)
 
 
 def folds(labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Generator) -> Ints:
     """The fold of each row: rows of a class are dealt out in turn, in random order; clusters stay together."""
+    fold = np.zeros(len(labels), np.intp)
     if cluster is None:
         order = rng.permutation(len(labels))
         order = order[np.argsort(labels[order], kind="stable")]
-        fold = np.empty(len(labels), np.intp)
         fold[order] = np.arange(len(labels)) % n_folds
         return fold
     n_clusters = int(cluster.max()) + 1
     if n_clusters < n_folds:
         raise InputError(f"groups names {n_clusters} clusters, too few for cv={n_folds} folds")
-    fold = np.zeros(len(labels), np.intp)
     splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=int(rng.integers(2**31)))
-    for k, (_, test) in enumerate(splitter.split(labels, labels, cluster)):
-        fold[test] = k
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of a class with fewer rows than folds
+        for k, (_, test) in enumerate(splitter.split(labels, labels, cluster)):
+            fold[test] = k
+    for k in range(n_folds):
+        if len(np.unique(labels[fold != k])) < 2:
+            raise InputError(
+                f"without the clusters of fold {k} one class is left, from which no map can be learnt: its rows lie in "
+                "too few clusters of groups"
+            )
     return fold
 
 
-def _scores_and_baseline(
-    predictions: Any, actuals: Any, sample_weight: Any, input: Input
-) -> tuple[Floats, Predictions]:
-    if isinstance(predictions, Predictions) or input == "probabilities":
-        if input != "probabilities":
-            raise InputError(
-                f"a Predictions holds probabilities: pass the {input} themselves, or input='probabilities'"
-            )
-        source = as_predictions(predictions, actuals, sample_weight)
-        return source.scores, source
+# --- what the scores say by themselves --------------------------------------------------------------------------------
+
+
+def _checked(predictions: Any, actuals: Any, sample_weight: Any, input: Input, classes: Any) -> Predictions:
+    """A checked copy of what was passed: probabilities, or what logits and scores say when nothing is done."""
     values = _check.numeric(predictions, "predictions")
-    _check.finite(values, "predictions", None)
+    kind = getattr(_check.labels_as_array(actuals), "dtype", np.dtype(float)).kind
+    if kind in "OSUT" and classes is None and any(isinstance(one, str) for one in np.asarray(actuals)[:1].tolist()):
+        raise InputError(
+            "actuals are text: pass classes=[...], the labels in the order of the columns; for one event, the event "
+            "comes last"
+        )
+    if input == "probabilities":
+        _check.probabilities(values, "predictions", None, LOGITS)
+        return Predictions(predictions, actuals, sample_weight=sample_weight, classes=classes)
     Scores.of(values, input)
     if input == "logits":
-        source = Predictions(values, actuals, sample_weight=sample_weight, from_logits=True)
-    else:
-        source = _shares(values, actuals, sample_weight)
-    if sample_weight is not None:
-        values = values[np.asarray(sample_weight) > 0]
-    return values, source
-
-
-def _shares(values: Floats, actuals: Any, sample_weight: Any) -> Predictions:
-    """The share of each class in every row, as predictions."""
+        return Predictions(values, actuals, sample_weight=sample_weight, from_logits=True, classes=classes)
     n_classes = values.shape[1] if values.ndim == 2 else 2
-    blank = np.full(values.shape, 1 / n_classes)
-    source = Predictions(blank, actuals, sample_weight=sample_weight)
+    source = Predictions(np.full(values.shape, 1 / n_classes), actuals, sample_weight=sample_weight, classes=classes)
     share = np.bincount(source.labels, source.weights, n_classes)
     share = share / share.sum()
-    return source._with(
-        scores=np.tile(share if values.ndim == 2 else share[1], (len(source), 1)).reshape(source.scores.shape)
-    )
+    return source._with(scores=np.full(source.scores.shape, share if values.ndim == 2 else share[1]))
+
+
+def _refuse(source: Predictions, given: bool, actuals: Any, input: Input) -> None:
+    if given and actuals is not None:
+        raise InputError("a Predictions already holds its actuals: leave actuals out")
+    if given and input != "probabilities":
+        raise InputError(f"a Predictions holds probabilities: pass the {input} themselves, or input='probabilities'")
+    if source.kind == "multilabel":
+        raise InputError(
+            "this compares maps for one label per row; for independent labels fit OneVsRest(multilabel=True)"
+        )
+    if source.labels.dtype.kind == "f":
+        raise InputError("recalibration needs one label per row, not soft labels")
+
+
+def _rows_that_count(predictions: Any, sample_weight: Any) -> Floats:
+    values = _check.numeric(predictions, "predictions")
+    values = values.copy() if sample_weight is None else values[np.asarray(sample_weight) > 0]
+    values.flags.writeable = False
+    return values
+
+
+def _baseline(source: Predictions, values: Floats, input: Input) -> Mapped:
+    if source.scores.ndim == 2:
+        low, high = kernels.row_sum_extrema(source.scores)
+        if max(1 - low, high - 1) > ROUNDING:  # every map divides by the sum, so that alone would be a gain
+            source = source._with(scores=normalised(source.scores.astype(np.float64)))
+    if input != "logits":
+        return Mapped(source, log_loss_terms(source.scores, source.labels, source.kind))
+    z = Scores(values, "logits")
+    if values.ndim == 1:
+        z = Scores(np.where(source.labels == 1, z.raw(), -z.raw()), "logits")
+        return Mapped(source, -z.logs()[1])
+    logs = kernels.log_softmax(values)
+    return Mapped(source, -logs[np.arange(len(values)), source.labels])

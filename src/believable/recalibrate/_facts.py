@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from believable import _check
+from believable.errors import InputError
 
 if TYPE_CHECKING:
     from believable.recalibrate._base import Recalibrator
@@ -82,5 +83,20 @@ def recalibrator(
 
 def find_recalibrator(name: Any) -> type[Recalibrator]:
     """The class behind a name or alias."""
-    _check.choice(name, (*ALIASES, *RECALIBRATORS), "method")
+    if isinstance(name, type) and name.__name__ in RECALIBRATORS:
+        raise InputError(f"method must be a recalibrator, got a class: pass {name.__name__}()")
+    if not isinstance(name, str):
+        raise InputError(f"method must be a recalibrator, TemperatureScaling() say, or the name of one, got {name!r}")
+    if ALIASES.get(name, name) not in RECALIBRATORS:
+        raise InputError(f"method {name!r} is not known{_nearest(name)} There are: {', '.join(_by_simplicity())}")
     return RECALIBRATORS[ALIASES.get(name, name)]
+
+
+def _nearest(name: str) -> str:
+    spelled = {known.casefold(): known for known in (*RECALIBRATORS, *ALIASES)}
+    near = difflib.get_close_matches(name.casefold(), spelled, n=1)
+    return f"; did you mean {spelled[near[0]]!r}?" if near else "."
+
+
+def _by_simplicity() -> list[str]:
+    return sorted(ALIASES, key=lambda alias: RECALIBRATORS[ALIASES[alias]].facts.simplicity)

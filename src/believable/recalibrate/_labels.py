@@ -12,8 +12,10 @@ from believable._types import Array, Ints
 from believable.errors import InputError
 
 
-def encoded(y: Array, n_classes: int, classes: Sequence[Any] | None) -> tuple[Ints, Array]:
-    """Numbers of columns, and the label of each column."""
+def encoded(
+    y: Array, n_classes: int, classes: Sequence[Any] | None, columns: Sequence[str] | None
+) -> tuple[Ints, Array]:
+    """Numbers of columns, and the label of each column; `columns` are the names of a data frame."""
     if classes is not None:
         if len(classes) != n_classes:
             raise InputError(f"classes must name {n_classes} classes in the order of the columns, got {len(classes)}")
@@ -22,7 +24,11 @@ def encoded(y: Array, n_classes: int, classes: Sequence[Any] | None) -> tuple[In
         return y.astype(np.intp, copy=False), np.arange(n_classes).astype(y.dtype)
     found, labels = np.unique(y, return_inverse=True)
     if len(found) == n_classes:
-        return labels, found
+        words = [str(label) for label in found.tolist()]
+        if columns is None or set(words) != set(columns):
+            return labels, found
+        place = [list(columns).index(word) for word in words]  # columns that are called what the labels are
+        return np.asarray(place)[labels], found[np.argsort(place)]
     if y.dtype.kind == "b" and n_classes == 2:  # one of the two is missing
         return y.astype(np.intp), np.array([False, True])
     columns = f"{n_classes} columns" if n_classes > 2 else "two classes"

@@ -60,6 +60,8 @@ def _no_response(model: Any, name: str, method: Recalibrator) -> str:
         return f"{kind} has neither predict_proba nor decision_function: there is nothing to recalibrate"
     able = [word for word in method.inputs if (word == "probabilities") == (other == "predict_proba")]
     advice = f"make the method {of}(input={' or '.join(map(repr, able))})" if able else f"{of} cannot read it"
+    if other == "decision_function" and "scores" not in method.inputs:
+        advice += " if these are logits, or PlattScaling(input='scores'), which takes any numbers"
     return f"{kind} has no {name}, which {of}(input={method.input!r}) reads; it has {other}: {advice}"
 
 

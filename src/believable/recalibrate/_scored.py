@@ -9,20 +9,19 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from believable import _check
+from believable import _check, kernels
 from believable._random import generator
 from believable._types import Float64s
 from believable.errors import InputError
 from believable.inference._versus import ErrorContest, Measured, mean_of_rows
 from believable.inference.interval import Interval
-from believable.predictions import Predictions
-from believable.recalibrate._crossfit import Problem
-from believable.stats.sums import log_loss_terms, row_terms
+from believable.recalibrate._crossfit import Mapped, Problem
 
 Score = Literal["log_loss", "brier"]
 SCORES: tuple[Score, ...] = get_args(Score)
 ERRORS = {"ece": "expected_calibration_error", "smece": "smooth_calibration_error"}
 METRICS = (*SCORES, *ERRORS)
+WORDS = {"log_loss": "log loss", "brier": "Brier score", "ece": "ECE", "smece": "smECE"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,9 @@ class Gain:
         return self.value
 
     def __str__(self) -> str:
-        return f"{self.value:+.4f} ({self.low:+.4f} … {self.high:+.4f})"
+        if math.isfinite(self.value):
+            return f"{self.value:+.4f} ({self.low:+.4f} … {self.high:+.4f})"
+        return {math.inf: "infinite before", -math.inf: "infinite after"}.get(self.value, "–")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Scored:
     values : dict
         An `Interval` for each of "log_loss", "brier", "ece" and "smece".
     gains : dict
-        A `Gain` over the baseline for each of them.
+        A `Gain` over the baseline for each of them; NaN in errors over a baseline that has none.
     """
 
     values: Mapping[str, Interval]
@@ -84,32 +85,32 @@ class Judge:
         self.contests = {
             name: ErrorContest(metric, problem.cluster, level, n_draws, seed) for name, metric in ERRORS.items()
         }
-        self.losses = {score: row_losses(problem.baseline, score) for score in SCORES}
         # The shares of the classes have no error in the rows they were counted in: nothing to compare with.
         compared = problem.input != "scores"
-        self.measured = {n: contest.measure(problem.baseline) for n, contest in self.contests.items() if compared}
+        before = problem.baseline.predictions
+        self.measured = {name: contest.measure(before) for name, contest in self.contests.items() if compared}
 
     def baseline(self) -> Scored:
         """The predictions when nothing is done."""
-        values: dict[str, Interval] = {
-            s: interval_of(each, self.problem, self.level) for s, each in self.losses.items()
-        }
+        values: dict[str, Interval] = {score: self._mean(self.problem.baseline, score) for score in SCORES}
         none = Interval(0.0, 0.0, self.level, 0.0, 0.0, "none", "the shares of the classes in these rows have no error")
         values |= {name: self.measured[name].interval if self.measured else none for name in ERRORS}
         return Scored(values, {name: Gain(0.0, 0.0, 0.0, self.level, 0.0) for name in METRICS})
 
-    def score(self, predictions: Predictions) -> Scored:
+    def score(self, mapped: Mapped) -> Scored:
         """Other predictions for the same rows."""
         values: dict[str, Interval] = {}
         gains: dict[str, Gain] = {}
-        for score, before in self.losses.items():
-            after = row_losses(predictions, score)
-            values[score] = interval_of(after, self.problem, self.level)
-            gains[score] = loss_gain(before, after, self.problem, self.level)
+        for score in SCORES:
+            values[score] = self._mean(mapped, score)
+            gains[score] = loss_gain(self.problem.baseline, mapped, score, self.problem, self.level)
         for name, contest in self.contests.items():
-            error = contest.measure(predictions)
+            error = contest.measure(mapped.predictions)
             values[name], gains[name] = error.interval, self._gain_in_error(name, error)
         return Scored(values, gains)
+
+    def _mean(self, mapped: Mapped, score: Score) -> Interval:
+        return interval_of(row_losses(mapped, score), self.problem, self.level)
 
     def _gain_in_error(self, name: str, after: Measured) -> Gain:
         if not self.measured:
@@ -119,31 +120,38 @@ class Judge:
         return Gain(before.interval.value - after.interval.value, low, high, self.level)
 
 
-def loss_gain(before: Float64s, after: Float64s, problem: Problem, level: float) -> Gain:
-    """How much lower the mean of losses per row became. Infinite losses are counted: fewer of them is a gain."""
+def loss_gain(first: Mapped, second: Mapped, score: Score, problem: Problem, level: float) -> Gain:
+    """How much lower the mean loss became. Infinite losses are counted: fewer of them is a gain."""
+    before, after = row_losses(first, score), row_losses(second, score)
     if not (np.isfinite(before).all() and np.isfinite(after).all()):
         fewer = int(np.isinf(before).sum()) - int(np.isinf(after).sum())
         value = math.copysign(math.inf, fewer) if fewer else math.nan
         return Gain(value, value, value, level, math.inf)
-    value, error, df = mean_of_rows(before - after, problem.baseline.weights, problem.cluster)
+    value, error, df = mean_of_rows(before - after, problem.weights, problem.cluster)
     reach = _quantile(level, df) * error
     return Gain(value, value - reach, value + reach, level, error)
 
 
 def interval_of(losses: Float64s, problem: Problem, level: float) -> Interval:
     """The mean of losses per row."""
-    value, error, df = mean_of_rows(losses, problem.baseline.weights, problem.cluster)
+    value, error, df = mean_of_rows(losses, problem.weights, problem.cluster)
     if not math.isfinite(value):
-        return Interval(value, value, level, value, value, "mean", "something happened that had a probability of 0")
+        rows = int(np.isinf(losses).sum())
+        note = f"in {rows} rows something happened that had a probability of 0"
+        return Interval(value, value, level, value, value, "mean", note)
     reach = _quantile(level, df) * error
     return Interval(max(value - reach, 0.0), value + reach, level, value, value, "mean")
 
 
-def row_losses(predictions: Predictions, score: Score) -> Float64s:
+def row_losses(mapped: Mapped, score: Score) -> Float64s:
     """The loss of each row."""
     if score == "log_loss":
-        return log_loss_terms(predictions.scores, predictions.labels, predictions.kind)
-    return np.asarray(row_terms(predictions)["brier"].sum(axis=1))
+        return mapped.log_loss
+    p, labels = mapped.predictions.scores, mapped.predictions.labels
+    if p.ndim == 1:
+        return np.asarray((p.astype(np.float64) - labels) ** 2)
+    happened = kernels.label_scores(p, labels).astype(np.float64)
+    return np.asarray(np.einsum("ij,ij->i", p, p, dtype=np.float64) - 2 * happened + 1)
 
 
 def check_score(score: Any) -> Score:

@@ -137,12 +137,19 @@ class BetaCalibration(BinaryRecalibrator):
         return {"a": a, "b": b, "c": (a - b) * LOG_2 if keeps_half else c}
 
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
-        log_not, log_p = scores.logs()
-        log_p *= learnt["a"]
-        log_not *= -learnt["b"]
-        log_p += log_not
-        log_p += learnt["c"]
-        return kernels.sigmoid(log_p)
+        return kernels.sigmoid(_predictor(learnt, scores))
+
+    def _apply_opposite(self, learnt: Map, scores: Scores) -> Float64s:
+        return kernels.sigmoid(-_predictor(learnt, scores))
+
+
+def _predictor(learnt: Map, scores: Scores) -> Float64s:
+    log_not, log_p = scores.logs()
+    log_p *= learnt["a"]
+    log_not *= -learnt["b"]
+    log_p += log_not
+    log_p += learnt["c"]
+    return log_p
 
 
 def _columns(scores: Scores, equal: bool, keeps_half: bool) -> list[Float64s]:

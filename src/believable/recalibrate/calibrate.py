@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import math
 import os
-import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from believable._types import Float64s
-from believable.errors import LimitWarning, SmallSampleWarning
 from believable.inference.interval import Interval
 from believable.predictions import Predictions
 from believable.recalibrate._base import Recalibrator
 from believable.recalibrate._crossfit import Problem
-from believable.recalibrate._scored import METRICS, Gain, Judge, Score
+from believable.recalibrate._scored import METRICS, WORDS, Gain, Judge, Score
 from believable.recalibrate._scores import Input
 from believable.recalibrate.identity import Identity
-from believable.recalibrate.select import BASELINES, NOTHING, Selection, as_method, select
-
-WORDS = {"log_loss": "log loss", "brier": "Brier score", "ece": "ECE", "smece": "smECE"}
+from believable.recalibrate.select import (
+    BASE_RATE,
+    BASELINES,
+    NOTHING,
+    Selection,
+    as_method,
+    caveats,
+    check_method,
+    select,
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +40,8 @@ class Improvement:
         A `Gain` for each of them, before less after.
     predictions_before, predictions_after : Predictions
         The scores as they were, and cross-fitted; `plot_improvement` draws them.
+    compared_with : {"nothing", "base rate"}
+        What "before" is: the scores as they are, or for scores that are no probabilities the share of each class.
     """
 
     before: Mapping[str, Interval]
@@ -41,13 +49,16 @@ class Improvement:
     gains: Mapping[str, Gain]
     predictions_before: Predictions
     predictions_after: Predictions
+    compared_with: str = NOTHING
 
     def __str__(self) -> str:
         level = 100 * self.gains["log_loss"].level
-        lines = [f"{'':12} {'before':>8} {'after':>8}   gain, with its {level:.4g} % interval"]
-        for name in METRICS:
-            before, after = self.before[name].value, self.after[name].value
-            lines.append(f"{WORDS[name]:12} {before:8.4f} {after:8.4f}   {self.gains[name]}")
+        before = "before" if self.compared_with == NOTHING else self.compared_with
+        lines = [f"{'':12} {before:>9} {'after':>8}   gain, with its {level:.4g} % interval"]
+        lines += [
+            f"{WORDS[name]:12} {self.before[name].value:9.4f} {self.after[name].value:8.4f}   {self.gains[name]}"
+            for name in METRICS
+        ]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -62,17 +73,20 @@ class Calibration:
     recalibrator : Recalibrator
         Fitted on all rows. `Identity` where the scores are best left alone.
     method : str
-        Its name, or "nothing".
+        Its name; "nothing", or "base rate" for scores that are no probabilities, where no method helps.
     improvement : Improvement
         Measured by cross-fitting.
     selection : Selection or None
         The leaderboard, with method="auto".
+    caveats : tuple of str
+        What else there is to say.
     """
 
     recalibrator: Recalibrator
     method: str
     improvement: Improvement
     selection: Selection | None
+    caveats: tuple[str, ...]
 
     def transform(self, predictions: Any) -> Float64s:
         """New scores mapped to probabilities, in their shape."""
@@ -87,11 +101,33 @@ class Calibration:
         return self.recalibrator.to_json(path)
 
     def __str__(self) -> str:
-        if self.selection is not None:
-            return f"{self.selection}\n\n{self.improvement}" if self.method not in BASELINES else str(self.selection)
-        return f"{self.recalibrator}\n{self.improvement}"
+        if self.selection is None:
+            return "\n".join(
+                [_in_words(self.recalibrator), str(self.improvement), _worth(self.improvement), *self.caveats]
+            )
+        if self.method in BASELINES:
+            return str(self.selection)
+        return "\n".join([str(self.selection), "", _in_words(self.recalibrator), str(self.improvement)])
 
     __repr__ = __str__
+
+
+def _in_words(recalibrator: Recalibrator) -> str:
+    """The recalibrator, and its map where that is a few numbers."""
+    learnt = recalibrator.maps_[0] if len(recalibrator.maps_) == 1 else None
+    if not learnt or not all(isinstance(value, float) for value in learnt.values()):
+        return str(recalibrator)
+    return f"{recalibrator}: " + ", ".join(f"{name} {value:.4g}" for name, value in learnt.items())
+
+
+def _worth(improvement: Improvement) -> str:
+    """Whether a method that was asked for helps."""
+    gain = improvement.gains["log_loss"]
+    if gain.is_sure and math.isfinite(improvement.after["log_loss"].value):
+        return "It lowers the log loss beyond chance."
+    if gain.value > 0:
+        return "It lowers the log loss by no more than chance explains: leave the scores alone, or collect more rows."
+    return "It does not lower the log loss: leave the scores alone, or try another method."
 
 
 def calibrate(
@@ -100,12 +136,13 @@ def calibrate(
     method: str | Recalibrator = "auto",
     *,
     candidates: Any = None,
+    classes: Sequence[Any] | None = None,
     cv: int = 5,
     groups: Any = None,
     score: Score = "log_loss",
     input: Input = "probabilities",
     level: float = 0.95,
-    n_resamples: int = 1000,
+    n_resamples: int = 300,
     progress: bool | None = None,
     random_state: Any = 0,
     sample_weight: Any = None,
@@ -123,6 +160,8 @@ def calibrate(
         `select`); or a name ("temperature", "platt", "isotonic", …); or a recalibrator.
     candidates : optional
         For "auto"; see `select`.
+    classes : sequence, optional
+        The labels in the order of the columns, where they are not 0..K-1; for one event the event comes last.
     cv : int
         Folds. What is reported is about rows that the map has not seen; the map itself is fitted on all rows.
     groups : array-like of shape (n,), optional
@@ -131,7 +170,9 @@ def calibrate(
     input : {"probabilities", "logits", "scores"}
         What the predictions are. New scores must be the same.
     level : float
+        Of the intervals.
     n_resamples : int
+        For the intervals of ECE and smECE, which take most of the time; at least 100.
     progress : bool, optional
         Show a bar; None: on a terminal.
     random_state : None, int or numpy Generator
@@ -153,26 +194,32 @@ def calibrate(
     >>> result.improvement.gains["ece"].is_sure
     True
     """
-    choices: dict[str, Any] = {"input": input, "cv": cv, "groups": groups, "random_state": random_state}
-    choices["sample_weight"] = sample_weight
+    choices: dict[str, Any] = {"input": input, "classes": classes, "cv": cv, "groups": groups}
+    choices |= {"random_state": random_state, "sample_weight": sample_weight}
+    compared_with = BASE_RATE if input == "scores" else NOTHING
     if isinstance(method, str) and method == "auto":
         rest = {"candidates": candidates, "score": score, "level": level, "n_resamples": n_resamples}
         found = select(predictions, actuals, progress=progress, **choices, **rest)
-        before = next(each for each in found.candidates if each.name in BASELINES)
-        after = found[found.chosen]
+        first, last = found[compared_with], found[found.chosen]
         improvement = Improvement(
-            before.scored.values, after.scored.values, after.scored.gains, before.predictions, after.predictions
+            first.scored.values,
+            last.scored.values,
+            last.scored.gains,
+            first.predictions,
+            last.predictions,
+            compared_with,
         )
-        return Calibration(found.recalibrator, found.chosen, improvement, found)
+        return Calibration(found.recalibrator, found.chosen, improvement, found, found.caveats)
     chosen = as_method(method)
+    check_method(chosen, input)
     problem = Problem.of(predictions, actuals, **choices)
     recalibrator = problem.fit(chosen)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LimitWarning)  # in a fold; the fit on all rows has said its own
-        warnings.simplefilter("ignore", SmallSampleWarning)
-        mapped = problem.cross_fitted(chosen)
+    mapped = problem.cross_fitted(chosen)
     judge = Judge(problem, level, n_resamples, random_state)
     scored = judge.score(mapped)
-    improvement = Improvement(judge.baseline().values, scored.values, scored.gains, problem.baseline, mapped)
+    before = problem.baseline.predictions
+    improvement = Improvement(
+        judge.baseline().values, scored.values, scored.gains, before, mapped.predictions, compared_with
+    )
     name = NOTHING if isinstance(chosen, Identity) else chosen.facts.alias
-    return Calibration(recalibrator, name, improvement, None)
+    return Calibration(recalibrator, name, improvement, None, caveats(problem))

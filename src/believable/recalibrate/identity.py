@@ -26,8 +26,8 @@ from believable.recalibrate._scores import Input, Scores
 class Identity(BinaryRecalibrator):
     """The map that changes nothing: what `calibrate` gives when the scores are best left alone.
 
-    Probabilities stay as they are; of logits the sigmoid or softmax is taken. Rows that do not quite sum to one are
-    divided by their sums.
+    Probabilities stay as they are; of logits the sigmoid or softmax is taken. Rows of K > 2 columns
+    that do not quite sum to one are divided by their sums; of two columns the second is taken.
 
     Parameters
     ----------
@@ -57,3 +57,6 @@ class Identity(BinaryRecalibrator):
 
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
         return scores.probability()
+
+    def _apply_opposite(self, learnt: Map, scores: Scores) -> Float64s:
+        return Scores(-scores.values, "logits").probability() if scores.input == "logits" else 1 - scores.probability()

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, cast, final
 
 from sklearn.base import clone
 
 from believable import _check
 from believable._types import Float64s
 from believable.errors import InputError
-from believable.recalibrate._base import BinaryRecalibrator
-from believable.recalibrate._facts import Facts, recalibrator
+from believable.recalibrate._base import BinaryRecalibrator, Recalibrator
+from believable.recalibrate._facts import Facts, find_recalibrator, recalibrator
 from believable.recalibrate._fields import Field, Map
 from believable.recalibrate._scores import Input, Scores
 from believable.recalibrate.platt import PlattScaling
@@ -41,8 +41,10 @@ class OneVsRest(BinaryRecalibrator):
 
     Parameters
     ----------
-    method : BinaryRecalibrator, optional
-        What is fitted to each class; PlattScaling() if nothing is said. Its own `input` and `classes` do not matter.
+    method : BinaryRecalibrator or str, optional
+        What is fitted to each class: a recalibrator of one event's score, or the name or alias of one with its default
+        settings, such as "beta"; PlattScaling() if nothing is said. Its own `input` and `classes` do not matter. JSON
+        holds the recalibrator that a name stands for.
     normalise : bool
         Divide rows by their sums. Without, each column stands for itself, and rows of K > 2 classes sum to anything.
     multilabel : bool
@@ -75,7 +77,7 @@ class OneVsRest(BinaryRecalibrator):
 
     def __init__(
         self,
-        method: BinaryRecalibrator | None = None,
+        method: BinaryRecalibrator | str | None = None,
         *,
         normalise: bool = True,
         multilabel: bool = False,
@@ -92,9 +94,7 @@ class OneVsRest(BinaryRecalibrator):
         super()._check_settings()
         _check.choice(self.normalise, (True, False), "normalise")
         _check.choice(self.multilabel, (True, False), "multilabel")
-        if isinstance(self.method, type):
-            raise InputError(f"method must be a recalibrator, got a class: pass {self.method.__name__}()")
-        if not isinstance(self._method(), BinaryRecalibrator) or isinstance(self.method, OneVsRest):
+        if not isinstance(self._method(), BinaryRecalibrator) or isinstance(self._method(), OneVsRest):
             raise InputError(
                 f"method must be a recalibrator of one event's scores, PlattScaling() say, got {self.method!r}"
             )
@@ -116,8 +116,14 @@ class OneVsRest(BinaryRecalibrator):
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
         return self._method()._apply_map(learnt, scores)
 
+    def _apply_opposite(self, learnt: Map, scores: Scores) -> Float64s:
+        return self._method()._apply_opposite(learnt, scores)
+
     def _method(self) -> BinaryRecalibrator:
-        return PlattScaling() if self.method is None else self.method
+        if self.method is None:
+            return PlattScaling()
+        method = self.method if isinstance(self.method, Recalibrator) else find_recalibrator(self.method)()
+        return cast(BinaryRecalibrator, method)  # as `_check_settings` has seen
 
     def _for_one(self) -> BinaryRecalibrator:
         """The method as it is fitted to one class."""

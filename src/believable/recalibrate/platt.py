@@ -126,8 +126,15 @@ class PlattScaling(BinaryRecalibrator):
         return {"slope": slope, "intercept": intercept}
 
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
-        with np.errstate(over="ignore"):  # a slope that was learnt from tiny scores may meet large ones
-            return kernels.sigmoid(learnt["slope"] * scores.logit() + learnt["intercept"])
+        return kernels.sigmoid(_predictor(learnt, scores))
+
+    def _apply_opposite(self, learnt: Map, scores: Scores) -> Float64s:
+        return kernels.sigmoid(-_predictor(learnt, scores))
+
+
+def _predictor(learnt: Map, scores: Scores) -> Float64s:
+    with np.errstate(over="ignore"):  # a slope that was learnt from tiny scores may meet large ones
+        return np.asarray(learnt["slope"] * scores.logit() + learnt["intercept"])
 
 
 def _warn(sentence: str) -> None:

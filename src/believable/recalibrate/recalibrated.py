@@ -21,6 +21,7 @@ from believable import _check
 from believable._types import Array, Float64s, Floats
 from believable.errors import InputError
 from believable.recalibrate._base import Recalibrator, normalised
+from believable.recalibrate._facts import find_recalibrator
 from believable.recalibrate._models import Split, classes_of, response, splits
 from believable.recalibrate.temperature import TemperatureScaling
 from believable.recalibrate.venn_abers import VennAbers, combine_intervals
@@ -44,8 +45,9 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     ----------
     estimator : classifier
         Any classifier of scikit-learn's manner. It is cloned, unless `cv="prefit"` or it is a `FrozenEstimator`.
-    method : recalibrator, optional
-        None stands for `TemperatureScaling()`.
+    method : recalibrator or str, optional
+        A name or alias, such as "platt", stands for that recalibrator with its default settings (the parameter stays
+        the name, so `{"method": ["temperature", "platt"]}` is a grid to search), None for `TemperatureScaling()`.
     cv : int, splitter, iterable of (train, test) or "prefit"
         An integer is a number of stratified folds, without shuffling: `StratifiedKFold`, or `StratifiedGroupKFold`
         where `fit` is given groups. Rows that no fold tests (`TimeSeriesSplit`) are not used for the map. "prefit": the
@@ -87,7 +89,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     __metadata_request__fit = {"groups": True}  # always taken where offered, as the splitters of groups do  # noqa: RUF012
 
     def __init__(
-        self, estimator: Any, method: Recalibrator | None = None, *, cv: Any = 5, ensemble: bool = False
+        self, estimator: Any, method: Recalibrator | str | None = None, *, cv: Any = 5, ensemble: bool = False
     ) -> None:
         self.estimator = estimator
         self.method = method
@@ -145,11 +147,17 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
-    @available_if(lambda self: isinstance(getattr(self, "methods_", [self.method])[0], VennAbers))  # type: ignore[untyped-decorator]
+    def _has_intervals(self) -> bool:
+        method = getattr(self, "methods_", [self.method])[0]
+        names = (VennAbers.__name__, VennAbers.facts.alias)
+        return method in names if isinstance(method, str) else isinstance(method, VennAbers)
+
+    @available_if(_has_intervals)  # type: ignore[untyped-decorator]
     def predict_interval(self, X: Any) -> Float64s:
         """The intervals [p0, p1] of `VennAbers`, for which alone there are any: (n, 2), or (n, K, 2) for K > 2.
 
-        Of an ensemble, log-odds of the ends are averaged, as those of the points are; so the point lies within.
+        Of an ensemble, log-odds of the ends are averaged, as those of the points are. For two classes the point lies
+        within; for more it need not, since rows of `predict_proba` are divided by their sums.
         """
         check_is_fitted(self)
         low, high = self._intervals(X)
@@ -261,7 +269,9 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     # --- what was asked for ---
 
     def _method(self) -> Recalibrator:
-        return TemperatureScaling() if self.method is None else self.method
+        if self.method is None:
+            return TemperatureScaling()
+        return self.method if isinstance(self.method, Recalibrator) else find_recalibrator(self.method)()
 
     def _is_prefit(self) -> bool:
         return isinstance(self.estimator, FrozenEstimator) or (isinstance(self.cv, str) and self.cv == "prefit")
@@ -269,11 +279,12 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     def _check_settings(self) -> None:
         if isinstance(self.estimator, type) or not (hasattr(self.estimator, "fit") or self._is_prefit()):
             raise InputError(f"estimator must be a classifier, such as LogisticRegression(), got {self.estimator!r}")
-        if not isinstance(self._method(), Recalibrator):
-            raise InputError(f"method must be a recalibrator, such as TemperatureScaling(), got {self.method!r}")
-        self._method()._check_settings()
-        if self._method().multilabel:
+        method = self._method()
+        method._check_settings()
+        if method.multilabel:
             raise InputError("Recalibrated is for one label per row: make the method with multilabel=False")
+        if not method.normalise:
+            raise InputError("rows of predict_proba sum to one in a classifier: make the method with normalise=True")
         _check.choice(self.ensemble, (False, True), "ensemble")
         if self.ensemble and self._is_prefit():
             raise InputError("an estimator that is fitted already is one model: there is no ensemble=True of it")

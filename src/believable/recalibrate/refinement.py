@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from believable import _check
-from believable.errors import LimitWarning, SmallSampleWarning
 from believable.inference.interval import Interval
 from believable.recalibrate._base import Recalibrator
 from believable.recalibrate._crossfit import Problem
-from believable.recalibrate._scored import Gain, Score, check_score, interval_of, loss_gain, row_losses
+from believable.recalibrate._scored import WORDS, Gain, Score, check_score, interval_of, loss_gain, row_losses
 from believable.recalibrate._scores import Input
-from believable.recalibrate.select import as_method
+from believable.recalibrate.select import as_method, check_method
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Refinement:
     refinement : Interval
         The mean loss that is left after it.
     share : float
-        calibration / score.
+        calibration / score; NaN where the score is infinite, or 0.
     name : str
         Of the proper score.
     method : str
@@ -44,10 +44,13 @@ class Refinement:
     method: str
 
     def __str__(self) -> str:
+        whole, rest, gain = self.score, self.refinement, self.calibration
+        name = WORDS[self.name]
+        if not math.isfinite(gain.value):
+            return f"{name} {whole.value:.4f}, and {rest.value:.4f} after recalibration by {self.method}"
         return (
-            f"{self.name} {self.score.value:.4f} = calibration {self.calibration.value:.4f} "
-            f"({self.calibration.low:.4f} … {self.calibration.high:.4f}) + refinement {self.refinement.value:.4f}; "
-            f"recalibration by {self.method} takes {100 * self.share:.1f} % off it"
+            f"{name} {whole.value:.4f} = calibration {gain.value:.4f} ({gain.low:.4f} … {gain.high:.4f}) + refinement "
+            f"{rest.value:.4f}; recalibration by {self.method} takes {100 * self.share:.1f} % off it"
         )
 
 
@@ -57,6 +60,7 @@ def refinement(
     *,
     score: Score = "log_loss",
     method: str | Recalibrator | None = None,
+    classes: Sequence[Any] | None = None,
     cv: int = 5,
     groups: Any = None,
     input: Input = "probabilities",
@@ -77,6 +81,8 @@ def refinement(
     score : {"log_loss", "brier"}
     method : str or Recalibrator, optional
         None: beta calibration for two classes, temperature scaling for more.
+    classes : sequence, optional
+        The labels in the order of the columns, where they are not 0..K-1; for one event the event comes last.
     cv : int
     groups : array-like of shape (n,), optional
         Clusters that stay in one fold.
@@ -105,17 +111,23 @@ def refinement(
     """
     score, level = check_score(score), _check.level(level)
     _check.choice(input, ("probabilities", "logits"), "input")
+    chosen = None if method is None else as_method(method)
+    if chosen is not None:
+        check_method(chosen, input)
     problem = Problem.of(
-        predictions, actuals, input=input, cv=cv, groups=groups, sample_weight=sample_weight, random_state=random_state
+        predictions,
+        actuals,
+        input=input,
+        classes=classes,
+        cv=cv,
+        groups=groups,
+        sample_weight=sample_weight,
+        random_state=random_state,
     )
-    if method is None:
-        method = "beta" if problem.baseline.n_classes == 2 else "temperature"
-    chosen = as_method(method)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LimitWarning)
-        warnings.simplefilter("ignore", SmallSampleWarning)
-        mapped = problem.cross_fitted(chosen)
-    before, after = row_losses(problem.baseline, score), row_losses(mapped, score)
-    whole, rest = (interval_of(losses, problem, level) for losses in (before, after))
-    gain = loss_gain(before, after, problem, level)
-    return Refinement(whole, gain, rest, gain.value / whole.value if whole.value else 0.0, score, chosen.facts.alias)
+    if chosen is None:
+        chosen = as_method("beta" if problem.baseline.predictions.n_classes == 2 else "temperature")
+    mapped = problem.cross_fitted(chosen)
+    whole, rest = (interval_of(row_losses(each, score), problem, level) for each in (problem.baseline, mapped))
+    gain = loss_gain(problem.baseline, mapped, score, problem, level)
+    finite = whole.value > 0 and math.isfinite(whole.value) and math.isfinite(rest.value)
+    return Refinement(whole, gain, rest, gain.value / whole.value if finite else math.nan, score, chosen.facts.alias)

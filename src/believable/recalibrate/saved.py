@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from believable._types import Array
 from believable.errors import BelievableError, SchemaError
 from believable.recalibrate._base import Recalibrator
-from believable.recalibrate._facts import RECALIBRATORS
+from believable.recalibrate._facts import RECALIBRATORS, find_recalibrator
 from believable.recalibrate._fields import Map, written
 
 SCHEMA, VERSION = "believable.recalibrator", 1
@@ -30,6 +30,7 @@ FIELDS = {"schema", "version", "method", "input", "columns", "classes", "setting
 BLANK = "\ufeff \t\r\n"  # before the JSON; some editors write a byte order mark
 LONGEST = 200  # characters of an error that come from the file
 APART = ("input", "classes")  # arguments of every recalibrator, written outside of its settings
+NESTED = "method"  # the setting that holds a recalibrator, or its name, which is written out: others know no aliases
 
 
 def to_json(recalibrator: Recalibrator, path: str | os.PathLike[str] | None = None) -> str:
@@ -195,7 +196,10 @@ def _map_in(recalibrator: Recalibrator, saved: Any, n_classes: int) -> Map | Non
 
 
 def _settings_out(recalibrator: Recalibrator) -> dict[str, Any]:
-    return {k: _setting_out(v) for k, v in recalibrator.get_params(deep=False).items() if k not in APART}
+    settings = recalibrator.get_params(deep=False)
+    if isinstance(settings.get(NESTED), str):
+        settings[NESTED] = find_recalibrator(settings[NESTED])()
+    return {k: _setting_out(v) for k, v in settings.items() if k not in APART}
 
 
 def _setting_out(value: Any) -> Any:
@@ -211,6 +215,10 @@ def _made(cls: type[Recalibrator], settings: Any, input: Any) -> Recalibrator:
     known = set(cls().get_params(deep=False)) - set(APART)
     if not isinstance(settings, dict) or set(settings) != known:
         raise SchemaError(f"the saved settings of {cls.__name__} must be {sorted(known)}, got {_brief(settings)}")
+    if isinstance(settings.get(NESTED), str):
+        raise SchemaError(
+            f"a saved method is a recalibrator with its settings, not a name, got {_brief(settings[NESTED])}"
+        )
     made = {k: _setting_in(v) if isinstance(v, dict) else v for k, v in settings.items()}
     recalibrator = cls(input=input, **made)
     try:

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from believable.errors import InputError, LimitWarning, SmallSampleWarning
+import numpy as np
+
+from believable import kernels
+from believable.errors import InputError
 from believable.predictions import Predictions
 from believable.recalibrate._base import Recalibrator
-from believable.recalibrate._crossfit import Problem
+from believable.recalibrate._crossfit import Mapped, Problem
 from believable.recalibrate._facts import find_recalibrator
 from believable.recalibrate._progress import tracked
-from believable.recalibrate._scored import METRICS, Judge, Score, Scored, check_score, loss_gain, row_losses
+from believable.recalibrate._scored import METRICS, WORDS, Judge, Score, Scored, check_score, loss_gain
 from believable.recalibrate._scores import Input
+from believable.recalibrate.histogram import HistogramBinning
 from believable.recalibrate.identity import Identity
+from believable.recalibrate.one_vs_rest import OneVsRest
+from believable.recalibrate.prior_shift import PriorShift
 
-NOTHING = "nothing"
+NOTHING, BASE_RATE = "nothing", "base rate"
+BASELINES = (NOTHING, BASE_RATE)
 FOR_ONE_EVENT = ("temperature", "platt", "beta", "spline", "venn_abers", "isotonic")
 FOR_CLASSES = ("temperature", "ensemble_temperature", "structured", "vector", "isotonic")
 FOR_MANY_CLASSES = ("temperature", "ensemble_temperature")  # beyond 50 the others have thousands of parameters
 MANY = 50
 FOR_SCORES = ("platt", "venn_abers", "isotonic")
+ALIKE = 1e-4  # of the best score: a difference that nobody would pay for
+FEW_EVENTS = 20  # rows (or clusters) of the rarest class, below which little can be told
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +51,8 @@ class Candidate:
         How much higher its score is than the best one's.
     standard_error : float
         Of that difference.
+    is_as_good : bool
+        It is behind by no more than one standard error, or than a ten-thousandth of the best score.
     """
 
     name: str
@@ -51,11 +61,7 @@ class Candidate:
     predictions: Predictions
     behind: float
     standard_error: float
-
-    @property
-    def is_as_good(self) -> bool:
-        """Within one standard error of the best."""
-        return self.behind <= self.standard_error
+    is_as_good: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,8 +81,11 @@ class Selection:
     score : str
         What they were ranked by.
     recalibrator : Recalibrator
-        The chosen method, fitted on all rows.
-    n, n_folds : int
+        The chosen method, fitted on all rows; `Identity` for "nothing", a single bin for "base rate".
+    caveats : tuple of str
+        What else there is to say: few events, scores that point the other way.
+    rows : str
+        How many rows (and clusters), in how many folds.
     """
 
     candidates: tuple[Candidate, ...]
@@ -84,8 +93,8 @@ class Selection:
     advice: str
     score: Score
     recalibrator: Recalibrator
-    n: int
-    n_folds: int
+    caveats: tuple[str, ...]
+    rows: str
 
     def __getitem__(self, name: str) -> Candidate:
         for candidate in self.candidates:
@@ -113,27 +122,15 @@ class Selection:
         return as_frame(self.to_dict(), backend)
 
     def __str__(self) -> str:
-        head = f"  {'':20} {'log loss':>8} {'Brier':>8} {'ECE':>8} {'smECE':>8}   {'gain in ' + WORDS[self.score]}"
-        lines = [head]
+        lines = [f"  {'':20} {'log loss':>8} {'Brier':>8} {'ECE':>8} {'smECE':>8}   gain in {WORDS[self.score]}"]
         for candidate in self.candidates:
-            values = candidate.scored.values
+            values, gain = candidate.scored.values, candidate.scored.gains[self.score]
             star = ">" if candidate.name == self.chosen else " "
             line = f"{star} {candidate.name:20}" + "".join(f" {values[name].value:8.4f}" for name in METRICS)
-            gain = candidate.scored.gains[self.score]
             lines.append(line + ("" if candidate.name in BASELINES else f"   {gain}"))
-        return "\n".join(
-            [
-                *lines,
-                f"{self.n:,} rows, {self.n_folds} folds, every row mapped by a map that has not seen it.",
-                self.advice,
-            ]
-        )
+        return "\n".join([*lines, self.rows, self.advice, *self.caveats])
 
     __repr__ = __str__
-
-
-WORDS = {"log_loss": "log loss", "brier": "Brier score"}
-BASELINES = (NOTHING, "base rate")
 
 
 def select(
@@ -141,12 +138,13 @@ def select(
     actuals: Any = None,
     *,
     candidates: Sequence[Any] | Mapping[str, Recalibrator] | None = None,
+    classes: Sequence[Any] | None = None,
     cv: int = 5,
     groups: Any = None,
     score: Score = "log_loss",
     input: Input = "probabilities",
     level: float = 0.95,
-    n_resamples: int = 1000,
+    n_resamples: int = 300,
     progress: bool | None = None,
     random_state: Any = 0,
     sample_weight: Any = None,
@@ -155,8 +153,9 @@ def select(
 
     Every candidate is fitted on all folds but one and maps that one; what is scored has never been seen by the map that
     made it. Candidates are ranked by a proper score, and the simplest is chosen of those within one standard error of
-    the best (of the difference to it, row by row, or cluster by cluster). It must also beat doing nothing beyond
-    chance: the interval of its gain lies above 0. Otherwise the advice is to leave the scores alone.
+    the best (of the difference to it, row by row, or cluster by cluster; a ten-thousandth of the score counts as
+    nothing). It must also beat doing nothing beyond chance: the interval of its gain lies above 0. Otherwise the advice
+    is to leave the scores alone.
 
     Parameters
     ----------
@@ -165,6 +164,8 @@ def select(
     candidates : sequence or dict, optional
         Names ("temperature", "platt", "beta", …), recalibrators, or recalibrators by name. None: a set that suits the
         number of classes.
+    classes : sequence, optional
+        The labels in the order of the columns, where they are not 0..K-1; for one event the event comes last.
     cv : int
         Folds; the rows of each class are dealt out evenly.
     groups : array-like of shape (n,), optional
@@ -176,7 +177,7 @@ def select(
     level : float
         Of the intervals.
     n_resamples : int
-        For the intervals of errors.
+        For the intervals of ECE and smECE, which take most of the time; at least 100.
     progress : bool, optional
         Show a bar; None: on a terminal.
     random_state : None, int or numpy Generator
@@ -190,7 +191,9 @@ def select(
     Notes
     -----
     Log loss is infinite for a candidate that gave 0 to something that happened, as isotonic regression may; it is last
-    then. The gain of the winner is somewhat flattered by having been chosen: it is the best of several.
+    then. The gain of the winner is somewhat flattered by having been chosen: it is the best of several. In simulations
+    with 300 rows the intervals of gains covered 82 to 97 % of the time instead of 95 %, and missed by promising too
+    little.
 
     References
     ----------
@@ -207,37 +210,50 @@ def select(
     ('temperature', True)
     """
     score = check_score(score)
+    methods = None if candidates is None else _methods(candidates, input)
     problem = Problem.of(
-        predictions, actuals, input=input, cv=cv, groups=groups, sample_weight=sample_weight, random_state=random_state
+        predictions,
+        actuals,
+        input=input,
+        classes=classes,
+        cv=cv,
+        groups=groups,
+        sample_weight=sample_weight,
+        random_state=random_state,
     )
-    methods = _methods(candidates, problem)
+    methods = methods or _methods(_suitable(problem), input)
     judge = Judge(problem, level, n_resamples, random_state)
-    made: list[tuple[str, Recalibrator, Scored, Predictions]] = []
-    nothing = "base rate" if input == "scores" else NOTHING
-    made.append((nothing, Identity(), judge.baseline(), problem.baseline))
+    nothing: tuple[str, Recalibrator] = (NOTHING, Identity())
+    if input == "scores":
+        nothing = (BASE_RATE, HistogramBinning(n_bins=1))
+    made = [Scoring(nothing[0], nothing[1], judge.baseline(), problem.baseline)]
     for name, method in tracked(list(methods.items()), "recalibrating", progress):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LimitWarning)  # in a fold; said again if the method is chosen
-            warnings.simplefilter("ignore", SmallSampleWarning)
-            after = problem.cross_fitted(method)
-        made.append((name, method, judge.score(after), after))
+        after = problem.cross_fitted(method)
+        made.append(Scoring(name, method, judge.score(after), after))
     ranked = _ranked(made, judge, score)
     chosen = _simplest(ranked, score)
-    recalibrator = problem.fit(Identity() if chosen is None else chosen.method)
     return Selection(
         candidates=ranked,
-        chosen=nothing if chosen is None else chosen.name,
+        chosen=nothing[0] if chosen is None else chosen.name,
         advice=_advice(ranked, chosen, score),
         score=score,
-        recalibrator=recalibrator,
-        n=len(problem.baseline),
-        n_folds=int(problem.fold.max()) + 1,
+        recalibrator=problem.fit(nothing[1] if chosen is None else chosen.method),
+        caveats=caveats(problem),
+        rows=rows_in_words(problem),
     )
 
 
-def _methods(candidates: Any, problem: Problem) -> dict[str, Recalibrator]:
-    if candidates is None:
-        candidates = _suitable(problem)
+@dataclass(frozen=True, slots=True, eq=False)
+class Scoring:
+    """A candidate before it is ranked."""
+
+    name: str
+    method: Recalibrator
+    scored: Scored
+    mapped: Mapped
+
+
+def _methods(candidates: Any, input: Input) -> dict[str, Recalibrator]:
     if isinstance(candidates, Mapping):
         methods = dict(candidates)
     elif isinstance(candidates, (str, Recalibrator)):
@@ -253,6 +269,7 @@ def _methods(candidates: Any, problem: Problem) -> dict[str, Recalibrator]:
     for name, method in methods.items():
         if not isinstance(method, Recalibrator):
             raise InputError(f"candidate {name!r} must be a recalibrator, got a {type(method).__name__}")
+        check_method(method, input)
         if name in BASELINES:
             raise InputError(f"{name!r} is among the candidates by itself: call yours something else")
     if not methods:
@@ -262,28 +279,40 @@ def _methods(candidates: Any, problem: Problem) -> dict[str, Recalibrator]:
 
 def as_method(method: Any) -> Recalibrator:
     """A recalibrator from its name, or as it is."""
+    if isinstance(method, type):
+        raise InputError(f"pass a recalibrator, {method.__name__}(), not its class")
     return method if isinstance(method, Recalibrator) else find_recalibrator(method)()
+
+
+def check_method(method: Recalibrator, input: Input) -> None:
+    """Raise where a recalibrator cannot be judged by cross-fitted losses of these scores."""
+    if method.input not in ("probabilities", input):
+        raise InputError(f"the recalibrator was made for input={method.input!r}: pass input={method.input!r} here too")
+    if isinstance(method, PriorShift):
+        raise InputError("PriorShift is for rows of another population: it cannot be judged by these; fit it by itself")
+    if isinstance(method, OneVsRest) and not method.normalise:
+        raise InputError("rows that do not sum to one cannot be judged by a proper score: leave normalise=True")
 
 
 def _suitable(problem: Problem) -> tuple[str, ...]:
     if problem.input == "scores":
         return FOR_SCORES
-    if problem.baseline.n_classes == 2:
+    if problem.baseline.predictions.n_classes == 2:
         return FOR_ONE_EVENT
-    return FOR_CLASSES if problem.baseline.n_classes <= MANY else FOR_MANY_CLASSES
+    return FOR_CLASSES if problem.baseline.predictions.n_classes <= MANY else FOR_MANY_CLASSES
 
 
-def _ranked(
-    made: list[tuple[str, Recalibrator, Scored, Predictions]], judge: Judge, score: Score
-) -> tuple[Candidate, ...]:
+def _ranked(made: list[Scoring], judge: Judge, score: Score) -> tuple[Candidate, ...]:
     """Best first; ties to the simpler."""
-    made = sorted(made, key=lambda line: (line[2].values[score].value, line[1].facts.simplicity))
-    best = row_losses(made[0][3], score)
+    made = sorted(made, key=lambda one: (one.scored.values[score].value, one.method.facts.simplicity))
+    best, alike = made[0].mapped, ALIKE * made[0].scored.values[score].value
     ranked = []
-    for name, method, scored, predictions in made:
-        behind = loss_gain(row_losses(predictions, score), best, judge.problem, judge.level)
-        gap, error = (math.inf, 0.0) if not math.isfinite(behind.value) else (behind.value, behind.standard_error)
-        ranked.append(Candidate(name, method, scored, predictions, gap, error))
+    for one in made:
+        behind = loss_gain(one.mapped, best, score, judge.problem, judge.level)
+        finite = math.isfinite(behind.value)
+        gap, error = (behind.value, behind.standard_error) if finite else (math.inf, 0.0)
+        good = finite and gap <= max(error, alike)
+        ranked.append(Candidate(one.name, one.method, one.scored, one.mapped.predictions, gap, error, good))
     return tuple(ranked)
 
 
@@ -297,20 +326,62 @@ def _advice(ranked: tuple[Candidate, ...], chosen: Candidate | None, score: Scor
     word, best = WORDS[score], ranked[0]
     tried = [each for each in ranked if each.name not in BASELINES]
     shown = tried[0] if chosen is None else chosen
-    gain = shown.scored.gains[score]
+    gain, value = shown.scored.gains[score], shown.scored.values[score].value
     if chosen is None:
+        alone = "Leave the scores alone"
+        if any(each.name == BASE_RATE for each in ranked):
+            alone = "Give everyone the base rate"  # scores that are no probabilities cannot be left as they are
+        if math.isinf(value) and math.isinf(best.scored.values[score].value):
+            return f"{alone}: with all that was tried the {word} is infinite; rank by score='brier'."
         if not gain.value > 0:
-            return f"Leave the scores alone: nothing that was tried lowers the {word}."
+            return f"{alone}: nothing that was tried lowers the {word}."
         return (
-            f"Leave the scores alone: the best of what was tried, {shown.name}, lowers the {word} by {gain.value:.4f}, "
-            f"which chance explains ({gain.low:+.4f} … {gain.high:+.4f})."
+            f"{alone}: the best of what was tried, {shown.name}, lowers the {word} by {gain.value:.4f}, which chance "
+            f"explains ({gain.low:+.4f} … {gain.high:+.4f})."
         )
     if math.isinf(gain.value):  # the scores said 0 of something that happened
-        text = (
-            f"Use {chosen.name}: the {word} is infinite as it is, and {chosen.scored.values[score].value:.4f} with it"
-        )
+        text = f"Use {chosen.name}: the {word} is infinite as it is, and {value:.4f} with it"
     else:
         text = f"Use {chosen.name}: it lowers the {word} by {gain.value:.4f} ({gain.low:.4f} … {gain.high:.4f})"
     if chosen is not best:
         text += f", and is the simplest within one standard error of the best, {best.name}"
     return text + "."
+
+
+def rows_in_words(problem: Problem) -> str:
+    """How many rows (and clusters), in how many folds, and what the errors are of."""
+    n, n_folds = len(problem.fold), int(problem.fold.max()) + 1
+    clusters = "" if problem.cluster is None else f" in {int(problem.cluster.max()) + 1:,} clusters"
+    of = "" if problem.scores.ndim == 1 else " of the confidence"
+    whole = f"{n:,} rows{clusters}, {n_folds} folds, every row mapped by a map that has not seen it."
+    return f"{whole} ECE{of} in 10 bins."
+
+
+def caveats(problem: Problem) -> tuple[str, ...]:
+    """What a careful reader would ask."""
+    found = []
+    labels, cluster = problem.labels, problem.cluster
+    classes = np.unique(labels)
+    rarest = min(
+        len(np.unique(cluster[labels == k])) if cluster is not None else int((labels == k).sum()) for k in classes
+    )
+    if rarest < FEW_EVENTS:
+        what = "rows" if cluster is None else "clusters"
+        found.append(f"The rarest class is in {rarest} {what} only: little can be told, and the intervals are rough.")
+    predictions = problem.baseline.predictions
+    if problem.scores.ndim == 1 and problem.input != "scores" and _points_the_other_way(predictions):
+        found.append("Higher scores go with fewer events: are these the probabilities of the other class?")
+    if predictions.kind == "binary" and problem.input != "scores":
+        p, y = predictions.scores, predictions.labels
+        if p[y == 1].min() > p[y == 0].max():
+            found.append("A threshold separates the classes without a mistake: were these rows used for training?")
+    return tuple(found)
+
+
+def _points_the_other_way(predictions: Predictions) -> bool:
+    """Whether the AUC is below 1/2 by three standard errors of what chance does."""
+    y = predictions.labels == 1
+    w = np.ones(len(y)) if predictions.weights is None else predictions.weights
+    auc = kernels.auc(predictions.scores, w * y, w * ~y)
+    n1, n0 = int(y.sum()), int((~y).sum())
+    return auc < 0.5 - 3 * math.sqrt((n1 + n0 + 1) / (12 * n1 * n0))

@@ -1,0 +1,88 @@
+"""What the bases of all recalibrators do: labels, columns, failed fits, the opposite probability."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from believable import CellStats, Predictions
+from believable.errors import InputError, UndefinedError
+from believable.recalibrate import BetaCalibration, Identity, PlattScaling, TemperatureScaling
+from tests.recalibrate.data import binary, logit, multiclass
+
+NAMES = ["wolf", "ant", "cat", "bee"]
+
+
+def test_columns_called_as_the_labels():
+    """A data frame whose columns are called what the labels are says which column is whose."""
+    p, labels = multiclass()
+    y = np.array(NAMES)[labels]
+    plain = TemperatureScaling(classes=NAMES).fit(p, y)
+    framed = TemperatureScaling().fit(pd.DataFrame(p, columns=NAMES), y)
+    assert framed.classes_.tolist() == NAMES
+    assert framed.temperature_ == plain.temperature_
+    x, happened = binary()
+    two = pd.DataFrame({"yes": x, "no": 1 - x})
+    assert BetaCalibration().fit(two, np.where(happened == 1, "yes", "no")).classes_.tolist() == ["yes", "no"]
+    other = TemperatureScaling().fit(pd.DataFrame(p, columns=list("wxyz")), labels)
+    assert other.classes_.tolist() == [0, 1, 2, 3]
+
+
+def test_labels_of_other_kinds():
+    """Distinct labels as many as columns are in sorted order; numbers of columns are themselves."""
+    x, y = binary()
+    plain = PlattScaling().fit(x, y)
+    for labels in (np.where(y == 1, "yes", "no"), y == 1, y * 2 - 1, y + 1, y.astype(float)):
+        model = PlattScaling().fit(x, labels)
+        assert model.slope_ == plain.slope_
+        assert model.predict(x[:5]).tolist() == [sorted(set(labels.tolist()))[k] for k in plain.predict(x[:5])]
+    with pytest.raises(InputError, match="y holds 3 labels that are not numbers of columns; pass classes="):
+        PlattScaling().fit(x[:3], ["a", "b", "c"])
+    p, _ = multiclass()
+    with pytest.raises(InputError, match="4 columns, y holds 2 labels"):
+        PlattScaling().fit(p[:2], [False, True])
+
+
+def test_a_failed_fit_leaves_what_was_learnt():
+    """After a fit that failed, the map before it goes with its columns still."""
+    x, y = binary()
+    model = PlattScaling().fit(x, y)
+    before = model.transform(x)
+    p, _ = multiclass()
+    with pytest.raises(InputError, match="one class only"):
+        model.fit(pd.DataFrame(p, columns=NAMES), np.zeros(len(p), int))
+    assert model.n_features_in_ == 1
+    assert not hasattr(model, "feature_names_in_")
+    np.testing.assert_array_equal(model.transform(x), before)
+
+
+def test_cells_forget_the_names_of_columns():
+    """A fit from cells after one from a data frame wants no names."""
+    x, y = binary()
+    model = PlattScaling().fit(pd.DataFrame({"score": x}), y)
+    model.fit_from_cells(CellStats.of(Predictions(x, y)))
+    assert not hasattr(model, "feature_names_in_")
+    assert model.transform(x).shape == x.shape
+
+
+def test_cells_that_hold_something_else():
+    """Two classes are counted as one event, and maps of all classes need the rows."""
+    x, y = binary()
+    two = Predictions(np.column_stack([1 - x, x]), y)
+    with pytest.raises(UndefinedError, match="2 groups of scores, 1 are needed; count with notion='binary'"):
+        PlattScaling().fit_from_cells(CellStats.of(two, two.view("classwise")))
+    with pytest.raises(UndefinedError, match="TemperatureScaling needs the rows"):
+        TemperatureScaling().fit_from_cells(CellStats.of(Predictions(x, y)))
+
+
+@pytest.mark.parametrize("cls", [PlattScaling, BetaCalibration, TemperatureScaling, Identity])
+def test_the_opposite_is_not_rounded(cls):
+    """P(not) keeps its digits where P is 1 but for rounding, so swapped classes give swapped columns."""
+    x, y = binary()
+    z = logit(x)
+    far = np.array([-60.0, -40.0, 40.0, 60.0])
+    one = cls(input="logits").fit(z, y).predict_proba(far)
+    two = cls(input="logits").fit(-z, 1 - y).predict_proba(-far)
+    assert one.min() > 0
+    np.testing.assert_allclose(one, two[:, ::-1], rtol=1e-5)
