@@ -14,6 +14,7 @@ from believable import (
     expected_calibration_error,
     interval,
     root_mean_square_calibration_error,
+    smooth_calibration_error,
 )
 from believable.errors import InputError, UndefinedError
 from believable.inference import Interval
@@ -610,3 +611,18 @@ def test_too_few_for_a_bootstrap():
     """Where the metric is undefined in many resampled data sets, that is said."""
     with pytest.raises(UndefinedError, match=r"undefined in \d+ of \d+ resampled data sets: there are too few rows"):
         interval("auc", [0.1, 0.5, 0.9], [0, 0, 1], **ONE)
+
+
+@pytest.mark.parametrize("stretch", [8, 20, 60])
+def test_smooth_errors_of_extreme_scores_are_covered(stretch):
+    """Scores of an over-confident model crowd at 0 and 1, and so do their gaps: the interval covers there too."""
+    rng = np.random.default_rng(stretch)
+    z = rng.normal(size=100_000)
+    truth = smooth_calibration_error(1 / (1 + np.exp(-stretch * z)), rng.random(len(z)) < 1 / (1 + np.exp(-z)))
+    covered = 0
+    for seed in range(20):
+        z = rng.normal(size=400)
+        happened = rng.random(400) < 1 / (1 + np.exp(-z))
+        found = interval("smece", 1 / (1 + np.exp(-stretch * z)), happened, n_resamples=200, random_state=seed)
+        covered += found.low <= truth <= found.high
+    assert covered >= 16

@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from believable.errors import SchemaError
-from believable.recalibrate import RECALIBRATORS, BetaCalibration, OneVsRest, PlattScaling, load_recalibrator
+from believable.recalibrate import (
+    RECALIBRATORS,
+    BetaCalibration,
+    HistogramBinning,
+    OneVsRest,
+    PlattScaling,
+    load_recalibrator,
+)
 from believable.recalibrate.saved import VERSION
 from tests.recalibrate.data import binary
 from tests.recalibrate.make_saved import OUTPUTS, SAVED
@@ -369,3 +376,24 @@ def test_inner_recalibrators_are_looked_up_too():
     ):
         inner = saved["settings"]["method"] | change
         refused(json.dumps(saved | {"settings": saved["settings"] | {"method": inner}}), sentence)
+
+
+def test_settings_that_are_no_settings():
+    """Nested lists, labels of several kinds and text with zero bytes are refused, not stumbled over."""
+    shift = json.loads((SAVED / "v1" / "prior_shift_2.json").read_text())
+    nested = shift | {"settings": {"source": None, "target": [[1, 2], [3]]}}
+    refused(json.dumps(nested), "the saved settings of PriorShift make no sense: ...")
+    refused(TEXT.replace("[0, 1]", '["a", 1]'), "the saved classes must be distinct labels, got ['a', 1]")
+    refused(TEXT.replace("[0, 1]", f"[0, {2**64 - 1}]"), "the saved classes must be distinct labels, got ...")
+    with pytest.raises(SchemaError, match="neither JSON nor the path of a file"):
+        load_recalibrator("\x00{")
+
+
+def test_a_method_inside_is_saved_with_the_input_outside():
+    """What a method inside was made for does not matter, to fitting or to loading."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), 300)
+    labels = (p.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)
+    model = OneVsRest(HistogramBinning(input="scores", strategy="uniform")).fit(p, labels)
+    loaded = load_recalibrator(model.to_json())
+    np.testing.assert_array_equal(loaded.transform(p), model.transform(p))

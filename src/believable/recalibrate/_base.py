@@ -28,6 +28,8 @@ from believable.recalibrate._labels import encoded, encoded_columns, fewest_rows
 from believable.recalibrate._scores import INPUTS, Input, Scores
 from believable.stats import CellStats
 
+COLUMNS = ("n_features_in_", "feature_names_in_")  # what scikit-learn keeps of X
+
 
 class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A map from scores to probabilities, learnt from scores with known outcomes.
@@ -73,11 +75,12 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         self
         """
         self._check_settings()
-        before = {name: self.__dict__[name] for name in ("n_features_in_", "feature_names_in_") if name in self.__dict__}
+        before: dict[str, Any] = {name: value for name, value in self.__dict__.items() if name in COLUMNS}
         try:
             self._fit(X, y, sample_weight)
         except Exception:  # what was learnt before still goes with the columns it was learnt from
-            self.__dict__.pop("feature_names_in_", None)
+            for name in COLUMNS:
+                self.__dict__.pop(name, None)
             self.__dict__.update(before)
             raise
         return self

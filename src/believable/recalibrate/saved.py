@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from believable._types import Array
 from believable.errors import BelievableError, SchemaError
 from believable.recalibrate._base import Recalibrator
 from believable.recalibrate._facts import RECALIBRATORS, find_recalibrator
@@ -119,6 +118,8 @@ def _read(path: Any) -> str:
         return Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise SchemaError(f"{path} is not a text file, so not a saved recalibrator") from error
+    except ValueError as error:  # a zero byte, which no path has
+        raise SchemaError(f"{_brief(path)} is neither JSON nor the path of a file") from error
 
 
 def _parsed(text: str) -> dict[str, Any]:
@@ -166,7 +167,7 @@ def _method(saved: dict[str, Any]) -> type[Recalibrator]:
 
 def _checked_classes(classes: Any, columns: Any) -> int:
     plain = isinstance(classes, list) and all(isinstance(name, (str, int, float, bool)) for name in classes)
-    if not plain or len(classes) < 2 or not _are_distinct(np.array(classes)):
+    if not plain or len(classes) < 2 or not _are_distinct(classes):
         raise SchemaError(f"the saved classes must be distinct labels, got {_brief(classes)}")
     allowed = (1, 2) if len(classes) == 2 else (len(classes),)
     if not isinstance(columns, int) or isinstance(columns, bool) or columns not in allowed:
@@ -174,11 +175,12 @@ def _checked_classes(classes: Any, columns: Any) -> int:
     return len(classes)
 
 
-def _are_distinct(classes: Array) -> bool:
-    """Whether they are so as an array, which makes 1 and "1" one label; 1e999 and numbers beyond integers are none."""
-    if classes.dtype.kind == "O" or (classes.dtype.kind == "f" and not np.isfinite(classes).all()):
+def _are_distinct(classes: list[Any]) -> bool:
+    """Whether they are distinct, and the same as an array, which makes one kind of them all; 1e999 is no label."""
+    array = np.array(classes)
+    if array.dtype.kind == "O" or (array.dtype.kind == "f" and not np.isfinite(array).all()):
         return False
-    return len(set(classes.tolist())) == len(classes)
+    return array.tolist() == classes and len(set(classes)) == len(classes)
 
 
 def _map_in(recalibrator: Recalibrator, saved: Any, n_classes: int) -> Map | None:
@@ -199,12 +201,12 @@ def _settings_out(recalibrator: Recalibrator) -> dict[str, Any]:
     settings = recalibrator.get_params(deep=False)
     if isinstance(settings.get(NESTED), str):
         settings[NESTED] = find_recalibrator(settings[NESTED])()
-    return {k: _setting_out(v) for k, v in settings.items() if k not in APART}
+    return {k: _setting_out(v, recalibrator.input) for k, v in settings.items() if k not in APART}
 
 
-def _setting_out(value: Any) -> Any:
-    if isinstance(value, Recalibrator):
-        return {"method": type(value).__name__, "input": value.input, "settings": _settings_out(value)}
+def _setting_out(value: Any, input: str) -> Any:
+    if isinstance(value, Recalibrator):  # it reads what the outer one reads, whatever it was made for
+        return {"method": type(value).__name__, "input": input, "settings": _settings_out(value)}
     if isinstance(value, (np.ndarray, np.generic, tuple, list)):
         return np.asarray(value).tolist()
     return value if isinstance(value, (str, int, float, bool)) else None  # a random generator cannot be written
@@ -223,7 +225,7 @@ def _made(cls: type[Recalibrator], settings: Any, input: Any) -> Recalibrator:
     recalibrator = cls(input=input, **made)
     try:
         recalibrator._check_settings()
-    except (BelievableError, TypeError, OverflowError) as error:
+    except (BelievableError, TypeError, ValueError, OverflowError) as error:
         raise SchemaError(f"the saved settings of {cls.__name__} make no sense: {_cut(str(error))}") from error
     return recalibrator
 
