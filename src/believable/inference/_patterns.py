@@ -14,8 +14,9 @@ from believable._types import Float64s, Int64s
 
 REACH = 0.3  # how far along the scores smooth gaps resemble each other
 # The share of a prior's variance that is smooth, and how gaps shrink towards 0 and 1: as a power of p (1 - p), which is
-# 1 for a shift of the logits, and 0 for scores so extreme that their gaps are largest there.
-SMOOTH = ((0.5, 0.5), (0.95, 0.5), (1.0, 0.5), (0.95, 1.0), (1.0, 1.0), (0.95, 0.0), (1.0, 0.0))
+# 1 for a shift of the logits.
+SMOOTH = ((0.5, 0.5), (0.95, 0.5), (1.0, 0.5), (0.95, 1.0), (1.0, 1.0))
+LEVEL = ((0.95, 0.0), (1.0, 0.0))  # gaps as large at 0 and 1 as elsewhere: rough shapes reach that by themselves
 SMOOTHEST = 0.9
 NONZERO = (0.3, 0.7, 1.0)  # the share of gaps that are not zero, where shapes are sparse
 AMPLITUDES = np.array([0.25, 0.5, 1, 2, 4, 8])  # in units of the noise
@@ -38,7 +39,7 @@ def draw_patterns(
     components: list[_Dense | _Sparse] = []
     if len(gap) <= MOST_DENSE:
         alike = np.exp(-((score[:, None] - score) ** 2) / (2 * REACH**2)) * (group[:, None] == group)
-        for share, power in SMOOTH:
+        for share, power in SMOOTH if rough else SMOOTH + LEVEL:
             if share < SMOOTHEST and not rough:
                 continue
             scale, amplitudes = _scale(score, variance, power)

@@ -17,7 +17,7 @@ from believable.kernels.logistic import (
     score_products,
     separation,
 )
-from believable.kernels.logistic_classes import ClassRows, fit_logistic_classes
+from believable.kernels.logistic_classes import ClassesFit, ClassRows, fit_logistic_classes
 from believable.kernels.mixture import mixture_shares
 from believable.kernels.multinomial import (
     MultinomialFit,

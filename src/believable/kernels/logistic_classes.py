@@ -2,18 +2,19 @@
 
 A positive counts log sigmoid(eta), a negative log sigmoid(-eta). Apart, each needs one exponential, exact in both
 tails, and no outcomes: a pass over rows is about three times as fast as that of `fit_logistic`. Coefficients may be
-kept from being negative.
+kept from being negative. Columns may be of any size and anywhere: see `column_units`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from believable._types import Array, Float64s
+from believable.kernels.column_units import ColumnUnit, column_unit
 
 BLOCK = 1 << 13  # rows that stay in the cache, and dot products that stay on one core
 MANY, STRIDE = 1 << 16, 8  # so many rows are first fitted on every eighth: two passes over all of them then suffice
@@ -24,6 +25,9 @@ SHORT, ROUNDING = 0.1, 1e-14  # steps that may be the last; the second is relati
 DAMPING = 1e-13  # of the diagonal, so that a flat likelihood does not divide by zero
 LONGEST = 1e250  # of a step, before it is cut to what the linear predictors can need
 LARGEST = 700.0  # exp() of more overflows
+ROUGH = 1e-5  # in log-odds: more than this is not just rounding
+
+ClassesLimit = Literal["", "rounded", "cut"]
 
 
 class ClassRows(NamedTuple):
@@ -49,34 +53,68 @@ class ClassRows(NamedTuple):
         return len(self.columns[0])
 
 
+class ClassesFit(NamedTuple):
+    """A maximum of the likelihood.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (k + 1,)
+        Of the columns, then the intercept.
+    limit : {"", "rounded", "cut"}
+        "rounded": columns are so far from 0, for their spread, that rounding changes the linear predictors by more than
+        1e-5 when the coefficients are applied. "cut": a number that is 1e100 times as large as what is typical of a
+        large column counts as if it were that.
+    """
+
+    coefficients: Float64s
+    limit: ClassesLimit
+
+
 def fit_logistic_classes(
     positive: ClassRows, negative: ClassRows, *, intercept: bool = True, rising: bool = False
-) -> Float64s:
+) -> ClassesFit:
     """Coefficients of the columns, then the intercept (0 if there is none), of the largest likelihood.
 
     `rising` keeps the coefficients of columns from being negative: every step maximises the quadratic model over all
     that is allowed, so the limit is the constrained maximum. That maximum must exist, which is the caller's to find
     out. It is reached to 1e-9 or better in the linear predictors, if rounding permits.
     """
-    start = np.zeros(len(positive.columns) + intercept)
-    found, _ = _fit(positive, negative, start, rising, CLOSE, MOST_STEPS)
-    return found if intercept else np.append(found, 0.0)
+    units = [column_unit(pair, intercept) for pair in zip(positive.columns, negative.columns, strict=True)]
+    positive, negative = _in_units(positive, units), _in_units(negative, units)
+    widest = np.ones(len(units) + intercept)
+    widest[: len(units)] = [unit.widest for unit in units]
+    found, _ = _fit(positive, negative, np.zeros(len(widest)), widest, rising, CLOSE, MOST_STEPS)
+
+    centres = np.array([unit.centre for unit in units])
+    slopes, constant = found[: len(units)], float(found[-1]) if intercept else 0.0
+    rounding = float(np.abs(slopes) @ np.abs(centres)) * float(np.finfo(np.float64).eps)
+    cut = any(unit.cut for unit in units)
+    coefficients = np.append(
+        np.ldexp(slopes, [-unit.exponent for unit in units]), constant - float(slopes @ centres)
+    )
+    return ClassesFit(coefficients, "rounded" if rounding > ROUGH else "cut" if cut else "")
+
+
+def _in_units(rows: ClassRows, units: Sequence[ColumnUnit]) -> ClassRows:
+    return rows._replace(columns=[unit.moved(column) for unit, column in zip(units, rows.columns, strict=True)])
 
 
 def _fit(
-    positive: ClassRows, negative: ClassRows, start: Float64s, rising: bool, close: float, most_steps: int
+    positive: ClassRows,
+    negative: ClassRows,
+    start: Float64s,
+    widest: Float64s,
+    rising: bool,
+    close: float,
+    most_steps: int,
 ) -> tuple[Float64s, bool]:
-    """The coefficients, and whether they are known to be a maximum."""
+    """The coefficients, and whether they are known to be a maximum; `widest` bounds the columns."""
     here = start
     if positive.n_rows + negative.n_rows > MANY:
-        near, good = _fit(_some(positive), _some(negative), start, rising, CLOSE_OF_SAMPLE, MOST_STEPS_OF_SAMPLE)
+        some = _some(positive), _some(negative)
+        near, good = _fit(*some, start, widest, rising, CLOSE_OF_SAMPLE, MOST_STEPS_OF_SAMPLE)
         here = near if good else start
-    n_columns = len(positive.columns)
-    widest = np.ones(len(here))
-    widest[:n_columns] = [
-        max(_widest(one), _widest(other)) for one, other in zip(positive.columns, negative.columns, strict=True)
-    ]
-    bounded = (np.arange(len(here)) < n_columns) & rising
+    bounded = (np.arange(len(here)) < len(positive.columns)) & rising
     problem = _Problem(positive, negative, _pull(positive, len(here)) - _pull(negative, len(here)), widest)
 
     gradient, information, total = problem.derivatives(here)
@@ -112,10 +150,6 @@ def _pull(rows: ClassRows, n_coefficients: int) -> Float64s:
         for i, column in zip(range(n_coefficients), [*rows.columns, ones], strict=False):
             pull[i] = rows.noise * (rows.weight * column).sum()
     return pull
-
-
-def _widest(column: Float64s) -> float:
-    return float(max(-column.min(), column.max()))
 
 
 # --- one step ---------------------------------------------------------------------------------------------------------
