@@ -72,6 +72,7 @@ __all__ = [
     "Binnings",
     "ByScore",
     "ClassRows",
+    "ClassesFit",
     "EnsembleFit",
     "FlatPieces",
     "LogisticFit",

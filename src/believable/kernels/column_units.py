@@ -51,6 +51,10 @@ class ColumnUnit(NamedTuple):
             values -= self.centre
         return np.clip(values, -HUGEST, HUGEST, out=values)
 
+    def moved_by(self, shift: float) -> ColumnUnit:
+        """The unit with another centre."""
+        return self._replace(centre=self.centre + shift, widest=self.widest + abs(shift))
+
 
 def column_unit(parts: Sequence[Float64s], centred: bool) -> ColumnUnit:
     """The unit of a column that comes in parts; only a centred one may be moved."""

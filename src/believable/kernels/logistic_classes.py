@@ -25,6 +25,7 @@ SHORT, ROUNDING = 0.1, 1e-14  # steps that may be the last; the second is relati
 DAMPING = 1e-13  # of the diagonal, so that a flat likelihood does not divide by zero
 LONGEST = 1e250  # of a step, before it is cut to what the linear predictors can need
 LARGEST = 700.0  # exp() of more overflows
+FLAT, MOST_MOVES = 1e-8, 3  # 1 - squared correlation with the intercept, below which a column is moved; how often
 ROUGH = 1e-5  # in log-odds: more than this is not just rounding
 
 ClassesLimit = Literal["", "rounded", "cut"]
@@ -80,19 +81,33 @@ def fit_logistic_classes(
     out. It is reached to 1e-9 or better in the linear predictors, if rounding permits.
     """
     units = [column_unit(pair, intercept) for pair in zip(positive.columns, negative.columns, strict=True)]
-    positive, negative = _in_units(positive, units), _in_units(negative, units)
-    widest = np.ones(len(units) + intercept)
-    widest[: len(units)] = [unit.widest for unit in units]
-    found, _ = _fit(positive, negative, np.zeros(len(widest)), widest, rising, CLOSE, MOST_STEPS)
+    for moves_left in reversed(range(1 + MOST_MOVES)):
+        widest = np.ones(len(units) + intercept)
+        widest[: len(units)] = [unit.widest for unit in units]
+        rows = _in_units(positive, units), _in_units(negative, units)
+        found, information, _ = _fit(*rows, np.zeros(len(widest)), widest, rising, CLOSE, MOST_STEPS)
+        flat = _flat(information)[: len(units)]
+        if not intercept or not flat.any() or not moves_left:
+            break
+        # What tells the coefficients apart is in few rows, and these are far from the others: begin again from there.
+        away = np.where(flat, information[:-1, -1] / information[-1, -1], 0.0)
+        units = [unit.moved_by(float(shift)) for unit, shift in zip(units, away, strict=True)]
 
     centres = np.array([unit.centre for unit in units])
     slopes, constant = found[: len(units)], float(found[-1]) if intercept else 0.0
     rounding = float(np.abs(slopes) @ np.abs(centres)) * float(np.finfo(np.float64).eps)
     cut = any(unit.cut for unit in units)
-    coefficients = np.append(
-        np.ldexp(slopes, [-unit.exponent for unit in units]), constant - float(slopes @ centres)
-    )
+    with np.errstate(under="ignore"):
+        coefficients = np.ldexp(slopes, [-unit.exponent for unit in units])
+    coefficients = np.append(coefficients, constant - float(slopes @ centres))
     return ClassesFit(coefficients, "rounded" if rounding > ROUGH else "cut" if cut else "")
+
+
+def _flat(information: Float64s) -> Array:
+    """Columns that the intercept nearly is, where rows count."""
+    diagonal = np.diag(information)
+    root = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    return np.abs(information[:, -1] / root / root[-1]) > np.sqrt(1 - FLAT)
 
 
 def _in_units(rows: ClassRows, units: Sequence[ColumnUnit]) -> ClassRows:
@@ -107,12 +122,15 @@ def _fit(
     rising: bool,
     close: float,
     most_steps: int,
-) -> tuple[Float64s, bool]:
-    """The coefficients, and whether they are known to be a maximum; `widest` bounds the columns."""
+) -> tuple[Float64s, Float64s, bool]:
+    """The coefficients, the information near them, and whether they are known to be a maximum.
+
+    `widest` bounds the columns.
+    """
     here = start
     if positive.n_rows + negative.n_rows > MANY:
         some = _some(positive), _some(negative)
-        near, good = _fit(*some, start, widest, rising, CLOSE_OF_SAMPLE, MOST_STEPS_OF_SAMPLE)
+        near, _, good = _fit(*some, start, widest, rising, CLOSE_OF_SAMPLE, MOST_STEPS_OF_SAMPLE)
         here = near if good else start
     bounded = (np.arange(len(here)) < len(positive.columns)) & rising
     problem = _Problem(positive, negative, _pull(positive, len(here)) - _pull(negative, len(here)), widest)
@@ -127,11 +145,11 @@ def _fit(
         # What remains after a short step is, in the norm of the information, at most its length times half its reach.
         short = reach <= SHORT and typical * reach / 2 <= close
         if short or reach <= ROUNDING * scale or last / 2 <= reach <= 1e-6 * scale:
-            return here + step, True
+            return here + step, information, True
         cut = min(1, 2 * scale / reach)
         step, last = step * cut, reach * cut
         here, gradient, information, total = _ascended(here, step, last, problem)
-    return here, False
+    return here, information, False
 
 
 def _some(rows: ClassRows) -> ClassRows:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from believable import kernels
 from believable._types import Array, Float64s
+from believable.errors import LimitWarning
 from believable.recalibrate._scores import Scores
 
 
@@ -59,6 +61,21 @@ def base_log_odds(positive: ClassScores, negative: ClassScores) -> float:
     """The log-odds of the event, whatever the score."""
     happened = positive.total * (1 - positive.noise) + negative.total * negative.noise
     return float(np.log(happened) - np.log(positive.total + negative.total - happened))
+
+
+def fitted(
+    positive: kernels.ClassRows, negative: kernels.ClassRows, *, intercept: bool = True, rising: bool = False
+) -> list[float]:
+    """The coefficients of the largest likelihood, then the intercept, with a warning where they are not exact."""
+    fit = kernels.fit_logistic_classes(positive, negative, intercept=intercept, rising=rising)
+    what = {
+        "rounded": "the scores differ so little, for their size, that rounding changes log-odds by more than 1e-5: "
+        "subtract a constant from scores or logits before they are given",
+        "cut": "some scores are 1e100 times as large as others, and were taken as just that",
+    }
+    if fit.limit:
+        warnings.warn(what[fit.limit], LimitWarning, stacklevel=6)
+    return list(map(float, fit.coefficients))
 
 
 def _where(scores: Scores, rows: Array) -> Scores:

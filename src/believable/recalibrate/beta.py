@@ -12,7 +12,7 @@ from believable import _check, kernels
 from believable._types import Float64s
 from believable.errors import LimitWarning
 from believable.recalibrate._base import BinaryRecalibrator
-from believable.recalibrate._classes import base_log_odds, by_class
+from believable.recalibrate._classes import base_log_odds, by_class, fitted
 from believable.recalibrate._facts import recalibrator
 from believable.recalibrate._fields import Field, Map, Number
 from believable.recalibrate._scores import SMALLEST, Input, Scores
@@ -132,7 +132,7 @@ class BetaCalibration(BinaryRecalibrator):
             _warn(f"{what} separates the classes, so the likelihood has no maximum: smoothed targets were used")
             positive, negative = positive.smoothed(), negative.smoothed()
         rows = (part.rows(*_columns(part.scores, equal, keeps_half)) for part in (positive, negative))
-        *slopes, c = kernels.fit_logistic_classes(*rows, intercept=not keeps_half, rising=True).tolist()
+        *slopes, c = fitted(*rows, intercept=not keeps_half, rising=True)
         a, b = slopes[0], slopes[-1]
         return {"a": a, "b": b, "c": (a - b) * LOG_2 if keeps_half else c}
 

@@ -12,12 +12,14 @@ from believable import _check, kernels
 from believable._types import Float64s
 from believable.errors import LimitWarning
 from believable.recalibrate._base import BinaryRecalibrator
-from believable.recalibrate._classes import base_log_odds, by_class
+from believable.recalibrate._classes import base_log_odds, by_class, fitted
 from believable.recalibrate._facts import recalibrator
 from believable.recalibrate._fields import Field, Map, Number
 from believable.recalibrate._scores import Input, Scores
 
 Targets = Literal["labels", "smoothed"]
+
+SMALLEST_SPREAD = 1e-280  # of scores that have a slope: that of closer ones may be too large to be written down
 
 
 @final
@@ -54,8 +56,11 @@ class PlattScaling(BinaryRecalibrator):
     Notes
     -----
     Where the data do not determine the map, a `LimitWarning` says what was done. If a threshold separates the classes
-    the likelihood of the labels has no maximum, and smoothed targets are taken. If all scores are equal the slope is 0
-    and everyone gets the base rate.
+    the likelihood of the labels has no maximum, and smoothed targets are taken. If all scores are equal, or within
+    1e-280 of each other, the slope is 0 and everyone gets the base rate. Scores may be of any size, and anywhere, but
+    where a z is above 1e10 or so for every z, while all a z + b are moderate, b cancels digits that p' would need:
+    subtract a constant from such scores first. A score that is 1e100 times as large as others, if it is beyond 1e100
+    itself, is taken as just that.
 
     `fit_from_cells` gives the probabilities that the rows give, here and for `BetaCalibration` and
     `BetaCDFCalibration`, if there are tens of thousands of rows,
@@ -110,7 +115,7 @@ class PlattScaling(BinaryRecalibrator):
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
         positive, negative = by_class(scores, w, wy)
         above, below = positive.scores.logit(), negative.scores.logit()
-        spread = min(above.min(), below.min()) < max(above.max(), below.max())
+        spread = max(above.max(), below.max()) / 2 - min(above.min(), below.min()) / 2 > SMALLEST_SPREAD / 2
         separated = spread and (above.min() >= below.max() or above.max() <= below.min())
         if self.targets == "smoothed" or separated:
             positive, negative = positive.smoothed(), negative.smoothed()
@@ -122,7 +127,7 @@ class PlattScaling(BinaryRecalibrator):
                 "a threshold on the scores separates the classes, so the likelihood has no maximum: smoothed targets "
                 "were used"
             )
-        slope, intercept = kernels.fit_logistic_classes(positive.rows(above), negative.rows(below)).tolist()
+        slope, intercept = fitted(positive.rows(above), negative.rows(below))
         return {"slope": slope, "intercept": intercept}
 
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
