@@ -20,6 +20,10 @@ def rows_of(columns, w, wy, noise=(0.0, 0.0)):
     )
 
 
+def coefficients(*rows, **choices):
+    return kernels.fit_logistic_classes(*rows, **choices).coefficients
+
+
 def problem(seed, n=80):
     rng = np.random.default_rng(seed)
     columns = [rng.normal(size=n), rng.exponential(size=n)]
@@ -28,9 +32,9 @@ def problem(seed, n=80):
     return columns, w, w * share
 
 
-def cost(coefficients, columns, w, wy, noise=(0.0, 0.0)):
+def cost(at, columns, w, wy, noise=(0.0, 0.0)):
     """Minus the literal log-likelihood."""
-    eta = sum(c * x for c, x in zip(coefficients, columns, strict=False)) + coefficients[-1]
+    eta = sum(c * x for c, x in zip(at, columns, strict=False)) + at[-1]
     log_p, log_q = -np.logaddexp(0, -eta), -np.logaddexp(0, eta)
     positive = (1 - noise[0]) * wy + noise[1] * (w - wy)
     return -(positive @ log_p + (w - positive) @ log_q)
@@ -41,11 +45,9 @@ def test_equals_the_other_kernel(seed):
     """Apart or together, the maximum is the same."""
     columns, w, wy = problem(seed)
     together = kernels.fit_logistic(np.stack([*columns, np.ones(len(w))]), w, wy).coefficients
-    assert kernels.fit_logistic_classes(*rows_of(columns, w, wy)) == pytest.approx(together, rel=1e-8, abs=1e-9)
+    assert coefficients(*rows_of(columns, w, wy)) == pytest.approx(together, rel=1e-8, abs=1e-9)
     plain = kernels.fit_logistic(np.stack(columns), w, wy).coefficients
-    assert kernels.fit_logistic_classes(*rows_of(columns, w, wy), intercept=False) == pytest.approx(
-        [*plain, 0], rel=1e-8, abs=1e-9
-    )
+    assert coefficients(*rows_of(columns, w, wy), intercept=False) == pytest.approx([*plain, 0], rel=1e-8, abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -53,12 +55,12 @@ def test_bounded_maximum(seed):
     """With coefficients that must not be negative, no allowed point has a larger likelihood."""
     columns, w, wy = problem(seed)
     columns = [x * sign for x, sign in zip(columns, [(1, 1), (-1, 1), (1, -1), (-1, -1)][seed % 4], strict=True)]
-    found = kernels.fit_logistic_classes(*rows_of(columns, w, wy), rising=True)
+    found = coefficients(*rows_of(columns, w, wy), rising=True)
     bounds = [(0, None), (0, None), (None, None)]
     best = minimize(cost, [0.5, 0.5, 0], (columns, w, wy), bounds=bounds, options={"ftol": 1e-15, "gtol": 1e-9})
     assert found[:2].min() >= 0
     assert cost(found, columns, w, wy) <= best.fun * (1 + 1e-13)
-    free = kernels.fit_logistic_classes(*rows_of(columns, w, wy))
+    free = coefficients(*rows_of(columns, w, wy))
     if free[:2].min() < 0:
         assert found[:2].min() == 0
 
@@ -67,7 +69,7 @@ def test_bounded_where_free_has_no_maximum():
     """Classes that only a falling line separates have a bounded maximum: the constant."""
     x = np.arange(6.0)
     w, wy = np.ones(6), np.array([1.0, 1, 1, 0, 0, 0])
-    found = kernels.fit_logistic_classes(*rows_of([x, x**2], w, wy), rising=True)
+    found = coefficients(*rows_of([x, x**2], w, wy), rising=True)
     assert found == pytest.approx([0, 0, 0], abs=1e-9)
 
 
@@ -75,9 +77,9 @@ def test_bounded_where_free_has_no_maximum():
 def test_noise(noise):
     """Noise is a share of each row in the other class."""
     columns, w, wy = problem(3)
-    found = kernels.fit_logistic_classes(*rows_of(columns, w, wy, noise))
+    found = coefficients(*rows_of(columns, w, wy, noise))
     moved = (1 - noise[0]) * wy + noise[1] * (w - wy)
-    assert found == pytest.approx(kernels.fit_logistic_classes(*rows_of(columns, w, moved)), rel=1e-8)
+    assert found == pytest.approx(coefficients(*rows_of(columns, w, moved)), rel=1e-8)
 
 
 @pytest.mark.parametrize("rare", [False, True])
@@ -93,7 +95,7 @@ def test_many_rows(rare, weighted):
     if not weighted:
         positive, negative = positive._replace(weight=3.0), negative._replace(weight=3.0)
     expected = kernels.fit_logistic(np.stack([x, np.ones(n)]), w, w * y).coefficients
-    assert kernels.fit_logistic_classes(positive, negative) == pytest.approx(expected, rel=1e-8)
+    assert coefficients(positive, negative) == pytest.approx(expected, rel=1e-8)
 
 
 def test_a_sample_that_is_separated():
@@ -102,7 +104,7 @@ def test_a_sample_that_is_separated():
     x = np.linspace(-1, 1, 2 * n)
     negative, positive = x[:n].copy(), x[n:].copy()
     negative[1::8], positive[1::8] = positive[1::8], negative[1::8].copy()
-    found = kernels.fit_logistic_classes(ClassRows([positive], 1.0), ClassRows([negative], 1.0))
+    found = coefficients(ClassRows([positive], 1.0), ClassRows([negative], 1.0))
     both = np.concatenate([positive, negative])
     expected = kernels.fit_logistic(
         np.stack([both, np.ones(2 * n)]), np.ones(2 * n), np.repeat([1.0, 0.0], n)
@@ -114,18 +116,63 @@ def test_a_sample_that_is_separated():
 def test_a_factor_of_the_weights_does_not_matter(factor):
     """Weights times c have the same coefficients."""
     columns, w, wy = problem(1)
-    one = kernels.fit_logistic_classes(*rows_of(columns, w, wy))
-    assert kernels.fit_logistic_classes(*rows_of(columns, factor * w, factor * wy)) == pytest.approx(one, rel=1e-8)
+    one = coefficients(*rows_of(columns, w, wy))
+    assert coefficients(*rows_of(columns, factor * w, factor * wy)) == pytest.approx(one, rel=1e-8)
 
 
 def test_large_scores():
     """Scores of 1e4 and 1e-4 neither overflow nor stall."""
     columns, w, wy = problem(2)
-    one = kernels.fit_logistic_classes(*rows_of(columns[:1], w, wy))
+    one = coefficients(*rows_of(columns[:1], w, wy))
     for scale in (1e4, 1e-4):
-        other = kernels.fit_logistic_classes(*rows_of([columns[0] * scale], w, wy))
+        other = coefficients(*rows_of([columns[0] * scale], w, wy))
         assert other * [scale, 1] == pytest.approx(one, rel=1e-7)
     x = np.array([-1e4, -1e4, 1e4, 1e4, 3.0, -3.0])
     wy = np.array([0.0, 0, 1, 1, 0, 1])
-    found = kernels.fit_logistic_classes(*rows_of([x], np.ones(6), wy), rising=True)
+    found = coefficients(*rows_of([x], np.ones(6), wy), rising=True)
     assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("exponent", [-900, -340, 0, 340, 990])
+@pytest.mark.parametrize("rising", [False, True])
+def test_any_unit(exponent, rising):
+    """Columns times a power of two have coefficients divided by it, to the last bit or nearly."""
+    columns, w, wy = problem(3)
+    one = coefficients(*rows_of(columns, w, wy), rising=rising)
+    other = coefficients(*rows_of([np.ldexp(x, exponent) for x in columns], w, wy), rising=rising)
+    assert np.ldexp(other[:2], exponent) == pytest.approx(one[:2], rel=1e-9)
+    assert other[2] == pytest.approx(one[2], rel=1e-9)
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e6, 1e9])
+@pytest.mark.parametrize("rising", [False, True])
+def test_far_from_zero(offset, rising):
+    """Columns that are far from 0 have the slopes that they have near it."""
+    columns, w, wy = problem(4)
+    away = np.array([offset, -3 * offset])
+    far = [x + place for x, place in zip(columns, away, strict=True)]
+    near = [x - place for x, place in zip(far, away, strict=True)]  # exactly
+    one = coefficients(*rows_of(near, w, wy), rising=rising)
+    fit = kernels.fit_logistic_classes(*rows_of(far, w, wy), rising=rising)
+    assert fit.limit == ""
+    assert fit.coefficients[:2] == pytest.approx(one[:2], rel=1e-8)
+    assert fit.coefficients[2] == pytest.approx(one[2] - one[:2] @ away, rel=1e-8)
+
+
+def test_what_counts_is_far_from_the_rest():
+    """Where most rows lie elsewhere, and are sure, the slope is that of the others."""
+    (x, _), w, wy = problem(1)
+    alone = coefficients(*rows_of([x], w, wy))
+    together = rows_of([np.append(x + 1e8, np.zeros(300))], np.append(w, np.ones(300)), np.append(wy, np.zeros(300)))
+    assert coefficients(*together)[0] == pytest.approx(alone[0], rel=1e-7)
+
+
+def test_limits():
+    """Scores that rounding would tell apart no more, or that are beyond all others, are said to be so."""
+    (x, _), w, wy = problem(2)
+    assert kernels.fit_logistic_classes(*rows_of([x + 1e14], w, wy)).limit == "rounded"
+    x[0] = 1e300
+    wy = w / (1 + np.exp(-np.maximum(x, -50)))
+    fit = kernels.fit_logistic_classes(*rows_of([x], w, wy))
+    assert fit.limit == "cut"
+    assert fit.coefficients == pytest.approx(coefficients(*rows_of([x[1:]], w[1:], wy[1:])), rel=1e-6)

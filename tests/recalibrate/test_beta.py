@@ -274,3 +274,43 @@ def test_unknown_parameters():
         BetaCalibration(parameters="a").fit([0.1, 0.9, 0.4], [0, 1, 1])
     with pytest.raises(InputError, match="BetaCalibration takes input='probabilities' or 'logits', not scores"):
         BetaCalibration(input="scores").fit([0.1, 0.9, 0.4], [0, 1, 1])
+
+
+@pytest.mark.parametrize("middle", [0.3, 0.999, 1e-6])
+@pytest.mark.parametrize("parameters", ["abm", "am"])
+def test_nearly_constant_scores(middle, parameters):
+    """Scores that differ by 1e-8 of themselves are told apart as those that differ more: there the map is a line."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=500)
+    y = rng.random(500) < 1 / (1 + np.exp(-z))
+    p = middle + 1e-8 * min(middle, 1 - middle) * z
+    line = PlattScaling(input="scores").fit(p - middle, y)
+    np.testing.assert_allclose(
+        BetaCalibration(parameters=parameters).fit(p, y).transform(p), line.transform(p - middle), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("parameters", ["abm", "am", "ab"])
+def test_tiny_logits(parameters):
+    """Logits that probabilities cannot tell from 0 are warned of, at first for their rounding, then as all equal."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=500)
+    y = rng.random(500) < 1 / (1 + np.exp(-z))
+    model = BetaCalibration(input="logits", parameters=parameters)
+    with pytest.warns(
+        LimitWarning, match="the scores differ so little, for their size, that rounding changes log-odds"
+    ):
+        model.fit(1e-12 * z, y)
+    assert np.ptp(model.transform(1e-12 * z)) > 0.5
+    with pytest.warns(LimitWarning, match="all scores are"):
+        model.fit(1e-200 * z, y)
+
+
+def test_huge_logits_among_others():
+    """One logit of 1e300 leaves the map of the others, and is said to have been taken as smaller."""
+    p, y = binary()
+    z = np.append(logit(p), 1e300)
+    with pytest.warns(LimitWarning, match="some scores are 1e100 times as large as others"):
+        model = BetaCalibration(input="logits").fit(z, np.append(y, 1))
+    alone = BetaCalibration(input="logits").fit(z[:-1], y)
+    np.testing.assert_allclose(model.transform(z[:-1]), alone.transform(z[:-1]), atol=1e-6)

@@ -173,3 +173,54 @@ def test_no_warning_without_reason():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         PlattScaling().fit(p, y)
+
+
+FREQUENCIES = np.repeat([0, 1] * 4, [20, 5, 15, 10, 10, 15, 5, 20])
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e4, -1e7, 1e9])
+def test_scores_far_from_zero(offset):
+    """A constant added to all scores changes the intercept alone."""
+    z, y = np.arange(4.0), FREQUENCIES
+    model = PlattScaling(input="scores").fit(offset + z.repeat(25), y)
+    slope, intercept = literal(z.repeat(25), y)
+    np.testing.assert_allclose(model.transform(offset + z), sigmoid(slope * z + intercept), atol=1e-6)
+    assert model.slope_ == pytest.approx(slope, rel=1e-5)
+    assert model.intercept_ == pytest.approx(intercept - slope * offset, rel=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e-250, 1e-200, 1e-8, 1e155, 1e200, 5e307])
+def test_scores_of_any_size(scale):
+    """Scores times c have the slope divided by c, without a warning."""
+    z, y = np.arange(4.0), FREQUENCIES
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        p = PlattScaling(input="scores").fit(scale * z.repeat(25), y).transform(scale * z)
+    np.testing.assert_allclose(p, PlattScaling(input="scores").fit(z.repeat(25), y).transform(z), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("scores", "sentence"),
+    [
+        ([0.3, np.nextafter(0.3, 1)], "the scores differ so little, for their size, that rounding changes log-odds"),
+        ([1e300, 1e300 * (1 + 1e-13)], "subtract a constant from scores or logits before they are given"),
+        ([0.0, 1e-300], "all scores are within 1e-280 of each other and tell nothing: everyone gets the base rate"),
+        ([5e-324, 1e-323], "all scores are within 1e-280 of each other"),
+    ],
+)
+def test_scores_too_close(scores, sentence):
+    """Where floats cannot hold the map, that is said; probabilities stay in order."""
+    with pytest.warns(LimitWarning, match=sentence):
+        model = PlattScaling(input="scores").fit(np.repeat(scores, 50), [0] * 40 + [1] * 10 + [1] * 40 + [0] * 10)
+    low, high = model.transform(scores)
+    assert 0 < low <= high < 1
+    assert abs(low + high - 1) < 0.3
+
+
+def test_one_huge_score():
+    """A score that is beyond all others is taken for smaller than it is, which is said."""
+    p, y = binary()
+    z = np.append(logit(p), 1e300)
+    with pytest.warns(LimitWarning, match="some scores are 1e100 times as large as others, and were taken as just"):
+        model = PlattScaling(input="scores").fit(z, np.append(y, 1))
+    assert model.slope_ == pytest.approx(PlattScaling(input="scores").fit(z[:-1], y).slope_, rel=1e-6)

@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 
 from believable.errors import InputError, LimitWarning, SchemaError
 from believable.recalibrate import ScalingBinning, load_recalibrator
+from believable.recalibrate.scaling_binning import _by_turns
 from tests.recalibrate.data import binary, logit, multiclass
 
 pytestmark = pytest.mark.filterwarnings("ignore::believable.errors.SmallSampleWarning")
@@ -169,3 +170,15 @@ def test_sentences():
     saved["maps"][0]["means"].pop()
     with pytest.raises(SchemaError, match="the saved means must be one more than the edges"):
         load_recalibrator(json.dumps(saved))
+
+
+@pytest.mark.parametrize("weight", [0.1, 0.3, 1 / 3, 0.7, 1e-8])
+@pytest.mark.parametrize("n", [10, 1001])
+def test_equal_weights_below_one(weight, n):
+    """Rows of one weight below 1 are halved as rows without weights are: none is divided."""
+    w = np.full(n, weight)
+    np.testing.assert_array_equal(_by_turns(w, min(1.0, float(w.mean()))), np.where(np.arange(n) % 2, 0.0, weight))
+    p, y = binary(n if n > 100 else 200)
+    one, other = ScalingBinning().fit(p, y), ScalingBinning().fit(p, y, sample_weight=np.full(len(y), weight))
+    np.testing.assert_array_equal(one.maps_[0]["edges"], other.maps_[0]["edges"])
+    np.testing.assert_allclose(one.maps_[0]["means"], other.maps_[0]["means"], rtol=1e-9)

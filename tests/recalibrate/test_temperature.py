@@ -258,3 +258,26 @@ def test_unknown_objective():
     """An objective that is not known is refused."""
     with pytest.raises(InputError, match="objective must be one of"):
         fit([0.1, 0.2], [0, 1], objective="brier")
+
+
+@pytest.mark.parametrize("factor", [1e-303, 1e-300, 1e300])
+def test_units_of_any_size(factor):
+    """T follows the unit of the logits to where floats end."""
+    z, y = logits_of()
+    assert temperature(factor * z, y) == pytest.approx(factor * temperature(z, y), rel=1e-8)
+
+
+@pytest.mark.parametrize("size", [1e200, 1e300, 1.7e308])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_huge_mistake(size, weighted):
+    """One label that is 1e300 behind makes T as large as that, with no warning but the limit's."""
+    z, y = logits_of()
+    z[0] = 0
+    z[0, (y[0] + 1) % 4] = size
+    w = np.random.default_rng(0).random(len(y)) if weighted else None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", LimitWarning)
+        model = fit(z, y, w)
+    assert model.temperature_ > size / 1000
+    assert np.isfinite(model.transform(z)).all()

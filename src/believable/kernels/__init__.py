@@ -17,7 +17,7 @@ from believable.kernels.logistic import (
     score_products,
     separation,
 )
-from believable.kernels.logistic_classes import ClassesFit, ClassRows, fit_logistic_classes
+from believable.kernels.logistic_classes import ClassesFit, ClassesLimit, ClassRows, fit_logistic_classes
 from believable.kernels.mixture import mixture_shares
 from believable.kernels.multinomial import (
     MultinomialFit,
@@ -26,6 +26,7 @@ from believable.kernels.multinomial import (
     mapped_softmax,
     multinomial_cost,
 )
+from believable.kernels.multinomial_frame import frame_of
 from believable.kernels.natural_spline import spline_slopes
 from believable.kernels.ordering import middle_of_pairs, row_order, runs, spread_rows
 from believable.kernels.piecewise import edges_below, last_step, lines_between
@@ -73,6 +74,7 @@ __all__ = [
     "ByScore",
     "ClassRows",
     "ClassesFit",
+    "ClassesLimit",
     "EnsembleFit",
     "FlatPieces",
     "LogisticFit",
@@ -105,6 +107,7 @@ __all__ = [
     "fit_multinomial",
     "fit_temperature",
     "flat_pieces",
+    "frame_of",
     "label_scores",
     "label_terms",
     "laplace_form",

@@ -16,6 +16,7 @@ from believable._types import Float64s
 SAMPLE = 1000  # of each part, from which the middle is taken
 FAR = 100.0  # deviations from the middle; further than this from 0 a column is moved
 TINIEST, HUGEST = 1e-100, 1e100
+NOTHING = 1e-280  # a column no wider counts as constant: its coefficient could be too large to be written down
 
 
 class ColumnUnit(NamedTuple):
@@ -69,7 +70,7 @@ def column_unit(parts: Sequence[Float64s], centred: bool) -> ColumnUnit:
 
     half = max(high / 2 - centre / 2, centre / 2 - low / 2)  # of the largest distance from the centre
     exponent = 0
-    if 0 < half < TINIEST:
+    if NOTHING < half < TINIEST:
         exponent = int(np.frexp(half)[1]) + 1
     elif half > HUGEST:
         exponent = max(0, int(np.frexp(typical)[1]) + 1)

@@ -19,6 +19,7 @@ DONE = 1e-13  # a step of the weights that promises as little as this is the las
 NEARLY = 0.99  # of the likelihood of any row may be lost in one step, so that the quadratic model holds
 RIDGE, TINY = 1e-13, 1e-200  # added to curvatures, so that parts that are equal or nothing do not divide by zero
 WIDEST, GRID, SAMPLE = 100.0, 21, 2000  # range of b on both sides, places that are looked at, on so many rows or twice
+BESIDE = 0.05  # log b of places next to the unscaled part, where a minimum may be narrow
 CLOSE = 1e-6  # a step in log b as short as this is the last
 
 
@@ -84,21 +85,34 @@ def _nonnegative(curvature: Float64s, linear: Float64s) -> Float64s:
 def fit_ensemble_temperature(rows: LogitRows, b: float) -> EnsembleFit:
     """The mixture with the least cost, for b within a factor 100 of the given one.
 
-    A grid on some of the rows says where to start. The result is not worse than with the b that was given.
+    A grid on some of the rows says where to start. At b = 1 the scaled part is the unscaled one, so that all weight is
+    its own and can be moved: the search also starts there, if that is in the range. The result is not worse than with
+    the b that was given.
     """
     stride = max(1, len(rows.top) // SAMPLE)
     profile = _Profile(rows.every(stride))
     given = float(np.log(b))
     grid = given + np.linspace(-np.log(WIDEST), np.log(WIDEST), GRID)
+    around = [place for place in (0.0, -BESIDE, BESIDE) if grid[0] < place < grid[-1]]
     costs, weights = [], None
-    for place in grid:
+    for place in (*grid, *around):
         found = profile.at(float(place), weights)
         costs.append(found.cost)
         weights = found.weights
-    if stride > 1:
-        profile = _Profile(rows)
-    fit = _descend(profile, float(grid[np.argmin(costs)]), grid)
-    return fit if fit.cost <= profile.at(given, fit.weights).cost else _descend(profile, given, grid)
+    places = [float(np.append(grid, around)[np.argmin(costs)]), *around[:1], given]
+    fits = [_descend(profile, place, grid) for place in places]
+    if stride == 1:
+        return min(fits, key=_cost)
+    profile = _Profile(rows)
+    fit = _descend(profile, float(np.log(min(fits, key=_cost).b)), grid)
+    others = around[:1] if not fit.weights[0] else []
+    if not fit.cost <= profile.at(given, fit.weights).cost:
+        others.append(given)
+    return min([fit, *(_descend(profile, place, grid) for place in others)], key=_cost)
+
+
+def _cost(fit: EnsembleFit) -> float:
+    return fit.cost
 
 
 class _Place(NamedTuple):

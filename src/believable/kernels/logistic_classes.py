@@ -107,7 +107,7 @@ def _flat(information: Float64s) -> Array:
     """Columns that the intercept nearly is, where rows count."""
     diagonal = np.diag(information)
     root = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    return np.abs(information[:, -1] / root / root[-1]) > np.sqrt(1 - FLAT)
+    return np.asarray(np.abs(information[:, -1] / root / root[-1]) > np.sqrt(1 - FLAT))
 
 
 def _in_units(rows: ClassRows, units: Sequence[ColumnUnit]) -> ClassRows:

@@ -10,6 +10,7 @@ from believable.kernels.reference import row_blocks
 EM_STEPS, NEWTON_STEPS = 10, 200
 SETTLED = 1e-12  # the EM algorithm would move no share further, and no absent component asks for one
 RIDGE = 1e-12  # of the diagonal, for components that the data do not tell apart
+TINY = 1e-6  # a share below this that the EM algorithm makes smaller is dropped, and comes back if that was wrong
 HALVINGS = 60
 
 
@@ -39,14 +40,14 @@ def _pull(density: Float64s, weight: Float64s, shares: Float64s) -> Float64s:
 
 def _newton(density: Float64s, weight: Float64s, shares: Float64s, pull: Float64s) -> Float64s:
     """The shares after a step that lowers the cost, halved until it does; one of the EM algorithm if none does."""
-    free = (shares > 0) | (pull > 1)
+    free = (shares > TINY) | (pull > 1)
     part = density[:, free] if not free.all() else density
     curvature = _curvature(part, weight, density @ shares)
     diagonal = np.diagonal(curvature)
     scale = np.sqrt(np.where(diagonal > 0, diagonal, 1))
     scaled = curvature / scale / scale[:, None]
     np.fill_diagonal(scaled, 1 + RIDGE)
-    step = np.zeros_like(shares)
+    step = -shares  # of those that are not free, which are on their way to zero
     step[free] = np.linalg.solve(scaled, (pull[free] - 1) / scale) / scale
 
     before = _cost(density, weight, shares)

@@ -4,8 +4,8 @@ With x = (z_1, ..., z_K, 1), coefficients c (K, K + 1), or (K, 2) where a class 
 
     sum_i w_i (log sum_k exp(eta_ik) - eta_i,label) / sum_i w_i + sum r (c - identity)^2
 
-is least. Ridges r >= 0 have the shape of c and say by it which coefficients there are. Rows are taken in blocks and
-transposed: long rows are fast.
+is least. Ridges r >= 0 have the shape of c and say by it which coefficients there are. The search is in coordinates
+of its own (`multinomial_frame`). Rows are taken in blocks and transposed: long rows are fast.
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ from typing import NamedTuple
 import numpy as np
 
 from believable._types import Float64s, Floats, Ints
+from believable.kernels.multinomial_frame import FARTHEST, Frame, frame_of
 from believable.kernels.multinomial_steps import Directions, Products
 from believable.kernels.temperature import fit_temperature, logit_rows
 
 BLOCK = 1 << 18  # entries of the largest buffer of a block, which stay in the cache
 MOST_COEFFICIENTS = 300  # with more, steps are found by conjugate gradients instead of from all second derivatives
-MOST_STEPS = 60
+MOST_STEPS, MOST_HALVINGS = 60, 60
 NEAR = 1e-11  # the change of probabilities, root mean square, that may be left undone
 SETTLED, SAFE = 1e-7, 1e-4  # a step this short is limited by rounding if it does not shrink; cannot overshoot
+STUCK, NOTHING = 1e-5, 1e-13  # a step this short that lowers the cost by a share of no more is limited by rounding
 AWAY = 0.5  # a step that changes next to nothing but moves predictors as far as this is on its way to infinity
-FARTHEST = 1e100  # logits beyond count as this: their squares must be numbers
+WORSE = 1e-7  # cost that rounding of coefficients may add
 PERFECT = 1e-10  # cost: all labels are as good as certain
 PER_COEFFICIENT, ROUGH = 32, 1e-3  # a rough fit on so many rows per coefficient saves steps on all of them
 ENOUGH_FOR_TEMPERATURE = 5000  # rows
@@ -35,14 +37,15 @@ class MultinomialFit(NamedTuple):
     """The coefficients of least cost.
 
     Of all coefficients that give the same probabilities and cost, those nearest to the identity are taken (entries in
-    units of the logits' root mean square): without ridges, columns of c - identity sum to zero over the classes.
+    units of the logits' root mean square): without ridges, columns of c - identity sum to zero over the classes. This
+    is left where it would cost more, by rounding: with logits of -1e30, say.
 
     Attributes
     ----------
     coefficients : ndarray of shape (K, K + 1) or (K, 2)
         Weights, then the intercept.
     determined : bool
-        False where no maximum was found: classes are separated, say.
+        False where no maximum was found: classes are separated, say. The cost is that of the start or less all the same.
     """
 
     coefficients: Float64s
@@ -58,12 +61,16 @@ class Place(NamedTuple):
 
 
 class Problem(NamedTuple):
-    """Logits (n, K), their labels, weights that sum to one (or None for equal ones), and ridges."""
+    """Logits (n, K), their labels, weights that sum to one (or None for equal ones), and ridges.
+
+    With a frame, coefficients are in its coordinates, except for `origin`; ridges stay those of coefficients of logits.
+    """
 
     z: Floats
     labels: Ints
     weights: Float64s | None
     ridge: Float64s
+    frame: Frame | None = None
 
     @property
     def diagonal(self) -> bool:
@@ -72,7 +79,7 @@ class Problem(NamedTuple):
 
     @property
     def origin(self) -> Float64s:
-        """The coefficients that change nothing."""
+        """The coefficients of logits that change nothing."""
         n_classes = self.z.shape[1]
         return np.column_stack([np.ones(n_classes) if self.diagonal else np.eye(n_classes), np.zeros(n_classes)])
 
@@ -81,7 +88,17 @@ class Problem(NamedTuple):
         weights = None if self.weights is None else self.weights[::stride]
         if weights is not None:
             weights = weights / weights.sum() if weights.any() else None
-        return Problem(self.z[::stride], self.labels[::stride], weights, self.ridge)
+        return Problem(self.z[::stride], self.labels[::stride], weights, self.ridge, self.frame)
+
+    def inside(self, c: Float64s) -> Float64s:
+        """Coefficients of logits in the coordinates of the problem."""
+        return c if self.frame is None else self.frame.forth(c)
+
+    def outside(self, c: Float64s) -> Float64s:
+        """Coefficients in the coordinates of the problem as those of logits."""
+        if self.frame is None:
+            return c
+        return np.asarray(self.origin + self.frame.back(c - self.frame.forth(self.origin)))
 
     def blocks(self, height: int) -> Iterator[tuple[Float64s, Ints, Float64s]]:
         """x (K + 1, m), labels and weights of one block of rows after the other; buffers are `height` times as long."""
@@ -92,6 +109,9 @@ class Problem(NamedTuple):
             x = np.ones((n_classes + 1, rows.stop - first))
             x[:-1] = self.z[rows].T
             np.clip(x, -FARTHEST, FARTHEST, out=x)
+            if self.frame is not None:
+                x[:-1] -= self.frame.centre[:, None]
+                x[:-1] *= self.frame.seen[:, None]
             w = np.full(x.shape[1], 1 / n) if self.weights is None else self.weights[rows]
             yield x, self.labels[rows], w
 
@@ -105,23 +125,31 @@ class Problem(NamedTuple):
             return residuals @ x.T
         return np.column_stack([np.einsum("km,km->k", residuals, x[:-1]), residuals.sum(axis=1)])
 
-    def moments(self) -> tuple[Float64s, Float64s]:
-        """Weighted means of x x', and the largest |x|, as wide as c."""
-        total, widest = np.zeros((len(self.ridge) + 1,) * 2), np.ones(len(self.ridge) + 1)
-        for x, _, w in self.blocks(2 * len(total)):
-            total += (x * w) @ x.T
-            np.maximum(widest, np.abs(x).max(axis=1), out=widest)
-        return total, np.array([widest.max(), 1]) if self.diagonal else widest
-
     def farthest(self, step: Float64s) -> float:
-        """How far a step moves two classes of any row apart."""
-        moved = (self.predictors(step, x) for x, _, _ in self.blocks(2 * len(step)))
-        return max(float(np.ptp(change, axis=0).max()) for change in moved)
+        """How far a step moves two classes of any row apart, where logits are not far out."""
+        result = 0.0
+        for x, _, _ in self.blocks(2 * len(step)):
+            if self.frame is not None:
+                np.clip(x[:-1], *self.frame.bound, out=x[:-1])
+            result = max(result, float(np.ptp(self.predictors(step, x), axis=0).max()))
+        return result
+
+    def drawn(self, c: Float64s) -> tuple[float, Float64s]:
+        """What ridges add to the cost at c and to its gradient."""
+        away = self.outside(c) - self.origin
+        gradient = 2 * self.ridge * away
+        return float(np.sum(self.ridge * away**2)), gradient if self.frame is None else self.frame.slopes(gradient)
+
+    def bends(self) -> Float64s:
+        """What ridges add to second derivatives between coefficients of one class, of shape (K, width, width)."""
+        if self.frame is not None:
+            return self.frame.bends(self.ridge)
+        return np.asarray(2 * self.ridge[:, :, None] * np.eye(self.ridge.shape[1]))
 
     def at(self, c: Float64s, second: bool) -> Place:
         """The cost at c with its derivatives."""
         n_classes, width = c.shape
-        cost, gradient = float(np.sum(self.ridge * (c - self.origin) ** 2)), 2 * self.ridge * (c - self.origin)
+        cost, gradient = self.drawn(c)
         first, last = np.triu_indices(width)
         products = np.zeros((c.size, c.size) if second else 0)
         squares = np.zeros((n_classes, len(first)) if second else 0)
@@ -141,11 +169,11 @@ class Problem(NamedTuple):
         if second:
             np.negative(products, out=products)
             blocks = products.reshape(n_classes, width, n_classes, width)
+            own_bends = self.bends()
             for k in range(n_classes):
-                blocks[k, first, k, last] += squares[k]
-                lower = first != last
-                blocks[k, last[lower], k, first[lower]] += squares[k, lower]
-            np.einsum("ii->i", products)[:] += 2 * self.ridge.ravel()
+                own_bends[k, first, last] += squares[k]
+                own_bends[k, last, first] = own_bends[k, first, last]
+                blocks[k, :, k] += own_bends[k]
         return Place(cost, gradient, products)
 
     def own_curvatures(self, c: Float64s) -> Float64s:
@@ -159,12 +187,12 @@ class Problem(NamedTuple):
             squares += _paired(p, x, first, last, self.diagonal)
         result = np.empty((n_classes, width, width))
         result[:, first, last] = result[:, last, first] = squares
-        np.einsum("kii->ki", result)[:] += 2 * self.ridge
+        result += self.bends()
         return result
 
     def curvature_times(self, c: Float64s, direction: Float64s) -> Float64s:
         """The second derivatives at c times a direction, without the former."""
-        total = 2 * self.ridge * direction
+        total = np.asarray((self.bends() @ direction[..., None])[..., 0]) if self.ridge.any() else np.zeros_like(c)
         for x, labels, w in self.blocks(4 * len(c)):
             p, _ = _softmax(self.predictors(c, x), (labels, np.arange(len(labels))))
             change = self.predictors(direction, x)
@@ -182,13 +210,21 @@ def fit_multinomial(
     ridge: Float64s,
     start: Float64s | None = None,
     near: float = NEAR,
+    frame: Frame | None = None,
 ) -> MultinomialFit:
     """Coefficients of least cost, by Newton's method with halved steps, from a temperature or the given start on.
 
-    Weights need not sum to one, and may be zero. Until probabilities are known to `near`, root mean square.
+    Weights need not sum to one, and may be zero. Until probabilities are known to `near`, root mean square. The cost is
+    never above that of the start, nor of the identity if none is given. A frame of the logits, with other weights say,
+    saves time if it is known.
     """
-    problem = Problem(z, labels, None if weights is None else weights / weights.sum(), ridge)
-    return _descend(problem, _first_guess(problem) if start is None else start, near)
+    weights = None if weights is None else weights / weights.sum()
+    problem = Problem(z, labels, weights, ridge, frame or frame_of(z, weights))
+    start = problem.inside(_first_guess(problem) if start is None else start)
+    here, steps, determined = _descend(problem, start, near)
+    if near > NEAR:
+        return MultinomialFit(problem.outside(here), determined)
+    return _rounded(problem._replace(frame=None), problem.outside(here), steps, problem.outside(start), determined)
 
 
 def multinomial_cost(z: Floats, labels: Ints, weights: Float64s | None, coefficients: Float64s) -> float:
@@ -208,8 +244,8 @@ def mapped_softmax(z: Floats, coefficients: Float64s) -> Float64s:
     return result
 
 
-def log_softmax(z: Floats, in_place: bool = False) -> Float64s:
-    """z_k - log(sum_j exp(z_j)) by row, in float64; in the place of float64 logits, if allowed."""
+def log_softmax(z: Floats, in_place: bool = False, lowest: float = -FARTHEST) -> Float64s:
+    """z_k - log(sum_j exp(z_j)) by row, but not below `lowest`, in float64; in place of float64 logits, if allowed."""
     result = z.astype(np.float64, copy=not in_place)
     length = max(64, BLOCK // z.shape[1])
     for first in range(0, len(z), length):
@@ -218,6 +254,7 @@ def log_softmax(z: Floats, in_place: bool = False) -> Float64s:
             block -= block.max(axis=1, keepdims=True)
         np.maximum(block, -FARTHEST, out=block)
         block -= np.log(np.exp(block).sum(axis=1, keepdims=True))
+        np.maximum(block, lowest, out=block)
     return result
 
 
@@ -246,25 +283,27 @@ def _paired(values: Float64s, x: Float64s, first: Ints, last: Ints, diagonal: bo
 
 
 def _first_guess(problem: Problem) -> Float64s:
-    """The identity at the best temperature; for many rows, a rough fit of some of them."""
+    """Coefficients of logits: the best of the identity, that at the best temperature, and a rough fit of some rows."""
     n, n_classes = problem.z.shape
     stride = n // (PER_COEFFICIENT * problem.ridge.size)
-    some = problem.every(stride) if stride > 3 else problem
-    if stride > 3 and len(np.unique(some.labels)) == n_classes:
-        guess = _first_guess(some)
-        rough = _descend(some, guess, ROUGH)
-        return rough.coefficients if rough.determined else guess
     some = problem.every(max(1, n // ENOUGH_FOR_TEMPERATURE))
     temperature, limit = fit_temperature(logit_rows(some.z, some.labels, some.weights))
-    return problem.origin / (1 if limit == "right" else max(temperature, 1 / FARTHEST))
+    guesses = [problem.origin, problem.origin / (1 if limit == "right" else max(temperature, 1 / FARTHEST))]
+    some = problem.every(stride) if stride > 3 else problem
+    if stride > 3 and len(np.unique(some.labels)) == n_classes:
+        here, _, determined = _descend(some, some.inside(_first_guess(some)), ROUGH)
+        if determined:
+            guesses.append(some.outside(here))
+    costs = [problem.at(problem.inside(guess), False).cost for guess in guesses]
+    return guesses[int(np.nanargmin(costs))]
 
 
-def _descend(problem: Problem, start: Float64s, near: float) -> MultinomialFit:
+def _descend(problem: Problem, here: Float64s, near: float) -> tuple[Float64s, Directions | Products, bool]:
+    """Where the cost is least, the directions that were used, and whether there is such a place."""
     exact = problem.ridge.size <= MOST_COEFFICIENTS
-    origin = problem.origin
-    moments, widest = problem.moments()
-    steps = Directions(problem, moments) if exact else Products(problem, moments)
-    here = origin + steps.within(start - origin)
+    assert problem.frame is not None
+    widest = np.array([problem.frame.widest.max(), 1]) if problem.diagonal else problem.frame.widest
+    steps = Directions(problem, problem.frame) if exact else Products(problem, problem.frame)
     place = problem.at(here, exact)
     last, determined = np.inf, False
     for _ in range(MOST_STEPS):
@@ -280,19 +319,39 @@ def _descend(problem: Problem, start: Float64s, near: float) -> MultinomialFit:
             break
         longest = 2 + 2 * float((np.abs(here) @ widest).max())
         step *= min(1, longest / float((np.abs(step) @ widest).max()))
-        here, place = _halved(problem, here, place, step, exact, decrement)
+        before, (here, place) = place.cost, _halved(problem, here, place, step, exact, decrement)
+        if decrement <= STUCK and not place.cost < before - NOTHING * (1 + abs(before)):
+            determined = problem.farthest(step) <= AWAY
+            break
         last = decrement
+    else:
+        determined = last <= STUCK
     determined &= bool(problem.ridge.all()) or place.cost > PERFECT
-    return MultinomialFit(origin + steps.within(here - origin), determined)
+    return here, steps, determined
 
 
 def _halved(
     problem: Problem, here: Float64s, place: Place, step: Float64s, exact: bool, decrement: float
 ) -> tuple[Float64s, Place]:
-    """The end of a step, or of the half of it that does not cost more."""
-    share = 1.0
-    while True:
+    """The end of a step, or of the half of it that does not cost more; no step where none is short enough."""
+    for halving in range(MOST_HALVINGS):
+        share = 0.5**halving
         to = problem.at(here + share * step, exact)
-        if to.cost <= place.cost * (1 + 1e-14) or share * decrement <= SAFE:
+        allowed = SAFE**2 if share * decrement <= SAFE else 1e-14 * place.cost
+        if to.cost <= place.cost + allowed:
             return here + share * step, to
-        share /= 2
+    return here, place
+
+
+def _rounded(
+    problem: Problem, c: Float64s, steps: Directions | Products, start: Float64s, determined: bool
+) -> MultinomialFit:
+    """Coefficients of the same cost, nearest to the identity; c itself, or the start, if rounding makes them worse."""
+    cost = problem.at(c, False).cost
+    nearest = problem.origin + steps.within(c - problem.origin)
+    if problem.at(nearest, False).cost <= cost + WORSE * (1 + abs(cost)):
+        c = nearest
+    started = problem.at(start, False).cost
+    if not cost <= started + WORSE * (1 + abs(started)):
+        return MultinomialFit(start, False)
+    return MultinomialFit(c, determined)

@@ -21,7 +21,8 @@ MANY, FEWEST, SHARE = 1 << 17, 2000, 20  # entries from which a search starts on
 EXACT, CLOSE = 3e-5, 1e-2  # a step as short as this is the last: the error left is its third power
 FLATTEST, SHARPEST = 1e-6, 1e-6  # logits that tell nothing, b times their spread; that are all right, mean excess cost
 LEAP, MOST_STEPS = 64.0, 500
-LONGEST = 1e300  # no number that is searched for is larger
+LONGEST = 1e306  # no number that is searched for is larger, and its inverse is a normal number too
+FURTHEST = 1e200  # no label is further behind: that is far enough to decide everything, and sums of such are finite
 
 Limit = Literal["", "equal", "right", "useless"]
 Slopes = tuple[float, float, float]
@@ -137,7 +138,8 @@ def label_terms(rows: LogitRows, b: float) -> Float64s:
     result = np.empty((3, len(rows.top)))
     for part, sums in power_sums(rows, b, 2):
         mean, square = sums[1:] / sums[0]
-        x = np.maximum(b * rows.behind[part], FLOOR[np.dtype(np.float64)])
+        with np.errstate(over="ignore"):
+            x = np.maximum(b * rows.behind[part], FLOOR[np.dtype(np.float64)])
         ahead = x - mean
         p, first, second = result[:, part]
         np.divide(np.exp(x), sums[0], out=p)
@@ -180,7 +182,7 @@ def fit_temperature(rows: LogitRows) -> TemperatureFit:
     b = 1 / _typical_difference(rows)
     if not rows.behind.any():
         return TemperatureFit(1 / _sharpest(rows, b), "right")
-    lowest = min(FLATTEST / min(rows.spread, LONGEST), LONGEST)
+    lowest = min(FLATTEST / min(rows.spread, FLATTEST * LONGEST), LONGEST)
     n, width = rows.logits.shape
     stride = min(SHARE, n // FEWEST)
     if n * width >= MANY and stride > 1:
@@ -197,11 +199,15 @@ def fit_temperature(rows: LogitRows) -> TemperatureFit:
 def _slopes(rows: LogitRows, b: float, rough: bool = False) -> Slopes:
     """First, second and third derivative of the cost, times b, b^2 and b^3: cumulants of x, less the label's own x."""
     first = second = third = 0.0
+    beyond = b * rows.spread > FURTHEST
     for part, sums in power_sums(rows, b, 3, rough and 1e-30 < b < 1e30):
         mean, square, cube = sums[1:] / sums[0]
         variance = square - mean * mean
         with np.errstate(over="ignore"):  # a slope that is too large to be written down still has a sign
-            first += rows.total(mean - b * rows.behind[part], part)
+            behind = b * rows.behind[part]
+            if beyond:
+                np.maximum(behind, -FURTHEST, out=behind)
+            first += rows.total(mean - behind, part)
         second += rows.total(variance, part)
         third += rows.total(cube - mean * (square + 2 * variance), part)
     return first, second, third
@@ -236,7 +242,7 @@ def _newton(value: float, slope: float, bend: float) -> float:
         return LEAP - 1 if value < 0 else 1 / LEAP - 1
     ratio = value / slope
     inside = 1 - 2 * ratio * (bend / slope)
-    step = -2 * ratio / (1 + np.sqrt(inside)) if inside >= 0 else -ratio
+    step = -2 * ratio / (1 + np.sqrt(inside)) if 0 <= inside < np.inf else -ratio
     return float(min(max(step, 1 / LEAP - 1), LEAP - 1))
 
 

@@ -63,19 +63,15 @@ def base_log_odds(positive: ClassScores, negative: ClassScores) -> float:
     return float(np.log(happened) - np.log(positive.total + negative.total - happened))
 
 
-def fitted(
-    positive: kernels.ClassRows, negative: kernels.ClassRows, *, intercept: bool = True, rising: bool = False
-) -> list[float]:
-    """The coefficients of the largest likelihood, then the intercept, with a warning where they are not exact."""
-    fit = kernels.fit_logistic_classes(positive, negative, intercept=intercept, rising=rising)
+def warn_of_limit(limit: kernels.ClassesLimit) -> None:
+    """Say where coefficients are not exact, or not when they are applied; called from `_learn_map`."""
     what = {
         "rounded": "the scores differ so little, for their size, that rounding changes log-odds by more than 1e-5: "
         "subtract a constant from scores or logits before they are given",
         "cut": "some scores are 1e100 times as large as others, and were taken as just that",
     }
-    if fit.limit:
-        warnings.warn(what[fit.limit], LimitWarning, stacklevel=6)
-    return list(map(float, fit.coefficients))
+    if limit:
+        warnings.warn(what[limit], LimitWarning, stacklevel=5)
 
 
 def _where(scores: Scores, rows: Array) -> Scores:

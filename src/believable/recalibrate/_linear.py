@@ -19,6 +19,8 @@ Penalty = float | Literal["auto"]
 RidgeOf = Callable[[int, float], Float64s]  # of the number of classes and the strength
 
 STRENGTHS = tuple(10.0**power for power in range(4, -5, -1))
+LOWEST = -1e5  # log-probabilities below count as this: a masked logit of -1e9 is a zero, not a number to be scaled
+LARGEST = 1e100  # entries of a saved map are no larger, so that they can be multiplied
 FOLDS = 5
 ALIKE = 9  # decimals to which log-probabilities are told apart when rows are dealt to folds
 SLIGHT, CLOSE = 1e-6, 1e-3  # within folds: a ridge that makes every map exist, and how near to the best it is taken
@@ -90,7 +92,7 @@ def best_coefficients(
     absent = np.flatnonzero(np.bincount(labels, minlength=z.shape[1]) == 0)
     if not len(absent) or ridge.all():
         fit = kernels.fit_multinomial(z, labels, weights, ridge)
-        if fit.determined:
+        if fit.determined or ridge.all():  # with all ridges there is a best map
             return fit.coefficients
     why = f"{len(absent)} of the classes do not occur in y" if len(absent) else "classes are separated by the scores"
     warnings.warn(
@@ -113,6 +115,7 @@ def best_strength(z: Floats, labels: Ints, weights: Float64s | None, ridge_of: R
     folds = dealt(label_log_probability(z, labels), labels)
     used = [f for f in range(folds.max() + 1) if (folds != f).any()]
     found: dict[int, Float64s] = {}
+    frame = kernels.frame_of(z, w / w.sum())
     best, chosen, worse = np.inf, STRENGTHS[-1], 0
     for strength in STRENGTHS if used else ():
         ridge = ridge_of(n_classes, strength) + SLIGHT
@@ -120,7 +123,7 @@ def best_strength(z: Floats, labels: Ints, weights: Float64s | None, ridge_of: R
         for f in used:
             learn, held = np.where(folds == f, 0, w), np.where(folds == f, w, 0)
             start = found.get(f, found.get(f - 1))
-            c = found[f] = kernels.fit_multinomial(z, labels, learn, ridge, start, CLOSE).coefficients
+            c = found[f] = kernels.fit_multinomial(z, labels, learn, ridge, start, CLOSE, frame).coefficients
             loss += held.sum() / w.sum() * kernels.multinomial_cost(z, labels, held, c)
         worse = 0 if loss < best - GAIN else worse + 1
         if not worse:
@@ -150,6 +153,11 @@ def dealt(values: Float64s, labels: Ints) -> Ints:
     folds = np.empty_like(order)
     folds[order] = rank % FOLDS
     return folds
+
+
+def log_probabilities(logits: Floats, in_place: bool = False) -> Float64s:
+    """log softmax(z), or -1e5 where it is less."""
+    return kernels.log_softmax(logits, in_place, LOWEST)
 
 
 def side_by_side(weights: Float64s, intercepts: Float64s) -> Float64s:

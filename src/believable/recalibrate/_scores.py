@@ -13,12 +13,15 @@ from believable.errors import InputError
 
 Input = Literal["probabilities", "logits", "scores"]
 INPUTS: tuple[Input, ...] = get_args(Input)
+LARGEST = float(np.finfo(np.float64).max)
 SMALLEST = 1e-12  # probabilities are moved to this before their logarithm is taken
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
     """Scores of one event (n,), or of K > 2 classes (n, K). Two columns have become one.
+
+    Differences of logits that no float can hold become the largest float, of the same sign.
 
     Attributes
     ----------
@@ -57,7 +60,7 @@ class Scores:
             values = values[:, 0]
         elif values.ndim == 2 and values.shape[1] == 2:
             first, second = values[:, 0], values[:, 1]
-            values = second if input == "probabilities" else second.astype(np.float64) - first
+            values = second if input == "probabilities" else _difference(second.astype(np.float64), first)
         return cls(values, input)
 
     def __len__(self) -> int:
@@ -82,8 +85,9 @@ class Scores:
             return Scores(np.ascontiguousarray(self.values[:, k]), self.input)
         others = np.delete(self.values, k, axis=1).astype(np.float64)
         top = others.max(axis=1)
-        rest = top + np.log(np.exp(others - top[:, None]).sum(axis=1))
-        return Scores(self.values[:, k] - rest, self.input)
+        with np.errstate(over="ignore", under="ignore"):
+            rest = top + np.log(np.exp(others - top[:, None]).sum(axis=1))
+        return Scores(_difference(self.values[:, k], rest), self.input)
 
     def raw(self) -> Float64s:
         """Scores of one event as they came."""
@@ -121,3 +125,9 @@ class Scores:
             clipped = np.maximum(self.values, SMALLEST)
             return np.log(clipped, out=clipped)
         return self.values
+
+
+def _difference(one: Floats, other: Floats) -> Float64s:
+    """one - other; the largest float where that is beyond it."""
+    with np.errstate(over="ignore"):
+        return np.clip(np.subtract(one, other, dtype=np.float64), -LARGEST, LARGEST)

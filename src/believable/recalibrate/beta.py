@@ -12,13 +12,15 @@ from believable import _check, kernels
 from believable._types import Float64s
 from believable.errors import LimitWarning
 from believable.recalibrate._base import BinaryRecalibrator
-from believable.recalibrate._classes import base_log_odds, by_class, fitted
+from believable.recalibrate._classes import base_log_odds, by_class, warn_of_limit
 from believable.recalibrate._facts import recalibrator
 from believable.recalibrate._fields import Field, Map, Number
 from believable.recalibrate._scores import SMALLEST, Input, Scores
 
 Parameters = Literal["abm", "am", "ab"]
 LOG_2 = float(np.log(2))
+MOST_DIGITS = 1e-5 / float(np.finfo(np.float64).eps)  # of a product, so that rounding leaves 1e-5
+TINIEST = 1e-14  # logits are 0 below this: to a few digits, no probability about 1/2 knows them
 
 
 @final
@@ -64,7 +66,9 @@ class BetaCalibration(BinaryRecalibrator):
     any negative (for "ab": if 1/2 separates them) the likelihood has no maximum, and outcomes are moved inwards as
     `PlattScaling(targets="smoothed")` does. Two distinct scores are too few for three parameters: then a = b. One
     distinct score tells nothing: then a = b = 0, and everyone gets the base rate. For "ab" the scores of exactly 1/2 do
-    not count: one other distinct score has a = b, and none a = b = 1.
+    not count: one other distinct score has a = b, and none a = b = 1. Logits within 1e-14 of 0 are all taken as one.
+    Where scores differ by less than about 1e-11 of themselves the terms of the formula cancel digits that p' needs.
+    A logit that is 1e100 times as large as others, if it is beyond 1e100 itself, is taken as just that.
 
     References
     ----------
@@ -113,7 +117,7 @@ class BetaCalibration(BinaryRecalibrator):
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
         keeps_half = self.parameters == "ab"
-        half = 0.5 if scores.input == "probabilities" else 0.0
+        half = 0.5 if scores.input == "probabilities" else 0.0  # its place among what `_clipped` gives
         positive, negative = by_class(scores, w, wy)
         found = _some_distinct(scores)
         n_found = len(found[found != half] if keeps_half else found)
@@ -132,8 +136,10 @@ class BetaCalibration(BinaryRecalibrator):
             _warn(f"{what} separates the classes, so the likelihood has no maximum: smoothed targets were used")
             positive, negative = positive.smoothed(), negative.smoothed()
         rows = (part.rows(*_columns(part.scores, equal, keeps_half)) for part in (positive, negative))
-        *slopes, c = fitted(*rows, intercept=not keeps_half, rising=True)
+        fit = kernels.fit_logistic_classes(*rows, intercept=not keeps_half, rising=True)
+        *slopes, c = fit.coefficients.tolist()
         a, b = slopes[0], slopes[-1]
+        warn_of_limit("rounded" if _typical_size(scores, a, b) > MOST_DIGITS else fit.limit)
         return {"a": a, "b": b, "c": (a - b) * LOG_2 if keeps_half else c}
 
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
@@ -145,15 +151,18 @@ class BetaCalibration(BinaryRecalibrator):
 
 def _predictor(learnt: Map, scores: Scores) -> Float64s:
     log_not, log_p = scores.logs()
-    log_p *= learnt["a"]
-    log_not *= -learnt["b"]
-    log_p += log_not
+    with np.errstate(over="ignore"):  # of two that are so large one is 0, or nearly: there is no infinity less infinity
+        log_p *= learnt["a"]
+        log_not *= -learnt["b"]
+        log_p += log_not
     log_p += learnt["c"]
     return log_p
 
 
 def _columns(scores: Scores, equal: bool, keeps_half: bool) -> list[Float64s]:
     """The functions of the score that a and b multiply, or the one that both do."""
+    if equal and scores.input == "logits":
+        return [scores.logit()]
     log_not, log_p = scores.logs()
     if equal:
         log_p -= log_not
@@ -165,9 +174,18 @@ def _columns(scores: Scores, equal: bool, keeps_half: bool) -> list[Float64s]:
     return [log_p, log_not]
 
 
+def _typical_size(scores: Scores, a: float, b: float) -> float:
+    """Of what is added up for a middling score, without signs."""
+    log_not, log_p = scores.take(np.arange(min(len(scores), 1000))).logs()
+    with np.errstate(over="ignore"):
+        return float(-np.median(a * log_p + b * log_not))
+
+
 def _clipped(scores: Scores, values: Any) -> Any:
-    """Scores whose logarithms differ where they do."""
-    return np.clip(values, SMALLEST, 1 - SMALLEST) if scores.input == "probabilities" else values
+    """Scores whose logarithms differ where they do; those of tiny logits do not."""
+    if scores.input == "probabilities":
+        return np.clip(values, SMALLEST, 1 - SMALLEST)
+    return np.where(np.abs(values) < TINIEST, 0.0, values)
 
 
 def _some_distinct(scores: Scores) -> Float64s:

@@ -8,7 +8,7 @@ from believable import kernels
 from believable._types import Float64s, Floats, Ints
 from believable.recalibrate._facts import recalibrator
 from believable.recalibrate._fields import Field, Map, Matrix, Vector
-from believable.recalibrate._linear import PenalisedRecalibrator, odir, side_by_side
+from believable.recalibrate._linear import LARGEST, PenalisedRecalibrator, log_probabilities, odir, side_by_side
 
 
 @final
@@ -74,17 +74,17 @@ class DirichletCalibration(PenalisedRecalibrator):
     array([2., 2., 2.])
     """
 
-    fields: ClassVar[dict[str, Field]] = {"weights": Matrix(), "intercepts": Vector()}
+    fields: ClassVar[dict[str, Field]] = {"weights": Matrix(-LARGEST, LARGEST), "intercepts": Vector(-LARGEST, LARGEST)}
 
     @property
     def weights_(self) -> Any:
         return self._parameter("weights")
 
     def _learn_map(self, logits: Floats, labels: Ints, weights: Float64s | None) -> Map:
-        logs = kernels.log_softmax(logits, in_place=self.input == "probabilities")  # those are a copy already
+        logs = log_probabilities(logits, in_place=self.input == "probabilities")  # those are a copy already
         c = self._coefficients(logs, labels, weights, odir)
         return {"weights": c[:, :-1], "intercepts": c[:, -1]}
 
     def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
         c = side_by_side(learnt["weights"], learnt["intercepts"])
-        return kernels.mapped_softmax(kernels.log_softmax(logits), c)
+        return kernels.mapped_softmax(log_probabilities(logits), c)

@@ -8,7 +8,7 @@ from believable import kernels
 from believable._types import Float64s, Floats, Ints
 from believable.recalibrate._facts import recalibrator
 from believable.recalibrate._fields import Field, Map, Matrix, Vector
-from believable.recalibrate._linear import PenalisedRecalibrator, odir, side_by_side
+from believable.recalibrate._linear import LARGEST, PenalisedRecalibrator, odir, side_by_side
 
 
 @final
@@ -75,7 +75,7 @@ class MatrixScaling(PenalisedRecalibrator):
     array([-0.4,  0.2,  0.2])
     """
 
-    fields: ClassVar[dict[str, Field]] = {"weights": Matrix(), "intercepts": Vector()}
+    fields: ClassVar[dict[str, Field]] = {"weights": Matrix(-LARGEST, LARGEST), "intercepts": Vector(-LARGEST, LARGEST)}
 
     @property
     def weights_(self) -> Any:

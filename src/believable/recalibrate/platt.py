@@ -12,7 +12,7 @@ from believable import _check, kernels
 from believable._types import Float64s
 from believable.errors import LimitWarning
 from believable.recalibrate._base import BinaryRecalibrator
-from believable.recalibrate._classes import base_log_odds, by_class, fitted
+from believable.recalibrate._classes import base_log_odds, by_class, warn_of_limit
 from believable.recalibrate._facts import recalibrator
 from believable.recalibrate._fields import Field, Map, Number
 from believable.recalibrate._scores import Input, Scores
@@ -60,7 +60,7 @@ class PlattScaling(BinaryRecalibrator):
     1e-280 of each other, the slope is 0 and everyone gets the base rate. Scores may be of any size, and anywhere, but
     where a z is above 1e10 or so for every z, while all a z + b are moderate, b cancels digits that p' would need:
     subtract a constant from such scores first. A score that is 1e100 times as large as others, if it is beyond 1e100
-    itself, is taken as just that.
+    itself, is taken as just that. Differences below 1e-150 are not seen beside others that are above 1e-100.
 
     `fit_from_cells` gives the probabilities that the rows give, here and for `BetaCalibration` and
     `BetaCDFCalibration`, if there are tens of thousands of rows,
@@ -115,19 +115,23 @@ class PlattScaling(BinaryRecalibrator):
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
         positive, negative = by_class(scores, w, wy)
         above, below = positive.scores.logit(), negative.scores.logit()
-        spread = max(above.max(), below.max()) / 2 - min(above.min(), below.min()) / 2 > SMALLEST_SPREAD / 2
+        lowest, highest = min(above.min(), below.min()), max(above.max(), below.max())
+        spread = highest / 2 - lowest / 2 > SMALLEST_SPREAD / 2
         separated = spread and (above.min() >= below.max() or above.max() <= below.min())
         if self.targets == "smoothed" or separated:
             positive, negative = positive.smoothed(), negative.smoothed()
         if not spread:
-            _warn("all scores are equal and tell nothing: everyone gets the base rate")
+            near = "equal" if lowest == highest else f"within {SMALLEST_SPREAD:g} of each other"
+            _warn(f"all scores are {near} and tell nothing: everyone gets the base rate")
             return {"slope": 0.0, "intercept": base_log_odds(positive, negative)}
         if separated and self.targets != "smoothed":
             _warn(
                 "a threshold on the scores separates the classes, so the likelihood has no maximum: smoothed targets "
                 "were used"
             )
-        slope, intercept = fitted(positive.rows(above), negative.rows(below))
+        fit = kernels.fit_logistic_classes(positive.rows(above), negative.rows(below))
+        warn_of_limit(fit.limit)
+        slope, intercept = fit.coefficients.tolist()
         return {"slope": slope, "intercept": intercept}
 
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:

@@ -14,7 +14,7 @@ from believable.errors import LimitWarning
 from believable.recalibrate._base import MatrixRecalibrator
 from believable.recalibrate._facts import recalibrator
 from believable.recalibrate._fields import Field, Map, Matrix, Vector
-from believable.recalibrate._linear import best_coefficients, check_shapes, side_by_side
+from believable.recalibrate._linear import LARGEST, best_coefficients, check_shapes, log_probabilities, side_by_side
 from believable.recalibrate._scores import Input
 
 Structure = Literal["matrix", "vector"]
@@ -85,7 +85,7 @@ class StructuredScaling(MatrixRecalibrator):
     array([0.5, 0.5, 0.5])
     """
 
-    fields: ClassVar[dict[str, Field]] = {"weights": Matrix(), "intercepts": Vector()}
+    fields: ClassVar[dict[str, Field]] = {"weights": Matrix(-LARGEST, LARGEST), "intercepts": Vector(-LARGEST, LARGEST)}
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class StructuredScaling(MatrixRecalibrator):
         check_shapes(learnt, n_classes)
 
     def _learn_map(self, logits: Floats, labels: Ints, weights: Float64s | None) -> Map:
-        logs = kernels.log_softmax(logits, in_place=self.input == "probabilities")  # those are a copy already
+        logs = log_probabilities(logits, in_place=self.input == "probabilities")  # those are a copy already
         temperature, limit = kernels.fit_temperature(kernels.logit_rows(logs, labels, weights))
         if limit:
             warnings.warn("no temperature is best, so T = 1 was taken", LimitWarning, stacklevel=4)
@@ -138,4 +138,4 @@ class StructuredScaling(MatrixRecalibrator):
 
     def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
         c = side_by_side(learnt["weights"], learnt["intercepts"])
-        return kernels.mapped_softmax(kernels.log_softmax(logits), c)
+        return kernels.mapped_softmax(log_probabilities(logits), c)

@@ -50,7 +50,7 @@ class TemperatureScaling(MatrixRecalibrator):
       largest difference within a row, and p' is nearly uniform;
     - all logits of every row are equal: T = 1.
 
-    A class that does not occur in y keeps its place in the softmax.
+    A class that does not occur in y keeps its place in the softmax. T is within 1e-306 and 1e306, whatever the logits.
 
     Parameters
     ----------

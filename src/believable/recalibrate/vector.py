@@ -8,7 +8,7 @@ from believable import kernels
 from believable._types import Float64s, Floats, Ints
 from believable.recalibrate._facts import recalibrator
 from believable.recalibrate._fields import Field, Map, Vector
-from believable.recalibrate._linear import PenalisedRecalibrator, intercepts_only, side_by_side
+from believable.recalibrate._linear import LARGEST, PenalisedRecalibrator, intercepts_only, side_by_side
 
 
 @final
@@ -71,7 +71,7 @@ class VectorScaling(PenalisedRecalibrator):
     array([0.5, 1. , 1. ])
     """
 
-    fields: ClassVar[dict[str, Field]] = {"scales": Vector(), "intercepts": Vector()}
+    fields: ClassVar[dict[str, Field]] = {"scales": Vector(-LARGEST, LARGEST), "intercepts": Vector(-LARGEST, LARGEST)}
 
     @property
     def scales_(self) -> Any:

@@ -36,7 +36,8 @@ class VennAbers(BinaryRecalibrator):
     Both ends are step functions of s, and exact: p0 jumps at calibration scores and belongs to the upper step there, p1
     jumps just above them. Below all calibration scores p0 = 0, above all p1 = 1. The ends do not decrease, nor does p':
     the ranking is kept up to ties. Nothing but the order of the scores matters, so they may be on any scale. p' is
-    neither 0 nor 1.
+    neither 0 nor 1 as long as the weights before a step sum to less than about 1e15: beyond that, what is left between
+    p' and 0 or 1 may be rounded away.
 
     A sample weight counts rows; the row that is added has weight 1, so a common factor of all weights does change the
     map: a smaller one makes the interval wider. K > 2 classes are taken one against the rest.
