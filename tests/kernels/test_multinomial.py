@@ -12,6 +12,7 @@ from believable.kernels import (
     mapped_softmax,
     multinomial,
     multinomial_cost,
+    multinomial_frame,
     multinomial_steps,
 )
 from tests.recalibrate.literal_linear import apply, draw, mean_cost
@@ -147,5 +148,103 @@ def test_log_softmax_is_the_logarithm():
     far = log_softmax(np.array([[1.7e308, -1.7e308], [1e4, 0]]))
     assert np.isfinite(far).all()
     assert far[1].tolist() == [0, -1e4]
+    assert log_softmax(np.array([[0, -1e4]]), lowest=-1e3).tolist() == [[0, -1e3]]
     own = z.copy()
     assert log_softmax(own, in_place=True) is own
+
+
+@SHAPES
+@pytest.mark.parametrize("most", [300, 0])
+@pytest.mark.parametrize("strength", [0, 1])
+def test_offsets_and_units_of_columns_change_nothing(monkeypatch, diagonal, most, strength):
+    """Columns with large offsets have the probabilities of columns without; with ridges, coefficients move with them."""
+    monkeypatch.setattr(multinomial, "MOST_COEFFICIENTS", most)
+    z, labels = draw(400)
+    ridge = np.zeros((3, width(3, diagonal)))
+    ridge[:, 0] = strength * 0.02 if diagonal else 0
+    if not diagonal:
+        ridge[:, :-1] = strength * 0.02
+    plain = mapped_softmax(z, fit_multinomial(z, labels, None, ridge).coefficients)
+    for offset in (30, 1e3, 1e6):
+        moved = z + offset * np.array([1, 2, 3])
+        fit = fit_multinomial(moved, labels, None, ridge)
+        assert fit.determined
+        np.testing.assert_allclose(mapped_softmax(moved, fit.coefficients), plain, atol=1e-7)
+    if not strength:
+        units = z * [1e-6, 1, 1e6]
+        fit = fit_multinomial(units, labels, None, ridge)
+        np.testing.assert_allclose(mapped_softmax(units, fit.coefficients), plain, atol=1e-7)
+
+
+@SHAPES
+@pytest.mark.parametrize("strength", [0, 1])
+def test_a_frame_changes_no_derivative(diagonal, strength):
+    """In coordinates of its own, with offsets and ridges, a problem has the derivatives of its cost."""
+    z, labels = draw(60)
+    z = z * [1, 3, 0.2] + [5, -4, 2]
+    w = np.full(60, 1 / 60)
+    ridge = strength * ridges(3, diagonal)
+    outside = multinomial.Problem(z, labels, w, ridge)
+    inside = outside._replace(frame=multinomial_frame.frame_of(z, w))
+    c = identity(3, diagonal) + 0.3 * np.random.default_rng(2).normal(size=ridge.shape)
+    d = inside.inside(c)
+    np.testing.assert_allclose(inside.outside(d), c, atol=1e-12)
+    place = inside.at(d, True)
+    assert place.cost == pytest.approx(outside.at(c, False).cost, abs=1e-12)
+    steps = np.eye(c.size).reshape(-1, *c.shape) * 1e-5
+    slope = [(inside.at(d + s, False).cost - inside.at(d - s, False).cost) / 2e-5 for s in steps]
+    np.testing.assert_allclose(place.gradient.ravel(), slope, atol=1e-8)
+    bend = [(inside.at(d + s, False).gradient - inside.at(d - s, False).gradient).ravel() / 2e-5 for s in steps]
+    np.testing.assert_allclose(place.curvature, bend, atol=1e-7)
+    direction = np.random.default_rng(3).normal(size=c.shape)
+    np.testing.assert_allclose(
+        inside.curvature_times(d, direction).ravel(), place.curvature @ direction.ravel(), atol=1e-10
+    )
+    by_class = place.curvature.reshape(3, c.shape[1], 3, c.shape[1])
+    np.testing.assert_allclose(inside.own_curvatures(d), [by_class[k, :, k] for k in range(3)], atol=1e-10)
+
+
+@SHAPES
+@pytest.mark.parametrize("most", [300, 0])
+@pytest.mark.parametrize("mask", [-65504.0, -1e9, float(np.finfo(np.float32).min), -1e300])
+@pytest.mark.parametrize("share", [0, 0.3, 0.9])
+def test_masked_logits_do_not_drown_the_others(monkeypatch, diagonal, most, mask, share):
+    """One masked logit, or many in one column or all, of classes that do not happen: no worse than at the start."""
+    monkeypatch.setattr(multinomial, "MOST_COEFFICIENTS", most)
+    z, labels = draw(400)
+    rng = np.random.default_rng(5)
+    column = rng.integers(0, 3, 400)
+    rows = (column != labels) & ((rng.random(400) < share) if share else (np.arange(400) < 2))
+    masked, floored = z.copy(), z.copy()
+    masked[rows, column[rows]], floored[rows, column[rows]] = mask, -1e3
+    ridge = np.zeros((3, width(3, diagonal)))
+    fit = fit_multinomial(masked, labels, None, ridge)
+    start = multinomial_cost(masked, labels, None, identity(3, diagonal))
+    best = multinomial_cost(floored, labels, None, fit_multinomial(floored, labels, None, ridge).coefficients)
+    cost = multinomial_cost(masked, labels, None, fit.coefficients)
+    assert cost < start
+    if diagonal:
+        assert fit.determined
+        assert cost == pytest.approx(best, abs=1e-6)
+    elif most and share and mask > -1e10:
+        assert cost == pytest.approx(best, abs=2e-3)
+
+
+def test_a_start_that_is_better_is_kept():
+    """Where the search ends higher than it began, by rounding, the start is returned and nothing is determined."""
+    z, labels = draw(100)
+    problem = multinomial.Problem(z, labels, None, np.zeros((3, 4)))
+    steps = multinomial_steps.Directions(problem, multinomial_frame.frame_of(z, None))
+    start = identity(3, False)
+    fit = multinomial._rounded(problem, 50 * np.ones((3, 4)) * np.eye(3, 4, 1), steps, start, True)
+    assert not fit.determined
+    np.testing.assert_array_equal(fit.coefficients, start)
+
+
+def test_ridges_are_least_among_equal_maps():
+    """With ridges, also what makes no difference to probabilities of large logits is at its best."""
+    z, labels = draw(300)
+    z = log_softmax(1e4 * z)
+    ridge = 0.002 * (1 - np.eye(3, 4))
+    c = fit_multinomial(z, labels, None, ridge).coefficients
+    np.testing.assert_allclose((ridge * (c - identity(3, False))).sum(axis=0), 0, atol=1e-12)

@@ -314,8 +314,10 @@ def test_few_rows_are_warned_about(cls):
     """Fewer rows of the rarer class than advised give a warning that says how many."""
     p, y = binary()
     rows = np.concatenate([np.flatnonzero(y == 0)[:50], np.flatnonzero(y == 1)[:2]])
-    with pytest.warns(SmallSampleWarning, match=f"2 rows of the rarest class; with fewer than {cls.facts.fewest}"):
+    sentence = f"2 rows of the rarest class; with fewer than {cls.facts.fewest}"
+    with pytest.warns(SmallSampleWarning, match=sentence) as caught:
         cls().fit(p[rows], y[rows])
+    assert {each.filename for each in caught} == {__file__}, "a warning points at the line of the user's"
 
 
 @ALL

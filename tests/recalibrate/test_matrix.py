@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 
 import numpy as np
@@ -165,3 +166,22 @@ def test_no_warning_in_plain_cases():
         warnings.simplefilter("error")
         for penalty in ("auto", 0, 1):
             fitted(z, labels, penalty=penalty)
+
+
+@pytest.mark.parametrize("penalty", [0, 0.01, "auto"])
+def test_one_masked_logit(penalty):
+    """A logit of float32's lowest number, of a class that did not happen, leaves a map that is better than none."""
+    z, labels = draw(400)
+    z[0, (labels[0] + 1) % 3] = np.finfo(np.float32).min
+    model = MatrixScaling(input="logits", penalty=penalty).fit(z, labels)
+    cost = -np.log(model.transform(z)[np.arange(400), labels]).mean()
+    assert cost < -np.log(softmax(z)[np.arange(400), labels]).mean()
+
+
+def test_saved_numbers_that_cannot_be_multiplied():
+    """Entries beyond 1e100 are refused."""
+    z, labels = draw(100)
+    saved = json.loads(MatrixScaling(input="logits", penalty=1).fit(z, labels).to_json())
+    saved["maps"][0]["intercepts"][0] = 1e308
+    with pytest.raises(SchemaError, match=r"the saved intercepts must lie from -1e\+100 to 1e\+100"):
+        load_recalibrator(json.dumps(saved))

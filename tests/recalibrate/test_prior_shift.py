@@ -186,3 +186,14 @@ def test_two_columns_and_logits_adapt_alike():
         PriorShift().fit(matrix, labels).adapt(softmax(shifted)[:99]).target_,
         atol=1e-11,
     )
+
+
+def test_adapt_finds_shares_of_few_rows():
+    """With fewer rows than classes, shares that vanish are dropped, and the maximum is found."""
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        k = int(rng.choice([6, 10]))
+        p = softmax(rng.normal(size=(3, k)) * rng.choice([0.5, 2, 8]))
+        model = PriorShift(source=np.full(k, 1 / k)).fit(softmax(rng.normal(size=(60, k))), np.arange(60) % k).adapt(p)
+        pull = (p / (p @ model.target_)[:, None]).mean(axis=0)
+        assert pull.max() <= 1 + 1e-9

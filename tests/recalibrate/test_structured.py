@@ -124,3 +124,28 @@ def test_bad_settings():
         StructuredScaling(input="logits", structure="tensor").fit(z, labels)
     with pytest.raises(InputError, match="penalty must be a number from 0 to inf"):
         StructuredScaling(input="logits", penalty=-1).fit(z, labels)
+
+
+@pytest.mark.parametrize("mask", [-2e5, -1e9, -3e38, -1e300])
+def test_masked_logits_are_zeros(mask):
+    """Masked logits of any size are one and the same, to be fitted and to be mapped, and leave a good map."""
+    z, labels = draw(400)
+    z[:60][np.arange(60), (labels[:60] + 1) % 3] = -1e12
+    reference = StructuredScaling(input="logits", penalty=0.1).fit(z, labels)
+    np.testing.assert_array_equal(reference.transform(np.maximum(z, mask)), reference.transform(z))
+    other = StructuredScaling(input="logits", penalty=0.1).fit(np.maximum(z, mask), labels)
+    np.testing.assert_allclose(other.transform(z), reference.transform(z), atol=1e-9)
+    cost = [-np.log(p[np.arange(400), labels]).mean() for p in (other.transform(z), softmax(z))]
+    assert cost[0] < cost[1]
+
+
+def test_nearly_uniform_probabilities():
+    """Logits however small have nearly the same map: what they tell is not taken for rounding."""
+    z, labels = draw(400)
+    one, two = (
+        StructuredScaling(input="logits", penalty=1e-9).fit(z * scale, labels).transform(z * scale)
+        for scale in (1e-5, 1e-7)
+    )
+    cost = [-np.log(p[np.arange(400), labels]).mean() for p in (one, two)]
+    assert cost[0] == pytest.approx(cost[1], abs=5e-3)
+    assert cost[1] < -np.log(softmax(z)[np.arange(400), labels]).mean()

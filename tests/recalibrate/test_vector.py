@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from believable.errors import LimitWarning
-from believable.recalibrate import VectorScaling
+from believable.errors import LimitWarning, SchemaError
+from believable.recalibrate import VectorScaling, load_recalibrator
+from tests.recalibrate.data import softmax
 from tests.recalibrate.literal_linear import apply, draw, least, mean_cost
 
 pytestmark = pytest.mark.filterwarnings("ignore::believable.errors.SmallSampleWarning")
@@ -98,3 +101,22 @@ def test_many_classes():
     residual = p - np.eye(160)[labels]
     np.testing.assert_allclose((residual * z).mean(axis=0), 0, atol=1e-9)
     np.testing.assert_allclose(residual.mean(axis=0) + 2 * 0.1 * model.intercepts_ / 160, 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("penalty", [0, 0.01, "auto"])
+def test_one_masked_logit(penalty):
+    """A logit of float32's lowest number, of a class that did not happen, leaves a map that is better than none."""
+    z, labels = draw(400)
+    z[0, (labels[0] + 1) % 3] = np.finfo(np.float32).min
+    model = VectorScaling(input="logits", penalty=penalty).fit(z, labels)
+    cost = -np.log(model.transform(z)[np.arange(400), labels]).mean()
+    assert cost < -np.log(softmax(z)[np.arange(400), labels]).mean()
+
+
+def test_saved_numbers_that_cannot_be_multiplied():
+    """Entries beyond 1e100 are refused."""
+    z, labels = draw(100)
+    saved = json.loads(VectorScaling(input="logits", penalty=1).fit(z, labels).to_json())
+    saved["maps"][0]["scales"][0] = 1e308
+    with pytest.raises(SchemaError, match=r"the saved scales must lie from -1e\+100 to 1e\+100"):
+        load_recalibrator(json.dumps(saved))

@@ -45,7 +45,7 @@ class MultinomialFit(NamedTuple):
     coefficients : ndarray of shape (K, K + 1) or (K, 2)
         Weights, then the intercept.
     determined : bool
-        False where no maximum was found: classes are separated, say. The cost is that of the start or less all the same.
+        False where no maximum was found: classes are separated, say. The cost is then not above that of the start.
     """
 
     coefficients: Float64s

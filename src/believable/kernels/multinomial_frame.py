@@ -80,10 +80,9 @@ class Frame(NamedTuple):
         ratio = -self.centre / self.scale
         diagonal = ridge.shape[1] == 2
         tilt = np.column_stack([ratio, np.ones_like(ratio)]) if diagonal else np.append(ratio, 1)[None]
+        scale = self.scale[:, None] if diagonal else self.scale
         result = 2 * ridge[:, -1, None, None] * (tilt[:, :, None] * tilt[:, None, :])
-        np.einsum("kii->ki", result)[:, :-1] += (
-            2 * ridge[:, :-1] / (self.scale[:, None] if diagonal else self.scale) ** 2
-        )
+        np.einsum("kii->ki", result)[:, :-1] += 2 * ridge[:, :-1] / scale**2
         return np.asarray(result)
 
 

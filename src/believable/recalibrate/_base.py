@@ -7,7 +7,6 @@ by their sums. `MatrixRecalibrator` is for maps of all classes' logits at once.
 from __future__ import annotations
 
 import os
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
@@ -26,6 +25,7 @@ from believable.recalibrate._facts import Facts
 from believable.recalibrate._fields import Field, Map
 from believable.recalibrate._labels import encoded, encoded_columns, fewest_rows
 from believable.recalibrate._scores import INPUTS, Input, Scores
+from believable.recalibrate._warn import warn
 from believable.stats import CellStats
 
 COLUMNS = ("n_features_in_", "feature_names_in_")  # what scikit-learn keeps of X
@@ -178,11 +178,10 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
     def _warn_of_few(self, rarest: int) -> None:
         fewest = self._facts().fewest
         if rarest < fewest:
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} was fitted with {rarest} rows of the rarest class; with fewer than {fewest} "
                 "its map is mostly chance: use more rows, or a simpler method",
                 SmallSampleWarning,
-                stacklevel=4,
             )
 
     def _parameter(self, name: str) -> Any:

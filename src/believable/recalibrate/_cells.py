@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,6 +10,7 @@ import numpy as np
 from believable._types import Float64s
 from believable.errors import InputError, LimitWarning, UndefinedError
 from believable.points import count_points
+from believable.recalibrate._warn import warn
 from believable.stats import CellStats
 from believable.stats.points import Points
 
@@ -22,11 +22,10 @@ def _warn_of_coarse_tails(cells: CellStats) -> None:
     outermost = (cells.index == 1) | (cells.index == cells.grid.n_cells)  # beyond them the cells of exactly 0 and 1
     share = cells.w[outermost].sum() / cells.w.sum()
     if cells.grid.spacing == "uniform" and share > MOST_IN_TAILS:
-        warnings.warn(
+        warn(
             f"{share:.0%} of the weight lies in the outermost of {cells.grid.n_cells} uniform cells, too wide to tell "
             "such scores apart: all count as the mean of their cell; count with CellStats.of(..., spacing='logit')",
             LimitWarning,
-            stacklevel=5,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +10,7 @@ from believable import kernels
 from believable._types import Array, Float64s
 from believable.errors import LimitWarning
 from believable.recalibrate._scores import Scores
+from believable.recalibrate._warn import warn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +71,7 @@ def warn_of_limit(limit: kernels.ClassesLimit) -> None:
         "cut": "some scores are 1e100 times as large as others, and were taken as just that",
     }
     if limit:
-        warnings.warn(what[limit], LimitWarning, stacklevel=5)
+        warn(what[limit], LimitWarning)
 
 
 def _where(scores: Scores, rows: Array) -> Scores:

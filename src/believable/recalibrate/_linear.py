@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -14,12 +13,14 @@ from believable.errors import LimitWarning, SchemaError
 from believable.recalibrate._base import MatrixRecalibrator
 from believable.recalibrate._fields import Map
 from believable.recalibrate._scores import Input
+from believable.recalibrate._warn import warn
 
 Penalty = float | Literal["auto"]
 RidgeOf = Callable[[int, float], Float64s]  # of the number of classes and the strength
 
 STRENGTHS = tuple(10.0**power for power in range(4, -5, -1))
 LOWEST = -1e5  # log-probabilities below count as this: a masked logit of -1e9 is a zero, not a number to be scaled
+HUGE = 1e6  # logits that may drown others in rounding
 LARGEST = 1e100  # entries of a saved map are no larger, so that they can be multiplied
 FOLDS = 5
 ALIKE = 9  # decimals to which log-probabilities are told apart when rows are dealt to folds
@@ -85,20 +86,25 @@ def intercepts_only(n_classes: int, strength: float) -> Float64s:
     return np.column_stack([np.zeros(n_classes), np.full(n_classes, strength / n_classes)])
 
 
-def best_coefficients(
-    z: Floats, labels: Ints, weights: Float64s | None, ridge: Float64s, stacklevel: int = 6
-) -> Float64s:
+def best_coefficients(z: Floats, labels: Ints, weights: Float64s | None, ridge: Float64s) -> Float64s:
     """Coefficients of least penalised cost; where there are none, of least cost with a standard normal prior."""
+    return np.clip(_best(z, labels, weights, ridge), -LARGEST, LARGEST)
+
+
+def _best(z: Floats, labels: Ints, weights: Float64s | None, ridge: Float64s) -> Float64s:
     absent = np.flatnonzero(np.bincount(labels, minlength=z.shape[1]) == 0)
     if not len(absent) or ridge.all():
         fit = kernels.fit_multinomial(z, labels, weights, ridge)
         if fit.determined or ridge.all():  # with all ridges there is a best map
             return fit.coefficients
-    why = f"{len(absent)} of the classes do not occur in y" if len(absent) else "classes are separated by the scores"
-    warnings.warn(
+    why = "classes are separated by the scores"
+    if len(absent):
+        why = f"{len(absent)} of the classes do not occur in y"
+    elif np.abs(z).max() > HUGE:
+        why += ", or these are too large to tell"
+    warn(
         f"{why}, so no map has the largest likelihood: a standard normal prior around the identity was added",
         LimitWarning,
-        stacklevel=stacklevel,
     )
     total = len(z) if weights is None else float(weights.sum())
     return kernels.fit_multinomial(z, labels, weights, ridge + 0.5 / total).coefficients

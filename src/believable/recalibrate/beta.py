@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, final
 
@@ -16,6 +15,7 @@ from believable.recalibrate._classes import base_log_odds, by_class, warn_of_lim
 from believable.recalibrate._facts import recalibrator
 from believable.recalibrate._fields import Field, Map, Number
 from believable.recalibrate._scores import SMALLEST, Input, Scores
+from believable.recalibrate._warn import warn
 
 Parameters = Literal["abm", "am", "ab"]
 LOG_2 = float(np.log(2))
@@ -122,18 +122,21 @@ class BetaCalibration(BinaryRecalibrator):
         found = _some_distinct(scores)
         n_found = len(found[found != half] if keeps_half else found)
         if keeps_half and n_found == 0:
-            _warn("all scores are 1/2 and stay 1/2: they tell nothing about a and b, which were left at 1")
+            warn("all scores are 1/2 and stay 1/2: they tell nothing about a and b, which were left at 1", LimitWarning)
             return {"a": 1.0, "b": 1.0, "c": 0.0}
         if not keeps_half and n_found == 1:
-            _warn("all scores are equal and tell nothing: everyone gets the base rate")
+            warn("all scores are equal and tell nothing: everyone gets the base rate", LimitWarning)
             return {"a": 0.0, "b": 0.0, "c": base_log_odds(positive, negative)}
         equal = self.parameters == "am" or n_found < (2 if keeps_half else 3)
         if equal and self.parameters != "am":
-            _warn(f"there are too few distinct scores for parameters={self.parameters!r}: a = b was taken")
+            warn(f"there are too few distinct scores for parameters={self.parameters!r}: a = b was taken", LimitWarning)
         low, high = _clipped(scores, positive.scores.values.min()), _clipped(scores, negative.scores.values.max())
         if low >= half >= high if keeps_half else low >= high:
             what = "1/2" if keeps_half else "a threshold on the scores"
-            _warn(f"{what} separates the classes, so the likelihood has no maximum: smoothed targets were used")
+            warn(
+                f"{what} separates the classes, so the likelihood has no maximum: smoothed targets were used",
+                LimitWarning,
+            )
             positive, negative = positive.smoothed(), negative.smoothed()
         rows = (part.rows(*_columns(part.scores, equal, keeps_half)) for part in (positive, negative))
         fit = kernels.fit_logistic_classes(*rows, intercept=not keeps_half, rising=True)
@@ -192,7 +195,3 @@ def _some_distinct(scores: Scores) -> Float64s:
     """Distinct scores: all, or at least four."""
     found = np.unique(_clipped(scores, scores.values[:1000]))
     return found if len(found) > 3 else np.unique(_clipped(scores, scores.values))
-
-
-def _warn(sentence: str) -> None:
-    warnings.warn(sentence, LimitWarning, stacklevel=5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, final
 
@@ -17,6 +16,7 @@ from believable.recalibrate._classes import ClassScores, by_class
 from believable.recalibrate._facts import recalibrator
 from believable.recalibrate._fields import Field, Map, Number
 from believable.recalibrate._scores import Input, Scores
+from believable.recalibrate._warn import warn
 
 SMALLEST, LARGEST = kernels.BETA_CDF_RANGE
 
@@ -96,18 +96,25 @@ class BetaCDFCalibration(BinaryRecalibrator):
         positive, negative = by_class(scores, w, wy)
         above, below = _logit(positive.scores), _logit(negative.scores)
         if above.min() == above.max() == below.min() == below.max():
-            _warn("all scores are equal: the map takes them to the base rate, and little else is known of it")
+            warn(
+                "all scores are equal: the map takes them to the base rate, and little else is known of it",
+                LimitWarning,
+            )
             return _through(float(above[0]), float(wy.sum() / w.sum()))
         if above.min() >= below.max():
-            _warn(
+            warn(
                 "a threshold on the scores separates the classes, so the likelihood has no maximum: smoothed targets "
-                "were used"
+                "were used",
+                LimitWarning,
             )
             positive, negative = positive.smoothed(), negative.smoothed()
         sides = _side(above, below, positive, negative), _side(below, above, negative, positive)
         a, b = kernels.fit_beta_cdf(*sides)
         if not (SMALLEST < a < LARGEST and SMALLEST < b < LARGEST):
-            _warn(f"the likelihood still rises at a = {a:.3g}, b = {b:.3g}, an end of [1e-4, 1e4], which was taken")
+            warn(
+                f"the likelihood still rises at a = {a:.3g}, b = {b:.3g}, an end of [1e-4, 1e4], which was taken",
+                LimitWarning,
+            )
         return {"a": a, "b": b}
 
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
@@ -133,7 +140,3 @@ def _through(logit: float, rate: float) -> Map:
     power = np.log(rate if logit < 0 else 1 - rate) / log_smaller
     power = float(np.clip(power, SMALLEST, LARGEST))
     return {"a": power, "b": 1.0} if logit < 0 else {"a": 1.0, "b": power}
-
-
-def _warn(sentence: str) -> None:
-    warnings.warn(sentence, LimitWarning, stacklevel=5)

@@ -29,16 +29,18 @@ class DirichletCalibration(PenalisedRecalibrator):
             + penalty * (sum_{k != j} W_kj^2 / (K (K - 1)) + sum_k b_k^2 / K),
 
     the off-diagonal and intercept regularisation (ODIR) of Kull et al. with one strength for both. Rows of p are
-    divided by their sums, and log p of logits is log softmax(z), so a constant added to all logits of a row changes
-    nothing. Neither the most probable class nor any order is kept. For one event and without penalty it is beta
-    calibration with slopes of any sign.
+    divided by their sums (of two columns the second is used alone), and log p of logits is log softmax(z), so a
+    constant added to all logits of a row changes nothing. Where log p is below -1e5, as that of masked logits, it
+    counts as -1e5, when fitting and when applying. Neither the most probable class nor any order is kept. For one event
+    and without penalty it is beta calibration with slopes of any sign.
 
     Where several W and b give the same p' at the same cost, the nearest to the identity is taken (entries in units of
     the root mean square of log p): without penalty the columns of W sum to one and b to zero.
 
     Where the classes are separated by the scores, or one does not occur in y, no W is best: then a standard normal
     prior around the identity, sum (W - I)^2 / (2 n) + sum b^2 / (2 n) with n the sum of the weights, is added, with a
-    `LimitWarning`. A class that does not occur gets small probabilities, of about 1/n.
+    `LimitWarning`. A class that does not occur gets small probabilities, of the order of 1/n: simulated with three
+    classes, 0.6/n on average at n = 400 and 1/n at n = 10,000, and more in single rows.
 
     Parameters
     ----------

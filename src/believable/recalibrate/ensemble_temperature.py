@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, final
 
@@ -15,6 +14,7 @@ from believable.recalibrate._base import MatrixRecalibrator
 from believable.recalibrate._facts import recalibrator
 from believable.recalibrate._fields import Field, Map, Number
 from believable.recalibrate._scores import Input
+from believable.recalibrate._warn import warn
 from believable.recalibrate.temperature import SMALLEST, warn_of
 
 
@@ -100,18 +100,17 @@ class EnsembleTemperature(MatrixRecalibrator):
         rows = kernels.logit_rows(logits, labels, weights)
         alone = kernels.fit_temperature(rows)
         if alone.limit in ("right", "equal"):
-            warn_of(alone, stacklevel=5)
+            warn_of(alone)
             return _written(alone.temperature, 1, 0, 0)
         fit = kernels.fit_ensemble_temperature(rows, 1.0 if alone.limit else 1 / alone.temperature)
         scaled, unscaled, uniform = map(float, fit.weights)
         if scaled == unscaled == 0:
-            warn_of(alone, stacklevel=5)
+            warn_of(alone)
             return _written(alone.temperature, 1, 0, 0)
         if fit.at_end:
-            warnings.warn(
+            warn(
                 f"the likelihood still rises at an end of the range of T, which was taken (T = {1 / fit.b:.3g})",
                 LimitWarning,
-                stacklevel=4,
             )
         return _written(1 / fit.b if scaled else 1.0, scaled, unscaled, uniform)
 

@@ -37,7 +37,12 @@ class MatrixScaling(PenalisedRecalibrator):
 
     Where the classes are separated by the scores, or one does not occur in y, no W is best: then a standard normal
     prior around the identity, sum (W - I)^2 / (2 n) + sum b^2 / (2 n) with n the sum of the weights, is added, with a
-    `LimitWarning`. A class that does not occur gets small probabilities, of about 1/n.
+    `LimitWarning`. A class that does not occur gets small probabilities, of the order of 1/n: simulated with three
+    classes, 3/n on average at n = 400 and 4/n at n = 10,000, and more in single rows.
+
+    Logits may be masked, -1e9 for a class that cannot be, in some of the rows. W is found all the same; beyond -1e9 it
+    may not be the very best, but is no worse than the best temperature, and columns need not sum to one. But other
+    classes see a masked logit too: mask those that W will be applied to with the same number.
 
     Parameters
     ----------

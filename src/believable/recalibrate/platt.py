@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, final
 
@@ -16,6 +15,7 @@ from believable.recalibrate._classes import base_log_odds, by_class, warn_of_lim
 from believable.recalibrate._facts import recalibrator
 from believable.recalibrate._fields import Field, Map, Number
 from believable.recalibrate._scores import Input, Scores
+from believable.recalibrate._warn import warn
 
 Targets = Literal["labels", "smoothed"]
 
@@ -122,12 +122,13 @@ class PlattScaling(BinaryRecalibrator):
             positive, negative = positive.smoothed(), negative.smoothed()
         if not spread:
             near = "equal" if lowest == highest else f"within {SMALLEST_SPREAD:g} of each other"
-            _warn(f"all scores are {near} and tell nothing: everyone gets the base rate")
+            warn(f"all scores are {near} and tell nothing: everyone gets the base rate", LimitWarning)
             return {"slope": 0.0, "intercept": base_log_odds(positive, negative)}
         if separated and self.targets != "smoothed":
-            _warn(
+            warn(
                 "a threshold on the scores separates the classes, so the likelihood has no maximum: smoothed targets "
-                "were used"
+                "were used",
+                LimitWarning,
             )
         fit = kernels.fit_logistic_classes(positive.rows(above), negative.rows(below))
         warn_of_limit(fit.limit)
@@ -144,7 +145,3 @@ class PlattScaling(BinaryRecalibrator):
 def _predictor(learnt: Map, scores: Scores) -> Float64s:
     with np.errstate(over="ignore"):  # a slope that was learnt from tiny scores may meet large ones
         return np.asarray(learnt["slope"] * scores.logit() + learnt["intercept"])
-
-
-def _warn(sentence: str) -> None:
-    warnings.warn(sentence, LimitWarning, stacklevel=5)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self, final
 
@@ -16,6 +15,7 @@ from believable.recalibrate._base import MatrixRecalibrator
 from believable.recalibrate._facts import recalibrator
 from believable.recalibrate._fields import Field, Map, Vector
 from believable.recalibrate._scores import Input
+from believable.recalibrate._warn import warn
 
 Shares = float | Sequence[float]
 ROUNDING = 1e-6  # shares may miss a sum of one by this
@@ -131,10 +131,9 @@ class PriorShift(MatrixRecalibrator):
         density = kernels.softmax(scores.logit_matrix() - np.log(source))
         target, found = kernels.mixture_shares(density, weights, source)
         if not found:
-            warnings.warn(
+            warn(
                 "the likelihood of the shares is too flat to find its maximum: where it was last was taken",
                 LimitWarning,
-                stacklevel=2,
             )
         self.maps_ = ({"source": source, "target": target},)
         return self

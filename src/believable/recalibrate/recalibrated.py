@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any, Self, final
 
@@ -23,6 +22,7 @@ from believable.errors import InputError
 from believable.recalibrate._base import Recalibrator, normalised
 from believable.recalibrate._facts import find_recalibrator
 from believable.recalibrate._models import Split, classes_of, response, splits
+from believable.recalibrate._warn import warn
 from believable.recalibrate.temperature import TemperatureScaling
 from believable.recalibrate.venn_abers import VennAbers, combine_intervals
 
@@ -296,11 +296,10 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             routed = process_routing(self, "fit", **given, **({} if weights is None else {"sample_weight": weights}))
             return routed.estimator.fit.get("sample_weight"), dict(routed.splitter.split)
         if weights is not None and not has_fit_parameter(self.estimator, "sample_weight"):
-            warnings.warn(
+            warn(
                 f"fit of {type(self.estimator).__name__} takes no sample_weight: the weights are used for the map "
                 "alone. If a part of it does take them, scikit-learn's metadata routing brings them there",
                 UserWarning,
-                stacklevel=3,
             )
             weights = None
         return weights, given

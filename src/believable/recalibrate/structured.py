@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, final
 
@@ -16,6 +15,7 @@ from believable.recalibrate._facts import recalibrator
 from believable.recalibrate._fields import Field, Map, Matrix, Vector
 from believable.recalibrate._linear import LARGEST, best_coefficients, check_shapes, log_probabilities, side_by_side
 from believable.recalibrate._scores import Input
+from believable.recalibrate._warn import warn
 
 Structure = Literal["matrix", "vector"]
 
@@ -45,9 +45,10 @@ class StructuredScaling(MatrixRecalibrator):
     is within 0.001 of no penalty at n = 20,000; entries of 0.5 are learnt more slowly, within 0.03. Half or twice the
     penalty changes the first two cases by 0.025 at most.
 
-    Rows of p are divided by their sums, and log p of logits is log softmax(z), so a constant added to all logits of a
-    row changes nothing. Neither the most probable class nor any order is kept. All weights times a number is another n,
-    and so another map.
+    Rows of p are divided by their sums (of two columns the second is used alone), and log p of logits is log
+    softmax(z), so a constant added to all logits of a row changes nothing. Where log p is below -1e5, as that of masked
+    logits, it counts as -1e5, when fitting and when applying. Neither the most probable class nor any order is kept.
+    All weights times a number is another n, and so another map.
 
     M and b always exist, also for classes that are separated or do not occur in y (whose probabilities become small).
     Where no T is best (no label has a smaller logit than another class, or the likelihood rises with T), T = 1 is
@@ -120,13 +121,13 @@ class StructuredScaling(MatrixRecalibrator):
         logs = log_probabilities(logits, in_place=self.input == "probabilities")  # those are a copy already
         temperature, limit = kernels.fit_temperature(kernels.logit_rows(logs, labels, weights))
         if limit:
-            warnings.warn("no temperature is best, so T = 1 was taken", LimitWarning, stacklevel=4)
+            warn("no temperature is best, so T = 1 was taken", LimitWarning)
             temperature = 1.0
         logs /= temperature
         n = len(logs) if weights is None else float(weights.sum())
-        c = best_coefficients(logs, labels, weights, self._ridge(logs.shape[1]) / n, stacklevel=5)
+        c = best_coefficients(logs, labels, weights, self._ridge(logs.shape[1]) / n)
         scales = np.diag(c[:, 0]) if self.structure == "vector" else c[:, :-1]
-        return {"weights": scales / temperature, "intercepts": c[:, -1]}
+        return {"weights": np.clip(scales / temperature, -LARGEST, LARGEST), "intercepts": c[:, -1]}
 
     def _ridge(self, n_classes: int) -> Float64s:
         """Penalties of the sum of the rows' costs."""

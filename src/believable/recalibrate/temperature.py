@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, final
 
@@ -17,6 +16,7 @@ from believable.recalibrate._base import MatrixRecalibrator
 from believable.recalibrate._facts import recalibrator
 from believable.recalibrate._fields import Field, Map, Number
 from believable.recalibrate._scores import Input
+from believable.recalibrate._warn import warn
 
 Objective = Literal["nll", "ece"]
 
@@ -109,7 +109,7 @@ class TemperatureScaling(MatrixRecalibrator):
         rows = kernels.logit_rows(logits, labels, weights)
         fit = kernels.fit_temperature(rows)
         if fit.limit:
-            warn_of(fit, stacklevel=5)
+            warn_of(fit)
         elif self.objective == "ece":
             return {"temperature": _least_error(rows, labels, fit.temperature)}
         return {"temperature": fit.temperature}
@@ -118,7 +118,7 @@ class TemperatureScaling(MatrixRecalibrator):
         return kernels.tempered(logits, learnt["temperature"])
 
 
-def warn_of(fit: TemperatureFit, stacklevel: int) -> None:
+def warn_of(fit: TemperatureFit) -> None:
     """Say which limit was taken."""
     what = {
         "right": "the logits are right in every row, so the likelihood rises as T falls to 0: T was taken",
@@ -130,7 +130,7 @@ def warn_of(fit: TemperatureFit, stacklevel: int) -> None:
         "useless": "as 1e6 times the largest difference within a row",
         "equal": "as 1",
     }
-    warnings.warn(f"{what[fit.limit]} {how[fit.limit]} (T = {fit.temperature:.3g})", LimitWarning, stacklevel)
+    warn(f"{what[fit.limit]} {how[fit.limit]} (T = {fit.temperature:.3g})", LimitWarning)
 
 
 def _least_error(rows: LogitRows, labels: Ints, temperature: float) -> float:

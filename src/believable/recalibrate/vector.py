@@ -36,7 +36,11 @@ class VectorScaling(PenalisedRecalibrator):
 
     Where the classes are separated by the scores, or one does not occur in y, no v is best: then a standard normal
     prior around the identity, sum (v - 1)^2 / (2 n) + sum b^2 / (2 n) with n the sum of the weights, is added, with a
-    `LimitWarning`. A class that does not occur gets small probabilities, of about 1/n.
+    `LimitWarning`. A class that does not occur gets small probabilities, of the order of 1/n: simulated with three
+    classes, 3/n on average at n = 400 and 5/n at n = 10,000, and more in single rows.
+
+    Logits may be masked, -1e9 for a class that cannot be, in some of the rows: there p' is zero for every v > 0. Only
+    labels that are masked draw v to zero.
 
     Parameters
     ----------
