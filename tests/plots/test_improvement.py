@@ -53,5 +53,5 @@ def test_raw_scores_and_infinite_losses():
 
 def test_refusals():
     """Anything else is refused by name."""
-    with pytest.raises(InputError, match="takes what believable.calibrate returns, got a ndarray"):
+    with pytest.raises(InputError, match=r"takes what believable\.calibrate returns, got a ndarray"):
         plot_improvement(np.zeros(3))
