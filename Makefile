@@ -66,7 +66,7 @@ bench: $(PEERS)/.peers  ## speed and memory, side by side with other libraries
 oracle:  ## regenerate the recorded values of other libraries and check that they reproduce
 	bash tests/oracle/regenerate.sh --check
 
-docs: $(VENV)/.core  ## regenerate the metric table and the pictures of the documentation
+docs: $(VENV)/.core  ## regenerate the tables and the pictures of the documentation
 	$(BIN)/python scripts/make_docs.py
 
 clean:  ## remove the environment and caches

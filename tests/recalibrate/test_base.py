@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from believable import CellStats, Predictions
-from believable.errors import InputError, UndefinedError
+from believable.errors import InputError, SmallSampleWarning, UndefinedError
 from believable.recalibrate import BetaCalibration, Identity, PlattScaling, TemperatureScaling
 from tests.recalibrate.data import binary, logit, multiclass
 
@@ -86,3 +86,12 @@ def test_the_opposite_is_not_rounded(cls):
     two = cls(input="logits").fit(-z, 1 - y).predict_proba(-far)
     assert one.min() > 0
     np.testing.assert_allclose(one, two[:, ::-1], rtol=1e-5)
+
+
+def test_few_rows_in_cells_are_warned_about():
+    """A statistic of few rows is as small a sample as the rows."""
+    x, y = binary()
+    few = np.concatenate([np.flatnonzero(y == 0)[:40], np.flatnonzero(y == 1)[:3]])
+    with pytest.warns(SmallSampleWarning, match="3 rows of the rarest class") as caught:
+        PlattScaling().fit_from_cells(CellStats.of(Predictions(x[few], y[few])))
+    assert {each.filename for each in caught} == {__file__}

@@ -44,7 +44,7 @@ def literal_bbq(rows, at, prior):
     fits = []
     for bins in binnings.values():
         ends = [0.0] + [(max(a)[0] + min(b)[0]) / 2 for a, b in pairwise(bins)] + [1.0]
-        c = 2 if prior == "per bin" else 2 / len(bins)
+        c = 2 if prior == "per_bin" else 2 / len(bins)
         log_evidence, values = 0.0, []
         for rows_in, (low, high) in zip(bins, pairwise(ends), strict=True):
             n_b, m_b = sum(w for _, _, w in rows_in), sum(w * y for _, y, w in rows_in)
@@ -70,7 +70,7 @@ def example(n, digits, seed):
     return p, y, rng.integers(1, 4, n)
 
 
-@pytest.mark.parametrize("prior", ["per bin", "shared"])
+@pytest.mark.parametrize("prior", ["per_bin", "shared"])
 @pytest.mark.parametrize(("n", "digits"), [(2, 3), (7, 8), (40, 1), (40, 8), (90, 2), (90, 8)])
 def test_literal(n, digits, prior):
     """The map is the literal mean of binnings, at the scores, at their boundaries and beyond."""
@@ -159,7 +159,7 @@ def test_one_against_the_rest():
 
 def test_settings():
     """Unknown priors, and none at all, are sentences."""
-    with pytest.raises(InputError, match="prior must be one of 'per bin', 'shared', got 'flat'"):
+    with pytest.raises(InputError, match="prior must be one of 'per_bin', 'shared', got 'flat'"):
         BBQ(prior="flat").fit([0.1, 0.2], [0, 1])
     with pytest.raises(InputError, match="prior_weight must be a number from 1e-06 to 1e"):
         BBQ(prior_weight=0).fit([0.1, 0.2], [0, 1])

@@ -267,6 +267,8 @@ ONE_EVENT = [
     ("formulas.sql", TemperatureScaling()),
     ("formulas.sql", TemperatureScaling(input="logits")),
     ("formulas.sql", PriorShift(target=0.01)),
+    ("formulas.sql", PriorShift(target=0.0)),
+    ("formulas.sql", PriorShift(target=1.0)),
     ("formulas.sql", PriorShift(target=0.01, input="logits")),
     ("bins.sql", BBQ()),
     ("bins.sql", BBQ(input="logits")),

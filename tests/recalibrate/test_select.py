@@ -16,11 +16,13 @@ from believable.recalibrate import (
     RECALIBRATORS,
     HistogramBinning,
     Identity,
+    OneVsRest,
     PlattScaling,
     TemperatureScaling,
     select,
 )
 from believable.recalibrate._crossfit import Problem, folds
+from believable.recalibrate._progress import tracked
 from believable.recalibrate._scored import METRICS, loss_gain
 from tests.recalibrate.data import binary, logit, multiclass
 
@@ -329,6 +331,25 @@ def test_tables_and_words():
     np.testing.assert_array_equal(named.predict_proba(p)[:, 1], named.transform(p))
 
 
+def test_a_wrapped_method_is_as_simple_as_what_it_wraps():
+    """OneVsRest around a flexible method does not pass for a simple one; names are taken in dictionaries too."""
+    p, y = binary(1000)
+    found = select(p, y, candidates={"wrapped": OneVsRest("venn_abers"), "beta": "beta"}, **QUICK)
+    if found["beta"].is_as_good:
+        assert found.chosen == "beta"
+    assert found["wrapped"].method._facts().simplicity == RECALIBRATORS["VennAbers"].facts.simplicity
+
+
+def test_a_bar_that_is_seen_on_terminals_alone(capsys):
+    """Progress goes to the error stream, and nowhere where nobody looks."""
+    assert list(tracked([1, 2], "counting", None)) == [1, 2]
+    assert capsys.readouterr() == ("", "")
+    assert list(tracked([1, 2], "counting", True)) == [1, 2]
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "counting" in shown.err
+
+
 def test_candidates_are_not_modified():
     """The recalibrators that were handed over stay as they are."""
     method = PlattScaling(targets="smoothed")
@@ -346,7 +367,12 @@ def test_candidates_are_not_modified():
         ({"candidates": "platt"}, "must be a list of names"),
         ({"candidates": ["plat"]}, "method 'plat' is not known; did you mean 'platt'[?] There are: .*platt, "),
         ({"candidates": {"nothing": PlattScaling()}}, "call yours something else"),
-        ({"candidates": {"mine": 3}}, "must be a recalibrator, got a int"),
+        ({"candidates": {"mine": 3}}, "method must be a recalibrator, .* got 3"),
+        ({"candidates": [OneVsRest(multilabel=True)]}, "make the method with multilabel=False"),
+        ({"candidates": [OneVsRest(normalise=False)]}, "leave normalise=True"),
+        ({"candidates": [PlattScaling]}, r"got a class: pass PlattScaling\(\)"),
+        ({"candidates": [PlattScaling(input="scores")]}, "made for input='scores': pass input='scores'"),
+        ({"candidates": ["prior_shift"]}, "PriorShift is for rows of another population"),
         ({"cv": 1}, "cv must be an integer at least 2"),
         ({"input": "odds"}, "input must be one of"),
         ({"level": 1.0}, "strictly between 0 and 1"),

@@ -40,7 +40,7 @@ WHERE_EVERY_CLASS_MUST_OCCUR = {
 }
 
 MAPS = [cls(input="logits") for cls in RECALIBRATORS.values()]
-MAPS += [PlattScaling(input="scores")]
+MAPS += [cls(input="scores") for cls in RECALIBRATORS.values() if "scores" in cls.inputs]
 CLASSIFIERS = [
     Recalibrated(GaussianNB()),
     Recalibrated(RidgeClassifier(), PlattScaling(input="scores"), cv=3, ensemble=True),

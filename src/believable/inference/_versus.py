@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -39,9 +37,9 @@ class ErrorContest:
     n_draws: int
     seed: int
 
-    def measure(self, predictions: Predictions, options: Mapping[str, Any] | None = None) -> Measured:
+    def measure(self, predictions: Predictions) -> Measured:
         """The error of one model."""
-        question = ask(self.metric, predictions, options=options)
+        question = ask(self.metric, predictions)
         tails = tails_of(question, self.cluster, self.n_draws, np.random.default_rng(self.seed))
         found = invert(tails, self.level)
         value = question.value()

@@ -71,7 +71,7 @@ def pav_rows(x: Float64s, w: Float64s, wy: Float64s) -> Float64s:
 def flat_pieces(score: Float64s, w: Float64s, wy: Float64s) -> FlatPieces:
     """The isotonic regression of wy / w on scores in any order; equal scores are one point, others never are."""
     n_cells = len(score) // PER_CELL
-    points = _pooled_by_cells(score, w, wy, n_cells) if len(score) >= MANY else _by_score(score, w, wy)
+    points = _pooled_by_cells(score, w, wy, n_cells) if len(score) >= MANY else at_distinct(score, w, wy)
     score, w, wy = points
     starts, value = _blocks(w, wy)
     starts = starts[np.append(True, value[1:] > value[:-1])]  # means that only rounding told apart
@@ -84,18 +84,18 @@ def flat_pieces(score: Float64s, w: Float64s, wy: Float64s) -> FlatPieces:
     return FlatPieces(first, last, np.clip(middle, first, last), np.maximum.accumulate(value))
 
 
-def _by_score(score: Float64s, w: Float64s, wy: Float64s) -> tuple[Float64s, Float64s, Float64s]:
-    """Distinct scores in ascending order, their weights and weights of positives."""
+def at_distinct(score: Float64s, first: Float64s, second: Float64s) -> tuple[Float64s, Float64s, Float64s]:
+    """Distinct scores in ascending order, and sums of two other columns there."""
     order = np.argsort(score)
-    score, w, wy = score[order], w[order], wy[order]
+    score, first, second = score[order], first[order], second[order]
     starts = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
     if len(starts) == len(score):
-        return score, w, wy
-    return score[starts], np.add.reduceat(w, starts), np.add.reduceat(wy, starts)
+        return score, first, second
+    return score[starts], np.add.reduceat(first, starts), np.add.reduceat(second, starts)
 
 
 def _pooled_by_cells(score: Float64s, w: Float64s, wy: Float64s, n_cells: int) -> tuple[Float64s, Float64s, Float64s]:
-    """`_by_score`, with rows that are in one block whatever their order already pooled, at their mean score.
+    """`at_distinct`, with rows that are in one block whatever their order already pooled, at their mean score.
 
     Isotonic regression is the greatest convex minorant of the cumulative weight of positives. That of whole cells lies
     nowhere below it. Inside a cell the cumulative weight is lowest if its negatives come first; where even that stays
@@ -106,7 +106,7 @@ def _pooled_by_cells(score: Float64s, w: Float64s, wy: Float64s, n_cells: int) -
         low, high = np.quantile(score[:: len(score) // SAMPLE], [TAIL, 1 - TAIL])  # only speed hangs on these
         scale = (n_cells - 1) / (high - low)
     if not 0 < scale < np.inf:  # one score nearly everywhere, or a range beyond float64
-        return _by_score(score, w, wy)
+        return at_distinct(score, w, wy)
 
     def position(scores: Float64s) -> Float64s:
         return np.asarray((np.clip(scores, low, high) - low) * scale)
@@ -128,7 +128,7 @@ def _pooled_by_cells(score: Float64s, w: Float64s, wy: Float64s, n_cells: int) -
     pooled = np.zeros(n_cells, bool)
     pooled[filled[inside]] = True
     rest = np.flatnonzero(~pooled.take(cell))
-    points = _by_score(score[rest], w[rest], wy[rest])
+    points = at_distinct(score[rest], w[rest], wy[rest])
     place = np.searchsorted(position(points[0]).astype(np.int32), filled[inside])
     mean = low + cell_w_position[inside] / cell_w[inside] / scale
     whole = (mean, cell_w[inside], cell_wy[inside])

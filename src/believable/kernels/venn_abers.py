@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from believable._types import Array, Float64s, Ints
-from believable.kernels.isotonic import pav
+from believable.kernels.isotonic import at_distinct, pav
 
 
 class VennAbersSteps(NamedTuple):
@@ -42,7 +42,7 @@ class VennAbersSteps(NamedTuple):
 
 def venn_abers_steps(score: Float64s, w: Float64s, wy: Float64s) -> VennAbersSteps:
     """Isotonic fits at a new point of weight 1, for every score it could have; the points are in any order."""
-    distinct, negative, positive = _at_distinct(score, w, wy)
+    distinct, negative, positive = at_distinct(score, w - wy, wy)
     fitted = pav(negative + positive, positive)
     corners = np.flatnonzero(np.concatenate([[True], fitted[1:] > fitted[:-1], [True]]))
     against = _least_odds(_summed(negative), _summed(positive), corners)
@@ -80,14 +80,6 @@ def _most_odds(lost: Float64s, won: Float64s, corners: Ints, start: Ints, ahead:
         onwards &= low < high
         low, high = np.where(onwards, middle + 1, low), np.where(onwards, high, middle)
     return (lost_to[low] - lost_from) / (won_to[low] - won_from + 1), low
-
-
-def _at_distinct(score: Float64s, w: Float64s, wy: Float64s) -> tuple[Float64s, Float64s, Float64s]:
-    """Distinct scores in ascending order, weights of negatives and positives there."""
-    order = np.argsort(score)
-    score, positive, negative = score[order], wy[order], (w - wy)[order]
-    starts = np.flatnonzero(np.concatenate([[True], score[1:] != score[:-1]]))
-    return score[starts], np.add.reduceat(negative, starts), np.add.reduceat(positive, starts)
 
 
 def _summed(values: Float64s) -> Float64s:

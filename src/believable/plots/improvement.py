@@ -67,8 +67,7 @@ def plot_improvement(
     after = f"after ({result.method})" if isinstance(result, Calibration) else "after"
     figure = new_figure(9.6, 6.4)
     axes = figure.subplots(1, 2)
-    before = "before" if improvement.compared_with == "nothing" else improvement.compared_with
-    panels = ((improvement.predictions_before, before), (improvement.predictions_after, after))
+    panels = ((improvement.predictions_before, improvement.name_before), (improvement.predictions_after, after))
     for ax, (predictions, name) in zip(axes, panels, strict=True):
         plot_reliability_diagram(
             predictions,

@@ -1,7 +1,8 @@
 """Maps from scores to probabilities that can be believed: one estimator per file, in the manner of scikit-learn."""
 
-from believable.recalibrate._base import Recalibrator
+from believable.recalibrate._base import BinaryRecalibrator, MatrixRecalibrator, Recalibrator
 from believable.recalibrate._facts import RECALIBRATORS, Facts
+from believable.recalibrate._scored import Gain, Scored
 from believable.recalibrate.bbq import BBQ
 from believable.recalibrate.beta import BetaCalibration
 from believable.recalibrate.beta_cdf import BetaCDFCalibration
@@ -32,16 +33,19 @@ __all__ = [
     "RECALIBRATORS",
     "BetaCDFCalibration",
     "BetaCalibration",
+    "BinaryRecalibrator",
     "Calibration",
     "Candidate",
     "DirichletCalibration",
     "EnsembleTemperature",
     "Facts",
+    "Gain",
     "HistogramBinning",
     "Identity",
     "Improvement",
     "IsotonicCalibration",
     "LocalRegressionCalibration",
+    "MatrixRecalibrator",
     "MatrixScaling",
     "OneVsRest",
     "PlattScaling",
@@ -50,6 +54,7 @@ __all__ = [
     "Recalibrator",
     "Refinement",
     "ScalingBinning",
+    "Scored",
     "Selection",
     "SplineCalibration",
     "StructuredScaling",

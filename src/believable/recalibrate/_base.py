@@ -20,7 +20,7 @@ from believable import _check
 from believable._arrays import as_numpy
 from believable._types import Array, Float64s, Floats, Ints
 from believable.errors import InputError, SmallSampleWarning, UndefinedError
-from believable.recalibrate._cells import check_cells, groups_of
+from believable.recalibrate._cells import check_cells, groups_of, rarest_in
 from believable.recalibrate._facts import Facts
 from believable.recalibrate._fields import Field, Map
 from believable.recalibrate._labels import encoded, encoded_columns, fewest_rows
@@ -241,9 +241,11 @@ class BinaryRecalibrator(Recalibrator):
         if len(classes) != n_classes:
             raise InputError(f"classes must name {n_classes} classes, got {len(classes)}")
         n_maps = self._n_maps(n_classes)
+        groups = groups_of(cells, n_maps, self._facts().reads_logits)
+        self._warn_of_few(rarest_in(groups))
         maps = tuple(
             None if one is None else self._learn_map(Scores(one.score, "probabilities"), one.w, one.wy)
-            for one in groups_of(cells, n_maps, self._facts().reads_logits)
+            for one in groups
         )
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_, self.classes_, self.maps_ = n_maps, classes, maps

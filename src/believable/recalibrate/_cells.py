@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -44,23 +43,33 @@ def check_cells(cells: CellStats, multilabel: bool) -> None:
         raise UndefinedError(f"the statistic counts {counted}: {wanted} is for those")
 
 
-def groups_of(cells: CellStats, n_maps: int, reads_logits: bool) -> Iterator[Points | None]:
+def rarest_in(groups: list[Points | None]) -> int:
+    """About how many rows the rarest class has; cells that are weighted know it by weight alone."""
+    found = [one for one in groups if one is not None]
+    if not found:
+        raise InputError("every label is in all rows or in none, so no map can be learnt")
+    return int(min(min(one.wy.sum(), (one.w - one.wy).sum()) * one.n.sum() / one.w.sum() for one in found))
+
+
+def groups_of(cells: CellStats, n_maps: int, reads_logits: bool) -> list[Points | None]:
     """The points of each map; None for a class about which nothing can be learnt."""
     groups = count_points(cells)
     if len(groups) != n_maps:
         asked = "; count with notion='binary' where there are two" if n_maps == 1 else ""
         raise UndefinedError(f"the statistic holds {len(groups)} groups of scores, {n_maps} are needed{asked}")
+    found: list[Points | None] = []
     for group, points in enumerate(groups):
         never, always = not points.wy.any(), not (points.w - points.wy).any()
         if (never and n_maps > 1) or (always and cells.view.multilabel):
-            yield None
+            found.append(None)
             continue
         if never or always:
             raise InputError("the statistic holds one class only: no map can be learnt")
         own = cells.only_group(group)
         if reads_logits:
             _warn_of_coarse_tails(own)
-        yield replace(points, score=_inside(points.score, own))
+        found.append(replace(points, score=_inside(points.score, own)))
+    return found
 
 
 def _inside(mean: Float64s, cells: CellStats) -> Float64s:

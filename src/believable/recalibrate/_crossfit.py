@@ -18,6 +18,7 @@ from believable.errors import InputError, LimitWarning, SmallSampleWarning
 from believable.inference._units import cluster_of_rows
 from believable.predictions import Predictions
 from believable.recalibrate._base import Recalibrator, normalised
+from believable.recalibrate._linear import label_log_probability
 from believable.recalibrate._scores import INPUTS, Input, Scores
 from believable.stats import CellStats
 from believable.stats.sums import log_loss_terms
@@ -206,5 +207,4 @@ def _baseline(source: Predictions, values: Floats, input: Input) -> Mapped:
     if values.ndim == 1:
         z = Scores(np.where(source.labels == 1, z.raw(), -z.raw()), "logits")
         return Mapped(source, -z.logs()[1])
-    logs = kernels.log_softmax(values)
-    return Mapped(source, -logs[np.arange(len(values)), source.labels])
+    return Mapped(source, -label_log_probability(values, source.labels))

@@ -1,4 +1,4 @@
-"""What a recalibrator says about itself; `select`, the command line, the documentation and the law tests read it."""
+"""What a recalibrator says about itself; `select`, the documentation and the law tests read it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Facts:
     Attributes
     ----------
     alias : str
-        The short name, for `select` and the command line.
+        The short name, for `select`, `calibrate` and `Recalibrated`.
     argmax : bool
         The most probable of K > 2 classes stays the most probable.
     ranking : {"strict", "weak", "by slope", "none"}
@@ -31,9 +31,10 @@ class Facts:
     identity : bool
         Among its maps is the one that changes nothing (strictly: for probabilities that are not 0 or 1).
     fewest : int
-        Rows of the rarer class below which it warns.
+        Rows of the rarest class below which it warns.
     simplicity : int
-        How much it can bend: 1 for one parameter, up to 9. The simplest within one standard error is chosen.
+        How much it can bend: 0 for the identity, 1 for one parameter, up to 8. The simplest within one standard error
+        is chosen.
     cells : bool
         It can be learnt from `CellStats`.
     reads_logits : bool
@@ -90,6 +91,12 @@ def find_recalibrator(name: Any) -> type[Recalibrator]:
     if ALIASES.get(name, name) not in RECALIBRATORS:
         raise InputError(f"method {name!r} is not known{_nearest(name)} There are: {', '.join(_by_simplicity())}")
     return RECALIBRATORS[ALIASES.get(name, name)]
+
+
+def as_method(method: Any) -> Recalibrator:
+    """A recalibrator as it is, or a new one by its name."""
+    is_one = any(isinstance(method, cls) for cls in RECALIBRATORS.values())
+    return method if is_one else find_recalibrator(method)()
 
 
 def _nearest(name: str) -> str:

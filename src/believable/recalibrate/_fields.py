@@ -16,7 +16,7 @@ from believable._types import Float64s
 from believable.errors import SchemaError
 
 Map = dict[str, Any]
-LARGEST = 100_000_000  # numbers in one array of a saved map
+MOST_NUMBERS = 100_000_000  # numbers in one array of a saved map
 
 
 class Field(ABC):
@@ -88,7 +88,7 @@ def _floats(value: Any, name: str, depth: int) -> Float64s:
     """Nested lists of numbers, exactly so deep, as an array."""
     flat = [value]
     for _ in range(depth):
-        if not all(isinstance(entry, list) for entry in flat) or sum(map(len, flat)) > LARGEST:
+        if not all(isinstance(entry, list) for entry in flat) or sum(map(len, flat)) > MOST_NUMBERS:
             raise SchemaError(f"the saved {name} must be lists of numbers, {depth} deep")
         if len({len(entry) for entry in flat}) > 1:
             raise SchemaError(f"rows of the saved {name} must have one length")

@@ -31,9 +31,9 @@ def encoded(
         return np.asarray(place)[labels], found[np.argsort(place)]
     if y.dtype.kind == "b" and n_classes == 2:  # one of the two is missing
         return y.astype(np.intp), np.array([False, True])
-    columns = f"{n_classes} columns" if n_classes > 2 else "two classes"
+    what = f"{n_classes} columns" if n_classes > 2 else "two classes"
     raise InputError(
-        f"X has scores of {columns}, y holds {len(found)} labels that are not numbers of columns; pass classes=[...], "
+        f"X has scores of {what}, y holds {len(found)} labels that are not numbers of columns; pass classes=[...], "
         "the labels in the order of the columns"
     )
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
 
 
-def tracked(steps: Iterable[T], what: str, shown: bool | None) -> Iterator[T]:
+def tracked(steps: Sequence[T], what: str, shown: bool | None) -> Iterator[T]:
     """The steps one by one; None shows a bar where the error stream is a terminal."""
     if not (sys.stderr.isatty() if shown is None else shown):
         yield from steps
@@ -17,5 +17,4 @@ def tracked(steps: Iterable[T], what: str, shown: bool | None) -> Iterator[T]:
     from rich.console import Console
     from rich.progress import track
 
-    total = len(steps) if isinstance(steps, Sized) else None
-    yield from track(steps, what, total=total, console=Console(stderr=True), transient=True)
+    yield from track(steps, what, total=len(steps), console=Console(stderr=True, force_terminal=shown), transient=True)

@@ -16,7 +16,7 @@ from believable.recalibrate._fields import Field, Map, Vector
 from believable.recalibrate._points import points_of
 from believable.recalibrate._scores import SMALLEST, Input, Scores
 
-Prior = Literal["per bin", "shared"]
+Prior = Literal["per_bin", "shared"]
 
 RANGE = 10  # numbers of bins go from n^(1/3) / 10 to 10 n^(1/3)
 MOST_BINS = 2000
@@ -59,7 +59,7 @@ class BBQ(BinaryRecalibrator):
     ----------
     input : {"probabilities", "logits"}
         What X holds.
-    prior : {"per bin", "shared"}
+    prior : {"per_bin", "shared"}
         c is `prior_weight` in every bin (an equivalent sample size N' of 2 B, as in the authors' program), or
         `prior_weight` / B, so that all bins share it (N' = 2, whatever B).
     prior_weight : float
@@ -90,7 +90,7 @@ class BBQ(BinaryRecalibrator):
         self,
         *,
         input: Input = "probabilities",
-        prior: Prior = "per bin",
+        prior: Prior = "per_bin",
         prior_weight: float = 2.0,
         classes: Sequence[Any] | None = None,
     ) -> None:
@@ -101,7 +101,7 @@ class BBQ(BinaryRecalibrator):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        _check.choice(self.prior, ("per bin", "shared"), "prior")
+        _check.choice(self.prior, ("per_bin", "shared"), "prior")
         _check.number(self.prior_weight, "prior_weight", 1e-6, 1e6)
 
     def _check_map(self, learnt: Map, n_classes: int) -> None:

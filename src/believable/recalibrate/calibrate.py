@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from believable._types import Float64s
+from believable.errors import InputError
 from believable.inference.interval import Interval
 from believable.predictions import Predictions
 from believable.recalibrate._base import Recalibrator
 from believable.recalibrate._crossfit import Problem
-from believable.recalibrate._scored import METRICS, WORDS, Gain, Judge, Score
+from believable.recalibrate._facts import as_method
+from believable.recalibrate._scored import METRICS, WORDS, Gain, Judge, Score, check_score
 from believable.recalibrate._scores import Input
 from believable.recalibrate.identity import Identity
 from believable.recalibrate.select import (
@@ -21,7 +23,6 @@ from believable.recalibrate.select import (
     BASELINES,
     NOTHING,
     Selection,
-    as_method,
     caveats,
     check_method,
     select,
@@ -42,6 +43,8 @@ class Improvement:
         The scores as they were, and cross-fitted; `plot_improvement` draws them.
     compared_with : {"nothing", "base rate"}
         What "before" is: the scores as they are, or for scores that are no probabilities the share of each class.
+    score : {"log_loss", "brier"}
+        What it is judged by.
     """
 
     before: Mapping[str, Interval]
@@ -50,11 +53,16 @@ class Improvement:
     predictions_before: Predictions
     predictions_after: Predictions
     compared_with: str = NOTHING
+    score: Score = "log_loss"
+
+    @property
+    def name_before(self) -> str:
+        """What to call it."""
+        return "before" if self.compared_with == NOTHING else self.compared_with
 
     def __str__(self) -> str:
         level = 100 * self.gains["log_loss"].level
-        before = "before" if self.compared_with == NOTHING else self.compared_with
-        lines = [f"{'':12} {before:>9} {'after':>8}   gain, with its {level:.4g} % interval"]
+        lines = [f"{'':12} {self.name_before:>9} {'after':>8}   gain, with its {level:.4g} % interval"]
         lines += [
             f"{WORDS[name]:12} {self.before[name].value:9.4f} {self.after[name].value:8.4f}   {self.gains[name]}"
             for name in METRICS
@@ -122,12 +130,12 @@ def _in_words(recalibrator: Recalibrator) -> str:
 
 def _worth(improvement: Improvement) -> str:
     """Whether a method that was asked for helps."""
-    gain = improvement.gains["log_loss"]
-    if gain.is_sure and math.isfinite(improvement.after["log_loss"].value):
-        return "It lowers the log loss beyond chance."
+    gain, word = improvement.gains[improvement.score], WORDS[improvement.score]
+    if gain.is_sure and math.isfinite(improvement.after[improvement.score].value):
+        return f"It lowers the {word} beyond chance."
     if gain.value > 0:
-        return "It lowers the log loss by no more than chance explains: leave the scores alone, or collect more rows."
-    return "It does not lower the log loss: leave the scores alone, or try another method."
+        return f"It lowers the {word} by no more than chance explains: leave the scores alone, or collect more rows."
+    return f"It does not lower the {word}: leave the scores alone, or try another method."
 
 
 def calibrate(
@@ -167,6 +175,7 @@ def calibrate(
     groups : array-like of shape (n,), optional
         Clusters that stay in one fold.
     score : {"log_loss", "brier"}
+        What methods are ranked and judged by.
     input : {"probabilities", "logits", "scores"}
         What the predictions are. New scores must be the same.
     level : float
@@ -176,6 +185,7 @@ def calibrate(
     progress : bool, optional
         Show a bar; None: on a terminal.
     random_state : None, int or numpy Generator
+        Deals the folds, and draws for the intervals of ECE and smECE; an integer gives the same answer every time.
     sample_weight : array-like of shape (n,), optional
 
     Returns
@@ -194,6 +204,7 @@ def calibrate(
     >>> result.improvement.gains["ece"].is_sure
     True
     """
+    score = check_score(score)
     choices: dict[str, Any] = {"input": input, "classes": classes, "cv": cv, "groups": groups}
     choices |= {"random_state": random_state, "sample_weight": sample_weight}
     compared_with = BASE_RATE if input == "scores" else NOTHING
@@ -208,8 +219,11 @@ def calibrate(
             first.predictions,
             last.predictions,
             compared_with,
+            score,
         )
         return Calibration(found.recalibrator, found.chosen, improvement, found, found.caveats)
+    if candidates is not None:
+        raise InputError("candidates are for method='auto': leave them out, or leave the method")
     chosen = as_method(method)
     check_method(chosen, input)
     problem = Problem.of(predictions, actuals, **choices)
@@ -219,7 +233,7 @@ def calibrate(
     scored = judge.score(mapped)
     before = problem.baseline.predictions
     improvement = Improvement(
-        judge.baseline().values, scored.values, scored.gains, before, mapped.predictions, compared_with
+        judge.baseline().values, scored.values, scored.gains, before, mapped.predictions, compared_with, score
     )
     name = NOTHING if isinstance(chosen, Identity) else chosen.facts.alias
     return Calibration(recalibrator, name, improvement, None, caveats(problem))

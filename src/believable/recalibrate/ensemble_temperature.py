@@ -101,12 +101,12 @@ class EnsembleTemperature(MatrixRecalibrator):
         alone = kernels.fit_temperature(rows)
         if alone.limit in ("right", "equal"):
             warn_of(alone)
-            return _written(alone.temperature, 1, 0, 0)
+            return _written(alone.temperature, 1.0, 0.0, 0.0)
         fit = kernels.fit_ensemble_temperature(rows, 1.0 if alone.limit else 1 / alone.temperature)
         scaled, unscaled, uniform = map(float, fit.weights)
         if scaled == unscaled == 0:
             warn_of(alone)
-            return _written(alone.temperature, 1, 0, 0)
+            return _written(alone.temperature, 1.0, 0.0, 0.0)
         if fit.at_end:
             warn(
                 f"the likelihood still rises at an end of the range of T, which was taken (T = {1 / fit.b:.3g})",

@@ -35,7 +35,7 @@ class HistogramBinning(BinaryRecalibrator):
     bin is (sum of w y + a) / (sum of w + 2 a), a the `smoothing`. A bin without calibration scores leaves a score as
     it is (a logit: as the probability it stands for).
 
-    What is kept: nothing for certain, neither ranking nor mean where bins are empty or smoothed; otherwise the mean.
+    What is kept: not the ranking; the mean of the rows it was learnt from, unless `smoothing` is used.
 
     Limits: without smoothing, bins where it never or always happened give exactly 0 or 1, so one surprise costs an
     infinite log loss. One score for all gets the base rate.

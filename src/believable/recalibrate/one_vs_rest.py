@@ -11,8 +11,8 @@ from sklearn.base import clone
 from believable import _check
 from believable._types import Float64s
 from believable.errors import InputError
-from believable.recalibrate._base import BinaryRecalibrator, Recalibrator
-from believable.recalibrate._facts import Facts, find_recalibrator, recalibrator
+from believable.recalibrate._base import BinaryRecalibrator
+from believable.recalibrate._facts import Facts, as_method, recalibrator
 from believable.recalibrate._fields import Field, Map
 from believable.recalibrate._scores import Input, Scores
 from believable.recalibrate.platt import PlattScaling
@@ -102,7 +102,7 @@ class OneVsRest(BinaryRecalibrator):
 
     def _facts(self) -> Facts:
         facts = self._method().facts
-        return replace(self.facts, fewest=facts.fewest, cells=facts.cells, reads_logits=facts.reads_logits)
+        return replace(facts, alias=self.facts.alias, argmax=False, ranking="none", identity=False)
 
     def _fields(self) -> dict[str, Field]:
         return self._method()._fields()
@@ -122,8 +122,7 @@ class OneVsRest(BinaryRecalibrator):
     def _method(self) -> BinaryRecalibrator:
         if self.method is None:
             return PlattScaling()
-        method = self.method if isinstance(self.method, Recalibrator) else find_recalibrator(self.method)()
-        return cast(BinaryRecalibrator, method)  # as `_check_settings` has seen
+        return cast(BinaryRecalibrator, as_method(self.method))  # as `_check_settings` has seen
 
     def _for_one(self) -> BinaryRecalibrator:
         """The method as it is fitted to one class."""

@@ -24,7 +24,7 @@ ROUNDING = 1e-6  # shares may miss a sum of one by this
 @final
 @recalibrator(
     alias="prior_shift",
-    ranking="strict",
+    ranking="weak",
     identity=True,
     fewest=1,
     simplicity=1,
@@ -38,8 +38,8 @@ class PriorShift(MatrixRecalibrator):
     only more or less frequent.
 
     Nothing is learnt from labels but s. Where t is not known either, `adapt` finds it from scores of the new place,
-    without labels. Until then t = s, and nothing changes. One event's scores keep their ranking; the most probable of
-    several classes may change.
+    without labels. Until then t = s, and nothing changes. One event's scores keep their ranking (a target of 0
+    or 1 makes them all equal); the most probable of several classes may change.
 
     A class whose target is 0 gets probability 0. A class whose source would be 0, because it does not occur in y, is an
     error: pass `source`. Logarithms are taken of probabilities no smaller than 1e-12; logits are exact in the tails.

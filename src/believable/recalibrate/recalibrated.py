@@ -20,7 +20,7 @@ from believable import _check
 from believable._types import Array, Float64s, Floats
 from believable.errors import InputError
 from believable.recalibrate._base import Recalibrator, normalised
-from believable.recalibrate._facts import find_recalibrator
+from believable.recalibrate._facts import as_method
 from believable.recalibrate._models import Split, classes_of, response, splits
 from believable.recalibrate._warn import warn
 from believable.recalibrate.temperature import TemperatureScaling
@@ -269,9 +269,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     # --- what was asked for ---
 
     def _method(self) -> Recalibrator:
-        if self.method is None:
-            return TemperatureScaling()
-        return self.method if isinstance(self.method, Recalibrator) else find_recalibrator(self.method)()
+        return TemperatureScaling() if self.method is None else as_method(self.method)
 
     def _is_prefit(self) -> bool:
         return isinstance(self.estimator, FrozenEstimator) or (isinstance(self.cv, str) and self.cv == "prefit")

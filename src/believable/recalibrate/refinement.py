@@ -11,9 +11,10 @@ from believable import _check
 from believable.inference.interval import Interval
 from believable.recalibrate._base import Recalibrator
 from believable.recalibrate._crossfit import Problem
+from believable.recalibrate._facts import as_method
 from believable.recalibrate._scored import WORDS, Gain, Score, check_score, interval_of, loss_gain, row_losses
 from believable.recalibrate._scores import Input
-from believable.recalibrate.select import as_method, check_method
+from believable.recalibrate.select import check_method
 
 
 @dataclass(frozen=True, slots=True)

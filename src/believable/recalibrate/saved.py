@@ -94,9 +94,6 @@ def load_recalibrator(source: str | os.PathLike[str]) -> Recalibrator:
     return recalibrator
 
 
-# --- reading ----------------------------------------------------------------------------------------------------------
-
-
 def _write(path: Path, text: str) -> None:
     """Whole or not at all: to a file beside, which then takes the place; a half-written map would be no map."""
     if path.exists() and not path.is_file():  # a pipe or a terminal cannot be replaced
@@ -111,6 +108,9 @@ def _write(path: Path, text: str) -> None:
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
 
 
 def _read(path: Any) -> str:

@@ -14,13 +14,12 @@ from believable.errors import InputError
 from believable.predictions import Predictions
 from believable.recalibrate._base import Recalibrator
 from believable.recalibrate._crossfit import Mapped, Problem
-from believable.recalibrate._facts import find_recalibrator
+from believable.recalibrate._facts import as_method
 from believable.recalibrate._progress import tracked
 from believable.recalibrate._scored import METRICS, WORDS, Judge, Score, Scored, check_score, loss_gain
 from believable.recalibrate._scores import Input
 from believable.recalibrate.histogram import HistogramBinning
 from believable.recalibrate.identity import Identity
-from believable.recalibrate.one_vs_rest import OneVsRest
 from believable.recalibrate.prior_shift import PriorShift
 
 NOTHING, BASE_RATE = "nothing", "base rate"
@@ -181,7 +180,7 @@ def select(
     progress : bool, optional
         Show a bar; None: on a terminal.
     random_state : None, int or numpy Generator
-        Deals the folds; 0 gives the same answer every time.
+        Deals the folds, and draws for the intervals of ECE and smECE; an integer gives the same answer every time.
     sample_weight : array-like of shape (n,), optional
 
     Returns
@@ -255,7 +254,7 @@ class Scoring:
 
 def _methods(candidates: Any, input: Input) -> dict[str, Recalibrator]:
     if isinstance(candidates, Mapping):
-        methods = dict(candidates)
+        methods = {name: as_method(method) for name, method in candidates.items()}
     elif isinstance(candidates, (str, Recalibrator)):
         raise InputError("candidates must be a list of names or recalibrators, or a dict of them by name")
     else:
@@ -267,8 +266,6 @@ def _methods(candidates: Any, input: Input) -> dict[str, Recalibrator]:
                 name += "'"
             methods[name] = method
     for name, method in methods.items():
-        if not isinstance(method, Recalibrator):
-            raise InputError(f"candidate {name!r} must be a recalibrator, got a {type(method).__name__}")
         check_method(method, input)
         if name in BASELINES:
             raise InputError(f"{name!r} is among the candidates by itself: call yours something else")
@@ -277,20 +274,15 @@ def _methods(candidates: Any, input: Input) -> dict[str, Recalibrator]:
     return methods
 
 
-def as_method(method: Any) -> Recalibrator:
-    """A recalibrator from its name, or as it is."""
-    if isinstance(method, type):
-        raise InputError(f"pass a recalibrator, {method.__name__}(), not its class")
-    return method if isinstance(method, Recalibrator) else find_recalibrator(method)()
-
-
 def check_method(method: Recalibrator, input: Input) -> None:
     """Raise where a recalibrator cannot be judged by cross-fitted losses of these scores."""
     if method.input not in ("probabilities", input):
         raise InputError(f"the recalibrator was made for input={method.input!r}: pass input={method.input!r} here too")
     if isinstance(method, PriorShift):
         raise InputError("PriorShift is for rows of another population: it cannot be judged by these; fit it by itself")
-    if isinstance(method, OneVsRest) and not method.normalise:
+    if method.multilabel:
+        raise InputError("this compares maps for one label per row: make the method with multilabel=False")
+    if not method.normalise:
         raise InputError("rows that do not sum to one cannot be judged by a proper score: leave normalise=True")
 
 
@@ -304,7 +296,7 @@ def _suitable(problem: Problem) -> tuple[str, ...]:
 
 def _ranked(made: list[Scoring], judge: Judge, score: Score) -> tuple[Candidate, ...]:
     """Best first; ties to the simpler."""
-    made = sorted(made, key=lambda one: (one.scored.values[score].value, one.method.facts.simplicity))
+    made = sorted(made, key=lambda one: (one.scored.values[score].value, one.method._facts().simplicity))
     best, alike = made[0].mapped, ALIKE * made[0].scored.values[score].value
     ranked = []
     for one in made:
@@ -319,7 +311,7 @@ def _ranked(made: list[Scoring], judge: Judge, score: Score) -> tuple[Candidate,
 def _simplest(ranked: tuple[Candidate, ...], score: Score) -> Candidate | None:
     """The simplest within one standard error of the best that helps beyond chance; None if none does."""
     good = [each for each in ranked if each.is_as_good and each.scored.gains[score].is_sure]
-    return min(good, key=lambda each: (each.method.facts.simplicity, each.behind), default=None)
+    return min(good, key=lambda each: (each.method._facts().simplicity, each.behind), default=None)
 
 
 def _advice(ranked: tuple[Candidate, ...], chosen: Candidate | None, score: Score) -> str:

@@ -39,11 +39,11 @@ class StructuredScaling(MatrixRecalibrator):
     So a diagonal entry or intercept has a normal prior of variance 1 / (2 K), any other entry one of 1 / (2 K (K - 1)):
     the squares of each of the three groups are expected to sum to 1/2, whatever K is. Divided by n, the penalty fades
     as rows are added: with few rows p' is near to temperature scaling, with many to matrix scaling, and no folds are
-    needed to choose. Simulated with K = 10 and only a temperature wrong, it costs 0.021 nats more than temperature
-    scaling at n = 200 and 0.011 at n = 500, where no penalty costs 0.11. With scales, intercepts and entries off the
-    diagonal of M wrong too, the last by 0.16 (standard deviation), it gains 0.31 on temperature scaling at n = 200 and
-    is within 0.001 of no penalty at n = 20,000; entries of 0.5 are learnt more slowly, within 0.03. Half or twice the
-    penalty changes the first two cases by 0.025 at most.
+    needed to choose. Simulated with K = 10 and only a temperature wrong, it costs about 0.02 nats more than
+    temperature scaling at n = 200 and 0.01 at n = 500, where no penalty costs 0.1. With scales, intercepts and entries
+    off the diagonal of M wrong too, the last by 0.16 (standard deviation), it gains about 0.3 on temperature scaling at
+    n = 200 and is within 0.001 of no penalty at n = 20,000; entries of 0.5 are learnt more slowly, within 0.03. Half or
+    twice the penalty changes the first two cases by 0.025 at most.
 
     Rows of p are divided by their sums (of two columns the second is used alone), and log p of logits is log
     softmax(z), so a constant added to all logits of a row changes nothing. Where log p is below -1e5, as that of masked

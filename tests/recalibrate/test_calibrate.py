@@ -1,0 +1,41 @@
+"""The one-liner with a method that was asked for; `method="auto"` is tested with `select`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import believable
+from believable.errors import InputError
+from believable.recalibrate import IsotonicCalibration
+from tests.recalibrate.data import binary
+
+QUICK = {"n_resamples": 100}
+
+
+def test_it_is_judged_by_the_score_that_was_asked_for():
+    """A map with an infinite log loss can still be worth its while by the Brier score, and the words say which."""
+    p, y = binary(1000)
+    by_loss = believable.calibrate(p, y, "isotonic", **QUICK)
+    by_brier = believable.calibrate(p, y, IsotonicCalibration(), score="brier", **QUICK)
+    assert np.isinf(by_loss.improvement.after["log_loss"].value)
+    assert "It does not lower the log loss" in str(by_loss)
+    assert "It lowers the Brier score beyond chance." in str(by_brier)
+
+
+def test_choices_that_would_be_ignored():
+    """Scores that do not exist and candidates beside a method are refused."""
+    p, y = binary()
+    with pytest.raises(InputError, match="score must be one of"):
+        believable.calibrate(p, y, "platt", score="nonsense")
+    with pytest.raises(InputError, match="candidates are for method='auto'"):
+        believable.calibrate(p, y, "platt", candidates=["beta"])
+
+
+def test_the_map_is_fitted_on_all_rows():
+    """What is returned is the method fitted on everything; what is reported is out of fold."""
+    p, y = binary()
+    result = believable.calibrate(p, y, "beta", **QUICK)
+    alone = believable.recalibrate.BetaCalibration().fit(p, y)
+    np.testing.assert_array_equal(result.transform(p), alone.transform(p))
+    assert (result.improvement.predictions_after.scores != alone.transform(p)).any()
