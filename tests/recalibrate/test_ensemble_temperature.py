@@ -181,3 +181,17 @@ def test_a_minimum_next_to_one(seed):
         for c in np.linspace(0, 0.2, 11):
             q = (1 - c) * softmax(z / t) + c / 3
             assert cost <= -np.log(q[np.arange(40), y]).mean() + 1e-9
+
+
+def test_hopeless_rows_do_not_hide_the_rest():
+    """Where some labels are masked, temperature scaling is driven far away, and the mixture is found all the same."""
+    rng = np.random.default_rng(0)
+    n, n_classes = 2000, 3
+    z = rng.normal(size=(n, n_classes))
+    labels = (9 * z + rng.gumbel(size=z.shape)).argmax(axis=1)
+    z[rng.random((n, n_classes)) < 0.1] = -1e4
+    p = EnsembleTemperature(input="logits").fit(z, labels).predict_proba(z)
+    sharp = np.exp((z - z.max(axis=1, keepdims=True)) / 0.1)
+    by_hand = 0.8 * sharp / sharp.sum(axis=1, keepdims=True) + 0.2 / n_classes
+    rows = np.arange(n)
+    assert -np.log(p[rows, labels]).mean() < -np.log(by_hand[rows, labels]).mean()

@@ -9,7 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from believable.errors import LimitWarning, SchemaError
-from believable.recalibrate import VectorScaling, load_recalibrator
+from believable.recalibrate import MatrixScaling, TemperatureScaling, VectorScaling, load_recalibrator
 from tests.recalibrate.data import softmax
 from tests.recalibrate.literal_linear import apply, draw, least, mean_cost
 
@@ -120,3 +120,26 @@ def test_saved_numbers_that_cannot_be_multiplied():
     saved["maps"][0]["scales"][0] = 1e308
     with pytest.raises(SchemaError, match=r"the saved scales must lie from -1e\+100 to 1e\+100"):
         load_recalibrator(json.dumps(saved))
+
+
+@pytest.mark.filterwarnings("ignore::believable.errors.LimitWarning")
+@pytest.mark.parametrize("cls", [VectorScaling, MatrixScaling])
+def test_masks_on_the_true_class(cls):
+    """However far away a mask is, a map without penalty is no worse than the best temperature, but for its prior."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=(400, 2))
+        labels = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
+        z[rng.random(400) < 0.3, 0] = -1e20
+        half = (z[:, 1] - z[:, 0]) / 2
+        pair = np.column_stack([-half, half])
+
+        def cost(eta, labels=labels):
+            top = eta.max(axis=1, keepdims=True)
+            logs = eta - top - np.log(np.exp(eta - top).sum(axis=1, keepdims=True))
+            return -logs[np.arange(len(labels)), labels].mean()
+
+        model = cls(input="logits", penalty=0).fit(z, labels)
+        weights = np.diag(model.scales_) if cls is VectorScaling else model.weights_
+        temperature = TemperatureScaling(input="logits").fit(z, labels).temperature_
+        assert cost(pair @ weights.T + model.intercepts_) <= cost(pair / temperature) + 1e-9

@@ -220,11 +220,12 @@ def fit_multinomial(
     """
     weights = None if weights is None else weights / weights.sum()
     problem = Problem(z, labels, weights, ridge, frame or frame_of(z, weights))
-    start = problem.inside(_first_guess(problem) if start is None else start)
-    here, steps, determined = _descend(problem, start, near)
+    first = _first_guess(problem) if start is None else start
+    here, steps, determined = _descend(problem, problem.inside(first), near)
     if near > NEAR:
         return MultinomialFit(problem.outside(here), determined)
-    return _rounded(problem._replace(frame=None), problem.outside(here), steps, problem.outside(start), determined)
+    # Compared with the start as it came: 1e-20, there and back, would be 0.
+    return _rounded(problem._replace(frame=None), problem.outside(here), steps, first, determined)
 
 
 def multinomial_cost(z: Floats, labels: Ints, weights: Float64s | None, coefficients: Float64s) -> float:

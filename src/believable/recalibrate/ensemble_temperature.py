@@ -17,6 +17,8 @@ from believable.recalibrate._scores import Input
 from believable.recalibrate._warn import warn
 from believable.recalibrate.temperature import SMALLEST, warn_of
 
+FAR = 100.0  # T beyond this, or below its inverse, is looked for around 1 too
+
 
 @final
 @recalibrator(
@@ -32,9 +34,10 @@ class EnsembleTemperature(MatrixRecalibrator):
     """Ensemble temperature scaling: p' = a softmax(z / T) + b softmax(z) + c / K, with a, b, c >= 0 and a + b + c = 1.
 
     T and the weights minimise the mean of -log p'[label] together; in the paper T is that of temperature scaling and
-    the weights follow, which is never better. T is looked for within a factor 100 of temperature scaling's (of 1, where
-    that is a limit): a grid says where to start, as there may be several minima. The order of the classes in a row
-    stays, and for one event the order of the rows. Where T has no influence, because a = 0, it is given as 1.
+    the weights follow, which is never better. T is looked for within a factor 100 of temperature scaling's, and of 1
+    where that is farther away or a limit: a grid says where to start, as there may be several minima. The order of the
+    classes in a row stays, and for one event the order of the rows. Where T has no influence, because a = 0, it is
+    given as 1.
 
     Where the data do not determine the map, a limit is taken, with a `LimitWarning`. If no label has a smaller logit
     than another class, or all logits of every row are equal, it is temperature scaling's, with a = 1. If nothing is
@@ -103,6 +106,8 @@ class EnsembleTemperature(MatrixRecalibrator):
             warn_of(alone)
             return _written(alone.temperature, 1.0, 0.0, 0.0)
         fit = kernels.fit_ensemble_temperature(rows, 1.0 if alone.limit else 1 / alone.temperature)
+        if not 1 / FAR < alone.temperature < FAR:  # a few hopeless rows may have driven it there: c / K is for those
+            fit = min(fit, kernels.fit_ensemble_temperature(rows, 1.0), key=lambda one: one.cost)
         scaled, unscaled, uniform = map(float, fit.weights)
         if scaled == unscaled == 0:
             warn_of(alone)
