@@ -5,10 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from believable import CellStats, Predictions
 from believable.errors import InputError, SmallSampleWarning, UndefinedError
-from believable.recalibrate import BetaCalibration, Identity, PlattScaling, TemperatureScaling
+from believable.recalibrate import (
+    BetaCalibration,
+    HistogramBinning,
+    Identity,
+    IsotonicCalibration,
+    PlattScaling,
+    TemperatureScaling,
+    VennAbers,
+)
 from tests.recalibrate.data import binary, logit, multiclass
 
 NAMES = ["wolf", "ant", "cat", "bee"]
@@ -95,3 +104,43 @@ def test_few_rows_in_cells_are_warned_about():
     with pytest.warns(SmallSampleWarning, match="3 rows of the rarest class") as caught:
         PlattScaling().fit_from_cells(CellStats.of(Predictions(x[few], y[few])))
     assert {each.filename for each in caught} == {__file__}
+
+
+@pytest.mark.parametrize("spacing", ["uniform", "logit"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "model",
+    [
+        HistogramBinning(n_bins=7),
+        IsotonicCalibration(),
+        IsotonicCalibration(between="steps"),
+        VennAbers(),
+    ],
+    ids=repr,
+)
+def test_heaped_scores_from_cells(model, dtype, spacing):
+    """Scores heaped at tenths and thirds, 0 and 1 among them, give the map of the rows, in whatever order cells add."""
+    rng = np.random.default_rng(0)
+    heaps = np.array([0, 0.1, 0.2, 0.3, 1 / 3, 0.5, 0.6, 2 / 3, 0.7, 0.9, 1]).astype(dtype)
+    x = rng.choice(heaps, 3000)
+    y = (rng.random(3000) < 0.2 + 0.6 * x).astype(int)
+    rows = clone(model).fit(x, y).transform(heaps)
+    parts = [CellStats.of(Predictions(x[k::4], y[k::4]), spacing=spacing) for k in range(4)]
+    for cells in (parts[0] + parts[1] + parts[2] + parts[3], parts[3] + (parts[1] + parts[0]) + parts[2]):
+        np.testing.assert_allclose(clone(model).fit_from_cells(cells).transform(heaps), rows, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_uniform_bins_from_cells(dtype):
+    """Uniform bins of whole cells are those of the rows; an edge inside of a cell is refused, not rounded."""
+    rng = np.random.default_rng(0)
+    x = rng.choice(np.array([0, 0.1, 0.3, 1 / 3, 0.6, 0.7, 1]).astype(dtype), 1000)
+    y = (rng.random(1000) < 0.2 + 0.6 * x).astype(int)
+    source = Predictions(x, y)
+    model = HistogramBinning(n_bins=10, strategy="uniform")
+    rows = clone(model).fit(x, y).transform(x)
+    np.testing.assert_allclose(clone(model).fit_from_cells(CellStats.of(source)).transform(x), rows, atol=1e-12)
+    for cells in (CellStats.of(source, spacing="logit"), CellStats.of(source, cells=999)):
+        with pytest.raises(UndefinedError, match="10 uniform bins are not made of whole cells"):
+            clone(model).fit_from_cells(cells)
+    clone(model).set_params(n_bins=1).fit_from_cells(CellStats.of(source, cells=999))

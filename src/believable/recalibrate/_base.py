@@ -218,6 +218,8 @@ class BinaryRecalibrator(Recalibrator):
     def fit_from_cells(self, cells: CellStats) -> Self:
         """Learn the map from a statistic instead of rows: the rows of a cell stand at their mean score.
 
+        Where a map steps, it steps at the ends of cells, so that no cell is divided.
+
         Parameters
         ----------
         cells : CellStats
@@ -243,10 +245,7 @@ class BinaryRecalibrator(Recalibrator):
         n_maps = self._n_maps(n_classes)
         groups = groups_of(cells, n_maps, self._facts().reads_logits)
         self._warn_of_few(rarest_in(groups))
-        maps = tuple(
-            None if one is None else self._learn_map(Scores(one.score, "probabilities"), one.w, one.wy)
-            for one in groups
-        )
+        maps = tuple(None if each is None else self._learn_map(each.scores, each.w, each.wy) for each in groups)
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_, self.classes_, self.maps_ = n_maps, classes, maps
         return self

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from believable._types import Float64s
+from believable._types import Float64s, Int64s
 from believable.errors import InputError, LimitWarning, UndefinedError
 from believable.points import count_points
+from believable.recalibrate._scores import Scores
 from believable.recalibrate._warn import warn
 from believable.stats import CellStats
-from believable.stats.points import Points
 
 MOST_IN_TAILS = 0.05  # of the weight; with so much of it in the outermost cells a map may be off by one per cent
 
@@ -26,6 +27,15 @@ def _warn_of_coarse_tails(cells: CellStats) -> None:
             "such scores apart: all count as the mean of their cell; count with CellStats.of(..., spacing='logit')",
             LimitWarning,
         )
+
+
+class Group(NamedTuple):
+    """Cells of one event or class: where they are, how many rows they hold, their weight and that of positives."""
+
+    scores: Scores
+    n: Int64s
+    w: Float64s
+    wy: Float64s
 
 
 def check_cells(cells: CellStats, multilabel: bool) -> None:
@@ -43,7 +53,7 @@ def check_cells(cells: CellStats, multilabel: bool) -> None:
         raise UndefinedError(f"the statistic counts {counted}: {wanted} is for those")
 
 
-def rarest_in(groups: list[Points | None]) -> int:
+def rarest_in(groups: list[Group | None]) -> int:
     """About how many rows the rarest class has; cells that are weighted know it by weight alone."""
     found = [one for one in groups if one is not None]
     if not found:
@@ -51,13 +61,13 @@ def rarest_in(groups: list[Points | None]) -> int:
     return int(min(min(one.wy.sum(), (one.w - one.wy).sum()) * one.n.sum() / one.w.sum() for one in found))
 
 
-def groups_of(cells: CellStats, n_maps: int, reads_logits: bool) -> list[Points | None]:
+def groups_of(cells: CellStats, n_maps: int, reads_logits: bool) -> list[Group | None]:
     """The points of each map; None for a class about which nothing can be learnt."""
     groups = count_points(cells)
     if len(groups) != n_maps:
         asked = "; count with notion='binary' where there are two" if n_maps == 1 else ""
         raise UndefinedError(f"the statistic holds {len(groups)} groups of scores, {n_maps} are needed{asked}")
-    found: list[Points | None] = []
+    found: list[Group | None] = []
     for group, points in enumerate(groups):
         never, always = not points.wy.any(), not (points.w - points.wy).any()
         if (never and n_maps > 1) or (always and cells.view.multilabel):
@@ -68,7 +78,8 @@ def groups_of(cells: CellStats, n_maps: int, reads_logits: bool) -> list[Points 
         own = cells.only_group(group)
         if reads_logits:
             _warn_of_coarse_tails(own)
-        found.append(replace(points, score=_inside(points.score, own)))
+        scores = Scores(_inside(points.score, own), "probabilities", ends=_ends(own))
+        found.append(Group(scores, points.n, points.w, points.wy))
     return found
 
 
@@ -77,3 +88,11 @@ def _inside(mean: Float64s, cells: CellStats) -> Float64s:
     upper = replace(cells.grid, dtype="float64").upper_edges()
     lower = np.append(0, upper[:-1])
     return np.clip(mean, np.nextafter(lower, 1)[cells.index], upper[cells.index])
+
+
+def _ends(cells: CellStats) -> tuple[Float64s, Float64s]:
+    """The lowest and the highest score of each cell, in the type that was counted."""
+    upper = cells.grid.upper_edges()
+    lower = np.append(upper[:1], np.nextafter(upper[:-1], upper.dtype.type(1)))
+    lower[-1] = upper[-1]  # the cell of exactly 1
+    return lower[cells.index].astype(np.float64), upper[cells.index].astype(np.float64)

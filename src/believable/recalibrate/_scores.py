@@ -31,11 +31,14 @@ class Scores:
         What they are.
     multilabel : bool
         Columns are events of their own, two of them also; a logit is the log-odds of its event.
+    ends : tuple of two ndarray, optional
+        The lowest and the highest score that each value stands for, where it is the mean of a cell.
     """
 
     values: Floats
     input: Input
     multilabel: bool = False
+    ends: tuple[Float64s, Float64s] | None = None
 
     @classmethod
     def of(cls, array: Array, input: Input, given: object = None, multilabel: bool = False) -> Scores:
@@ -92,6 +95,14 @@ class Scores:
     def raw(self) -> Float64s:
         """Scores of one event as they came."""
         return self.values.astype(np.float64, copy=False)
+
+    def lowest(self) -> Float64s:
+        """Where a step belongs that begins with a score: below all rows of its cell, as a mean is rounded."""
+        return self.raw() if self.ends is None else self.ends[0]
+
+    def highest(self) -> Float64s:
+        """Where a step belongs that ends with a score."""
+        return self.raw() if self.ends is None else self.ends[1]
 
     def logit(self) -> Float64s:
         """Log-odds of one event, of probabilities in [1e-12, 1 - 1e-12]; logits and scores as they are."""

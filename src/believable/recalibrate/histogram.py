@@ -10,7 +10,7 @@ import numpy as np
 from believable import _check, kernels
 from believable._types import Float64s, Floats
 from believable.binning import MAX_BINS, Edges
-from believable.errors import InputError, SchemaError
+from believable.errors import InputError, SchemaError, UndefinedError
 from believable.recalibrate._base import BinaryRecalibrator
 from believable.recalibrate._facts import recalibrator
 from believable.recalibrate._fields import Field, Map, Vector
@@ -42,7 +42,7 @@ class HistogramBinning(BinaryRecalibrator):
 
     The map is `edges`, the inner ones in ascending order, `rates` of the bins and `occupied`, 1 or 0 for a bin without
     calibration scores: p' = rates[b] if occupied[b] else p, where b is the number of edges below p. From cells,
-    quantile edges are means of cells; uniform bins are those of the rows where the grid nests them.
+    quantile edges are upper ends of cells; uniform bins have to be made of whole cells, which is checked.
 
     Parameters
     ----------
@@ -107,8 +107,10 @@ class HistogramBinning(BinaryRecalibrator):
             raise InputError("scores have no ends that could be divided evenly: take strategy='quantile'")
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
-        x = _binned(scores)
+        x = scores.highest() if scores.ends is not None and self.strategy == "quantile" else _binned(scores)
         edges = self._inner_edges(x, None if w.strides == (0,) else w)  # rows of one weight are as if they had none
+        if scores.ends is not None and self.strategy == "uniform":
+            _refuse_split_cells(scores.ends, edges)
         index = kernels.edges_below(x, edges)
         weight, happened = (np.bincount(index, terms, len(edges) + 1) for terms in (w, wy))
         occupied = weight > 0
@@ -134,6 +136,17 @@ class HistogramBinning(BinaryRecalibrator):
             raise SchemaError("the saved rates and occupied must be one more than the edges")
         if not np.isin(occupied, (0, 1)).all() or (self.input == "scores" and not occupied.all()):
             raise SchemaError("the saved occupied must be 0 or 1, and 1 for every bin of scores")
+
+
+def _refuse_split_cells(ends: tuple[Float64s, Float64s], edges: Float64s) -> None:
+    """Raise where an edge lies inside a cell, whose rows would be on both sides of it."""
+    low, high = ends
+    inside = 0.01 * (high - low)  # less is the rounding of float32
+    if np.any(kernels.edges_below(low + inside, edges) != kernels.edges_below(high - inside, edges)):
+        raise UndefinedError(
+            f"{len(edges) + 1} uniform bins are not made of whole cells: count in uniform cells whose number the bins "
+            "divide, or use strategy='quantile'"
+        )
 
 
 def _binned(scores: Scores) -> Floats:

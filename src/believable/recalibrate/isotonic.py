@@ -103,7 +103,7 @@ class IsotonicCalibration(BinaryRecalibrator):
             raise InputError("centred=True draws lines between the centres: leave between='linear'")
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
-        pieces = kernels.flat_pieces(scores.raw(), w, wy)
+        pieces = kernels.flat_pieces(scores.lowest() if self.between == "steps" else scores.raw(), w, wy)
         if self.between == "steps":
             return {"scores": pieces.first, "values": pieces.value, "between": "steps"}
         low, high = pieces.first, pieces.last

@@ -101,7 +101,11 @@ class VennAbers(BinaryRecalibrator):
         return np.stack([_interval(learnt, scores.of_class(k)) for k, learnt in enumerate(self.maps_)], axis=1)
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
-        return kernels.venn_abers_steps(scores.raw(), w, wy)._asdict()
+        steps = kernels.venn_abers_steps(scores.lowest(), w, wy)
+        if scores.ends is not None:  # lower ends jump where a cell begins, upper ends where it has ended
+            above = kernels.venn_abers_steps(scores.highest(), w, wy)
+            steps = steps._replace(high_after=above.high_after, high=above.high)
+        return steps._asdict()
 
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
         low, high = _interval(learnt, scores).T
