@@ -107,7 +107,7 @@ def test_swapped(metric):
     assert ends(other) == pytest.approx(
         (-one.high, -one.low), abs=0.12 * width
     )  # other shapes are drawn for the other order
-    assert other.p_value == pytest.approx(one.p_value, abs=0.08)
+    assert other.p_value == pytest.approx(one.p_value, abs=0.08)  # other shapes here too
     assert (other.value_a, other.value_b) == (one.value_b, one.value_a)
 
 

@@ -309,7 +309,7 @@ def test_bayesian_binning_keeps_the_mean_as_netcals_does(record):
     """That is all they share: its bins are uniform and weighed by BIC; our prior draws the mean by some rows."""
     p, y, _ = INPUTS[record["input"]]
     assert record["value"] == pytest.approx(y.mean(), rel=0, abs=1e-9)
-    assert fitted(BBQ(), record).transform(p).mean() == pytest.approx(y.mean(), rel=0, abs=0.02)
+    assert fitted(BBQ(), record).transform(p).mean() == pytest.approx(y.mean(), rel=0, abs=0.02)  # the prior's rows
 
 
 # --- temperature, linear maps of logits ---

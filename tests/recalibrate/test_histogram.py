@@ -162,7 +162,7 @@ def test_quantile_bins_from_cells():
     rows = HistogramBinning().fit(p, y).maps_[0]
     cells = HistogramBinning().fit_from_cells(CellStats.of(Predictions(p, y), cells=1000)).maps_[0]
     np.testing.assert_allclose(cells["edges"], rows["edges"], rtol=0, atol=1e-3)
-    np.testing.assert_allclose(cells["rates"], rows["rates"], rtol=0, atol=0.02)
+    np.testing.assert_allclose(cells["rates"], rows["rates"], rtol=0, atol=0.02)  # a row or two of 300 change bins
 
 
 def test_classes_are_taken_one_against_the_rest():

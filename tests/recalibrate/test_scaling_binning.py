@@ -99,7 +99,9 @@ def test_means_of_a_good_map():
     out = model.transform(2 * z[20_000:] + 1)
     assert len(np.unique(out)) == 10
     for value in np.unique(out):
-        assert y[20_000:][out == value].mean() == pytest.approx(value, abs=0.04)
+        assert y[20_000:][out == value].mean() == pytest.approx(
+            value, abs=0.04
+        )  # a rate of 2,000 rows, four standard errors
 
 
 def test_whole_weights_are_repetitions():

@@ -287,7 +287,7 @@ def test_groups_widen_intervals():
     naive = select(np.repeat(p, copies), np.repeat(y, copies), candidates=["platt"], **QUICK)
     honest = select(np.repeat(p, copies), np.repeat(y, copies), candidates=["platt"], groups=groups, **QUICK)
     ratio = honest["platt"].scored.gains["brier"].standard_error / naive["platt"].scored.gains["brier"].standard_error
-    assert ratio == pytest.approx(math.sqrt(copies), rel=0.15)
+    assert ratio == pytest.approx(math.sqrt(copies), rel=0.15)  # the folds differ, so do the maps
 
 
 def test_weights_count():

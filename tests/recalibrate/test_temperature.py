@@ -62,7 +62,7 @@ def test_minimises_the_literal_loss(weighted):
     assert loss(found, z, y, w) <= literal.fun + 1e-14
     steps = [loss(found * (1 + step), z, y, w) - loss(found, z, y, w) for step in (-1e-3, 1e-3)]
     assert min(steps) > 0
-    assert steps[0] == pytest.approx(steps[1], rel=1e-2)
+    assert steps[0] == pytest.approx(steps[1], rel=1e-2)  # a parabola, but for its third derivative
 
 
 def test_the_map_is_softmax_of_z_over_t():
