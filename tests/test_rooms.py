@@ -30,6 +30,7 @@ ROOMS: dict[str, set[str]] = {
     "metrics": {"numpy"},
     "inference": {"numpy", "scipy"},
     "recalibrate": {"numpy", "scipy", "sklearn", "rich"},  # rich: the progress bar
+    "decide": {"numpy", "scipy"},
     "readers": {"numpy", "polars"},
     "plots": {"numpy", "matplotlib", "mpl_toolkits"},
     "report": {"numpy"},
