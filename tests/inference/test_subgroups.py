@@ -99,8 +99,8 @@ def test_adjusted_literally():
     rng = np.random.default_rng(4)
     for _ in range(20):
         p_values = [None if rng.random() < 0.2 else float(rng.random() ** 3) for _ in range(10)]
-        groups = [Subgroup("c", "g", 1, *[None] * 5, p, None, False, None) for p in p_values]
-        found = list(_adjusted(groups, 0.1))
+        groups = [Subgroup("c", "g", 1, 0.5, 0.5, *[None] * 5, p, None, False, None) for p in p_values]
+        found = list(_adjusted(groups, 0.1, clustered=False))
         known = [p for p in p_values if p is not None]
         assert [g.adjusted for g in found if g.p_value is not None] == pytest.approx(literal_bh(known))
         assert all(g.adjusted is None and not g.flagged for g in found if g.p_value is None)
@@ -298,7 +298,7 @@ def test_worst():
 
     def group(name, low, estimate):
         high = None if low is None else low + 0.1
-        return Subgroup("c", name, 10, estimate, low, high, estimate, None, None, None, False, None)
+        return Subgroup("c", name, 10, 0.5, 0.5, estimate, low, high, estimate, None, None, None, False, None)
 
     def worst(*groups):
         return Subgroups(groups, "ece", 0.95, 0.05, None).worst

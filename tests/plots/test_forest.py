@@ -83,7 +83,7 @@ def test_predictions_are_grouped_first(found):
 def made(n, **changed):
     """So many groups, each further from chance than the one before."""
     groups = tuple(
-        Subgroup("a column", f"group {i}", 10, 0.1, 0.0, 0.2, 0.1, 0.05, 1 / (1 + i), 0.5, False, None)
+        Subgroup("a column", f"group {i}", 10, 0.5, 0.5, 0.1, 0.0, 0.2, 0.1, 0.05, 1 / (1 + i), 0.5, False, None)
         for i in range(n)
     )
     overall = believable.interval("ece", P, Y, n_resamples=100, random_state=0)

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from believable import _check
 from believable._random import generator
-from believable._types import Array
+from believable._types import Array, Ints
 from believable.errors import InputError, UndefinedError
 from believable.inference._cells import Cells
 from believable.inference._question import Question, ask
-from believable.inference._units import rows_that_count
+from believable.inference._units import cluster_of_rows, rows_that_count
 from believable.inference.interval import Interval, as_error, interval
 from believable.inference.noise_floor import FINEST, noise_floor
 from believable.predictions import Predictions, as_predictions
+from believable.stats import ScoreSums
 
 POWER = 0.8
 MOST_DRAWS = 50_000
+ONE_CLUSTER = "all of one cluster: its rows are taken as independent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class Subgroup:
         Which column, and its value.
     n : int
         Rows.
+    mean_score, rate : float
+        What was predicted and what happened, on average; of the predicted class, for a matrix.
     value, low, high, estimate : float or None
         The metric, its interval, and the estimate behind it; None where it is undefined in this group.
     floor : float or None
@@ -45,12 +49,14 @@ class Subgroup:
         The smallest true error, of gaps of one size towards one half, that a group like this shows with a chance of
         80 % (unadjusted, at 5 %); None where none would.
     note : str
-        Why a number is missing.
+        Why a number is missing, or what it rests on.
     """
 
     column: str
     name: str
     n: int
+    mean_score: float
+    rate: float
     value: float | None
     low: float | None
     high: float | None
@@ -108,15 +114,24 @@ class Subgroups(Sequence[Subgroup]):
         rows = [asdict(group) for group in self.groups]
         return {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
 
+    def to_frame(self, backend: Literal["polars", "pandas", "pyarrow"] = "polars") -> Any:
+        """The subgroups as a data frame."""
+        from believable.curves.binned import as_frame
+
+        return as_frame(self.to_dict(), backend)
+
     def __str__(self) -> str:
         width = max([len(f"{group.column} = {group.name}") for group in self.groups] + [8])
         lines = [
             f"{self.metric}, {100 * self.level:.4g} % intervals; * off by more than chance explains "
             f"(false discovery rate {self.rate:g})",
-            f"{'':<{width}} {'rows':>9} {'value':>8}  {'interval':<18} {'by chance':>9} {'detectable':>10}",
+            f"{'':<{width}} {'rows':>9} {'predicted':>9} {'happened':>8} {'value':>8}  {'interval':<18} "
+            f"{'by chance':>9} {'detectable':>10}",
         ]
         for group in self.groups:
-            line = f"{f'{group.column} = {group.name}':<{width}} {group.n:>9,}"
+            line = (
+                f"{f'{group.column} = {group.name}':<{width}} {group.n:>9,} {group.mean_score:>9.4f} {group.rate:>8.4f}"
+            )
             if group.value is None:
                 lines.append(f"{line} {group.note}")
                 continue
@@ -133,6 +148,7 @@ def subgroups(
     *,
     metric: str | Callable[..., Any] = "expected_calibration_error",
     options: Mapping[str, Any] | None = None,
+    groups: Any = None,
     level: float = 0.95,
     rate: float = 0.05,
     n_resamples: int = 500,
@@ -154,6 +170,9 @@ def subgroups(
     metric : str or callable
     options : dict, optional
         Choices of the metric.
+    groups : array-like of shape (n,), optional
+        Clusters of rows that belong together (patients, queries), for the intervals. p-values take rows as independent,
+        so that with clusters a subgroup is flagged only if its interval leaves out 0 too.
     level : float
         Of the intervals.
     rate : float
@@ -186,8 +205,10 @@ def subgroups(
     n_resamples = _check.positive_integer(n_resamples, "n_resamples", 100)
     rng = generator(random_state)
     source = as_predictions(predictions, actuals, sample_weight)
-    columns = _columns(by, source, predictions, sample_weight)
-    overall = interval(metric, source, options=options, level=level, n_resamples=n_resamples, random_state=rng)
+    columns = columns_of(by, source, predictions, sample_weight)
+    cluster = cluster_of_rows(groups, predictions, source, sample_weight)
+    chosen: dict[str, Any] = {"options": options, "level": level, "n_resamples": n_resamples, "random_state": rng}
+    overall = interval(metric, source, groups=cluster, **chosen)
     parts = [
         (column, str(name), np.flatnonzero(code == g))
         for column, names in columns.items()
@@ -198,21 +219,23 @@ def subgroups(
     found = []
     for column, name, rows in parts:
         part = source.take(rows)
-        question = ask(metric, part, options=options)
+        question, means = ask(metric, part, options=options), _means(part)
         try:
-            ends = interval(metric, part, options=options, level=level, n_resamples=n_resamples, random_state=rng)
+            within = None if cluster is None else _several(cluster[rows])
+            ends = interval(metric, part, groups=within, **chosen)
             floor = noise_floor(metric, part, options=options, n_resamples=n_draws, random_state=rng)
         except UndefinedError as reason:
-            found.append(Subgroup(column, name, len(part), *(None,) * 7, False, None, str(reason)))
+            found.append(Subgroup(column, name, len(part), *means, *(None,) * 7, False, None, str(reason)))
             continue
         numbers = (ends.value, ends.low, ends.high, ends.estimate, floor.mean, floor.p_value, None)
         visible = detectable(question, n_resamples, rng)
-        found.append(Subgroup(column, name, len(part), *numbers, False, visible, ends.note))
+        note = ONE_CLUSTER if cluster is not None and within is None else ends.note
+        found.append(Subgroup(column, name, len(part), *means, *numbers, False, visible, note))
     title = metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
-    return Subgroups(tuple(_adjusted(found, rate)), title, level, rate, overall)
+    return Subgroups(tuple(_adjusted(found, rate, cluster is not None)), title, level, rate, overall)
 
 
-def _columns(by: Any, source: Predictions, predictions: Any, sample_weight: Any) -> dict[str, Array]:
+def columns_of(by: Any, source: Predictions, predictions: Any, sample_weight: Any) -> dict[str, Array]:
     """The subgroup of each row that counts, by column, as text."""
     if by is None:
         raise InputError("by is missing: pass the subgroup of each row, or several columns as a mapping")
@@ -237,7 +260,20 @@ def _by_size(names: Array) -> Iterator[tuple[int, str, Array]]:
         yield int(g), distinct[g], code
 
 
-def _adjusted(groups: list[Subgroup], rate: float) -> Iterator[Subgroup]:
+def _means(part: Predictions) -> tuple[float, float]:
+    """What was predicted and what happened; of the predicted class, for a matrix."""
+    sums = ScoreSums.of(part)
+    if part.kind == "binary":
+        return float(sums.wp[0] / sums.w), float(sums.wy[0] / sums.w)
+    return sums.confidence / sums.w, sums.correct / sums.w
+
+
+def _several(cluster: Ints) -> Ints | None:
+    """The clusters of a subgroup; None where it is one cluster, of which nothing more is known."""
+    return cluster if (cluster != cluster[0]).any() else None
+
+
+def _adjusted(groups: list[Subgroup], rate: float, clustered: bool) -> Iterator[Subgroup]:
     """The groups with p-values adjusted over all of them."""
     from scipy.stats import false_discovery_control
 
@@ -248,7 +284,7 @@ def _adjusted(groups: list[Subgroup], rate: float) -> Iterator[Subgroup]:
             yield group
             continue
         p = float(next(adjusted))
-        yield replace(group, adjusted=p, flagged=p <= rate)
+        yield replace(group, adjusted=p, flagged=p <= rate and not (clustered and group.low == 0))
 
 
 def detectable(question: Question, n_draws: int, rng: np.random.Generator) -> float | None:

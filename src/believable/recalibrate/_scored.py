@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -66,7 +66,7 @@ class Scored:
     Attributes
     ----------
     values : dict
-        An `Interval` for each of "log_loss", "brier", "ece" and "smece".
+        An `Interval` for each of "log_loss", "brier", "ece" and "smece" (of the errors, those that were asked for).
     gains : dict
         A `Gain` over the baseline for each of them; NaN in errors over a baseline that has none.
     """
@@ -78,13 +78,18 @@ class Scored:
 class Judge:
     """Scores predictions for one problem; the baseline is scored once."""
 
-    def __init__(self, problem: Problem, level: float, n_resamples: int, random_state: Any) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        level: float,
+        n_resamples: int,
+        random_state: Any,
+        errors: Sequence[str] = tuple(ERRORS),
+    ) -> None:
         self.problem, self.level = problem, _check.level(level)
         n_draws = _check.positive_integer(n_resamples, "n_resamples", 100)
         seed = int(generator(random_state).integers(2**62))
-        self.contests = {
-            name: ErrorContest(metric, problem.cluster, level, n_draws, seed) for name, metric in ERRORS.items()
-        }
+        self.contests = {name: ErrorContest(ERRORS[name], problem.cluster, level, n_draws, seed) for name in errors}
         # The shares of the classes have no error in the rows they were counted in: nothing to compare with.
         compared = problem.input != "scores"
         before = problem.baseline.predictions
@@ -94,8 +99,8 @@ class Judge:
         """The predictions when nothing is done."""
         values: dict[str, Interval] = {score: self._mean(self.problem.baseline, score) for score in SCORES}
         none = Interval(0.0, 0.0, self.level, 0.0, 0.0, "none", "the shares of the classes in these rows have no error")
-        values |= {name: self.measured[name].interval if self.measured else none for name in ERRORS}
-        return Scored(values, {name: Gain(0.0, 0.0, 0.0, self.level, 0.0) for name in METRICS})
+        values |= {name: self.measured[name].interval if self.measured else none for name in self.contests}
+        return Scored(values, {name: Gain(0.0, 0.0, 0.0, self.level, 0.0) for name in values})
 
     def score(self, mapped: Mapped) -> Scored:
         """Other predictions for the same rows."""
@@ -152,6 +157,15 @@ def row_losses(mapped: Mapped, score: Score) -> Float64s:
         return np.asarray((p.astype(np.float64) - labels) ** 2)
     happened = kernels.label_scores(p, labels).astype(np.float64)
     return np.asarray(np.einsum("ij,ij->i", p, p, dtype=np.float64) - 2 * happened + 1)
+
+
+def check_errors(errors: Any) -> tuple[str, ...]:
+    """Names of calibration errors, each once."""
+    if isinstance(errors, str):
+        raise InputError(f"errors must be a sequence such as ('ece',), got the text {errors!r}")
+    for name in errors:
+        _check.choice(name, tuple(ERRORS), "errors")
+    return tuple(dict.fromkeys(errors))
 
 
 def check_score(score: Any) -> Score:

@@ -16,7 +16,7 @@ from believable.recalibrate._base import Recalibrator
 from believable.recalibrate._crossfit import Mapped, Problem
 from believable.recalibrate._facts import as_method
 from believable.recalibrate._progress import tracked
-from believable.recalibrate._scored import METRICS, WORDS, Judge, Score, Scored, check_score, loss_gain
+from believable.recalibrate._scored import ERRORS, WORDS, Judge, Score, Scored, check_errors, check_score, loss_gain
 from believable.recalibrate._scores import Input
 from believable.recalibrate.histogram import HistogramBinning
 from believable.recalibrate.identity import Identity
@@ -106,7 +106,7 @@ class Selection:
         columns: dict[str, list[Any]] = {"method": [], "chosen": []}
         for candidate in self.candidates:
             line: dict[str, Any] = {"method": candidate.name, "chosen": candidate.name == self.chosen}
-            for name in METRICS:
+            for name in candidate.scored.values:
                 value, gain = candidate.scored.values[name], candidate.scored.gains[name]
                 line |= {name: value.value, f"{name}_low": value.low, f"{name}_high": value.high}
                 line |= {f"{name}_gain": gain.value, f"{name}_gain_low": gain.low, f"{name}_gain_high": gain.high}
@@ -121,11 +121,12 @@ class Selection:
         return as_frame(self.to_dict(), backend)
 
     def __str__(self) -> str:
-        lines = [f"  {'':20} {'log loss':>8} {'Brier':>8} {'ECE':>8} {'smECE':>8}   gain in {WORDS[self.score]}"]
+        headings = [WORDS[name].removesuffix(" score") for name in self.candidates[0].scored.values]
+        lines = [f"  {'':20}" + "".join(f" {name:>8}" for name in headings) + f"   gain in {WORDS[self.score]}"]
         for candidate in self.candidates:
             values, gain = candidate.scored.values, candidate.scored.gains[self.score]
             star = ">" if candidate.name == self.chosen else " "
-            line = f"{star} {candidate.name:20}" + "".join(f" {values[name].value:8.4f}" for name in METRICS)
+            line = f"{star} {candidate.name:20}" + "".join(f" {value.value:8.4f}" for value in values.values())
             lines.append(line + ("" if candidate.name in BASELINES else f"   {gain}"))
         return "\n".join([*lines, self.rows, self.advice, *self.caveats])
 
@@ -141,6 +142,7 @@ def select(
     cv: int = 5,
     groups: Any = None,
     score: Score = "log_loss",
+    errors: Sequence[str] = tuple(ERRORS),
     input: Input = "probabilities",
     level: float = 0.95,
     n_resamples: int = 300,
@@ -171,12 +173,14 @@ def select(
         Clusters that stay in one fold, and count as one in every interval.
     score : {"log_loss", "brier"}
         What they are ranked by.
+    errors : sequence of {"ece", "smece"}
+        The calibration errors shown beside it. The intervals of smECE take most of the time.
     input : {"probabilities", "logits", "scores"}
         What the predictions are. Scores that are no probabilities are compared with the share of each class.
     level : float
         Of the intervals.
     n_resamples : int
-        For the intervals of ECE and smECE, which take most of the time; at least 100.
+        For the intervals of the errors; at least 100.
     progress : bool, optional
         Show a bar; None: on a terminal.
     random_state : None, int or numpy Generator
@@ -208,7 +212,7 @@ def select(
     >>> found.chosen, found["temperature"].scored.gains["log_loss"].is_sure
     ('temperature', True)
     """
-    score = check_score(score)
+    score, errors = check_score(score), check_errors(errors)
     methods = None if candidates is None else _methods(candidates, input)
     problem = Problem.of(
         predictions,
@@ -221,7 +225,7 @@ def select(
         random_state=random_state,
     )
     methods = methods or _methods(_suitable(problem), input)
-    judge = Judge(problem, level, n_resamples, random_state)
+    judge = Judge(problem, level, n_resamples, random_state, errors)
     nothing: tuple[str, Recalibrator] = (NOTHING, Identity())
     if input == "scores":
         nothing = (BASE_RATE, HistogramBinning(n_bins=1))

@@ -7,18 +7,24 @@ from typing import Any, Literal
 
 import numpy as np
 
-from believable._types import Notion, Strategy
+from believable._random import generator
+from believable._types import Float64s, Ints, Notion, Strategy
 from believable.counting import TEN, UNIFORM, count_bins
 from believable.curves.binned import table_of
 from believable.errors import InputError
+from believable.inference._cells import Cells
+from believable.inference._units import cluster_of_rows
+from believable.inference.interval import interval
 from believable.inference.noise_floor import noise_floor
-from believable.metrics._error import binned_error
-from believable.predictions import as_predictions
+from believable.predictions import Predictions, as_predictions
 from believable.stats import BinStats, ScoreSums
+from believable.stats.sums import row_terms
 
 GUIDELINE = (("excellent", 0.05), ("good", 0.10), ("moderate", 0.15))  # below so much ECE; otherwise poor
 Grade = Literal["excellent", "good", "moderate", "poor"]
-ONE_IN_TWENTY = 0.05
+Standing = Literal["off", "cannot be told from perfect", "too little data"]
+Direction = Literal["over-confident", "under-confident", "unclear"]
+ONE_IN_TWENTY, ONE_IN_HUNDRED = 0.05, 0.01
 CROWD = 0.9
 DRAWS = 4000
 FACTOR = 1.25
@@ -44,10 +50,14 @@ class Place:
     acc: float
     n: int
 
+    @property
+    def way(self) -> Literal["too high", "too low"]:
+        """Of the scores."""
+        return "too high" if self.conf > self.acc else "too low"
+
     def __str__(self) -> str:
-        way = "too high" if self.conf > self.acc else "too low"
         return (
-            f"scores from {self.low:.2f} to {self.high:.2f} are {way}: "
+            f"scores from {self.low:.2f} to {self.high:.2f} are {self.way}: "
             f"{self.conf:.3f} predicted, {self.acc:.3f} happened ({self.n:,} {'row' if self.n == 1 else 'rows'})"
         )
 
@@ -60,39 +70,64 @@ class Verdict:
     ----------
     grade : {"excellent", "good", "moderate", "poor"}
         By the guideline ECE < 0.05, < 0.10, < 0.15.
-    ece : float
-    by_chance : float
-        The ECE that a perfectly calibrated model with these scores would show on average.
+    standing : {"off", "cannot be told from perfect", "too little data"}
+        Whether the grade can be relied on. "Too little data" where the interval reaches from excellent to moderate.
+    ece, low, high, level : float
+        The ECE, and the interval for its value in the population.
+    by_chance, q95 : float
+        The ECE that a perfectly calibrated model with these scores would show on average, and at most in 19 of 20.
+    p_value : float or None
+        The chance that such a model shows as much; None with clusters, which it does not know.
     beyond_chance : bool
-        Whether such a model would show as large an ECE at most one time in twenty.
+        Whether such a model would show as large an ECE at most one time in twenty (with clusters: whether the interval
+        leaves out 0), or be off on the whole or in its confidence as much as here one time in a hundred.
     bins : str
         The bins it was computed with, in words.
+    notion : str
+        Which probabilities it is about.
+    n : int
+        Rows.
     mean_score, rate : float or None
         What was predicted and what happened on the whole, for 1-D scores.
     off_on_the_whole : bool
-        Whether these two differ by more than two standard errors.
+        Whether these two differ by more than chance explains.
     direction : {"over-confident", "under-confident", "unclear"}
-        By mean confidence less accuracy, if that is more than two standard errors from 0.
+        By mean confidence less accuracy, if that is more than chance explains.
     confidence, accuracy : float
     places : tuple of Place
-        Runs of bins whose 95 % interval leaves out the mean score.
+        Runs of bins whose 95 % interval leaves out the mean score; none where chance explains the whole.
     crowded : bool
         Whether one bin holds nine rows of ten, so that the bins tell little.
     """
 
     grade: Grade
+    standing: Standing
     ece: float
+    low: float
+    high: float
+    level: float
     by_chance: float
+    q95: float
+    p_value: float | None
     beyond_chance: bool
     bins: str
+    notion: str
+    n: int
     mean_score: float | None
     rate: float | None
     off_on_the_whole: bool
-    direction: Literal["over-confident", "under-confident", "unclear"]
+    direction: Direction
     confidence: float
     accuracy: float
     places: tuple[Place, ...]
     crowded: bool
+
+    @property
+    def label(self) -> str:
+        """Two or three words for a badge."""
+        if self.standing == "off" and self.off_by_a_factor and self.grade in ("excellent", "good"):
+            return "off on the whole"
+        return self.grade if self.standing == "off" else self.standing
 
     @property
     def off_by_a_factor(self) -> bool:
@@ -101,20 +136,42 @@ class Verdict:
             return False
         return not 1 / FACTOR < self.rate / self.mean_score < FACTOR
 
+    @property
+    def rows_needed(self) -> int | None:
+        """About how many rows would tell excellent from moderate; None where these do.
+
+        The interval shrinks with the root of the number of rows, and has to become narrower than 0.05.
+        """
+        if self.standing != "too little data":
+            return None
+        needed = self.n * ((self.high - self.low) / GUIDELINE[0][1]) ** 2
+        return int(float(f"{needed:.1g}"))
+
+    @property
+    def headline(self) -> str:
+        """The first sentence."""
+        interval = f"{100 * self.level:.4g} % interval {self.low:.4f} … {self.high:.4f}"
+        value = f"ECE {self.ece:.4f}, {interval} ({self.bins})"
+        chance = f"a perfectly calibrated model with these scores would show about {self.by_chance:.2g} by chance"
+        if self.standing == "too little data":
+            so_far = (
+                "The scores are off, but there is too little data to say by how much"
+                if self.beyond_chance
+                else "There is too little data to tell good calibration from poor"
+            )
+            return f"{so_far}: {value}; {chance}. About {self.rows_needed:,} rows would do."
+        if self.standing == "cannot be told from perfect":
+            return f"Calibration cannot be told from perfect at this sample size: {value}; {chance}."
+        if self.off_by_a_factor and self.grade in ("excellent", "good"):
+            return f"The error is small on the scale of the ECE, but real: {value}; {chance}."
+        return f"Calibration is {self.grade}: {value}; {chance}."
+
     def lines(self) -> list[str]:
         """The verdict as sentences."""
-        value = f"ECE {self.ece:.4f} ({self.bins})"
-        chance = f"a perfectly calibrated model with these scores would show about {self.by_chance:.2g} by chance"
-        steps = ", ".join(f"below {below:.2f} {word}" for word, below in GUIDELINE)
-        guideline = f"Guideline for the ECE: {steps}, otherwise poor."
-        if self.beyond_chance and self.off_by_a_factor and self.grade in ("excellent", "good"):
-            sentences = [f"The error is small on the scale of the ECE, but real: {value}; {chance}."]
-        elif self.beyond_chance:
-            sentences = [f"Calibration is {self.grade}: {value}; {chance}.", guideline]
-        elif self.grade in ("excellent", "good"):
-            sentences = [f"Calibration is {self.grade}, and cannot be told from perfect: {value}; {chance}.", guideline]
-        else:
-            sentences = [f"Calibration cannot be told from perfect with so few rows: {value}; {chance}."]
+        sentences = [self.headline]
+        if self.standing == "off":
+            steps = ", ".join(f"below {below:.2f} {word}" for word, below in GUIDELINE)
+            sentences.append(f"Guideline for the ECE: {steps}, otherwise poor.")
         if self.mean_score is not None and self.rate is not None:
             means = f"mean score {self.mean_score:.4f}, happened {self.rate:.4f}"
             if self.off_by_a_factor:
@@ -128,7 +185,7 @@ class Verdict:
         else:
             sentences.append(f"The model is {self.direction}: {means}.")
         if not self.places:
-            sentences.append("No range of scores is off by more than its 95 % interval.")
+            sentences.append("No range of scores is off by more than chance explains.")
         sentences += [f"{str(place)[0].upper()}{str(place)[1:]}." for place in self.places]
         if self.crowded:
             sentences.append("Nine rows of ten fall into one bin, so the bins tell little: try quantile bins.")
@@ -145,6 +202,9 @@ def verdict(
     strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,
+    pooled: bool = False,
+    groups: Any = None,
+    level: float = 0.95,
     random_state: Any = 0,
     sample_weight: Any = None,
 ) -> Verdict:
@@ -152,11 +212,13 @@ def verdict(
 
     The grade follows a guideline of the calibration literature for the ECE: below 0.05 excellent, below 0.10 good,
     below 0.15 moderate, otherwise poor. Small samples show a positive ECE even for a perfect model; the verdict says
-    how much, and calls nothing moderate or poor that cannot be told from perfect. Nor does it call anything excellent
-    or good where on the whole a quarter more or less happened than was predicted.
+    how much, and gives no grade where that explains what is seen, or where the interval of the ECE reaches from
+    excellent to moderate. Nor does it call anything excellent or good where on the whole a quarter more or less
+    happened than was predicted.
 
-    Parameters are those of `expected_calibration_error`, for the notions "binary" and "confidence". What chance alone
-    would show is simulated (`noise_floor`); with the same `random_state` the same words come out.
+    Parameters are those of `expected_calibration_error`, for notions with one curve ("binary", "confidence", or others
+    with pooled=True). What chance alone would show is simulated (`noise_floor`); with the same `random_state` the same
+    words come out. Rows that belong together (patients, queries) are named by `groups`, as in `interval`.
 
     Returns
     -------
@@ -165,40 +227,126 @@ def verdict(
 
     Examples
     --------
-    >>> print(verdict([0.1, 0.2, 0.8, 0.9] * 25, [0, 0, 1, 1] * 25, n_bins=2))
-    Calibration is poor: ECE 0.1500 (2 uniform bins); a perfectly calibrated model with these scores would show about
-    0.04 by chance.
+    >>> print(verdict([0.1, 0.2, 0.8, 0.9] * 50, [0, 0, 1, 1] * 50, n_bins=2))
+    Calibration is poor: ECE 0.1500, 95 % interval 0.1... … 0.1... (2 uniform bins); a perfectly calibrated model with
+    these scores would show about 0.02... by chance.
     Guideline for the ECE: below 0.05 excellent, below 0.10 good, below 0.15 moderate, otherwise poor.
     On the whole the scores fit: mean score 0.5000, happened 0.5000.
     The model is under-confident: mean confidence 0.8500, accuracy 1.0000.
-    Scores from 0.00 to 0.50 are too high: 0.150 predicted, 0.000 happened (50 rows).
-    Scores from 0.50 to 1.00 are too low: 0.850 predicted, 1.000 happened (50 rows).
+    Scores from 0.00 to 0.50 are too high: 0.150 predicted, 0.000 happened (100 rows).
+    Scores from 0.50 to 1.00 are too low: 0.850 predicted, 1.000 happened (100 rows).
     """
     checked = as_predictions(predictions, actuals, sample_weight)
-    stats = count_bins(checked, n_bins, strategy, notion=notion, squares=True)
+    stats = count_bins(checked, n_bins, strategy, notion=notion, pooled=pooled, squares=True)
     if stats.view.n_groups > 1:
-        raise InputError(f"a verdict is about one curve, not notion={stats.view.notion!r}")
-    ece, sums = binned_error(stats), ScoreSums.of(checked)
-    floor = noise_floor("expected_calibration_error", stats, n_resamples=DRAWS, random_state=random_state)
-    confidence, accuracy = sums.confidence / sums.w, sums.correct / sums.w
+        raise InputError(f"a verdict is about one curve, not notion={stats.view.notion!r}: pass pooled=True")
+    cluster = cluster_of_rows(groups, predictions, checked, sample_weight)
+    options = {"n_bins": n_bins, "strategy": strategy, "notion": notion, "pooled": pooled}
+    ends = interval("ece", checked, options=options, groups=cluster, level=level, random_state=random_state)
+    floor = noise_floor("ece", checked, options=options, n_resamples=DRAWS, random_state=random_state)
+    sums = ScoreSums.of(checked)
     binary = checked.kind == "binary"
-    mean_score, rate = float(sums.wp[0] / sums.w), float(sums.wy[0] / sums.w)
-    standard_error = float(np.sqrt(max((stats.w2p - stats.w2pp).sum(), 0)) / stats.w.sum())  # if perfectly calibrated
+    means = Means(
+        confidence=sums.confidence / sums.w,
+        accuracy=sums.correct / sums.w,
+        mean_score=float(sums.wp[0] / sums.w) if binary else None,
+        rate=float(sums.wy[0] / sums.w) if binary else None,
+    )
+    shift, tilt = (
+        means.chances(stats, generator(random_state))
+        if cluster is None
+        else means.chances_of_clusters(checked, cluster)
+    )
+    by_ece = ends.low > 0 if cluster is not None else (floor.p_value or 1) <= ONE_IN_TWENTY
+    beyond = by_ece or min(shift, tilt) <= ONE_IN_HUNDRED
+    unlikely = ONE_IN_TWENTY if by_ece else ONE_IN_HUNDRED
     return Verdict(
-        grade=grade(ece),
-        ece=ece,
+        grade=grade(ends.value),
+        standing=_standing(ends.low, ends.high, beyond),
+        ece=ends.value,
+        low=ends.low,
+        high=ends.high,
+        level=level,
         by_chance=floor.mean,
-        beyond_chance=floor.p_value is not None and floor.p_value <= ONE_IN_TWENTY,
+        q95=floor.q95,
+        p_value=floor.p_value if cluster is None else None,
+        beyond_chance=beyond,
         bins=f"{stats.per_group} {stats.strategy} bins",
-        mean_score=mean_score if binary else None,
-        rate=rate if binary else None,
-        off_on_the_whole=binary and abs(mean_score - rate) > 2 * standard_error,
-        direction=_direction(confidence, accuracy, standard_error),
-        confidence=confidence,
-        accuracy=accuracy,
-        places=tuple(_places(stats)),
+        notion=stats.view.notion,
+        n=len(checked),
+        mean_score=means.mean_score,
+        rate=means.rate,
+        off_on_the_whole=binary and shift <= unlikely,
+        direction=means.direction if tilt <= unlikely else "unclear",
+        confidence=means.confidence,
+        accuracy=means.accuracy,
+        places=tuple(_places(stats)) if beyond else (),
         crowded=stats.strategy == "uniform" and stats.per_group > 1 and float(stats.w.max() / stats.w.sum()) > CROWD,
     )
+
+
+def _standing(low: float, high: float, beyond_chance: bool) -> Standing:
+    (_, excellent), (_, good), _ = GUIDELINE
+    if low < excellent and high >= good:
+        return "too little data"
+    return "off" if beyond_chance else "cannot be told from perfect"
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What was predicted and what happened, on the whole and of the predicted class."""
+
+    confidence: float
+    accuracy: float
+    mean_score: float | None
+    rate: float | None
+
+    @property
+    def direction(self) -> Direction:
+        return "over-confident" if self.confidence > self.accuracy else "under-confident"
+
+    @property
+    def shift(self) -> float:
+        """Of the scores on the whole; none for a matrix, whose rows sum to one."""
+        return 0.0 if self.mean_score is None or self.rate is None else self.rate - self.mean_score
+
+    def chances(self, stats: BinStats, rng: np.random.Generator) -> tuple[float, float]:
+        """How often a calibrated model is off as much on the whole, and in its confidence.
+
+        Outcomes are drawn bin by bin, since a normal limit is too quick to call rare events off.
+        """
+        cells = Cells.of(stats, [])
+        drift = (cells.draw(cells.conf, rng, DRAWS) - stats.wp) / stats.w.sum()
+        towards_half = np.where(stats.conf > 0.5, 1, -1) if self.mean_score is not None else 1
+        return _chance(drift.sum(axis=1), self.shift), _chance(
+            (towards_half * drift).sum(axis=1), self.accuracy - self.confidence
+        )
+
+    def chances_of_clusters(self, predictions: Predictions, cluster: Ints) -> tuple[float, float]:
+        """The same where rows come in clusters: by the spread of what whole clusters add up to."""
+        from scipy.special import stdtr
+
+        terms = row_terms(predictions)
+        weight = np.ones(len(predictions)) if predictions.weights is None else predictions.weights
+        n_clusters = int(cluster.max()) + 1
+        chances = []
+        for gap, size in (
+            ((terms["y"] - terms["p"])[:, 0], self.shift),
+            (_row_mean(terms["correct"] - terms["confidence"]), self.accuracy - self.confidence),
+        ):
+            sums = np.bincount(cluster, weight * gap, n_clusters)
+            error = float(np.sqrt((sums**2).sum() * n_clusters / (n_clusters - 1)) / weight.sum())
+            chances.append(float(2 * stdtr(n_clusters - 1, -abs(size) / error)) if error else 1.0)
+        return chances[0] if self.mean_score is not None else 1.0, chances[1]
+
+
+def _row_mean(values: Float64s) -> Float64s:
+    return values if values.ndim == 1 else np.asarray(values.mean(axis=1))
+
+
+def _chance(drawn: Float64s, seen: float) -> float:
+    """Two-sided, with values equal but for rounding counted as equal."""
+    return float((1 + np.count_nonzero(np.abs(drawn) >= abs(seen) - 1e-12)) / (1 + len(drawn)))
 
 
 def grade(ece: float) -> Grade:
@@ -207,14 +355,6 @@ def grade(ece: float) -> Grade:
         if ece < below:
             return word  # type: ignore[return-value]
     return "poor"
-
-
-def _direction(
-    confidence: float, accuracy: float, standard_error: float
-) -> Literal["over-confident", "under-confident", "unclear"]:
-    if abs(confidence - accuracy) <= 2 * standard_error:
-        return "unclear"
-    return "over-confident" if confidence > accuracy else "under-confident"
 
 
 def _places(stats: BinStats) -> list[Place]:

@@ -1,0 +1,202 @@
+"""Advice and caveats: one small rule each, in the order a reader would want them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from believable._types import Ints
+from believable.predictions import Predictions
+from believable.report.heaping import heaping
+from believable.report.judgement import GUIDELINE, Verdict
+from believable.report.parts import Fix, Measured, Part
+from believable.stats import BinStats, ScoreSums
+
+EMPTY_SHARE = 0.4  # of uniform bins
+FEW = 5  # expected events, or others, of a bin that can tell something
+ENDS = (0.03, 0.97)
+DESIGN_EFFECT = 2.0
+CONSTANT = 0.01  # standard deviation of scores that hardly differ
+MANY_ROWS = 100_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Facts:
+    """What the rules read."""
+
+    predictions: Predictions
+    stats: BinStats
+    verdict: Verdict
+    metrics: Mapping[str, Measured]
+    fix: Fix | None
+    parts: tuple[Part, ...]
+    subgroups: tuple[Part, ...]
+    cluster: Ints | None
+    dropped: Mapping[str, int]
+    effective_n: float
+
+
+def advice(facts: Facts) -> tuple[str, ...]:
+    """What to do."""
+    rules = (_more_data, _recalibrate, _worst_subgroup, _quantile_bins, _rarely_right_about)
+    return tuple(sentence for rule in rules if (sentence := rule(facts)))
+
+
+def caveats(facts: Facts) -> tuple[str, ...]:
+    """What to keep in mind."""
+    rules = (
+        _dropped,
+        _few_per_bin,
+        _never_seen,
+        _heaped,
+        _impossible_happened,
+        _weights,
+        _clusters,
+        _constant,
+        _large,
+    )
+    return tuple(sentence for rule in rules if (sentence := rule(facts)))
+
+
+# --- advice -----------------------------------------------------------------------------------------------------------
+
+
+def _more_data(facts: Facts) -> str:
+    needed = facts.verdict.rows_needed
+    return "" if needed is None else f"Collect more data: about {needed:,} rows would tell good calibration from poor."
+
+
+def _recalibrate(facts: Facts) -> str:
+    verdict, fix = facts.verdict, facts.fix
+    large = verdict.beyond_chance and verdict.ece >= GUIDELINE[1][1]
+    if fix is None:
+        return "The ECE is above 0.10: recalibrate." if large else ""
+    if fix.chosen == "nothing":
+        return fix.advice
+    if large:
+        return f"The ECE is above 0.10: recalibrate. {fix.advice}"
+    return f"Recalibration helps. {fix.advice}"
+
+
+def _worst_subgroup(facts: Facts) -> str:
+    flagged = [part for part in facts.subgroups if part.flagged]
+    if not flagged:
+        return ""
+    worst = max(flagged, key=lambda part: part.low or 0)
+    way = "off in both directions" if worst.direction == "mixed" else worst.direction
+    others = "" if len(flagged) == 1 else f" ({len(flagged)} subgroups are off)"
+    means = f"{worst.mean_score:.3f} predicted, {worst.rate:.3f} happened"
+    return f"Look at {worst.column} = {worst.name}{others}: its scores are {way}, {means}."
+
+
+def _quantile_bins(facts: Facts) -> str:
+    stats = facts.stats
+    empty = stats.per_group - len(stats.n)
+    if stats.strategy != "uniform" or stats.per_group < 5 or empty < EMPTY_SHARE * stats.per_group:
+        return ""
+    return f"{empty} of {stats.per_group} uniform bins are empty: look at quantile bins too."
+
+
+def _rarely_right_about(facts: Facts) -> str:
+    flagged = [part for part in facts.parts if part.flagged]
+    if not flagged:
+        return ""
+    names = ", ".join(part.name for part in flagged[:3])
+    more = f" and {len(flagged) - 3} more" if len(flagged) > 3 else ""
+    return f"Classes whose probabilities are off beyond chance, worst first: {names}{more}."
+
+
+# --- caveats ----------------------------------------------------------------------------------------------------------
+
+
+def _dropped(facts: Facts) -> str:
+    counted = {reason: n for reason, n in facts.dropped.items() if n}
+    if not counted:
+        return ""
+    return "Rows left out: " + ", ".join(f"{n:,} ({reason})" for reason, n in counted.items()) + "."
+
+
+def _few_per_bin(facts: Facts) -> str:
+    """Bins where fewer than five events, or fewer than five others, are to be expected."""
+    stats = facts.stats
+    conf, size = stats.conf, stats.effective_n
+    expected = size * np.minimum(conf, 1 - conf)
+    sparse = expected < FEW
+    if not sparse.any() or facts.verdict.standing == "too little data":
+        return ""
+    share = float(stats.w[sparse].sum() / stats.w.sum())
+    if share < 0.05:
+        return ""
+    worst = float(np.median(expected[sparse]))
+    needed = len(facts.predictions) * FEW / worst if worst > 0 else math.inf
+    more = f"; about {float(f'{needed:.1g}'):,.0f} rows would help" if needed < 1e9 else ""
+    return (
+        f"{int(sparse.sum())} of {len(stats.n)} bins, with {100 * share:.0f} % of the rows, expect fewer than {FEW} "
+        f"events (or fewer than {FEW} others): they tell little{more}."
+    )
+
+
+def _never_seen(facts: Facts) -> str:
+    """Scores that never come near an end: nothing is known there."""
+    if facts.predictions.kind != "binary":
+        return ""
+    lowest, highest = float(facts.predictions.scores.min()), float(facts.predictions.scores.max())
+    if lowest < ENDS[0] and highest > ENDS[1]:
+        return ""
+    if lowest < ENDS[0]:
+        return f"No score is above {highest:.2g}: nothing is known about scores higher than that."
+    if highest > ENDS[1]:
+        return f"No score is below {lowest:.2g}: nothing is known about scores lower than that."
+    return f"All scores lie between {lowest:.2g} and {highest:.2g}: nothing is known about others."
+
+
+def _heaped(facts: Facts) -> str:
+    predictions = facts.predictions
+    if predictions.kind == "multilabel":
+        return ""
+    scores = predictions.scores if predictions.kind == "binary" else predictions.scores.max(axis=1)
+    found = heaping(scores, predictions.weights)
+    return "" if found is None else f"{found} Equal scores always stay in one bin."
+
+
+def _impossible_happened(facts: Facts) -> str:
+    loss = facts.metrics.get("nll")
+    if loss is None or math.isfinite(loss.value):
+        return ""
+    return "Something happened that had a probability of 0: the log loss is infinite, and no map can mend it by itself."
+
+
+def _weights(facts: Facts) -> str:
+    n = len(facts.predictions)
+    if n < DESIGN_EFFECT * facts.effective_n:
+        return ""
+    return f"The weights are uneven: {n:,} rows tell as much as {facts.effective_n:,.0f} of equal weight."
+
+
+def _clusters(facts: Facts) -> str:
+    if facts.cluster is None:
+        return ""
+    return (
+        f"Rows come in {int(facts.cluster.max()) + 1:,} clusters, which the intervals allow for; "
+        "noise floors take rows as independent."
+    )
+
+
+def _constant(facts: Facts) -> str:
+    sums = ScoreSums.of(facts.predictions)
+    if facts.predictions.kind != "binary" or math.sqrt(float(sums.deviation[0] / sums.w)) > CONSTANT:
+        return ""
+    rate = float(sums.wy[0] / sums.w)
+    if min(rate, 1 - rate) < CONSTANT:  # rare events have small scores
+        return ""
+    return "The scores hardly differ from each other: a constant can be calibrated, and says nothing about who is who."
+
+
+def _large(facts: Facts) -> str:
+    verdict = facts.verdict
+    if len(facts.predictions) < MANY_ROWS or not verdict.beyond_chance or verdict.ece >= 0.01:
+        return ""
+    return "With so many rows the smallest error is beyond chance: go by its size."

@@ -1,0 +1,46 @@
+"""What the ECE shows by chance, from the cells alone and without drawing: the formula that the page computes too."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from believable.errors import InputError
+from believable.stats import BinStats, CellStats
+
+
+def expected_by_chance(cells: CellStats, bins: BinStats) -> float:
+    r"""Roughly the ECE that a perfectly calibrated model with these scores shows on average.
+
+    .. math:: \frac{1}{W} \sum_b \sqrt{2/\pi} \, s_b, \quad s_b^2 = \sum_{c \in b} w2_c \, conf_c (1 - conf_c)
+
+    over the bins b and their cells c: the sum of outcomes in a bin is taken as normal, with the variance it has if
+    outcomes happen at the mean scores of the cells. Within a few per cent of the mean of `noise_floor`, which
+    draws the outcomes, where bins expect several events and several others; rough where they expect fewer than one.
+
+    Parameters
+    ----------
+    cells : CellStats
+    bins : BinStats
+        Made from these cells: `cells.coarsen(10)`, or `cells.coarsen(cells.quantile_edges(10))`.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from believable import Predictions
+    >>> cells = CellStats.of(Predictions([0.1, 0.1, 0.8, 0.8], [0, 1, 0, 1]), cells=840)
+    >>> round(expected_by_chance(cells, cells.coarsen(2)), 4)
+    0.1975
+    """
+    made = cells.coarsen(bins.edges)
+    if not np.array_equal(made.key, bins.key) or not np.array_equal(made.n, bins.n):
+        raise InputError("these bins were not made from these cells: use cells.coarsen")
+    upper = cells.grid.upper_edges()
+    of_cell = np.stack([bins.edges_of(g).index(upper) for g in range(cells.view.n_groups)])
+    code = cells.group * bins.per_group + of_cell[cells.group, cells.index]
+    variance = np.bincount(code, cells.w2 * cells.conf * (1 - cells.conf))
+    return float(math.sqrt(2 / math.pi) * np.sqrt(variance).sum() / cells.w.sum())

@@ -1,0 +1,294 @@
+"""`audit`: one call that answers whether scores are believable probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from believable._types import Array, Floats, Notion, Strategy
+from believable.counting import TEN, UNIFORM, count_bins
+from believable.curves import corp_curve, smoothed_calibration_curve
+from believable.curves.binned import table_of
+from believable.errors import InputError
+from believable.inference._units import cluster_of_rows
+from believable.inference.compare import compare
+from believable.inference.subgroups import columns_of, subgroups
+from believable.predictions import Predictions, as_predictions
+from believable.report.advice import Facts, advice, caveats
+from believable.report.audit import Audit
+from believable.report.by_class import by_class, direction_of
+from believable.report.judgement import verdict
+from believable.report.measure import Measurer
+from believable.report.parts import Bin, Line, Part, Stage, Versus
+from believable.report.remedy import Remedy, remedy
+from believable.report.slices import slices_of
+from believable.stats import BinStats, ScoreSums
+
+COMPARED = ("ece", "smece", "brier", "nll", "auc")
+LINE_POINTS = 201
+DRAWS = 300
+POOLED = ("classwise", "top_label")  # notions with a curve for each class: the headline puts them together
+
+
+def audit(
+    predictions: Any,
+    actuals: Any = None,
+    n_bins: int = TEN,
+    strategy: Strategy = UNIFORM,
+    *,
+    notion: Notion | None = None,
+    groups: Any = None,
+    by: Any = None,
+    compare_with: Any = None,
+    fix: bool = True,
+    level: float = 0.95,
+    title: str = "",
+    taken: str = "",
+    other: str = "the other model",
+    dropped: Mapping[str, int] | None = None,
+    notes: Sequence[str] = (),
+    progress: bool | None = None,
+    random_state: Any = 0,
+    sample_weight: Any = None,
+) -> Audit:
+    """Judge predictions: how far off, is it noise, where, for whom, what mends it, and what to keep in mind.
+
+    Parameters
+    ----------
+    predictions, actuals
+        Arrays, or a `Predictions`.
+    n_bins, strategy
+        The bins of the headline, the reliability table and the binned metrics.
+    notion : str, optional
+        What the headline is about: "binary" for 1-D scores; "confidence" (the default), "classwise" or "top_label" for
+        a matrix, the last two with the classes put together.
+    groups : array-like of shape (n,), optional
+        Clusters of rows that belong together (patients, queries): the intervals allow for them.
+    by : array-like, mapping of names to them, or data frame, optional
+        Columns of subgroups, looked at one after the other.
+    compare_with : array-like or Predictions, optional
+        Other predictions for the same rows.
+    fix : bool
+        Look for a recalibration that helps, by cross-fitting; of more than 20,000 rows so many are drawn to compare
+        methods on.
+    level : float
+        Of the intervals.
+    title, taken, other : str
+        What the report calls the predictions, what was read as what, and the other predictions.
+    dropped : dict of str to int, optional
+        Rows that were left out before, by reason, to be mentioned.
+    notes : sequence of str
+        Sentences to be printed in the report.
+    progress : bool, optional
+        Show a bar; None: on a terminal.
+    random_state : None, int or numpy Generator
+        With the same integer the same audit comes out.
+    sample_weight : array-like of shape (n,), optional
+
+    Returns
+    -------
+    Audit
+        Plain data: `print` it, `.to_html("audit.html")`, `.to_json("audit.json")`, `.to_markdown()`.
+
+    Examples
+    --------
+    >>> from believable.readers import load_demo
+    >>> found = audit(load_demo()["naive_bayes"], fix=False)
+    >>> found.verdict.label, found.verdict.direction, round(found["ece"].value, 3)
+    ('moderate', 'over-confident', 0.111)
+    >>> Audit.from_json(found.to_json()) == found
+    True
+    """
+    checked = as_predictions(predictions, actuals, sample_weight)
+    if checked.borrowed:
+        checked = checked._with(borrowed=False)  # for the length of this call it may remember what was counted
+    cluster = cluster_of_rows(groups, predictions, checked, sample_weight)
+    columns = {} if by is None else columns_of(by, checked, predictions, sample_weight)
+    rival = None if compare_with is None else _rival(compare_with, actuals, sample_weight)
+    seed = int(np.random.default_rng(random_state).integers(2**31)) if random_state is not None else None
+    view = checked.view(notion, pooled=(notion or checked.default_notion) in POOLED)
+    options = {"n_bins": int(n_bins), "strategy": str(strategy), "notion": view.notion, "pooled": view.pooled}
+    judged = verdict(checked, None, groups=cluster, level=level, random_state=seed, **options)  # type: ignore[arg-type]
+    stats = count_bins(checked, **options, squares=True)  # type: ignore[arg-type]
+    metrics = Measurer(checked, options, judged, cluster, level, seed).all()
+    parts = _classes(checked, int(n_bins), strategy, cluster, level, seed)
+    found = _subgroups(checked, columns, options, cluster, level, seed)
+    mended = remedy(checked, cluster, level, seed, progress) if fix else Remedy(None, "it was not asked for", None, ())
+    stages: dict[Stage, Predictions] = {"before": checked}
+    if mended.after is not None:
+        stages["after"] = mended.after
+    slices, left_out = slices_of(stages, view, parts, found, columns)
+    effective = _effective_n(checked)
+    facts = Facts(
+        checked,
+        stats,
+        judged,
+        {one.alias: one for one in metrics},
+        mended.fix,
+        parts,
+        found,
+        cluster,
+        dropped or {},
+        effective,
+    )
+    return Audit(
+        title=title,
+        taken=taken,
+        kind=checked.kind,
+        n=len(checked),
+        effective_n=effective,
+        n_clusters=None if cluster is None else int(cluster.max()) + 1,
+        weighted=checked.weights is not None,
+        dropped=_dropped(dropped, checked),
+        classes=tuple(checked.class_name(k) for k in range(checked.n_classes)),
+        rates=_rates(checked),
+        verdict=judged,
+        metrics=metrics,
+        table=_bins(stats, level),
+        lines=_lines(checked, view.notion, level, seed) if not view.pooled else (),
+        parts=parts,
+        n_parts=0 if checked.kind == "binary" else checked.n_classes,
+        subgroups=found,
+        fix=mended.fix,
+        no_fix=mended.why_none,
+        versus=() if rival is None else _versus(checked, rival, int(n_bins), cluster, level, seed),
+        other="" if rival is None else other,
+        advice=advice(facts),
+        caveats=(*mended.caveats, *caveats(facts)),
+        notes=tuple(notes),
+        slices=slices,
+        left_out=left_out,
+    )
+
+
+def _rival(other: Any, actuals: Any, sample_weight: Any) -> Predictions:
+    if isinstance(other, Predictions):
+        return other
+    if actuals is None:
+        raise InputError("compare_with must be a Predictions too, where the predictions are one")
+    return Predictions(other, actuals, sample_weight=sample_weight)
+
+
+def _dropped(dropped: Mapping[str, int] | None, predictions: Predictions) -> dict[str, int]:
+    ignored = {"ignored label": predictions.n_ignored} if predictions.n_ignored else {}
+    return dict(dropped or {}) | ignored
+
+
+def _effective_n(predictions: Predictions) -> float:
+    w = predictions.weights
+    return float(len(predictions) if w is None else w.sum() ** 2 / (w * w).sum())
+
+
+def _rates(predictions: Predictions) -> tuple[float, ...]:
+    """The share of each class, or of the event."""
+    w = predictions.weights
+    if predictions.kind == "multiclass":
+        counted = np.bincount(predictions.labels, w, predictions.n_classes)
+        return tuple((counted / counted.sum()).tolist())
+    happened: Floats = np.average(predictions.labels, axis=0, weights=w)
+    return tuple(np.atleast_1d(happened).tolist())
+
+
+def _bins(stats: BinStats, level: float) -> tuple[Bin, ...]:
+    table = table_of(stats, level)
+    rows = zip(
+        *(column.tolist() for column in (table.n, table.weight, table.conf, table.acc, table.low, table.high)),
+        strict=True,
+    )
+    return tuple(
+        Bin(start, end, n, weight, *(None if value != value else value for value in means))
+        for (start, end), (n, weight, *means) in zip(table.edges.tolist(), rows, strict=True)
+    )
+
+
+def _lines(predictions: Predictions, notion: Notion, level: float, seed: Any) -> tuple[Line, ...]:
+    smooth = smoothed_calibration_curve(predictions, notion=notion, level=level)
+    corp = corp_curve(predictions, band="consistency", notion=notion, level=level, n_resamples=DRAWS, random_state=seed)
+    percent = f"{100 * level:.4g} %"
+    return (
+        _line("smoothed", smooth, f"{percent} interval around the curve, point by point"),
+        _line("corp", corp, f"where {percent} of calibrated curves would lie, point by point"),
+    )
+
+
+def _line(method: Any, curve: Any, band: str) -> Line:
+    """At most 201 points of a curve."""
+    at = np.unique(np.linspace(0, len(curve.x) - 1, min(len(curve.x), LINE_POINTS)).round().astype(int))
+    x, y, low, high = (tuple(np.asarray(one)[at].tolist()) for one in (curve.x, curve.y, curve.low, curve.high))
+    return Line(method, x, y, low, high, band)
+
+
+def _classes(
+    predictions: Predictions, n_bins: int, strategy: Strategy, cluster: Any, level: float, seed: Any
+) -> tuple[Part, ...]:
+    if predictions.kind == "binary":
+        return ()
+    return by_class(predictions, n_bins, strategy, cluster, level, seed)
+
+
+def _subgroups(
+    predictions: Predictions,
+    columns: Mapping[str, Array],
+    options: Mapping[str, Any],
+    cluster: Any,
+    level: float,
+    seed: Any,
+) -> tuple[Part, ...]:
+    if not columns:
+        return ()
+    found = subgroups(
+        predictions,
+        None,
+        columns,
+        options=options,
+        groups=cluster,
+        level=level,
+        n_resamples=DRAWS,
+        random_state=seed,
+    )
+    parts = []
+    for group in found:
+        part = Part(
+            column=group.column,
+            name=group.name,
+            n=group.n,
+            mean_score=group.mean_score,
+            rate=group.rate,
+            ece=group.value,
+            low=group.low,
+            high=group.high,
+            floor=group.floor,
+            p_value=group.p_value,
+            adjusted=group.adjusted,
+            flagged=group.flagged,
+            direction="unclear",
+            detectable=group.detectable,
+            note=group.note,
+        )
+        rows = np.flatnonzero(columns[group.column] == group.name)
+        parts.append(replace(part, direction=direction_of(part, ScoreSums.of(predictions.take(rows)))))
+    return tuple(parts)
+
+
+def _versus(
+    predictions: Predictions, rival: Predictions, n_bins: int, cluster: Any, level: float, seed: Any
+) -> tuple[Versus, ...]:
+    found = []
+    for metric in COMPARED:
+        options = {"n_bins": n_bins} if metric == "ece" else {}
+        one = compare(
+            predictions,
+            rival,
+            None,
+            metric,
+            options=options,
+            groups=cluster,
+            level=level,
+            n_resamples=DRAWS,
+            random_state=seed,
+        )
+        found.append(Versus(one.metric, one.value_a, one.value_b, one.difference, one.low, one.high, one.p_value))
+    return tuple(found)

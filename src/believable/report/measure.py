@@ -1,0 +1,154 @@
+"""The metrics of an audit, each with its interval and its noise floor."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from believable._types import Ints, Kind
+from believable.errors import BelievableError, ClippedWarning, UndefinedError
+from believable.inference.interval import interval
+from believable.inference.noise_floor import noise_floor
+from believable.metrics import METRICS, Metric, find_metric
+from believable.predictions import Predictions
+from believable.report.judgement import Verdict
+from believable.report.parts import Family, Measured
+from believable.stats import ScoreSums
+
+ERRORS: Mapping[Kind, tuple[str, ...]] = {
+    "binary": ("ece", "smece", "ace", "mce", "rmsce", "ks", "ici", "slope", "citl", "oe"),
+    "multiclass": ("ece", "sce", "tlce", "smece", "ace", "mce", "rmsce", "ks"),
+    "multilabel": ("ece", "sce", "ace", "mce", "rmsce"),
+}
+SCORES = ("brier", "nll")
+DISCRIMINATION = ("auc", "acc", "bss", "sharpness")
+DRAWS, DRAWS_OF_FLOOR = 300, 1000
+MOST_ENTRIES = 2_000_000  # rows times classes, beyond which the AUC of a matrix gets no interval
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measurer:
+    """What the metrics are asked of.
+
+    Attributes
+    ----------
+    predictions : Predictions
+    options : dict
+        Bins and notion of the headline, for the metrics that know them.
+    verdict : Verdict
+        Holds the interval and the floor of the ECE, which are not drawn a second time.
+    cluster : ndarray or None
+    level : float
+    random_state
+    """
+
+    predictions: Predictions
+    options: Mapping[str, Any]
+    verdict: Verdict
+    cluster: Ints | None
+    level: float
+    random_state: Any
+
+    def all(self) -> tuple[Measured, ...]:
+        """Every metric that suits the predictions."""
+        families: dict[Family, tuple[str, ...]] = {
+            "calibration": ERRORS[self.predictions.kind],
+            "score": SCORES,
+            "discrimination": DISCRIMINATION,
+        }
+        found = []
+        for family, aliases in families.items():
+            for row in map(find_metric, aliases):
+                if self.predictions.kind not in row.kinds:
+                    continue
+                try:
+                    found.append(self._measured(row, family))
+                except UndefinedError:  # the AUC of one class, say: nothing to show
+                    continue
+        return tuple(found)
+
+    def _measured(self, row: Metric, family: Family) -> Measured:
+        asked = self._asked(row)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", ClippedWarning)
+            value = float(row.function(self.predictions, **asked))
+        low, high, note = self._interval(row, asked)
+        floor, q95, p_value = self._floor(row, asked)
+        notion = "binary" if self.predictions.kind == "binary" else asked.get("notion", row.of)
+        return Measured(
+            name=row.name,
+            alias=row.alias,
+            family=family,
+            notion=notion if family == "calibration" else "",
+            bins=f"{asked['n_bins']} {asked.get('strategy', row.bins)} bins" if row.bins else "",
+            value=value,
+            low=low,
+            high=high,
+            floor=floor,
+            q95=q95,
+            p_value=p_value if self.cluster is None else None,
+            best=row.best,
+            note=note or " ".join(str(one.message) for one in said),
+        )
+
+    def _asked(self, row: Metric) -> dict[str, Any]:
+        """The options of the headline, but for what the name of the metric fixes."""
+        asked = {name: value for name, value in self.options.items() if name in row.options}
+        if row.of != "confidence" or self.predictions.kind == "binary":
+            asked = {name: value for name, value in asked.items() if name not in ("notion", "pooled")}
+        if row.bins != "uniform":
+            asked.pop("strategy", None)
+        return asked
+
+    def _interval(self, row: Metric, asked: dict[str, Any]) -> tuple[float | None, float | None, str]:
+        if row is METRICS["expected_calibration_error"]:
+            return self.verdict.low, self.verdict.high, ""
+        if row is METRICS["auc"] and self.predictions.scores.ndim == 2 and self._entries > MOST_ENTRIES:
+            return None, None, "no interval: it would take too long for so many rows and classes"
+        try:
+            found = interval(
+                row.name,
+                self.predictions,
+                options=asked,
+                groups=self.cluster,
+                level=self.level,
+                n_resamples=DRAWS,
+                random_state=self.random_state,
+            )
+        except BelievableError as reason:
+            return None, None, str(reason)
+        return found.low, found.high, found.note
+
+    def _floor(self, row: Metric, asked: dict[str, Any]) -> tuple[float | None, float | None, float | None]:
+        if row is METRICS["expected_calibration_error"]:
+            return self.verdict.by_chance, self.verdict.q95, self.verdict.p_value
+        if row.power is not None:
+            found = noise_floor(
+                row.name,
+                self.predictions,
+                options=asked,
+                n_resamples=DRAWS_OF_FLOOR,
+                random_state=self.random_state,
+            )
+            return found.mean, found.q95, found.p_value
+        # Of scores the mean under calibration is known exactly, and nothing is drawn.
+        sums = ScoreSums.of(self.predictions)
+        if row is METRICS["brier_score"]:
+            return (sums.brier - sums.spread) / sums.w, None, None
+        if row is METRICS["negative_log_likelihood"]:
+            return sums.entropy / sums.w, None, None
+        return None, None, None
+
+    @property
+    def _entries(self) -> int:
+        return int(self.predictions.scores.size)
+
+
+def shown(value: float | None) -> str:
+    """Four digits after the point, or what stands for no number."""
+    if value is None or value != value:
+        return "–"
+    return f"{value:.4f}" if math.isfinite(value) else "infinite" if value > 0 else "-infinite"

@@ -1,0 +1,152 @@
+"""An audit as plain text, for a terminal or a log."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from believable.report.measure import shown
+from believable.report.parts import Measured, Part
+
+if TYPE_CHECKING:
+    from believable.report.audit import Audit
+
+HEADINGS = {"calibration": "Calibration", "score": "Proper scores", "discrimination": "Discrimination"}
+USELESS = (
+    "Calibration is not everything: a constant at the base rate is perfectly calibrated, and tells nobody from anybody."
+)
+
+
+def as_text(audit: Audit) -> str:
+    """Section by section, the most important first."""
+    return "\n\n".join("\n".join(section) for section in sections(audit) if section)
+
+
+def sections(audit: Audit) -> Iterator[list[str]]:
+    """Lines of each section."""
+    yield opening(audit)
+    yield audit.verdict.lines()
+    yield _listed("What to do", audit.advice)
+    for family, heading in HEADINGS.items():
+        rows = [one for one in audit.metrics if one.family == family]
+        if rows:
+            of = audit.kind != "binary" and family == "calibration"
+            yield [*_columns(heading, metric_rows(rows, of)), *([USELESS] if family == "discrimination" else [])]
+    yield _columns(f"Reliability ({audit.verdict.bins})", table_rows(audit))
+    if audit.parts:
+        shown_of = "" if len(audit.parts) == audit.n_parts else f", the worst {len(audit.parts)} of {audit.n_parts:,}"
+        yield _columns(f"Classes, worst first{shown_of}", part_rows(audit.parts))
+    if audit.subgroups:
+        yield _columns("Subgroups", part_rows(audit.subgroups))
+    yield fix_lines(audit)
+    if audit.versus:
+        yield _columns(f"Compared with {audit.other} (this less other)", versus_rows(audit))
+    yield _listed("Keep in mind", audit.caveats)
+    yield _listed("Notes", audit.notes)
+
+
+def opening(audit: Audit) -> list[str]:
+    """What was audited."""
+    what = f"{audit.title}: " if audit.title else ""
+    clusters = "" if audit.n_clusters is None else f" in {audit.n_clusters:,} clusters"
+    first = f"{what}{audit.n:,} rows{clusters}" + (f"; took {audit.taken}" if audit.taken else "")
+    lines = [first]
+    if audit.weighted:
+        lines.append(f"Weighted: they tell as much as {audit.effective_n:,.0f} rows of equal weight")
+    if audit.kind == "binary":
+        lines.append(f"It happens in {100 * audit.rates[0]:.4g} % of them")
+    elif audit.kind == "multiclass":
+        k = max(range(len(audit.rates)), key=audit.rates.__getitem__)
+        lines.append(
+            f"{len(audit.classes)} classes, the most frequent {audit.classes[k]} with {100 * audit.rates[k]:.4g} %"
+        )
+    else:
+        lines.append(f"{len(audit.classes)} labels, independent of each other")
+    return lines
+
+
+def metric_rows(rows: Sequence[Measured], of: bool) -> list[list[str]]:
+    """A table of metrics, heading first."""
+    table = [["", "value", "interval", "by chance", "up to", *(["of"] if of else []), ""]]
+    for one in rows:
+        ends = "" if one.low is None else f"{shown(one.low)} … {shown(one.high)}"
+        floor, most = (shown(value) if value is not None else "" for value in (one.floor, one.q95))
+        extra = [one.notion.replace("_", " ")] if of else []
+        table.append([one.title, shown(one.value), ends, floor, most, *extra, one.bins])
+    return table
+
+
+def table_rows(audit: Audit) -> list[list[str]]:
+    """The reliability table, heading first."""
+    table = [["scores", "rows", "predicted", "happened", "interval", ""]]
+    for i, one in enumerate(audit.table):
+        row = [f"{'[' if i == 0 else '('}{one.start:.4g}, {one.end:.4g}]", f"{one.n:,}"]
+        if one.conf is None or one.low is None or one.high is None:
+            table.append([*row, "", "", "", ""])
+            continue
+        off = one.conf < one.low or one.conf > one.high
+        ends = f"{one.low:.4f} … {one.high:.4f}"
+        table.append([*row, shown(one.conf), shown(one.acc), ends, "off" if off else ""])
+    return table
+
+
+def part_rows(parts: Sequence[Part]) -> list[list[str]]:
+    """Classes or subgroups, heading first."""
+    table = [["", "rows", "predicted", "happened", "ECE", "interval", "by chance", ""]]
+    for part in parts:
+        name = f"{part.column} = {part.name}" if part.column else part.name
+        ends = "" if part.low is None else f"{part.low:.4f} … {shown(part.high)}"
+        says = part.direction if part.flagged else part.note
+        numbers = [shown(part.mean_score), shown(part.rate), shown(part.ece), ends, shown(part.floor)]
+        table.append([name, f"{part.n:,}", *numbers, f"off: {says}" if part.flagged else says])
+    return table
+
+
+def fix_lines(audit: Audit) -> list[str]:
+    """What was tried, and what is recommended."""
+    fix = audit.fix
+    if fix is None:
+        return [f"Recalibration: none was tried, {audit.no_fix}"] if audit.no_fix else []
+    lines = _columns("Recalibration, out of fold", tried_rows(audit))
+    return [*lines, fix.rows, fix.advice, f"{fix.refinement[0].upper()}{fix.refinement[1:]}."]
+
+
+def tried_rows(audit: Audit) -> list[list[str]]:
+    """The leaderboard, heading first."""
+    assert audit.fix is not None
+    table = [["", "log loss", "Brier", "ECE", "gain in log loss", ""]]
+    for one in audit.fix.tried:
+        gain = f"{shown(one.gain)} ({shown(one.gain_low)} … {shown(one.gain_high)})" if math.isfinite(one.gain) else ""
+        gain = "" if one.name == "nothing" else gain
+        numbers = [shown(one.log_loss), shown(one.brier), shown(one.ece), gain]
+        table.append([one.name, *numbers, "recommended" if one.chosen and one.name != "nothing" else ""])
+    return table
+
+
+def versus_rows(audit: Audit) -> list[list[str]]:
+    """The comparison, heading first."""
+    table = [["", "this", "other", "difference", "interval", "p"]]
+    for one in audit.versus:
+        ends = f"{shown(one.low)} … {shown(one.high)}"
+        numbers = [shown(one.value), shown(one.other), f"{one.difference:+.4f}", ends, f"{one.p_value:.2g}"]
+        table.append([one.name.replace("_", " "), *numbers])
+    return table
+
+
+def _columns(title: str, rows: Sequence[Sequence[str]]) -> list[str]:
+    """Aligned columns: the first to the left, numbers to the right."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    right = [i > 0 and i < len(widths) - 1 for i in range(len(widths))]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if to_the_right else cell.ljust(width)
+            for cell, width, to_the_right in zip(row, widths, right, strict=True)
+        ).rstrip()
+        for row in rows
+    ]
+    return [title, *lines]
+
+
+def _listed(title: str, sentences: Sequence[str]) -> list[str]:
+    return [title, *(f"- {sentence}" for sentence in sentences)] if sentences else []
