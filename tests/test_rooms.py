@@ -31,9 +31,9 @@ ROOMS: dict[str, set[str]] = {
     "inference": {"numpy", "scipy"},
     "recalibrate": {"numpy", "scipy", "sklearn", "rich"},  # rich: the progress bar
     "decide": {"numpy", "scipy"},
-    "readers": {"numpy", "polars"},
+    "readers": {"numpy", "polars", "rich"},  # rich: the sign of life while a large file is read
     "plots": {"numpy", "matplotlib", "mpl_toolkits"},
-    "report": {"numpy"},
+    "report": {"numpy", "scipy"},
     "toolbox": {"numpy"},
     "cli": {"click", "rich"},
     "__main__": set(),

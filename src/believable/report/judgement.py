@@ -164,7 +164,8 @@ class Verdict:
             return f"Calibration cannot be told from perfect at this sample size: {value}; {chance}."
         if self.off_by_a_factor and self.grade in ("excellent", "good"):
             return f"The error is small on the scale of the ECE, but real: {value}; {chance}."
-        return f"Calibration is {self.grade}: {value}; {chance}."
+        though = ", though not perfect" if self.grade in ("excellent", "good") else ""
+        return f"Calibration is {self.grade}{though}: {value}; {chance}."
 
     def lines(self) -> list[str]:
         """The verdict as sentences."""

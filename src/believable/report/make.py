@@ -14,7 +14,6 @@ from believable.curves import corp_curve, smoothed_calibration_curve
 from believable.curves.binned import table_of
 from believable.errors import InputError
 from believable.inference._units import cluster_of_rows
-from believable.inference.compare import compare
 from believable.inference.subgroups import columns_of, subgroups
 from believable.predictions import Predictions, as_predictions
 from believable.report.advice import Facts, advice, caveats
@@ -22,12 +21,12 @@ from believable.report.audit import Audit
 from believable.report.by_class import by_class, direction_of
 from believable.report.judgement import verdict
 from believable.report.measure import Measurer
-from believable.report.parts import Bin, Line, Part, Stage, Versus
+from believable.report.parts import Bin, Line, Part, Stage
 from believable.report.remedy import Remedy, remedy
 from believable.report.slices import slices_of
+from believable.report.versus import versus
 from believable.stats import BinStats, ScoreSums
 
-COMPARED = ("ece", "smece", "brier", "nll", "auc")
 LINE_POINTS = 201
 DRAWS = 300
 POOLED = ("classwise", "top_label")  # notions with a curve for each class: the headline puts them together
@@ -121,7 +120,7 @@ def audit(
     if mended.after is not None:
         stages["after"] = mended.after
     slices, left_out = slices_of(stages, view, parts, found, columns)
-    effective = _effective_n(checked)
+    effective, left = _effective_n(checked), _dropped(dropped, checked)
     facts = Facts(
         checked,
         stats,
@@ -131,7 +130,7 @@ def audit(
         parts,
         found,
         cluster,
-        dropped or {},
+        left,
         effective,
     )
     return Audit(
@@ -142,7 +141,7 @@ def audit(
         effective_n=effective,
         n_clusters=None if cluster is None else int(cluster.max()) + 1,
         weighted=checked.weights is not None,
-        dropped=_dropped(dropped, checked),
+        dropped=left,
         classes=tuple(checked.class_name(k) for k in range(checked.n_classes)),
         rates=_rates(checked),
         verdict=judged,
@@ -154,7 +153,9 @@ def audit(
         subgroups=found,
         fix=mended.fix,
         no_fix=mended.why_none,
-        versus=() if rival is None else _versus(checked, rival, int(n_bins), cluster, level, seed),
+        versus=()
+        if rival is None
+        else versus(checked, rival, options=options, cluster=cluster, level=level, random_state=seed),
         other="" if rival is None else other,
         advice=advice(facts),
         caveats=(*mended.caveats, *caveats(facts)),
@@ -271,24 +272,3 @@ def _subgroups(
         rows = np.flatnonzero(columns[group.column] == group.name)
         parts.append(replace(part, direction=direction_of(part, ScoreSums.of(predictions.take(rows)))))
     return tuple(parts)
-
-
-def _versus(
-    predictions: Predictions, rival: Predictions, n_bins: int, cluster: Any, level: float, seed: Any
-) -> tuple[Versus, ...]:
-    found = []
-    for metric in COMPARED:
-        options = {"n_bins": n_bins} if metric == "ece" else {}
-        one = compare(
-            predictions,
-            rival,
-            None,
-            metric,
-            options=options,
-            groups=cluster,
-            level=level,
-            n_resamples=DRAWS,
-            random_state=seed,
-        )
-        found.append(Versus(one.metric, one.value_a, one.value_b, one.difference, one.low, one.high, one.p_value))
-    return tuple(found)

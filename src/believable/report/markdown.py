@@ -49,7 +49,7 @@ def _sections(audit: Audit) -> Iterator[str]:
         yield _list([audit.fix.rows, audit.fix.advice, audit.fix.refinement])
     if audit.versus:
         yield f"## Compared with {escaped(audit.other)}"
-        yield _table(text.versus_rows(audit))
+        yield _table(text.versus_rows(audit.versus))
     for heading, sentences in (("Keep in mind", audit.caveats), ("Notes", audit.notes)):
         if sentences:
             yield f"## {heading}"
@@ -69,5 +69,6 @@ def _list(sentences: Sequence[str]) -> str:
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
     heading, *body = ([escaped(cell) for cell in row] for row in rows)
-    lines = ["| " + " | ".join(heading) + " |", "|" + "|".join(["---", *["---:"] * (len(heading) - 2), "---"]) + "|"]
+    marks = ["---:" if right else "---" for right in text.Section(rows=rows).to_the_right]
+    lines = ["| " + " | ".join(heading) + " |", "|" + "|".join(marks) + "|"]
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in body)])

@@ -25,8 +25,8 @@ ERRORS: Mapping[Kind, tuple[str, ...]] = {
 }
 SCORES = ("brier", "nll")
 DISCRIMINATION = ("auc", "acc", "bss", "sharpness")
-DRAWS, DRAWS_OF_FLOOR = 300, 1000
-MOST_ENTRIES = 2_000_000  # rows times classes, beyond which the AUC of a matrix gets no interval
+DRAWS, DRAWS_OF_FLOOR, FEWEST_DRAWS = 300, 1000, 200
+MOST_ENTRIES = 200_000  # rows times classes: beyond, the AUC of a matrix gets no interval and its floors fewer draws
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +106,7 @@ class Measurer:
     def _interval(self, row: Metric, asked: dict[str, Any]) -> tuple[float | None, float | None, str]:
         if row is METRICS["expected_calibration_error"]:
             return self.verdict.low, self.verdict.high, ""
-        if row is METRICS["auc"] and self.predictions.scores.ndim == 2 and self._entries > MOST_ENTRIES:
+        if row is METRICS["auc"] and self._entries > MOST_ENTRIES:
             return None, None, "no interval: it would take too long for so many rows and classes"
         try:
             found = interval(
@@ -130,7 +130,7 @@ class Measurer:
                 row.name,
                 self.predictions,
                 options=asked,
-                n_resamples=DRAWS_OF_FLOOR,
+                n_resamples=DRAWS if row.fixed_point else self._draws_of_floor,  # fixed points take long
                 random_state=self.random_state,
             )
             return found.mean, found.q95, found.p_value
@@ -144,7 +144,12 @@ class Measurer:
 
     @property
     def _entries(self) -> int:
-        return int(self.predictions.scores.size)
+        return int(self.predictions.scores.size) if self.predictions.scores.ndim == 2 else 0
+
+    @property
+    def _draws_of_floor(self) -> int:
+        """Those of one event are drawn from bins and cost nothing; those of classes go through all rows each time."""
+        return max(DRAWS_OF_FLOOR // max(self._entries // MOST_ENTRIES, 1), FEWEST_DRAWS)
 
 
 def shown(value: float | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from believable.metrics import find_metric
 from believable.report.packed import PackedCells
 
 Family = Literal["calibration", "score", "discrimination"]
@@ -20,6 +21,11 @@ TITLES = {
     "oe": "observed over expected",
     "slope": "calibration slope",
 }
+
+
+def title_of(alias: str, name: str) -> str:
+    """What to call a metric."""
+    return TITLES.get(alias, name.replace("_", " "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,7 @@ class Measured:
     @property
     def title(self) -> str:
         """What to call it."""
-        return TITLES.get(self.alias, self.name.replace("_", " "))
+        return title_of(self.alias, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,3 +247,8 @@ class Versus:
     low: float
     high: float
     p_value: float
+
+    @property
+    def title(self) -> str:
+        """What to call it."""
+        return title_of(find_metric(self.name).alias, self.name)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from believable.report.measure import shown
-from believable.report.parts import Measured, Part
+from believable.report.parts import Measured, Part, Versus
+from believable.report.versus import in_words
 
 if TYPE_CHECKING:
     from believable.report.audit import Audit
@@ -18,32 +21,81 @@ USELESS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the text: a table, sentences, or both.
+
+    Attributes
+    ----------
+    title : str
+        "" where it needs none.
+    rows : sequence of rows of cells
+        A table, heading first.
+    lines : sequence of str
+        Sentences below it.
+    listed : bool
+        Whether the sentences are points of a list.
+    """
+
+    title: str = ""
+    rows: Sequence[Sequence[str]] = ()
+    lines: Sequence[str] = ()
+    listed: bool = False
+
+    @property
+    def to_the_right(self) -> tuple[bool, ...]:
+        """Which columns of the table are numbers."""
+        return tuple(
+            i > 0 and all(map(_is_number, column[1:])) for i, column in enumerate(zip(*self.rows, strict=True))
+        )
+
+    def __str__(self) -> str:
+        title = [self.title] if self.title else []
+        return "\n".join([*title, *self._aligned(), *(f"- {line}" if self.listed else line for line in self.lines)])
+
+    def _aligned(self) -> list[str]:
+        widths = [max(map(len, column)) for column in zip(*self.rows, strict=True)]
+        return [
+            "  ".join(
+                cell.rjust(width) if right else cell.ljust(width)
+                for cell, width, right in zip(row, widths, self.to_the_right, strict=True)
+            ).rstrip()
+            for row in self.rows
+        ]
+
+
 def as_text(audit: Audit) -> str:
     """Section by section, the most important first."""
-    return "\n\n".join("\n".join(section) for section in sections(audit) if section)
+    return "\n\n".join(str(section) for section in sections(audit))
 
 
-def sections(audit: Audit) -> Iterator[list[str]]:
-    """Lines of each section."""
-    yield opening(audit)
-    yield audit.verdict.lines()
-    yield _listed("What to do", audit.advice)
+def sections(audit: Audit) -> Iterator[Section]:
+    """What there is to say, in order."""
+    yield Section(lines=opening(audit))
+    yield Section(lines=audit.verdict.lines())
+    if audit.advice:
+        yield Section("What to do", lines=audit.advice, listed=True)
     for family, heading in HEADINGS.items():
         rows = [one for one in audit.metrics if one.family == family]
         if rows:
             of = audit.kind != "binary" and family == "calibration"
-            yield [*_columns(heading, metric_rows(rows, of)), *([USELESS] if family == "discrimination" else [])]
-    yield _columns(f"Reliability ({audit.verdict.bins})", table_rows(audit))
+            yield Section(heading, metric_rows(rows, of), [USELESS] if family == "discrimination" else [])
+    yield Section(f"Reliability ({audit.verdict.bins})", table_rows(audit))
     if audit.parts:
         shown_of = "" if len(audit.parts) == audit.n_parts else f", the worst {len(audit.parts)} of {audit.n_parts:,}"
-        yield _columns(f"Classes, worst first{shown_of}", part_rows(audit.parts))
+        yield Section(f"Classes, worst first{shown_of}", part_rows(audit.parts))
     if audit.subgroups:
-        yield _columns("Subgroups", part_rows(audit.subgroups))
-    yield fix_lines(audit)
+        yield Section("Subgroups", part_rows(audit.subgroups))
+    if audit.fix is not None or audit.no_fix:
+        yield fix_section(audit)
     if audit.versus:
-        yield _columns(f"Compared with {audit.other} (this less other)", versus_rows(audit))
-    yield _listed("Keep in mind", audit.caveats)
-    yield _listed("Notes", audit.notes)
+        said = [in_words(one, audit.title or "This model", audit.other) for one in audit.versus]
+        title = f"Compared with {audit.other} (this less other, {audit.verdict.bins})"
+        yield Section(title, versus_rows(audit.versus), said)
+    if audit.caveats:
+        yield Section("Keep in mind", lines=audit.caveats, listed=True)
+    if audit.notes:
+        yield Section("Notes", lines=audit.notes, listed=True)
 
 
 def opening(audit: Audit) -> list[str]:
@@ -74,7 +126,7 @@ def metric_rows(rows: Sequence[Measured], of: bool) -> list[list[str]]:
         floor, most = (shown(value) if value is not None else "" for value in (one.floor, one.q95))
         extra = [one.notion.replace("_", " ")] if of else []
         table.append([one.title, shown(one.value), ends, floor, most, *extra, one.bins])
-    return table
+    return _without_empty(table)
 
 
 def table_rows(audit: Audit) -> list[list[str]]:
@@ -103,13 +155,13 @@ def part_rows(parts: Sequence[Part]) -> list[list[str]]:
     return table
 
 
-def fix_lines(audit: Audit) -> list[str]:
+def fix_section(audit: Audit) -> Section:
     """What was tried, and what is recommended."""
     fix = audit.fix
     if fix is None:
-        return [f"Recalibration: none was tried, {audit.no_fix}"] if audit.no_fix else []
-    lines = _columns("Recalibration, out of fold", tried_rows(audit))
-    return [*lines, fix.rows, fix.advice, f"{fix.refinement[0].upper()}{fix.refinement[1:]}."]
+        return Section(lines=[f"Recalibration: none was tried, {audit.no_fix}"])
+    lines = [fix.rows, fix.advice, f"{fix.refinement[0].upper()}{fix.refinement[1:]}."]
+    return Section("Recalibration, out of fold", tried_rows(audit), lines)
 
 
 def tried_rows(audit: Audit) -> list[list[str]]:
@@ -124,29 +176,22 @@ def tried_rows(audit: Audit) -> list[list[str]]:
     return table
 
 
-def versus_rows(audit: Audit) -> list[list[str]]:
-    """The comparison, heading first."""
-    table = [["", "this", "other", "difference", "interval", "p"]]
-    for one in audit.versus:
+def versus_rows(found: Sequence[Versus], a: str = "this", b: str = "other") -> list[list[str]]:
+    """A comparison of two models, heading first."""
+    table = [["", a, b, "difference", "interval", "p"]]
+    for one in found:
         ends = f"{shown(one.low)} … {shown(one.high)}"
         numbers = [shown(one.value), shown(one.other), f"{one.difference:+.4f}", ends, f"{one.p_value:.2g}"]
-        table.append([one.name.replace("_", " "), *numbers])
+        table.append([one.title, *numbers])
     return table
 
 
-def _columns(title: str, rows: Sequence[Sequence[str]]) -> list[str]:
-    """Aligned columns: the first to the left, numbers to the right."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    right = [i > 0 and i < len(widths) - 1 for i in range(len(widths))]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if to_the_right else cell.ljust(width)
-            for cell, width, to_the_right in zip(row, widths, right, strict=True)
-        ).rstrip()
-        for row in rows
-    ]
-    return [title, *lines]
+def _is_number(cell: str) -> bool:
+    """Whether a cell holds numbers and nothing else."""
+    return re.fullmatch(r"[-+–\d.,…e() ]*", cell.replace("infinite", "")) is not None
 
 
-def _listed(title: str, sentences: Sequence[str]) -> list[str]:
-    return [title, *(f"- {sentence}" for sentence in sentences)] if sentences else []
+def _without_empty(rows: list[list[str]]) -> list[list[str]]:
+    """The columns that hold anything."""
+    kept = [i for i in range(len(rows[0])) if i == 0 or any(row[i] for row in rows[1:])]
+    return [[row[i] for i in kept] for row in rows]

@@ -1,0 +1,137 @@
+"""Advice and caveats: each applies where it should, and nowhere else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from believable import Predictions, audit
+
+
+@pytest.fixture(autouse=True)
+def few_metrics(monkeypatch):
+    """The rules read the ECE and the log loss; the others would only take time."""
+    monkeypatch.setattr(
+        "believable.report.measure.ERRORS", dict.fromkeys(("binary", "multiclass", "multilabel"), ("ece",))
+    )
+
+
+def found(p, y, **choices):
+    result = audit(p, y, **({"fix": False} | choices))
+    return " ".join(result.advice), " ".join(result.caveats)
+
+
+def calibrated(n, a=1.0, b=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(a, b, n)
+    return p, (rng.random(n) < p).astype(int)
+
+
+def test_a_plain_case_has_nothing_to_say():
+    """Many calibrated rows over the whole range: no advice, no caveat."""
+    assert found(*calibrated(20_000)) == ("", "")
+
+
+def test_empty_uniform_bins_ask_for_quantile_bins():
+    """Scores in a few of the uniform bins are better seen in quantile bins."""
+    p, y = calibrated(5000, 2, 60)
+    assert "uniform bins are empty: look at quantile bins too" in found(p, y)[0]
+    assert "quantile bins" not in found(p, y, strategy="quantile")[0]
+
+
+def test_few_events_per_bin_ask_for_rows():
+    """Bins that expect fewer than five events tell little, and the number of rows that would help is said."""
+    p = np.repeat([0.01, 0.5], [150, 4000])
+    y = np.concatenate([np.zeros(150, int), np.arange(4000) % 2])
+    assert "fewer than 5 events" not in found(p, y)[1]  # 4 % of the rows
+    p = np.repeat([0.01, 0.5], [300, 4000])
+    y = np.concatenate([np.arange(300) < 3, np.arange(4000) % 2])
+    caveat = found(p, y)[1]
+    assert "1 of 2 bins, with 7 % of the rows, expect fewer than 5 events" in caveat
+    assert "about 7,000 rows would help" in caveat  # 4300 * 5 / 3
+
+
+def test_large_errors_are_to_be_recalibrated():
+    """An ECE above 0.10 beyond chance asks for recalibration, and names the map that helps."""
+    p, y = calibrated(3000)
+    worse = np.where(p > 0.5, 0.9 + 0.1 * p, 0.1 * p)
+    assert "The ECE is above 0.10: recalibrate." in found(worse, y)[0]
+    assert "recalibrate. Use " in found(worse, y, fix=True)[0]
+    assert "above 0.10" not in found(p, y, fix=True)[0]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.0, 0.6, "No score is above 0.6: nothing is known about scores higher than that."),
+        (0.4, 1.0, "No score is below 0.4: nothing is known about scores lower than that."),
+        (0.2, 0.7, "All scores lie between 0.2 and 0.7: nothing is known about others."),
+    ],
+)
+def test_ranges_never_seen(low, high, words):
+    """Where no score has been, nothing is known."""
+    rng = np.random.default_rng(0)
+    p = np.append(rng.uniform(low, high, 4998), [low, high])
+    assert words in found(p, (rng.random(5000) < p).astype(int))[1]
+
+
+def test_heaps_are_named():
+    """Stated confidences sit on a few round numbers."""
+    rng = np.random.default_rng(0)
+    p = rng.choice([0.0, 0.5, 0.8, 0.9, 0.95, 1.0], 3000)
+    caveat = found(p, (rng.random(3000) < p).astype(int))[1]
+    assert "of the scores are one of 6 values: 0, 0.5, 0.8, 0.9, 0.95, 1" in caveat
+    assert "Equal scores always stay in one bin." in caveat
+
+
+def test_uneven_weights():
+    """Weights that make many rows tell as little as few."""
+    p, y = calibrated(5000)
+    w = np.where(np.arange(5000) < 50, 1000.0, 1.0)
+    assert "The weights are uneven: 5,000 rows tell as much as 60 of equal weight." in found(p, y, sample_weight=w)[1]
+
+
+def test_constants():
+    """Scores that hardly differ can be calibrated and useless; rare events may have small scores."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(3000) < 0.3).astype(int)
+    assert "a constant can be calibrated" in found(np.full(3000, 0.3), y)[1]
+    rare = (rng.random(30_000) < 0.001).astype(int)
+    assert "a constant can be calibrated" not in found(np.full(30_000, 0.001), rare)[1]
+
+
+def test_with_many_rows_everything_is_beyond_chance():
+    """A tiny error of many rows is to be taken by its size."""
+    rng = np.random.default_rng(0)
+    p = rng.random(300_000)
+    y = (rng.random(300_000) < 0.995 * p).astype(int)
+    assert "go by its size" in found(p, y)[1]
+
+
+def test_the_worst_subgroup_is_named():
+    """With its direction, and how many there are."""
+    rng = np.random.default_rng(0)
+    p = rng.random(6000)
+    site = rng.choice(["north", "south", "west"], 6000)
+    y = (rng.random(6000) < np.where(site == "south", 0.6 * p, p)).astype(int)
+    advice = found(p, y, by={"site": site})[0]
+    assert "Look at site = south: its scores are too high, 0.496 predicted, 0.295 happened." in advice
+
+
+def test_the_other_way_round():
+    """Scores of the other class are noticed."""
+    p, y = calibrated(1000)
+    assert "are these the probabilities of the other class?" in found(1 - p, y, fix=True)[1]
+
+
+def test_classes_that_are_off_are_named():
+    """Worst first, at most three by name."""
+    rng = np.random.default_rng(0)
+    q = rng.dirichlet([1.0] * 4, 4000)
+    y = np.array([rng.choice(4, p=row) for row in q])
+    worse = q**3 / (q**3).sum(axis=1, keepdims=True)
+    labels = np.array(["a", "b", "c", "d"])[y]
+    result = audit(Predictions(worse, labels, classes=["a", "b", "c", "d"]), fix=False)
+    advice = " ".join(result.advice)
+    assert "Classes whose probabilities are off beyond chance, worst first: " in advice
+    assert "and 1 more." in advice
