@@ -15,13 +15,15 @@ from believable import METRICS, toolbox
 # Besides these, every metric of the table is public.
 PUBLIC = (
     """
-__version__ average_predictions BinStats calibrate calibration_curve calibration_index CellStats classwise_ece compare
+__version__ Audit audit average_predictions BinStats calibrate calibration_curve calibration_index CellStats classwise_ece compare
 confidence_decomposition corp_curve corp_decomposition Edges evaluate hosmer_lemeshow interval
 kernel_calibration_curve kernel_calibration_test kolmogorov_smirnov_test kuiper_test load_recalibrator
 logistic_calibration_curve METRICS murphy_decomposition noise_floor plot_classwise_reliability plot_confidence_histogram plot_corp_diagram
 plot_cumulative_differences plot_improvement plot_metrics plot_miscalibration plot_reliability_diagram plot_smoothed_calibration
 plot_subgroup_forest Predictions read_predictions refinement reliability_table scorer ScoreSums select smooth_calibration_error_detail
 smoothed_calibration_curve spiegelhalter subgroups verdict View
+cascade confidence_words risk_aware_rank uncertainty_sample plot_cascade plot_confidence_words plot_ranking plot_uncertainty_sample
+net_benefit plot_net_benefit plot_risk_coverage plot_threshold selective threshold_for
 """.split()
     + list(METRICS)
 )

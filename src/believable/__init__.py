@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from believable.recalibrate.saved import load_recalibrator as load_recalibrator
     from believable.recalibrate.select import select as select
     from believable.report import Audit as Audit
-    from believable.report import audit as audit
+    from believable.report.make import audit as audit
     from believable.report import verdict as verdict
 
 # Loaded when first used: rooms by name, and functions that bring matplotlib or a file engine with them.

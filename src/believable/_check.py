@@ -50,10 +50,10 @@ def number(value: Any, name: str, low: float = -np.inf, high: float = np.inf) ->
     return float(value)
 
 
-def level(value: Any) -> float:
+def level(value: Any, name: str = "level") -> float:
     """A confidence level, strictly between 0 and 1."""
-    if number(value, "level", 0, 1) in (0, 1):
-        raise InputError(f"level must lie strictly between 0 and 1, got {value!r}")
+    if number(value, name, 0, 1) in (0, 1):
+        raise InputError(f"{name} must lie strictly between 0 and 1, got {value!r}")
     return float(value)
 
 

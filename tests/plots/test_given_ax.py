@@ -17,6 +17,13 @@ PICTURES = {
     "miscalibration": lambda ax: believable.plot_miscalibration(P, Y, ax=ax),
     "cumulative": lambda ax: believable.plot_cumulative_differences(P, Y, ax=ax),
     "forest": lambda ax: believable.plot_subgroup_forest(P, Y, SITE, ax=ax, n_resamples=100),
+    "threshold": lambda ax: believable.plot_threshold(P, Y, ax=ax, precision=0.7),
+    "risk coverage": lambda ax: believable.plot_risk_coverage(P, Y, ax=ax, n_resamples=100),
+    "net benefit": lambda ax: believable.plot_net_benefit(P, Y, ax=ax, n_resamples=100),
+    "cascade": lambda ax: believable.plot_cascade(P, Y, cost_fast=0.01, cost_slow=0.1, ax=ax),
+    "ranking": lambda ax: believable.plot_ranking(P, variance=P / 50, ax=ax),
+    "sample": lambda ax: believable.plot_uncertainty_sample(P, 20, random_state=0, ax=ax),
+    "words": lambda ax: believable.plot_confidence_words(P[:3], ax=ax, title="words"),
     "metrics": lambda ax: believable.plot_metrics(P, Y, ["ece"], ax=ax, n_resamples=100),
 }
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import polars
 import pytest
 
 from believable import expected_calibration_error, read_predictions
 from believable.errors import InputError
-from believable.readers import choose_columns, load_demo
+from believable.readers import choose_columns, load_demo, read_table
+from believable.readers.columns import LABEL_NAMES, LOGIT_NAMES, LOGIT_PREFIXES, PROB_NAMES, PROB_PREFIXES
+from believable.readers.files import columns_of, predictions_from
 
 RNG = np.random.default_rng(4)
 P = RNG.random(50)
@@ -84,7 +88,12 @@ REFUSED = {
     "empty": ("", "is empty"),
     "header": ("y,p\n", "has a header and no rows"),
     "unknown names": ("a,b\n1,0.5\n", "no column has a name known for labels"),
-    "semicolons": ("y;p\n1;0.5\n", "has one column, 'y;p': .csv files are separated by commas"),
+    "spaces": (" \n\n", "is empty"),
+    "old Mac": ("y,p\r1,0.5\r", "has lines that end in a carriage return alone"),
+    "long line": ("y,p\n1,0.5\n0,0.5,7\n", "has 3 fields at line 3, but 2 in its header"),
+    "open quote": ('n,y,p\na,1,0.5\n"b,0,0.5\n', "has a quotation mark after line 2 that is never closed"),
+    "long cells": ('n,y,p\n"a\nb",1,0.5\nc,0,x\n', "got the text 'x' at row 1 (line 4)"),
+    "decimal commas": ('y,p\n1,"0,5"\n', "got the text '0,5' at row 0 (line 2); write decimals with a point"),
     "no header": ("1,0.5\n0,0.1\n", "the first line must hold the names of the columns, got 1, 0.5"),
     "no scores": ("y,b\n1,0.5\n", "no column has a name known for scores"),
     "two scores": ("y,p,score\n1,0.5,0.5\n", "several columns could be the scores: p, score; choose one with prob"),
@@ -96,7 +105,20 @@ REFUSED = {
     ),
     "huge label": ("y,p\n99999999999999999999,0.5\n0,0.1\n", "bad.csv"),
     "null label": ("y,p\n1,0.5\n,0.1\n", "actuals have a missing label at row 1"),
-    "text score": ("y,p\n1,0.5\n0,10%\n", "column 'p' must hold numbers, got the text '10%' at row 1"),
+    "some percent": (
+        "y,p\n1,0.5\n0,10%\n",
+        "column 'p' must hold numbers, got the text '10%' at row 1 (line 3) but '0.5', without a percent sign, at row 0 "
+        "(line 2); if all are percentages, read them with percent=True",
+    ),
+    "percentages": (
+        "y,p\n1,85\n0,10\n",
+        "predictions must lie in [0, 1], got 85 at row 0 (line 2); these look like percentages: pass percent=True; for "
+        "logits, pass Predictions(..., from_logits=True)",
+    ),
+    "above one": (
+        "y,p\n1,0.5\n0,1.5\n",
+        "these look like logits: pass Predictions(..., from_logits=True), or percent=True for percentages",
+    ),
     "twice": ("y,p,p\n1,0.5,0.5\n", "has several columns called 'p': rename them"),
     "two families": ("y,p_0,p_1,prob_0,prob_1\n1,0,1,0,1\n", "several columns could be the scores: p_*, prob_*"),
     "family and single": ("y,p_0,p_1,score\n1,0,1,0\n", "several columns could be the scores: p_*, score"),
@@ -120,7 +142,7 @@ def test_other_bad_files(tmp_path):
     """Unknown endings and files that are not what they say."""
     path = tmp_path / "data.xlsx"
     path.write_text("x")
-    with pytest.raises(InputError, match=r"must end in \.csv, \.tsv or \.parquet"):
+    with pytest.raises(InputError, match=r"must end in \.csv, \.tsv, .* or \.npz, or say what it is with format"):
         read_predictions(path)
     path = tmp_path / "data.parquet"
     path.write_text("not parquet")
@@ -135,6 +157,115 @@ def test_names_with_wildcards_are_names(tmp_path):
     assert read_predictions(tmp_path / "data[1].csv").scores.tolist() == [0.5]
     with pytest.raises(InputError, match="is a folder, not a file"):
         read_predictions(tmp_path)
+
+
+MESSY = {
+    "byte order mark": b"\xef\xbb\xbfy,p\n1,0.5\n0,0.25\n",
+    "Windows, quoted": b'\xef\xbb\xbf"y","p"\r\n"1","0.5"\r\n"0","0.25"\r\n',
+    "semicolons": b"y;p\n1;0.5\n0;0.25\n",
+    "European": b"y;p\r\n1;0,5\r\n0;0,25\r\n",
+    "Excel's separator": b"sep=;\r\ny;p\r\n1;0,5\r\n0;0,25\r\n",
+    "tabs in a csv": b"y\tp\n1\t0.5\n0\t0.25\n",
+    "bars": b"y|p\n1|0.5\n0|0.25\n",
+    "spaces": b" y , p \n 1 , 0.5 \n 0 , 0.25 \n",
+    "spoken names": b"Y-True,Y Score\n1,0.5\n0,0.25\n",
+    "columns without names": b",y,p,,\n0,1,0.5,,\n1,0,0.25,,\n",
+    "blank lines around": b"\n\ny,p\n1,0.5\n0,0.25\n\n  \n\n",
+    "no last line end": b"y,p\n1,0.5\n0,0.25",
+    "line in a cell": b'note,y,p\n"a\n\nb",1,0.5\nc,0,0.25\n',
+    "percent signs": b"y,p\n1,50%\n0,25 %\n",
+    "European percent signs": b"y;p\n1;50,0 %\n0;25,0 %\n",
+}
+
+
+@pytest.mark.parametrize("data", MESSY.values(), ids=MESSY)
+def test_what_spreadsheets_make_is_read(tmp_path, data):
+    """Marks, separators, decimal commas, spaces and blank lines do not change what is read."""
+    path = tmp_path / "messy.csv"
+    path.write_bytes(data)
+    read = read_predictions(path)
+    assert read.scores.tolist() == [0.5, 0.25]
+    assert read.labels.tolist() == [1, 0]
+
+
+def test_text_of_other_encodings_is_refused(tmp_path):
+    """The sentence says how to save it."""
+    path = tmp_path / "bad.csv"
+    for data, sentence in (
+        (b"y,p,n\n1,0.5,a\n0,0.5,caf\xe9\n", "is not UTF-8 text at line 3: save it as UTF-8"),
+        ("y,p\n1,0.5\n".encode("utf-16"), "is UTF-16 text: save it as UTF-8"),
+        (b"y,p\n1,0.5\n\0", "is not a text file, so not csv"),
+        (b"PAR1....PAR1", "is a Parquet file, not csv: say what it is with format"),
+    ):
+        path.write_bytes(data)
+        with pytest.raises(InputError, match=sentence):
+            read_predictions(path)
+
+
+def test_blank_lines_between_are_rows_without_values(tmp_path):
+    """They are not skipped in silence, and the line is the editor's."""
+    path = tmp_path / "gap.csv"
+    path.write_text("y,p\n1,0.5\n\n0,0.25\n")
+    with pytest.raises(InputError, match=r"at row 1 \(line 3\)"):
+        read_predictions(path)
+
+
+def test_lines_are_found_without_the_table(tmp_path):
+    """A frame that was read before knows its file by name, and the sentence still has the line."""
+    path = tmp_path / "later.csv"
+    path.write_text("y,p\n1,0.5\n0,x\n")
+    frame = read_table(path)
+    columns = columns_of(path, frame)
+    with pytest.raises(InputError, match=r"later\.csv \(scores p, labels y\): .* 'x' at row 1 \(line 3\)"):
+        predictions_from(path, frame, columns)
+    with pytest.raises(InputError, match=r"standard input \(scores p, labels y\): .* 'x' at row 1$"):
+        predictions_from("-", frame, columns)
+
+
+def test_every_documented_name_is_known():
+    """The documentation of read_predictions names all that is guessed, and nothing else is."""
+    words = set(re.findall(r"[a-z_0-9]+", read_predictions.__doc__))
+    assert {*PROB_NAMES, *LABEL_NAMES, *LOGIT_NAMES, *PROB_PREFIXES, *LOGIT_PREFIXES} <= words
+    for name in PROB_NAMES:
+        assert choose_columns(["y", name]).prob == (name,)
+    for name in LABEL_NAMES:
+        assert choose_columns([name, "p"]).label == name
+    assert not set(PROB_NAMES) & set(LABEL_NAMES)
+
+
+def test_names_of_logits_come_first():
+    """With logits, a column or family called so is meant, whatever else is there."""
+    assert choose_columns(["y", "p", "logit"], logits=True).prob == ("logit",)
+    assert choose_columns(["y", "p", "logit"]).prob == ("p",)
+    assert choose_columns(["y", "p", "z_a", "z_b"], logits=True).classes == ("a", "b")
+    assert choose_columns(["y", "p_a", "p_b"], logits=True).classes == ("a", "b")
+    with pytest.raises(InputError, match=r"several columns could be the scores: logit_\*, z; choose with prob"):
+        choose_columns(["y", "z", "logit_a", "logit_b"], logits=True)
+
+
+def test_a_misspelt_column_is_suggested():
+    """The nearest name, or the prefix that several share; very many names are cut short."""
+    with pytest.raises(InputError, match=r"there is no column 'scroe' \(did you mean 'Score'\?\); there are y, Score"):
+        choose_columns(["y", "Score"], prob="scroe")
+    with pytest.raises(InputError, match=r"there is no column 'q' \(2 begin with it: choose them with prob_prefix\)"):
+        choose_columns(["y", "q_one", "q_two"], prob="q")
+    with pytest.raises(InputError, match=r"x18, x19 and 80 more$"):
+        choose_columns([f"x{i}" for i in range(100)], prob="nothing")
+    assert choose_columns(["y ", " p"], prob="p", label="y").names == (" p", "y ")
+
+
+def test_clusters_and_subgroups_only_when_asked():
+    """They are named in words, taken out of families and guesses, and are neither scores nor labels."""
+    names = ["y", "p", "query", "score"]
+    columns = choose_columns(names, group="query", by=["score", "query"])
+    assert (columns.prob, columns.group, columns.by) == (("p",), "query", ("score", "query"))
+    assert columns.names == ("p", "y", "query", "score")
+    assert str(columns) == "scores p, labels y, clusters query, subgroups score, query"
+    assert choose_columns(["y", "p_a", "p_b", "p_region"], by="p_region").classes == ("a", "b")
+    with pytest.raises(InputError, match="'y' holds the labels: clusters"):
+        choose_columns(names, prob="p", by="y")
+    with pytest.raises(InputError, match="'p' holds the scores: clusters"):
+        choose_columns(names, prob="p", group="p")
 
 
 def test_logits_have_names_of_their_own(tmp_path):

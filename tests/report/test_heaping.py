@@ -62,11 +62,7 @@ def test_the_sentence():
 
 
 def test_round_numbers_without_heaps():
-    """Weight on many multiples of 0.05, none of them large, is a sentence of its own."""
-    steps = np.concatenate([np.repeat(np.arange(21) / 20, 3), RNG.random(60)])
-    steps = np.tile(steps, 1)
-    found = heaping(np.concatenate([steps, np.arange(21) / 20]), np.r_[np.ones(123), np.full(21, 1e-9)])
-    assert found is not None
+    """Rows on many multiples of 0.05, few on each, are a sentence of their own."""
     found = heaping(np.arange(21) / 20)
     assert found.values == ()
     assert str(found) == (

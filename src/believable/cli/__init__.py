@@ -5,8 +5,11 @@ from __future__ import annotations
 import click
 
 from believable._version import __version__
+from believable.cli.apply import apply
 from believable.cli.audit import audit
+from believable.cli.compare import compare
 from believable.cli.demo import demo
+from believable.cli.fit import fit
 from believable.cli.metrics import metrics
 
 
@@ -16,5 +19,5 @@ def main() -> None:
     """Are my numeric scores believable probabilities?"""
 
 
-for command in (audit, demo, metrics):
+for command in (audit, compare, fit, apply, metrics, demo):
     main.add_command(command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -16,18 +17,24 @@ if TYPE_CHECKING:
 MOST_BINS = 1000
 GATE_FAILED = 1
 BAD_INPUT = 2
+INTERRUPTED = 130  # as shells have it: 128, and 2 for the signal
 
 
 def sentences(command: Callable[..., None]) -> Callable[..., None]:
-    """Say what went wrong in a sentence, without a traceback, and exit with 2."""
+    """Say what went wrong in a sentence, without a traceback, and exit with 2; with 130 after Ctrl-C."""
 
     @wraps(command)
     def run(*args: Any, **kwargs: Any) -> None:
         try:
             command(*args, **kwargs)
+        except BrokenPipeError:  # whoever read the output has seen enough; click ends quietly
+            raise
         except (BelievableError, OSError) as error:
-            click.echo(f"Error: {_in_options(str(error))}", err=True)
+            click.echo(f"Error: {in_options(str(error))}", err=True)
             raise SystemExit(BAD_INPUT) from None
+        except KeyboardInterrupt:
+            click.echo("Interrupted: nothing was left half-written.", err=True)
+            raise SystemExit(INTERRUPTED) from None
 
     return run
 
@@ -40,22 +47,52 @@ _OPTIONS = (
     ("with prob or prob_prefix", "with --prob or --prob-prefix"),
     ("(prob) or the prefix of several (prob_prefix)", "(--prob) or the prefix of several (--prob-prefix)"),
     (" with label", " with --label"),
+    (" with prob_prefix", " with --prob-prefix"),
     (" with prob", " with --prob"),
     ("pos_label=", "--pos-label "),
     ("pass Predictions(", "from Python, pass Predictions("),
+    ("these look like percentages: divide by 100", "these look like percentages: use --percent"),
+    ("percent=True", "--percent"),
+    ("drop_missing=True", "--drop-missing"),
+    (" with format", " with --format"),
+    ("pass input='logits', or input='scores' for other numbers", "use --logits, or --scores raw for other numbers"),
+    ("score='brier'", "--score brier"),
+    ("groups names", "--group names"),
+    ("of groups", "of --group"),
+    ("cv=", "--folds "),
+    ("pass missing='keep' to have", "use --missing keep to have"),
+    ("choose another name, or pass overwrite=True", "choose another name with --to, or use --overwrite"),
 )
 
 
-def _in_options(sentence: str) -> str:
+# The same where a value follows.
+_OPTIONS_WITH_VALUES = (
+    (r"pass scores='(\w+)'", r"use --scores \1"),
+    (r"\b(group|scores|normalise|filter)='([^']*)'", r"--\1 \2"),
+    (r"\bmethod='([^']*)'", r"--map \1"),
+    (r"\bgraded=True", "--graded"),
+    (r"\brel=(-?\d+)", r"--rel \1"),
+    (r"with confidence=", "with --prob"),
+    (r"with correct=", "with --label"),
+    (r"^(group|percent|normalise|filter)\b(?= (?:is|and) )", r"--\1"),
+    (r"^correct\b(?= is )", "--label"),
+    (r"normalise and filter are", "normalise and --filter are"),
+)
+
+
+def in_options(sentence: str) -> str:
+    """A sentence of the library in the words of the command line."""
     for argument, option in _OPTIONS:
         sentence = sentence.replace(argument, option)
+    for pattern, option in _OPTIONS_WITH_VALUES:
+        sentence = re.sub(pattern, option, sentence)
     return sentence
 
 
-def new_console() -> Console:
+def new_console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
-    return Console()
+    return Console(stderr=stderr)
 
 
 def say(console: Console, text: str) -> None:

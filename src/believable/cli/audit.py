@@ -3,71 +3,201 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from believable.cli._common import MOST_BINS, new_console, say, sentences
-from believable.cli._tables import comparison_table, evaluate_models, print_verdict
+from believable.cli._common import GATE_FAILED, MOST_BINS, new_console, say, sentences
+from believable.cli._gates import gates_of
+from believable.cli._help import Sectioned
+from believable.cli._inputs import read
+from believable.cli._notes import warnings_as_notes
+from believable.cli._options import column_options
+from believable.cli._outputs import PIPE, check_outputs, write_outputs
+from believable.cli._show import show_audit, show_gates, show_verdict, working
+from believable.errors import InputError
+
+if TYPE_CHECKING:
+    from believable.readers import Loaded
+    from believable.report import Audit
+
+SECTIONS = {
+    "Which columns": (
+        *("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "weight", "group", "by"),
+        *("drop_missing", "format"),
+    ),
+    "How to measure": ("bins", "strategy", "notion", "level", "fix", "seed"),
+    "What to write": ("html", "json", "markdown", "plot", "quiet"),
+    "Gates": ("fail_above", "fail_below"),
+    "Another model on the same rows": ("compare", "compare_prob"),
+    "Rerankers": ("run", "qrels", "rel", "graded", "unjudged", "map"),
+    "Language models": ("samples", "normalise", "filter"),
+}
+POOLED = ("classwise", "top_label")
+WRITABLE = click.Path(path_type=Path, allow_dash=True)
+READABLE = click.Path(path_type=Path)
 
 
-@click.command()
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--prob", help="Column of P(y = 1).")
-@click.option("--prob-prefix", help="Beginning of the names of one column per class.")
-@click.option("--logits", is_flag=True, help="The scores are logits.")
-@click.option("--label", help="Column of outcomes.")
-@click.option("--pos-label", help="The label that counts as 1.")
-@click.option("--weight", help="Column of sample weights (never guessed).")
+@click.command(cls=Sectioned, sections=SECTIONS)
+@click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
+@column_options(*SECTIONS["Which columns"])
 @click.option("--bins", type=click.IntRange(1, MOST_BINS), default=10, show_default=True, help="Number of bins.")
 @click.option(
     "--strategy",
     type=click.Choice(["uniform", "quantile"]),
     default="uniform",
     show_default=True,
-    help="Bins of equal width, or of equal weight, for the verdict, the table and the picture.",
+    help="Bins of equal width, or of equal weight.",
 )
-@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Write the reliability diagram here.")
+@click.option(
+    "--notion",
+    type=click.Choice(["confidence", "classwise", "top_label"]),
+    help="What the headline is about, with one column per class.  [default: confidence]",
+)
+@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
+@click.option("--fix/--no-fix", default=True, help="Look for a recalibration that helps, or do not.  [default: fix]")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed says the same.")
+@click.option("--html", type=WRITABLE, help="Write the page here; - for the standard output.")
+@click.option("--json", type=WRITABLE, help="Write all numbers here, for Audit.from_json; - for the standard output.")
+@click.option("--markdown", type=WRITABLE, help="Write Markdown here; - for the standard output.")
+@click.option("--plot", type=click.Path(path_type=Path), help="Write the reliability diagram here: .png, .svg or .pdf.")
+@click.option("--quiet", "-q", is_flag=True, help="Print the verdict only.")
+@click.option(
+    "--fail-above",
+    metavar="NAME=LIMIT",
+    multiple=True,
+    help="Exit with 1 unless the upper end of the metric's interval is at most LIMIT: unless the data show that it is "
+    "that small. NAME.low=LIMIT looks at the lower end: fails only if the data show that it is larger. "
+    "NAME.value=LIMIT looks at the value. May be given several times: --fail-above ece=0.1 --fail-above mce.low=0.2",
+)
+@click.option(
+    "--fail-below",
+    metavar="NAME=LIMIT",
+    multiple=True,
+    help="The same for metrics that are best high, such as auc and acc: exit with 1 unless the lower end of the "
+    "interval is at least LIMIT; NAME.high and NAME.value look at those.",
+)
+@click.option("--compare", type=READABLE, help="Another file, with the same rows, labels and names of columns.")
+@click.option("--compare-prob", metavar="NAME", help="Its column of scores; without --compare, one of FILE.")
+@click.option("--run", type=READABLE, help="A TREC run: query Q0 document rank score name.")
+@click.option("--qrels", type=READABLE, help="Its judgements: query 0 document grade.")
+@click.option("--rel", type=int, help="The lowest grade that is relevant.  [default: 1]")
+@click.option("--graded", is_flag=True, help="Grades 0, 1 and above as classes: not, relevant, highly relevant.")
+@click.option(
+    "--unjudged",
+    type=click.Choice(["drop", "not-relevant"]),
+    help="What becomes of documents without a judgement.  [default: drop]",
+)
+@click.option(
+    "--map", metavar="METHOD", help="How raw scores become probabilities, out of fold by query.  [default: platt]"
+)
+@click.option("--samples", is_flag=True, help="FILE holds answers of a language model, one JSON object per line.")
+@click.option(
+    "--normalise",
+    type=click.Choice(["none", "length", "bytes"]),
+    help="Divide log-likelihoods by the length of the choice first.  [default: none]",
+)
+@click.option("--filter", metavar="NAME", help="Which filter of the log to take.  [default: the first]")
 @sentences
 def audit(
-    file: Path,
-    prob: str | None,
-    prob_prefix: str | None,
-    logits: bool,
-    label: str | None,
-    pos_label: str | None,
-    weight: str | None,
+    file: Path | None,
     bins: int,
     strategy: Any,
+    notion: Any,
+    level: float,
+    fix: bool,
+    seed: int,
+    html: Path | None,
+    json: Path | None,
+    markdown: Path | None,
     plot: Path | None,
+    quiet: bool,
+    fail_above: tuple[str, ...],
+    fail_below: tuple[str, ...],
+    compare: Path | None,
+    compare_prob: str | None,
+    **asked: Any,
 ) -> None:
-    """Judge the predictions in FILE.
+    """Judge the predictions in FILE: how far off, is it noise, where, for whom, what mends it.
 
-    FILE ends in .csv, .tsv or .parquet and has one row per prediction. Columns are found by name: scores called p,
-    prob, probability, score, y_prob, y_score, y_pred, pred, prediction or confidence, or one column per class called
-    p_CLASS, prob_CLASS or proba_CLASS; labels called y, label, target, actual, outcome, y_true, truth or correct.
-    Prints which it took, the verdict, the metrics and the reliability table.
+    FILE has one row per prediction: csv, tsv, parquet, jsonl or npz, or - for the standard input. Columns are found by
+    name: scores called p, prob, proba, probability, score, y_prob, y_score, y_pred, pred, prediction, confidence,
+    probs, probs64, probabilities or scores, or one column per class called p_CLASS, prob_CLASS or proba_CLASS; labels
+    called y, label, target, actual, outcome, y_true, truth, correct, labels, targets, actuals or outcomes. It says
+    which it took. Weights, clusters and subgroups are never guessed.
+
+    A --by column of more than 12 different numbers is cut into four ranges; of more than 50 texts the 50 most frequent
+    stay.
+
+    A reranker is audited by --run and --qrels in place of FILE. Logs of lm-evaluation-harness (--log_samples), and JSON
+    lines with confidence and correct, are recognised by their fields.
+
+    Exit code: 0 if all is well, 1 if a gate failed, 2 for bad input, 130 if interrupted.
     """
-    from believable.curves import reliability_table
-    from believable.plots import plot_reliability_diagram
-    from believable.readers import read_table
-    from believable.readers.files import columns_of, predictions_from
+    from believable._check import level as check_level
 
-    console = new_console()
-    frame = read_table(file)
-    columns = columns_of(file, frame, prob=prob, prob_prefix=prob_prefix, label=label, weight=weight, logits=logits)
-    predictions = predictions_from(file, frame, columns, from_logits=logits, pos_label=pos_label)
-    say(console, f"{file}: {len(predictions):,} rows; took {columns}{' (scores are logits)' if logits else ''}")
-    if predictions.kind == "binary":
-        say(console, f"Positive: {100 * float(predictions.labels.mean()):.4g} % of the rows")
-    console.print()
-    print_verdict(console, None, predictions, bins, strategy)
-    result = evaluate_models(predictions, bins)
-    console.print(comparison_table({"value": result}, bins, predictions.kind))
-    for name, reason in result.skipped.items():
-        say(console, f"{name}: left out, {reason}")
-    say(console, f"\nReliability ({bins} {strategy} bins)")
-    say(console, str(reliability_table(predictions, n_bins=bins, strategy=strategy)))
-    if plot is not None:
-        plot_reliability_diagram(predictions, n_bins=bins, strategy=strategy, save_path=plot, title=file.name)
-        say(console, f"Picture written to {plot}")
+    outputs = {"html": html, "json": json, "markdown": markdown, "plot": plot}
+    gates = gates_of(fail_above, fail_below)
+    check_level(level, "--level")
+    check_outputs(outputs, [file, compare, asked["run"], asked["qrels"]])
+    loaded = read(file, asked | {"seed": seed})
+    for gate in gates:
+        gate.refuse_kind(loaded.predictions.kind)
+    other, other_name = _other(file, compare, compare_prob, loaded, asked)
+    with warnings_as_notes(), working(f"Auditing {len(loaded.predictions):,} rows"):
+        from believable.report import audit as make
+
+        found: Audit = make(
+            loaded.predictions,
+            n_bins=bins,
+            strategy=strategy,
+            notion=notion,
+            groups=loaded.groups,
+            by=dict(loaded.by) or None,
+            compare_with=None if other is None else other.predictions,
+            other=other_name,
+            fix=fix,
+            level=level,
+            title=loaded.title,
+            taken=loaded.taken,
+            dropped=loaded.dropped,
+            notes=loaded.notes,
+            progress=False,
+            random_state=seed,
+        )
+        results = [gate.result(found) for gate in gates]
+        how = {"n_bins": bins, "strategy": strategy, "notion": notion, "pooled": notion in POOLED, "level": level}
+        written = write_outputs(outputs, found, loaded.predictions, how)
+    console = new_console(stderr=PIPE in outputs.values())
+    if quiet:
+        show_verdict(console, found.verdict)
+    else:
+        show_audit(console, found)
+    if results or written:
+        console.print()
+    show_gates(console, results)
+    for sentence in written:
+        say(console, sentence)
+    if not all(result.kept for result in results):
+        raise SystemExit(GATE_FAILED)
+
+
+def _other(
+    file: Path | None, compare: Path | None, compare_prob: str | None, loaded: Loaded, asked: dict[str, Any]
+) -> tuple[Loaded | None, str]:
+    """The other model's predictions, and what to call them."""
+    if compare is None and compare_prob is None:
+        return None, ""
+    from believable.readers.same_rows import refuse_other_rows
+
+    if file is None:
+        raise InputError("--compare is for a FILE, not for a run and its judgements")
+    path = compare or file
+    if path == PIPE:
+        raise InputError("the standard input is read once: --compare-prob needs a FILE, or another one with --compare")
+    if compare_prob is not None and asked["prob_prefix"] is not None:
+        raise InputError("--compare-prob names one column, and --prob-prefix several: give --compare a file instead")
+    other = read(path, asked | ({"prob": compare_prob} if compare_prob is not None else {}) | {"by": ()})
+    name = compare_prob if compare is None and compare_prob is not None else str(path)
+    refuse_other_rows(loaded, other, str(file), name)
+    return other, name

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from believable.cli._common import MOST_BINS, new_console, say, sentences
-from believable.cli._tables import comparison_table, evaluate_models, print_verdict
+from believable.cli._show import show_section, show_verdict, working
+from believable.errors import InputError
+
+if TYPE_CHECKING:
+    from believable.predictions import Predictions
+
+WHAT = "Is a handwritten digit odd? Two models, held-out predictions for 1,797 digits."
 
 
 @click.command()
@@ -17,26 +24,51 @@ from believable.cli._tables import comparison_table, evaluate_models, print_verd
     type=click.Path(dir_okay=False, path_type=Path),
     default="believable-demo.png",
     show_default=True,
-    help="Where to write the picture: .png, .svg or .pdf.",
+    help="Where to write the picture: .png, .svg or .pdf. The page goes beside it, as .html.",
 )
 @click.option("--bins", type=click.IntRange(1, MOST_BINS), default=10, show_default=True, help="Number of bins.")
 @sentences
 def demo(output: Path, bins: int) -> None:
-    """A verdict on two real models, and a picture. Needs no arguments and no network."""
+    """A verdict on two real models, a picture and a page. Needs no arguments and no network."""
+    from rich.text import Text
+
+    from believable.cli._outputs import check_outputs
+    from believable.readers import load_demo
+    from believable.report import audit, verdict
+    from believable.report.text import sections
+
+    page = output.with_suffix(".html")
+    if page == output:
+        raise InputError(f"{output} is the picture: its name must end in .png, .svg or .pdf")
+    check_outputs({"plot": output, "html": page}, [])
+    console = new_console()
+    say(console, f"{WHAT}\n")
+    models = {name.replace("_", " "): predictions for name, predictions in load_demo().items()}
+    (bayes, first), (logistic, second) = models.items()
+    with working("Auditing both"):
+        found = audit(first, None, bins, compare_with=second, title=bayes, other=logistic, progress=False)
+        other = verdict(second, None, bins)
+        _draw(output, models, bins)
+        found.to_html(page)
+    for name, judged in ((bayes, found.verdict), (logistic, other)):
+        console.print(Text(name, style="bold"))
+        show_verdict(console, judged)
+        console.print()
+    for section in sections(found):
+        if section.title.startswith(("What to do", "Compared")):
+            show_section(console, section)
+            console.print()
+    say(console, f"Picture written to {output}")
+    say(console, f"Page on {bayes}, compared with {logistic}, written to {page}")
+
+
+def _draw(path: Path, models: dict[str, Predictions], bins: int) -> None:
     from believable.plots import plot_reliability_diagram
     from believable.plots._style import new_figure, save
-    from believable.readers import load_demo
+    from believable.readers import write_beside
 
-    console = new_console()
-    say(console, "Is a handwritten digit odd? Two models, held-out predictions for 1,797 digits.\n")
-    models = load_demo()
     figure = new_figure(9.6, 6.0)
     for ax, (name, predictions) in zip(figure.subplots(1, len(models)), models.items(), strict=True):
-        title = name.replace("_", " ")
-        print_verdict(console, title, predictions, bins)
-        plot_reliability_diagram(predictions, n_bins=bins, ax=ax, title=title)
-    console.print(
-        comparison_table({name.replace("_", " "): evaluate_models(model, bins) for name, model in models.items()}, bins)
-    )
-    save(figure, output)
-    say(console, f"\nPicture written to {output}")
+        plot_reliability_diagram(predictions, n_bins=bins, ax=ax, title=name)
+    with write_beside(path) as beside:
+        save(figure, beside)

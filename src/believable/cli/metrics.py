@@ -2,26 +2,86 @@
 
 from __future__ import annotations
 
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from believable.cli._common import new_console, sentences
+from believable.cli._common import new_console, say, sentences
+from believable.cli._gates import find
+
+if TYPE_CHECKING:
+    from believable.metrics import Metric
 
 
 @click.command()
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @sentences
-def metrics() -> None:
-    """The table of metrics, with ranges and references."""
+def metrics(name: str | None, as_json: bool) -> None:
+    """The table of metrics, or the definition of the one called NAME in full."""
+    from believable.metrics import METRICS
+
+    if name is not None:
+        row = find(name, f"believable metrics {name}")
+        say(new_console(), json.dumps(_facts(row) | {"definition": _definition(row)}) if as_json else _in_full(row))
+        return
+    if as_json:
+        click.echo(json.dumps([_facts(row) for row in METRICS.values()], indent=1))
+        return
+    _print_table()
+
+
+def _print_table() -> None:
     from rich.table import Table
     from rich.text import Text
 
     from believable.metrics import METRICS
 
+    console = new_console()
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("alias", no_wrap=True)
-    table.add_column("name", no_wrap=True)
-    table.add_column("what it is")
+    table.add_column("name", overflow="fold")
+    table.add_column("what it is", ratio=1)
     for row in METRICS.values():
-        best = "" if row.best is None else f", best {row.best:g}"
-        facts = f"{row.summary} [{row.low:g}, {row.high:g}]{best}; {row.reference}"
-        table.add_row(row.alias, row.name, Text(facts))
-    new_console().print(table)
+        table.add_row(row.alias, row.name, Text(f"{row.summary} {_range(row)}; {row.reference}"))
+    console.print(table)
+    say(console, "\nOne of them in full: believable metrics ece")
+
+
+def _range(row: Metric) -> str:
+    best = "" if row.best is None else f", best {row.best:g}"
+    return f"[{row.low:g}, {row.high:g}]{best}"
+
+
+def _definition(row: Metric) -> str:
+    from inspect import getdoc
+
+    return getdoc(row.function) or ""
+
+
+def _in_full(row: Metric) -> str:
+    names = row.name if row.name == row.alias else f"{row.name} ({row.alias})"
+    facts = [f"lies in {_range(row)}", f"for {', '.join(row.kinds)} predictions"]
+    if row.bins:
+        facts.append({"own": "chooses its own bins"}.get(row.bins, f"{row.bins} bins unless asked otherwise"))
+    return f"{names}: {'; '.join(facts)}\n\n{_definition(row)}"
+
+
+def _facts(row: Metric) -> dict[str, Any]:
+    def number(value: float | None) -> float | None:
+        return None if value is None or math.isinf(value) else value  # JSON knows no infinity
+
+    return {
+        "name": row.name,
+        "alias": row.alias,
+        "summary": row.summary,
+        "low": number(row.low),
+        "high": number(row.high),
+        "best": number(row.best),
+        "kinds": list(row.kinds),
+        "bins": row.bins,
+        "notion": row.of,
+        "reference": row.reference,
+    }

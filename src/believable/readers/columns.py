@@ -1,20 +1,32 @@
 """Which columns of a table are the scores and the labels.
 
 Columns are guessed by documented names only, and never where two could be meant. A weight column is never guessed: a
-patient's weight is not a sample weight.
+patient's weight is not a sample weight. Nor are clusters and subgroups.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TypeVar
 
 from believable.errors import InputError
 
-PROB_NAMES = ("p", "prob", "probability", "score", "y_prob", "y_score", "y_pred", "pred", "prediction", "confidence")
-LOGIT_NAMES = ("logit", "logits", "z", *PROB_NAMES)
-LABEL_NAMES = ("y", "label", "target", "actual", "outcome", "y_true", "truth", "correct")
+PROB_NAMES = (
+    *("p", "prob", "proba", "probability", "score", "y_prob", "y_score", "y_pred", "pred", "prediction", "confidence"),
+    *("probs", "probs64", "probabilities", "scores"),
+)
+LOGIT_NAMES = ("logit", "logits", "z")
+LABEL_NAMES = (
+    *("y", "label", "target", "actual", "outcome", "y_true", "truth", "correct"),
+    *("labels", "targets", "actuals", "outcomes"),
+)
 PROB_PREFIXES = ("p_", "prob_", "proba_")
+LOGIT_PREFIXES = ("logit_", "logits_", "z_")
+MOST_NAMES = 20  # listed in a sentence
+
+Asked = TypeVar("Asked", str, str | None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +41,36 @@ class Columns:
     weight : str or None
     classes : tuple or None
         What the columns of a matrix stand for: the ends of their names.
+    group : str or None
+        The column of clusters: rows that belong together.
+    by : tuple of str
+        Columns of subgroups.
     """
 
     prob: tuple[str, ...]
     label: str
     weight: str | None = None
     classes: tuple[str | int, ...] | None = None
+    group: str | None = None
+    by: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them, each once."""
+        others = (self.label, self.weight, self.group, *self.by)
+        return tuple(dict.fromkeys([*self.prob, *(name for name in others if name is not None)]))
 
     def __str__(self) -> str:
+        return self.words()
+
+    def words(self, meaning: str = "") -> str:
+        """What was read as what; `meaning` says what the scores are, where they are not probabilities."""
         scores = self.prob[0] if len(self.prob) == 1 else f"{self.prob[0]} … {self.prob[-1]} ({len(self.prob)} classes)"
         weight = "" if self.weight is None else f", weights {self.weight}"
-        return f"scores {scores}, labels {self.label}{weight}"
+        group = "" if self.group is None else f", clusters {self.group}"
+        by = f", subgroups {', '.join(self.by)}" if self.by else ""
+        scores += f" ({meaning})" if meaning else ""
+        return f"scores {scores}, labels {self.label}{weight}{group}{by}"
 
 
 def choose_columns(
@@ -49,9 +80,14 @@ def choose_columns(
     prob_prefix: str | None = None,
     label: str | None = None,
     weight: str | None = None,
+    group: str | None = None,
+    by: str | Sequence[str] = (),
     logits: bool = False,
 ) -> Columns:
-    """The columns asked for, the rest by their documented names; with logits, names of those are known too.
+    """The columns asked for, the rest by their documented names.
+
+    Capitals do not matter, and a space or hyphen counts as an underscore. With `logits`, names of those (logit, logits,
+    z; logit_, logits_, z_) are looked for first.
 
     Examples
     --------
@@ -59,35 +95,77 @@ def choose_columns(
     scores p, labels y
     >>> print(choose_columns(["label", "p_cat", "p_dog", "p_owl"]))
     scores p_cat … p_owl (3 classes), labels label
+    >>> print(choose_columns(["y", "p", "query", "country"], group="query", by="country"))
+    scores p, labels y, clusters query, subgroups country
     """
     if all(_is_number(name) for name in names):
-        raise InputError(f"the first line must hold the names of the columns, got {', '.join(names)}")
-    known = LOGIT_NAMES if logits else PROB_NAMES
-    for asked in (prob, label, weight):
-        if asked is not None and asked not in names:
-            raise InputError(f"there is no column {asked!r}; there are {', '.join(names)}")
+        raise InputError(f"the first line must hold the names of the columns, got {listed(names)}")
+    prob, label, weight, group = (as_spelt(asked, names) for asked in (prob, label, weight, group))
+    by = tuple(as_spelt(name, names) for name in ((by,) if isinstance(by, str) else by))
     if prob is not None and prob_prefix is not None:
         raise InputError("name one column of scores (prob) or the prefix of several (prob_prefix), not both")
-    label = label or _guess(names, LABEL_NAMES, "labels", "label", taken=prob)
+    others = [name for name in names if name not in (weight, group, *by)]
+    known = any(_plain(name) in LABEL_NAMES for name in others)
+    label = label or guess(others if known else names, LABEL_NAMES, "labels", "label", taken=prob)
     if prob is None and prob_prefix is None:
-        prob_prefix = _guess_prefix([name for name in names if name not in (label, weight)], known)
+        prob_prefix, prob = _guess_scores([name for name in others if name != label], logits)
     if prob_prefix is not None:
-        return _matrix(names, prob_prefix, label, weight)
-    prob = prob or _guess(names, known, "scores", "prob", taken=label)
+        return _matrix(names, prob_prefix, label, weight, group, by)
+    assert prob is not None
     if len({prob, label, weight}) < 3:
         raise InputError(f"scores {prob!r}, labels {label!r} and weights {weight!r} must be different columns")
-    return Columns((prob,), label, weight)
+    for name in (group, *by):
+        if name in (prob, label):
+            what = "scores" if name == prob else "labels"
+            raise InputError(f"{name!r} holds the {what}: clusters (group) and subgroups (by) must be other columns")
+    return Columns((prob,), label, weight, None, group, by)
 
 
-def _guess(names: Sequence[str], known: Sequence[str], what: str, option: str, taken: str | None) -> str:
-    found = [name for name in names if name.lower() in known and name != taken]
+def as_spelt(asked: Asked, names: Sequence[str]) -> Asked:
+    """The name as the table has it (spaces around it do not matter); an error that suggests one like it."""
+    if asked is None or asked in names:
+        return asked
+    for name in names:
+        if name.strip() == asked.strip():
+            return name
+    raise InputError(f"there is no column {asked!r}{_suggestion(asked, names)}; there are {listed(names)}")
+
+
+def _suggestion(asked: str, names: Sequence[str]) -> str:
+    plain = {_plain(name): name for name in names}
+    close = get_close_matches(_plain(asked), plain, n=1, cutoff=0.7)
+    if close:
+        return f" (did you mean {plain[close[0]]!r}?)"
+    several = [name for name in names if name.startswith(asked)]
+    return f" ({len(several)} begin with it: choose them with prob_prefix)" if asked and len(several) > 1 else ""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence, the first of very many."""
+    more = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def guess(names: Sequence[str], known: Sequence[str], what: str, option: str, taken: str | None = None) -> str:
+    """The one name that is known, or an error that says which could be meant."""
+    found = [name for name in names if _plain(name) in known and name != taken]
     if len(found) == 1:
         return found[0]
     if found:
         raise InputError(f"several columns could be the {what}: {', '.join(found)}; choose one with {option}")
     raise InputError(
-        f"no column has a name known for {what} ({', '.join(known)}); choose one of {', '.join(names)} with {option}"
+        f"no column has a name known for {what} ({', '.join(known)}); choose one of {listed(names)} with {option}"
     )
+
+
+def known_scores(names: Sequence[str], logits: bool) -> tuple[str, ...]:
+    """The documented names to look for: those of logits first, where logits are meant."""
+    own = logits and any(_plain(name) in LOGIT_NAMES for name in names)
+    return LOGIT_NAMES if own else (*LOGIT_NAMES, *PROB_NAMES) if logits else PROB_NAMES
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower().replace(" ", "_").replace("-", "_")
 
 
 def _is_number(name: str) -> bool:
@@ -98,22 +176,32 @@ def _is_number(name: str) -> bool:
     return True
 
 
-def _guess_prefix(names: Sequence[str], known: Sequence[str]) -> str | None:
-    """A known prefix that at least two columns share; an error where another could be meant."""
-    found = [p for p in PROB_PREFIXES if sum(name.startswith(p) for name in names) >= 2]
-    single = [name for name in names if name.lower() in known]
-    if len(found) + len(single) > 1 and found:
-        meant = ", ".join([*(f"{prefix}*" for prefix in found), *single])
-        raise InputError(f"several columns could be the scores: {meant}; choose with prob or prob_prefix")
-    return found[0] if found else None
+def _guess_scores(names: Sequence[str], logits: bool) -> tuple[str | None, str | None]:
+    """A known prefix that at least two columns share, or else one known name; an error where another could be meant."""
+    for prefixes, known in ([(LOGIT_PREFIXES, LOGIT_NAMES)] if logits else []) + [(PROB_PREFIXES, PROB_NAMES)]:
+        found = [p for p in prefixes if sum(name.startswith(p) for name in names) >= 2]
+        single = [name for name in names if _plain(name) in known]
+        if len(found) + len(single) > 1 and found:
+            meant = ", ".join([*(f"{prefix}*" for prefix in found), *single])
+            raise InputError(f"several columns could be the scores: {meant}; choose with prob or prob_prefix")
+        if found:
+            return found[0], None
+        if single:
+            break
+    return None, guess(names, known_scores(names, logits), "scores", "prob")
 
 
-def _matrix(names: Sequence[str], prefix: str, label: str, weight: str | None) -> Columns:
-    found = [name for name in names if name.startswith(prefix) and name not in (label, weight)]
+def _matrix(
+    names: Sequence[str], prefix: str, label: str, weight: str | None, group: str | None, by: tuple[str, ...]
+) -> Columns:
+    found = [name for name in names if name.startswith(prefix) and name not in (label, weight, group, *by)]
     if len(found) < 2:
-        raise InputError(f"fewer than two columns begin with {prefix!r}; there are {', '.join(names)}")
+        raise InputError(f"fewer than two columns begin with {prefix!r}; there are {listed(names)}")
+    if len({label, weight}) < 2:
+        raise InputError(f"labels {label!r} and weights {weight!r} must be different columns")
     ends = [name.removeprefix(prefix) for name in found]
     if not all(end.isdecimal() for end in ends):
-        return Columns(tuple(found), label, weight, tuple(ends))
+        return Columns(tuple(found), label, weight, tuple(ends), group, by)
     numbered = sorted(zip(map(int, ends), found, strict=True))
-    return Columns(tuple(name for _, name in numbered), label, weight, tuple(number for number, _ in numbered))
+    classes = tuple(number for number, _ in numbered)
+    return Columns(tuple(name for _, name in numbered), label, weight, classes, group, by)

@@ -1,64 +1,48 @@
-"""CSV, TSV and Parquet files, read with polars."""
+"""Files to frames and to checked predictions."""
 
 from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from believable._types import Array
-from believable.errors import InputError, MissingDependencyError
+from believable._types import Array, Ints
+from believable.errors import InputError
 from believable.predictions import Predictions
+from believable.readers import cells
 from believable.readers.columns import Columns, choose_columns
+from believable.readers.formats import open_table
+from believable.readers.source import Format, called
+from believable.readers.table import Table
 
 if TYPE_CHECKING:
     import polars
 
-SEPARATORS = {".csv": ",", ".tsv": "\t"}
-SCHEMA_ROWS = 10_000  # rows a CSV column's type is first guessed from
+# What the library says of arrays, in the words of files.
+_ADVICE = (
+    ("drop or repair such rows first", "repair such rows, or leave them out with drop_missing=True"),
+    (
+        "drop such rows, or pass Predictions(..., ignore_label=float('nan')) to have them dropped and counted",
+        "repair such rows, or leave them out with drop_missing=True",
+    ),
+    (
+        "pass Predictions(..., from_logits=True)",
+        "pass Predictions(..., from_logits=True), or percent=True for percentages",
+    ),
+    (
+        "these look like percentages: divide by 100",
+        "these look like percentages: pass percent=True; for logits, pass Predictions(..., from_logits=True)",
+    ),
+)
 
 
-def read_table(path: str | os.PathLike[str]) -> polars.DataFrame:
-    """A whole file as a polars frame; the ending of its name says what it is."""
-    try:
-        import polars
-    except ImportError as error:
-        raise MissingDependencyError("reading files needs polars: pip install polars") from error
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(f"there is no file {path}" if not path.exists() else f"{path} is a folder, not a file")
-    kind = path.suffix.lower()
-    if kind not in (*SEPARATORS, ".parquet"):
-        raise InputError(f"{path}: the file must end in .csv, .tsv or .parquet")
-    try:
-        if kind == ".parquet":
-            frame = polars.read_parquet(path, glob=False)
-        else:
-            options: dict[str, Any] = {
-                "separator": SEPARATORS[kind],
-                "null_values": ["", "NA", "N/A", "n/a", "NaN", "nan", "null"],
-            }
-            try:
-                frame = polars.read_csv(path, infer_schema_length=SCHEMA_ROWS, glob=False, **options)
-            except polars.exceptions.ComputeError:  # a later row does not fit the guess
-                frame = polars.read_csv(path, infer_schema_length=None, glob=False, **options)
-    except polars.exceptions.NoDataError as error:
-        raise InputError(f"{path} is empty") from error
-    except (polars.exceptions.PolarsError, OSError) as error:
-        raise InputError(f"{path} cannot be read as {kind[1:]}: {str(error).splitlines()[0]}") from error
-    if frame.height == 0:
-        raise InputError(f"{path} has a header and no rows")
-    only = frame.columns[0]
-    if frame.width == 1 and any(mark in only for mark in ";\t|,"):
-        raise InputError(f"{path} has one column, {only!r}: .csv files are separated by commas, .tsv files by tabs")
-    for name in frame.columns:  # so polars renames a column that is there twice
-        base, found, number = name.rpartition("_duplicated_")
-        if found and number.isdecimal() and base in frame.columns:
-            raise InputError(f"{path} has several columns called {base!r}: rename them")
-    return frame
+def read_table(path: str | os.PathLike[str], *, format: Format | None = None) -> polars.DataFrame:
+    """A whole file ("-": standard input) as a polars frame; the ending of its name, or `format`, says what it is."""
+    return open_table(path, format).read()
 
 
 def read_predictions(
@@ -69,117 +53,161 @@ def read_predictions(
     label: str | None = None,
     weight: str | None = None,
     from_logits: bool = False,
+    percent: bool = False,
     pos_label: Any = None,
+    format: Format | None = None,
 ) -> Predictions:
-    """Checked predictions from a CSV, TSV or Parquet file with one row per prediction.
+    """Checked predictions from a file with one row per prediction.
 
     Parameters
     ----------
     path : path
+        It ends in .csv, .tsv, .parquet, .jsonl or .ndjson (one object per line), or .npz (arrays by name; one of shape
+        (n, K) has a column per class); .gz may follow. "-" is standard input.
     prob : str, optional
-        The column of P(y = 1). Guessed if left out: p, prob, probability, score, y_prob, y_score, y_pred, pred,
-        prediction, confidence.
+        The column of P(y = 1), or of lists with one probability per class. Guessed if left out: p, prob, proba,
+        probability, score, y_prob, y_score, y_pred, pred, prediction, confidence, probs, probs64, probabilities,
+        scores. Text such as "85 %" is a percentage.
     prob_prefix : str, optional
         The beginning of the names of one column per class; p_, prob_ and proba_ are known. The ends are the classes.
     label : str, optional
-        The column of outcomes. Guessed if left out: y, label, target, actual, outcome, y_true, truth, correct.
+        The column of outcomes. Guessed if left out: y, label, target, actual, outcome, y_true, truth, correct, labels,
+        targets, actuals, outcomes.
     weight : str, optional
         The column of sample weights; never guessed.
     from_logits : bool
-        The scores are logits.
+        The scores are logits; then logit, logits, z, logit_, logits_ and z_ are known too, and come first.
+    percent : bool
+        The scores are percentages, from 0 to 100.
     pos_label : optional
         The label that counts as 1.
+    format : {"csv", "tsv", "parquet", "jsonl", "npz"}, optional
+        What the file is, whatever its name.
 
     Returns
     -------
     Predictions
+
+    See Also
+    --------
+    believable.readers.load : the same with clusters, subgroups, and rows left out and counted.
     """
-    frame = read_table(path)
-    columns = columns_of(
-        path, frame, prob=prob, prob_prefix=prob_prefix, label=label, weight=weight, logits=from_logits
-    )
-    return predictions_from(path, frame, columns, from_logits=from_logits, pos_label=pos_label)
+    table = open_table(path, format)
+    asked = {"prob": prob, "prob_prefix": prob_prefix, "label": label, "weight": weight, "logits": from_logits}
+    with said_of(table):
+        columns = table.choose(**asked)
+    frame = table.read(columns.names)
+    return predictions_from(table, frame, columns, from_logits=from_logits, percent=percent, pos_label=pos_label)
 
 
 def columns_of(path: str | os.PathLike[str], frame: polars.DataFrame, **asked: Any) -> Columns:
     """The columns to take; an error names the file."""
-    try:
+    with said_of(path):
         return choose_columns(frame.columns, **asked)
-    except InputError as error:
-        raise InputError(f"{os.fspath(path)}: {error}") from error
 
 
 def predictions_from(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Table,
     frame: polars.DataFrame,
     columns: Columns,
     *,
     from_logits: bool = False,
+    percent: bool = False,
     pos_label: Any = None,
+    classes: Sequence[Any] | None = None,
 ) -> Predictions:
-    """Check the columns of a frame; an error names the file and the columns."""
+    """Check the columns of a frame; an error names the file, the columns, and the row with its line."""
+    with said_of(path, columns):
+        cells.meaning(frame, columns, percent=percent, from_logits=from_logits)  # an error, where they are both
+        frame = cells.tidied(frame, columns, percent=percent)
+        return checked(frame, columns, from_logits=from_logits, pos_label=pos_label, classes=classes)
+
+
+def checked(
+    frame: polars.DataFrame, columns: Columns, *, from_logits: bool, pos_label: Any, classes: Sequence[Any] | None
+) -> Predictions:
+    """Predictions from a frame whose columns are tidy."""
+    labels = cells.array(frame[columns.label])
+    arrays = [cells.array(frame[name]) for name in columns.prob]
+    scores = arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
+    if classes is None and columns.classes is not None:
+        words = labels.dtype.kind in "OU" and isinstance(columns.classes[0], int)
+        classes = tuple(map(str, columns.classes)) if words else columns.classes
+    elif classes is not None:
+        labels = _named(labels, columns, classes)
+    _say_what_the_text_means(labels, columns, scores.ndim, pos_label, classes)
+    return Predictions(
+        scores,
+        labels,
+        sample_weight=None if columns.weight is None else cells.array(frame[columns.weight]),
+        from_logits=from_logits,
+        pos_label=_as_in(labels, pos_label),
+        classes=classes,
+    )
+
+
+def numbers_of(frame: polars.DataFrame, name: str) -> Array:
+    """A column of numbers; where it holds text, an error names the first cell that is no number."""
+    return cells.array(cells.numbers(frame[name]))
+
+
+@contextmanager
+def said_of(
+    path: str | os.PathLike[str] | Table, columns: Columns | None = None, rows: Ints | None = None
+) -> Iterator[None]:
+    """Errors in the words of files: which one, which columns, which row with its line; `rows` are those left."""
     try:
-        labels = _array(frame[columns.label])
-        classes = columns.classes
-        if classes is not None and labels.dtype.kind in "OU" and isinstance(classes[0], int):
-            classes = tuple(map(str, classes))
-        weight = None if columns.weight is None else _array(frame[columns.weight])
-        _say_what_is_positive(labels, columns, pos_label)
-        return Predictions(
-            _scores(frame, columns),
-            labels,
-            sample_weight=weight,
-            from_logits=from_logits,
-            pos_label=_as_in(labels, pos_label),
-            classes=classes,
-        )
+        yield
     except InputError as error:
-        raise InputError(f"{os.fspath(path)} ({columns}): {_with_lines(path, str(error))}") from error
+        sentence = str(error)
+        for of_arrays, of_files in _ADVICE:
+            sentence = sentence.replace(of_arrays, of_files)
+        table = path if isinstance(path, Table) else _opened_again(path) if "at row" in sentence else None
+        name = path.source.name if isinstance(path, Table) else called(path)
+        what = "" if columns is None else f" ({columns})"
+        raise InputError(f"{name}{what}: {_with_lines(sentence, table, rows)}") from error
 
 
-def _with_lines(path: str | os.PathLike[str], sentence: str) -> str:
-    """Rows count from 0 after the header; an editor counts lines from 1."""
-    if Path(path).suffix.lower() not in SEPARATORS:
-        return sentence
-    return re.sub(r"at row (\d+)", lambda found: f"{found[0]} (line {int(found[1]) + 2})", sentence)
-
-
-def _scores(frame: polars.DataFrame, columns: Columns) -> Array:
-    arrays = [_numbers(frame, name) for name in columns.prob]
-    return arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
-
-
-def _numbers(frame: polars.DataFrame, name: str) -> Array:
-    """A column of scores; where it holds text, an error names the first cell that is no number."""
-    import polars
-
-    column = frame[name]
-    if column.dtype == polars.String:
-        numbers = column.cast(polars.Float64, strict=False)
-        bad = column.is_not_null() & numbers.is_null()
-        if bad.any():
-            row = int(bad.arg_max() or 0)
-            raise InputError(f"column {name!r} must hold numbers, got the text {column[row]!r} at row {row}")
-        column = numbers  # its first rows were empty, so its type was not known
-    return _array(column)
-
-
-def _array(column: polars.Series) -> Array:
-    import polars
-
+def _opened_again(path: str | os.PathLike[str]) -> Table | None:
+    """The table of a file, to look for a line in; standard input and pipes are gone."""
     try:
-        return column.to_numpy()
-    except (polars.exceptions.PolarsError, OverflowError) as error:
-        raise InputError(f"column {column.name!r} of type {column.dtype} cannot be read: {error}") from error
+        return open_table(path) if os.path.isfile(path) else None
+    except InputError:
+        return None
 
 
-def _say_what_is_positive(labels: Array, columns: Columns, pos_label: Any) -> None:
-    if columns.classes is None and pos_label is None and labels.dtype.kind in "OU":
+def _with_lines(sentence: str, table: Table | None, rows: Ints | None) -> str:
+    """Rows count from 0 after the header; an editor counts lines from 1."""
+
+    def located(found: re.Match[str]) -> str:
+        row = int(found[1]) if rows is None else int(rows[int(found[1])])
+        line = None if table is None else table.line(row)
+        return f"at row {row}" if line is None else f"at row {row} (line {line})"
+
+    return re.sub(r"at row (\d+)", located, sentence)
+
+
+def _say_what_the_text_means(
+    labels: Array, columns: Columns, ndim: int, pos_label: Any, classes: Sequence[Any] | None
+) -> None:
+    if classes is None and pos_label is None and labels.dtype.kind in "OU":
         words = sorted({str(value) for value in labels[:1000] if isinstance(value, str)})
         if words:
-            raise InputError(
-                f"column {columns.label!r} holds text ({', '.join(words[:5])}): say which is positive with pos_label"
-            )
+            what = "say which is positive with pos_label" if ndim == 1 else "name them, in order, with classes"
+            raise InputError(f"column {columns.label!r} holds text ({', '.join(words[:5])}): {what}")
+
+
+def _named(labels: Array, columns: Columns, classes: Sequence[Any]) -> Array:
+    """Labels by name, where the classes have names and the file counts them from 0."""
+    if labels.dtype.kind not in "iu" or not all(isinstance(name, str) for name in classes):
+        return labels
+    outside = (labels < 0) | (labels >= len(classes))
+    if outside.any():
+        row = int(outside.argmax())
+        raise InputError(
+            f"column {columns.label!r} must count the {len(classes)} classes from 0, got {labels[row]} at row {row}"
+        )
+    return np.array(classes, dtype=object)[labels]
 
 
 def _as_in(labels: Array, pos_label: Any) -> Any:

@@ -28,6 +28,8 @@ class Loaded:
         Rows that were left out, by reason.
     notes : tuple of str
         Sentences that belong into the report, such as how raw scores became probabilities.
+    raw : ndarray or None
+        The logits that the predictions were made of, where these are what the file holds.
     """
 
     predictions: Predictions
@@ -37,3 +39,4 @@ class Loaded:
     by: Mapping[str, Array] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    raw: Array | None = None

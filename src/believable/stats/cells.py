@@ -78,6 +78,24 @@ class CellStats(Counts):
             raise SchemaError("the saved keys go beyond the cells")
         return stats
 
+    def regrid(self, cells: int) -> CellStats:
+        """The same sums on a coarser grid of the same spacing, each of whose cells is made of whole ones of this grid.
+
+        Examples
+        --------
+        >>> fine = CellStats.of(Predictions([0.0, 0.1, 0.15, 0.4, 1.0], [0, 0, 1, 0, 1]))
+        >>> fine.regrid(840).index
+        array([  0,  84, 126, 336, 841])
+        """
+        cells = positive_integer(cells, "cells", 2, self.grid.n_cells)
+        times, rest = divmod(self.grid.n_cells, cells)
+        if rest:
+            raise InputError(f"{cells} cells are not made of whole cells of {self.grid}; choose a divisor of those")
+        inner = -(-self.index // times)  # {0} stays 0
+        index = np.where(self.index > self.grid.n_cells, cells + 1, inner)
+        grid = replace(self.grid, n_cells=cells)
+        return replace(self, grid=grid, **self._regrouped(self.group * len(grid) + index))
+
     def coarsen(self, bins: int | Edges | tuple[Edges, ...], *, pooled: bool = False) -> BinStats:
         """The statistic of bins made of whole cells: a number of uniform bins, or edges that lie on the grid."""
         if not isinstance(bins, (Edges, tuple)):

@@ -244,14 +244,7 @@ def from_moments(keys: Array, total: Float64s, positive: Float64s) -> dict[str, 
 def load_counts(kind: type[Counts], saved: Any) -> tuple[dict[str, Any], View]:
     """The checked sums and view of a saved statistic."""
     open_saved(saved, _schema(kind), 1)
-    names = {item.name for item in fields(View)}
-    description = field_of(saved, "view", dict)
-    if set(description) != names:
-        raise SchemaError(f"the saved view must have the fields {sorted(names)}, got {sorted(description)}")
-    try:
-        view = View(**description)
-    except InputError as error:
-        raise SchemaError(f"the saved view is damaged: {error}") from error
+    view = load_view(saved)
     key = _integers(saved, "key")
     if np.any(np.diff(key) <= 0) or (len(key) and key[0] < 0):
         raise SchemaError("the saved keys must increase and not be negative")
@@ -268,6 +261,18 @@ def load_counts(kind: type[Counts], saved: Any) -> tuple[dict[str, Any], View]:
         if np.any(columns[part] < 0) or np.any(columns[part] > columns[whole] * (1 + 1e-9)):
             raise SchemaError(f"the saved {part} cannot be negative or more than {whole}")
     return columns, view
+
+
+def load_view(saved: dict[str, Any]) -> View:
+    """The checked view of a saved statistic."""
+    names = {item.name for item in fields(View)}
+    description = field_of(saved, "view", dict)
+    if set(description) != names:
+        raise SchemaError(f"the saved view must have the fields {sorted(names)}, got {sorted(description)}")
+    try:
+        return View(**description)
+    except InputError as error:
+        raise SchemaError(f"the saved view is damaged: {error}") from error
 
 
 def _integers(saved: dict[str, Any], name: str) -> Int64s:

@@ -1,0 +1,133 @@
+"""From options to predictions: a table, a run with judgements, or the answers of a language model."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from believable.cli._common import in_options
+from believable.cli._options import scale_of
+from believable.errors import InputError
+
+if TYPE_CHECKING:
+    from believable.readers import Loaded
+
+COLUMNS = ("prob", "prob_prefix", "label", "pos_label", "weight", "group", "by", "percent", "drop_missing", "format")
+OF_RUNS = ("qrels", "rel", "graded", "unjudged", "map")
+OF_SAMPLES = ("normalise", "filter")
+NOT_STATED = ("prob_prefix", "pos_label", "weight", "by", "drop_missing", "format", "logits", "scores")
+
+
+def read(file: Path | None, asked: Mapping[str, Any]) -> Loaded:
+    """What the options name, ready to be audited: subgroups few enough, notes in the words of the command line."""
+    from believable.readers.levels import as_subgroups
+
+    loaded = _read(file, asked)
+    by, said = as_subgroups(loaded.by)
+    return replace(loaded, by=by, notes=tuple(in_options(note) for note in (*loaded.notes, *said)))
+
+
+def _read(file: Path | None, asked: Mapping[str, Any]) -> Loaded:
+    if asked.get("run") is not None or asked.get("qrels") is not None:
+        return _run(file, asked)
+    _refuse(asked, OF_RUNS, "is for a run and its judgements: name the run with --run")
+    if file is None:
+        raise InputError("name a FILE of predictions (- for the standard input), or a run with --run and --qrels")
+    scale = scale_of(asked.get("scores"), asked["logits"])
+    if scale == "scores":
+        raise InputError(
+            "raw scores are no probabilities, so there is nothing to audit: learn a map with "
+            "`believable fit --scores raw`, and audit what `believable apply` makes of other rows"
+        )
+    if _is_samples(file, asked):
+        return _samples(file, asked)
+    _refuse(asked, OF_SAMPLES, f"is for a log of a language model's samples, which {file} is not")
+    from believable.readers import load
+
+    columns = {name: asked[name] for name in COLUMNS if name in asked}
+    return load(file, **columns | {"by": names_in(asked.get("by", ())), "from_logits": scale == "logits"})
+
+
+def names_in(given: Iterable[str]) -> list[str]:
+    """Names that were given one by one or between commas; one with a comma in it stands in quotation marks.
+
+    >>> names_in(["age,sex", '"a, b"'])
+    ['age', 'sex', 'a, b']
+    """
+    return list(dict.fromkeys(name for row in csv.reader(given, skipinitialspace=True) for name in row if name))
+
+
+def _run(file: Path | None, asked: Mapping[str, Any]) -> Loaded:
+    from believable.readers import load_run
+
+    run, qrels = asked.get("run"), asked.get("qrels")
+    if run is None or qrels is None:
+        missing, given = ("--run", "--qrels") if run is None else ("--qrels", "--run")
+        raise InputError(f"{given} needs {missing}: a run has the scores, and judgements (qrels) say what is relevant")
+    if file is not None:
+        raise InputError(f"name either {file} or a run with --run and --qrels, not both")
+    _refuse(asked, (*COLUMNS, "samples", *OF_SAMPLES), "is for a FILE, not for a run and its judgements")
+    scale = scale_of(asked.get("scores"), asked["logits"])
+    chosen = {
+        "rel": asked.get("rel"),
+        "unjudged": None if asked.get("unjudged") is None else asked["unjudged"].replace("-", " "),
+        "method": asked.get("map"),
+    }
+    return load_run(
+        run,
+        qrels,
+        scores="raw" if scale == "scores" else scale,
+        graded=bool(asked.get("graded")),
+        random_state=asked.get("seed", 0),
+        **{name: value for name, value in chosen.items() if value is not None},
+    )
+
+
+def _is_samples(file: Path, asked: Mapping[str, Any]) -> bool:
+    """Asked for, or recognised by the fields of the first object; naming the scores says that it is a table."""
+    if asked.get("samples"):
+        return True
+    if any(asked.get(name) for name in ("prob", "label", *NOT_STATED)) or file == Path("-"):
+        return False
+    from believable.readers import is_lm_samples
+
+    return is_lm_samples(file) or _states_confidences(file)
+
+
+def _states_confidences(file: Path) -> bool:
+    """Whether the first object of a file of JSON lines has a confidence and says whether the answer was correct."""
+    from believable.readers._records import records
+    from believable.readers.language_models import ENDINGS
+    from believable.readers.stated import CONFIDENCE_NAMES, CORRECT_NAMES
+
+    if not file.name.lower().endswith(ENDINGS):
+        return False
+    try:
+        fields = next(records(file)).values
+    except InputError:  # for the reader of tables to say
+        return False
+    return any(name in fields for name in CONFIDENCE_NAMES) and any(name in fields for name in CORRECT_NAMES)
+
+
+def _samples(file: Path, asked: Mapping[str, Any]) -> Loaded:
+    from believable.readers import load_samples
+
+    _refuse(asked, NOT_STATED, f"is for a table, and {file} is read as the answers of a language model")
+    return load_samples(
+        file,
+        normalise=asked.get("normalise") or "none",
+        filter=asked.get("filter"),
+        confidence=asked.get("prob"),
+        correct=asked.get("label"),
+        group=asked.get("group"),
+        percent=asked["percent"],
+    )
+
+
+def _refuse(asked: Mapping[str, Any], names: Iterable[str], why: str) -> None:
+    for name in names:
+        if asked.get(name) not in (None, False, ()):
+            raise InputError(f"--{name.replace('_', '-')} {why}")

@@ -1,0 +1,62 @@
+"""Options that several commands share: which columns of a file are what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
+
+import click
+
+from believable.errors import InputError
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Scale = Literal["probabilities", "logits", "scores"]
+
+COLUMN_OPTIONS: dict[str, Callable[[Any], Any]] = {
+    "prob": click.option("--prob", metavar="NAME", help="Column of P(y = 1)."),
+    "prob_prefix": click.option(
+        "--prob-prefix", metavar="TEXT", help="Beginning of the names of one column per class."
+    ),
+    "logits": click.option("--logits", is_flag=True, help="The scores are logits."),
+    "scores": click.option(
+        "--scores",
+        type=click.Choice(["probabilities", "logits", "raw"]),
+        help="What the scores are; raw ones are any numbers, higher for likelier.  [default: probabilities]",
+    ),
+    "percent": click.option("--percent", is_flag=True, help="The scores are percentages, from 0 to 100."),
+    "label": click.option("--label", metavar="NAME", help="Column of outcomes."),
+    "pos_label": click.option("--pos-label", metavar="VALUE", help="The label that counts as 1."),
+    "weight": click.option("--weight", metavar="NAME", help="Column of sample weights (never guessed)."),
+    "group": click.option(
+        "--group", metavar="NAME", help="Column of clusters whose rows belong together, such as patients or queries."
+    ),
+    "by": click.option("--by", metavar="NAME", multiple=True, help="Column of subgroups; may be given several times."),
+    "drop_missing": click.option(
+        "--drop-missing", is_flag=True, help="Leave out rows with a missing score, label, weight or cluster."
+    ),
+    "format": click.option(
+        "--format",
+        type=click.Choice(["csv", "tsv", "parquet", "jsonl", "npz"]),
+        help="What FILE is, whatever it is called.",
+    ),
+}
+
+
+def column_options(*names: str) -> Callable[[Command], Command]:
+    """Give a command these options, in this order; each is an argument of the same name."""
+
+    def give(command: Command) -> Command:
+        for name in reversed(names):
+            command = COLUMN_OPTIONS[name](command)
+        return command
+
+    return give
+
+
+def scale_of(scores: str | None, logits: bool) -> Scale:
+    """What --scores and --logits say together, in the word that recalibrators use."""
+    if logits and scores not in (None, "logits"):
+        raise InputError(f"--logits and --scores {scores} contradict each other: leave one out")
+    if logits or scores == "logits":
+        return "logits"
+    return "scores" if scores == "raw" else "probabilities"

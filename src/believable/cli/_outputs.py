@@ -1,0 +1,73 @@
+"""What a command writes: checked before the work, written whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from believable.errors import InputError
+
+if TYPE_CHECKING:
+    from believable.predictions import Predictions
+    from believable.report import Audit
+
+PIPE = Path("-")
+PICTURES = (".png", ".svg", ".pdf")
+WHAT = {"html": "Page", "json": "JSON", "markdown": "Markdown", "plot": "Picture"}
+
+
+def check_outputs(outputs: Mapping[str, Path | None], inputs: list[Path | None]) -> None:
+    """An error for what could not be written, or would overwrite what is read, while nothing is lost yet."""
+    seen: dict[Path, str] = {}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        if path == PIPE and option == "plot":
+            raise InputError("a picture cannot go to the standard output: name a file")
+        if path != PIPE:
+            _refuse_place(option, path, inputs)
+        if (other := seen.setdefault(path if path == PIPE else path.resolve(), option)) != option:
+            raise InputError(f"--{other} and --{option} both name {path}: choose different files")
+
+
+def _refuse_place(option: str, path: Path, inputs: list[Path | None]) -> None:
+    if path.is_dir():
+        raise InputError(f"--{option} {path} is a folder: name a file")
+    if not path.parent.is_dir():
+        raise InputError(f"--{option} {path} cannot be written: there is no folder {path.parent}")
+    if any(one is not None and one.resolve() == path.resolve() for one in inputs):
+        raise InputError(f"--{option} {path} is what is read: choose another name")
+    if option == "plot" and path.suffix.lower() not in PICTURES:
+        raise InputError(f"--plot {path}: the name of a picture must end in .png, .svg or .pdf")
+
+
+def write_outputs(
+    outputs: Mapping[str, Path | None], audit: Audit, predictions: Predictions, how: Mapping[str, Any]
+) -> list[str]:
+    """Write the reports, and the picture in the bins of the headline; what was written where, in words."""
+    said = []
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        if option == "plot":
+            write_plot(path, predictions, title=audit.title, **how)
+        else:
+            written = {"html": audit.to_html, "json": audit.to_json, "markdown": audit.to_markdown}[option]
+            if path == PIPE:
+                click.echo(written())
+                continue
+            written(path)
+        said.append(f"{WHAT[option]} written to {path}")
+    return said
+
+
+def write_plot(path: Path, predictions: Predictions, **how: Any) -> None:
+    """The reliability diagram, written whole or not at all."""
+    from believable.plots import plot_reliability_diagram
+    from believable.readers import write_beside
+
+    with write_beside(path) as beside:
+        plot_reliability_diagram(predictions, save_path=beside, **how)

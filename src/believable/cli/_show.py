@@ -1,0 +1,113 @@
+"""An audit on the screen: with colours and as wide as it is on a terminal, plain and always the same in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from believable.cli._common import new_console, say
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from believable.cli._gates import Result
+    from believable.report import Audit, Verdict
+    from believable.report.text import Section
+
+COLOURS = {"excellent": "green", "good": "green", "moderate": "yellow", "poor": "red"}
+MARKED = {"off": "red", "recommended": "green"}  # first words of cells
+
+
+def show_audit(console: Console, audit: Audit) -> None:
+    """Every section, the most important first."""
+    from believable.report.text import as_text, opening, sections
+
+    if not console.is_terminal:
+        say(console, as_text(audit))
+        return
+    for line in opening(audit):
+        say(console, line)
+    console.print()
+    show_verdict(console, audit.verdict)
+    for section in list(sections(audit))[2:]:  # the opening and the verdict have been shown
+        console.print()
+        show_section(console, section)
+
+
+def show_verdict(console: Console, verdict: Verdict) -> None:
+    """A badge on a terminal, then the sentences."""
+    from rich.text import Text
+
+    first, *others = verdict.lines()
+    if console.is_terminal:
+        console.print(Text(f" {verdict.label} ", style=f"bold reverse {colour_of(verdict)}"))
+    console.print(Text(first, style="bold"), soft_wrap=not console.is_terminal)
+    for line in others:
+        console.print(Text(line), soft_wrap=not console.is_terminal)
+
+
+def colour_of(verdict: Verdict) -> str:
+    """Green where there is nothing to mend, yellow where it is not known, red where there is."""
+    if verdict.standing == "cannot be told from perfect":
+        return "green"
+    if verdict.standing == "too little data" or verdict.label == "off on the whole":
+        return "yellow"
+    return COLOURS[verdict.grade]
+
+
+def show_section(console: Console, section: Section) -> None:
+    """A title, a table, sentences."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    if not console.is_terminal:
+        say(console, str(section))
+        return
+    if section.title:
+        console.print(Text(section.title, style="bold"))
+    if section.rows:
+        console.print(_table(section))
+    for line in section.lines:
+        if section.listed:
+            console.print(Text("-"), Padding(Text(line), (0, 0, 0, 0)), sep=" ")
+        else:
+            console.print(Text(line))
+
+
+def _table(section: Section) -> Table:
+    """The section's table; what is no number may wrap."""
+    from rich.table import Table
+    from rich.text import Text
+
+    heading, *body = section.rows
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", collapse_padding=True)
+    for name, right in zip(heading, section.to_the_right, strict=True):
+        table.add_column(Text(name), justify="right" if right else "left", no_wrap=right, overflow="fold")
+    for row in body:
+        table.add_row(*(Text(cell, style=MARKED.get(cell.partition(":")[0], "")) for cell in row))
+    return table
+
+
+def show_gates(console: Console, results: Sequence[Result]) -> None:
+    """What became of each gate."""
+    from rich.text import Text
+
+    for result in results:
+        console.print(Text(f"Gate {result}", style="green" if result.kept else "bold red"), soft_wrap=True)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """A sign of life on the error stream, where that is a terminal."""
+    console = new_console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        bar.add_task(what, total=None)
+        yield

@@ -1,0 +1,149 @@
+"""`believable fit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from believable.cli._common import in_options, new_console, say, sentences
+from believable.cli._notes import note, warnings_as_notes
+from believable.cli._options import Scale, column_options, scale_of
+from believable.errors import BelievableError, InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from believable.readers import Loaded
+    from believable.recalibrate import Calibration, Recalibrator
+
+PIPE = Path("-")
+SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@column_options("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "weight", "group")
+@column_options("drop_missing", "format")
+@click.option("--method", default="auto", show_default=True, help="auto, or a name such as temperature or isotonic.")
+@click.option(
+    "--score",
+    type=click.Choice(["log_loss", "brier"]),
+    default="log_loss",
+    show_default=True,
+    help="What methods are ranked and judged by.",
+)
+@click.option("--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds of the comparison.")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path, allow_dash=True),
+    help="Write the map here, as JSON; - for the standard output.",
+)
+@sentences
+def fit(
+    file: Path,
+    logits: bool,
+    scores: str | None,
+    method: str,
+    score: Any,
+    folds: int,
+    output: Path | None,
+    **columns: Any,
+) -> None:
+    """Learn a map from the scores in FILE to probabilities that can be believed.
+
+    FILE holds scores with known outcomes, of rows that the model was not trained on: csv, tsv, parquet, jsonl or npz,
+    or - for the standard input. Columns are found by name, as by `believable audit`.
+
+    With --method auto several maps are compared by cross-fitting, doing nothing among them: each row is mapped by a map
+    that has not seen it. The simplest that is as good as the best is fitted on all rows. Where chance explains all
+    gains, the map that is written changes nothing. `believable apply` applies the map to new scores.
+    """
+    from believable.readers.load import load
+    from believable.recalibrate import calibrate
+    from believable.recalibrate._facts import find_recalibrator
+
+    console = new_console(stderr=output == PIPE)
+    scale = scale_of(scores, logits)
+    if method != "auto":
+        find_recalibrator(method)
+    _check_folder(output)  # before the work, not after it
+    loaded = load(file, from_logits=scale != "probabilities", **columns)
+    _say_what_was_taken(console, file, loaded, scale)
+    with warnings_as_notes():
+        try:
+            result = calibrate(
+                **_data(loaded, scale), method=method, cv=folds, groups=loaded.groups, score=score, input=scale
+            )
+        except BelievableError as error:
+            raise InputError(f"{_called(file)}: {error}") from error
+    console.print()
+    say(console, in_options(str(result)))
+    if result.recalibrator.n_features_in_ == 1 and result.method != "nothing":
+        say(console, _examples(loaded, result.recalibrator))
+    console.print()
+    _write(console, result, output)
+
+
+def _called(file: Path) -> str:
+    return "standard input" if file == PIPE else str(file)
+
+
+def _check_folder(output: Path | None) -> None:
+    if output is None or output == PIPE:
+        return
+    if output.is_dir():
+        raise InputError(f"{output} is a folder: name a file to write the map to")
+    if not output.parent.is_dir():
+        raise InputError(f"{output} cannot be written: there is no folder {output.parent}")
+
+
+def _say_what_was_taken(console: Console, file: Path, loaded: Loaded, scale: Scale) -> None:
+    taken = loaded.taken.replace("(logits)", "(raw scores)", 1) if scale == "scores" else loaded.taken
+    say(console, f"{_called(file)}: {len(loaded.predictions):,} rows; took {taken}")
+    if loaded.dropped:
+        left_out = ", ".join(f"{n:,} with {what}" for what, n in loaded.dropped.items())
+        say(console, f"Rows left out: {left_out}")
+    for text in loaded.notes:
+        note(text)
+
+
+def _data(loaded: Loaded, scale: Scale) -> dict[str, Any]:
+    """Probabilities as they were checked; logits and raw scores as they came, with labels by name."""
+    predictions = loaded.predictions
+    if scale == "probabilities":
+        return {"predictions": predictions}
+    labels = predictions.labels.tolist()
+    if predictions.classes is not None:
+        labels = [predictions.classes[k] for k in labels]
+    return {
+        "predictions": loaded.raw,
+        "actuals": labels,
+        "classes": predictions.classes,
+        "sample_weight": predictions.weights,
+    }
+
+
+def _examples(loaded: Loaded, recalibrator: Recalibrator) -> str:
+    """What becomes of a few scores."""
+    if loaded.raw is None:
+        shown = list(SHOWN)
+    else:
+        ordered = sorted(loaded.raw.tolist())
+        shown = [ordered[round(share * (len(ordered) - 1))] for share in SHOWN]
+    mapped = recalibrator.transform(shown).tolist()
+    return "For example: " + ", ".join(f"{old:.4g} becomes {new:.4g}" for old, new in zip(shown, mapped, strict=True))
+
+
+def _write(console: Console, result: Calibration, output: Path | None) -> None:
+    if output == PIPE:
+        click.echo(result.to_json())
+        return
+    if output is None:
+        say(console, "The map was not written: name a file with -o.")
+        return
+    result.to_json(output)
+    what = {"nothing": "the map that changes nothing", "base rate": "the base rate for every score"}
+    say(console, f"Map written to {output}: {what.get(result.method, result.method)}.")

@@ -1,0 +1,39 @@
+"""Scores that need no outcomes, checked; the answer they give, and how sure of it they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from believable import _check, kernels
+from believable._types import Array, Floats
+from believable.errors import InputError
+from believable.predictions import Predictions
+
+LOGITS = "these look like logits: take the sigmoid or softmax first"
+ONE_EACH = "one column at a time if they are independent"
+
+
+def checked_scores(predictions: Any, name: str = "predictions") -> Floats:
+    """P(y = 1), or one column per class, of as many rows as there are; the scores of a `Predictions`."""
+    if isinstance(predictions, Predictions):
+        if predictions.kind == "multilabel":
+            raise InputError(f"{name} must give one answer per row, not several labels: pass {ONE_EACH}")
+        return predictions.scores
+    scores = _check.numeric(predictions, name)
+    _check.shape_of_predictions(scores, multilabel=False)
+    _check.probabilities(scores, name, None, LOGITS)
+    if scores.ndim == 2:
+        _check.row_sums(scores, predictions, None, name, ONE_EACH)
+    return scores
+
+
+def confidence(scores: Floats) -> Floats:
+    """The probability of the answer: max(p, 1 - p), or the largest of a row, in the type of the scores."""
+    return np.asarray(np.maximum(scores, 1 - scores) if scores.ndim == 1 else kernels.top_one(scores)[0])
+
+
+def answer(scores: Floats) -> Array:
+    """The class with the largest probability; the lower one in a tie, as accuracy has it."""
+    return np.asarray((scores > 0.5).astype(np.intp) if scores.ndim == 1 else kernels.top_one(scores)[1])

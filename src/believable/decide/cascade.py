@@ -1,0 +1,342 @@
+"""A fast model where it is sure, a slow one (or a person) for the rest: where to draw the line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from believable import _check
+from believable._arrays import as_numpy
+from believable._random import generator
+from believable._types import Array, Float64s, Ints
+from believable.decide._confidence import answer, checked_scores, confidence
+from believable.decide._costs import CostCurve, Prices, Rows
+from believable.errors import InputError
+from believable.inference._units import cluster_of_rows
+from believable.inference._versus import mean_of_rows
+from believable.inference.interval import Interval
+from believable.predictions import Predictions, as_predictions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cascade:
+    """A cut on the confidence of a fast model, below which a slow one is asked.
+
+    Attributes
+    ----------
+    cut : float
+        Rows with a confidence of at most this go to the slow model; 0 routes none.
+    cost : float
+        Mean cost per row with that cut, on the rows that chose it.
+    cost_fast_only, cost_slow_only : float
+        Mean cost per row if one model answers everything. The slow one alone spares the cost of asking the fast one.
+    routed : float
+        Share of the rows that go to the slow model.
+    error : float
+        Share of wrong answers of the cascade.
+    fast_error, slow_error : float
+        Share of wrong answers of each model on all rows.
+    kept_error, routed_error : float
+        Share of wrong answers among the rows that the fast model keeps, and among those that are routed, by the slow
+        model; NaN where there are none.
+    theoretical_cut : float
+        The cut if the scores could be believed: 1 - slow_error - cost_slow / cost_error, at least 0.
+    theoretical_cost : float
+        What that cut costs on these rows.
+    fresh_cost : float
+        Mean cost per row, cross-fitted: each row was routed by a cut that was chosen on other rows.
+    saving : Interval
+        `fresh_cost` less than the cheaper single model, with its interval.
+    cheaper : {"fast", "slow"}
+        The cheaper of the two single models.
+    prices : Prices
+        Cost of asking the fast model, of asking the slow one, and of an error.
+    n : int
+        Rows.
+    curve : CostCurve
+        The cost at every cut.
+    """
+
+    cut: float
+    cost: float
+    cost_fast_only: float
+    cost_slow_only: float
+    routed: float
+    error: float
+    fast_error: float
+    slow_error: float
+    kept_error: float
+    routed_error: float
+    theoretical_cut: float
+    theoretical_cost: float
+    fresh_cost: float
+    saving: Interval
+    cheaper: Literal["fast", "slow"]
+    prices: Prices
+    n: int
+    curve: CostCurve
+
+    @property
+    def pays(self) -> bool:
+        """Whether the interval of the saving lies above 0."""
+        return self.saving.low > 0
+
+    def route(self, predictions: Any) -> Array:
+        """Which of these rows go to the slow model: True where the confidence is at most the cut.
+
+        Parameters
+        ----------
+        predictions : array-like of shape (n,) or (n, K)
+            New predictions of the fast model.
+
+        Returns
+        -------
+        ndarray of bool
+        """
+        sure = confidence(checked_scores(predictions))
+        return np.asarray(sure <= sure.dtype.type(self.cut))  # rounded to the type of the scores, as edges are
+
+    def lines(self) -> list[str]:
+        """The result as sentences."""
+        alone = f"{self.cost_fast_only:.4g} for the fast model alone, {self.cost_slow_only:.4g} for the slow one alone"
+        if self.routed == 0:
+            first = f"Route nothing: the fast model keeps every row, at {self.cost:.4g} per row ({alone})."
+        else:
+            first = (
+                f"Route the {_percent(self.routed)} of rows with a confidence of at most {self.cut:.4g} to the slow "
+                f"model: {self.cost:.4g} per row ({alone})."
+            )
+        ends = f"{100 * self.saving.level:.4g} % interval {self.saving.low:+.4g} … {self.saving.high:+.4g}"
+        saved = f"{self.saving.value:+.4g} saved over the {self.cheaper} model alone, {ends}"
+        says = f"It costs {self.fresh_cost:.4g} on rows that did not choose the cut: {saved}."
+        if self.pays:
+            second = f"The cascade pays. {says}"
+        elif self.saving.high < 0:
+            second = f"The cascade does not pay: ask the {self.cheaper} model alone. {says}"
+        else:
+            second = f"Whether the cascade pays cannot be told. {says}"
+        errors = f"{_percent(self.error)} wrong answers"
+        if 0 < self.routed < 1:
+            errors += f" ({_percent(self.kept_error)} of those kept, {_percent(self.routed_error)} of those routed)"
+        third = f"{errors}; the fast model alone {_percent(self.fast_error)}, the slow one {_percent(self.slow_error)}."
+        fourth = (
+            f"Taken at their word, the scores ask for a cut of {self.theoretical_cut:.4g}, which costs "
+            f"{self.theoretical_cost:.4g} here."
+        )
+        return [first, second, third, fourth]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    __repr__ = __str__
+
+
+def cascade(
+    predictions: Any,
+    actuals: Any = None,
+    *,
+    cost_fast: float,
+    cost_slow: float,
+    cost_error: float = 1.0,
+    slow: Any = None,
+    slow_error: float = 0.0,
+    cv: int = 5,
+    groups: Any = None,
+    level: float = 0.95,
+    random_state: Any = 0,
+    sample_weight: Any = None,
+) -> Cascade:
+    """Let a fast model answer where it is confident and route the other rows to a slow one, at least expected cost.
+
+    The fast model is asked about every row. Where its confidence c, max(p, 1 - p) or the largest probability of a row,
+    is at most a cut t, the slow model is asked too, and its answer is taken. The mean cost per row is
+
+        C(t) = cost_fast + mean of (cost_slow + cost_error * slow is wrong  where c <= t,
+                                    cost_error * fast is wrong              elsewhere).
+
+    The cut is the confidence at which this is lowest on the rows given, or 0, which routes none; of equal ones the
+    least, which routes least. Rows of equal confidence go the same way. For comparison, the fast model alone costs
+    C(0), and the slow model alone cost_slow + cost_error * (its error rate): nobody asks the fast one then, so this is
+    less than routing everything.
+
+    If the scores can be believed, no data are needed: a row with confidence c is wrong with probability 1 - c, so
+    routing it pays when (1 - c) cost_error > cost_slow + slow_error * cost_error, and the cut is
+    1 - slow_error - cost_slow / cost_error. It is reported beside the cut from the data. An over-confident model asks
+    for help too rarely with it. (It takes the slow model to be as often wrong where the fast one is sure as elsewhere.)
+
+    The lowest cost is flattered: the cut was chosen on the rows it is measured on. So the saving is cross-fitted: each
+    fold of rows is routed by a cut chosen on the other folds. What was saved over each model alone is a mean over rows
+    (over clusters, with `groups`) with its own interval; of the two, the saving over the cheaper model takes the
+    smaller value and the smaller ends, so choosing the cheaper one afterwards flatters nothing either. The standard
+    errors allow for one error (of one cluster) more than was seen. In simulations of 100 to 2,000 rows the intervals of
+    95 % covered what the cut then saved 89 to 96 % of the time.
+
+    Parameters
+    ----------
+    predictions, actuals
+        Arrays, or a `Predictions`: the fast model's. One answer per row; soft labels count as shares of a row.
+    cost_fast, cost_slow : float
+        Of asking each model about one row, in the units of `cost_error`. Neither is negative.
+    cost_error : float
+        Of a wrong answer, whoever gives it.
+    slow : array-like or Predictions, optional
+        The slow model's predictions for the same rows: probabilities of the shape of the predictions, or for a matrix
+        of predictions the n classes that it (or the person) answers.
+    slow_error : float
+        The slow model's error rate, where its predictions are not at hand.
+    cv : int
+        Folds for the saving.
+    groups : array-like of shape (n,), optional
+        Clusters of rows that belong together: they stay in one fold, and count as one in the interval.
+    level : float
+        Of the interval.
+    random_state : None, int or numpy Generator
+        Deals the folds.
+    sample_weight : array-like of shape (n,), optional
+
+    Returns
+    -------
+    Cascade
+
+    References
+    ----------
+    Chow (1970), On optimum recognition error and reject tradeoff, IEEE Transactions on Information Theory, for the
+    rule; Viola & Jones (2001), Rapid object detection using a boosted cascade of simple features, for cascades.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(4000)
+    >>> found = cascade(p, rng.random(4000) < p, cost_fast=0.01, cost_slow=0.2)
+    >>> bool(0.7 < found.cut < 0.9), round(found.theoretical_cut, 12), found.pays
+    (True, 0.8, True)
+    >>> found.route([0.05, 0.4, 0.99])
+    array([False,  True, False])
+    """
+    prices = Prices(
+        _check.number(cost_fast, "cost_fast", 0),
+        _check.number(cost_slow, "cost_slow", 0),
+        _check.number(cost_error, "cost_error", 0),
+    )
+    if prices.error == 0:
+        raise InputError("cost_error must be above 0: if errors cost nothing, no answer is worth asking for")
+    slow_error = _check.number(slow_error, "slow_error", 0, 1)
+    n_folds = _check.positive_integer(cv, "cv", 2)
+    _check.level(level)
+    source = as_predictions(predictions, actuals, sample_weight)
+    if source.kind == "multilabel":
+        raise InputError("a cascade needs one answer per row, not multilabel predictions")
+    if slow is None:
+        slow_wrong = np.full(len(source), slow_error)
+    elif slow_error:
+        raise InputError("pass one of slow and slow_error: the predictions say how often they are wrong")
+    else:
+        slow_wrong = _wrong(_answers_of_slow(slow, predictions, source, sample_weight), source.labels)
+    fast_wrong = _wrong(answer(source.scores), source.labels)
+    rows = Rows(confidence(source.scores), fast_wrong, slow_wrong, source.weights)
+    cluster = cluster_of_rows(groups, predictions, source, sample_weight)
+    fresh_cost, saving = _saving(rows, prices, cluster, n_folds, level, generator(random_state))
+    return _result(rows, prices, fresh_cost, saving)
+
+
+def _wrong(answers: Array, labels: Array) -> Float64s:
+    """1 where the answer is not the label; of soft labels the share that says otherwise."""
+    if labels.dtype.kind == "f":
+        return np.asarray(np.abs(answers - labels.astype(np.float64)))
+    return np.asarray(answers != labels, np.float64)
+
+
+def _saving(
+    rows: Rows, prices: Prices, cluster: Ints | None, n_folds: int, level: float, rng: np.random.Generator
+) -> tuple[float, Interval]:
+    """The cross-fitted cost per row, and how much less that is than the cheaper single model's."""
+    from scipy.special import stdtrit
+
+    unit = np.arange(len(rows.sure)) if cluster is None else cluster
+    n_units = int(unit.max()) + 1
+    if n_units < n_folds:
+        what = "rows" if cluster is None else "clusters of rows"
+        raise InputError(f"the saving is measured in cv={n_folds} folds, but there are only {n_units} {what}")
+    fold = (rng.permutation(n_units) % n_folds)[unit]
+    cost = np.empty(len(unit))
+    for k in range(n_folds):
+        curve = rows.take(fold != k).curve(prices)
+        cost[fold == k] = rows.take(fold == k).cascaded(prices, float(curve.cut[curve.cheapest]))
+    found = []
+    for single in (rows.fast_only(prices), rows.slow_only(prices)):
+        value, error, df = mean_of_rows(single - cost, rows.weight, cluster)
+        error = float(np.hypot(error, prices.error / n_units))  # errors are rare: one more may have been missed
+        reach = float(stdtrit(df, (1 + level) / 2)) * error
+        found.append((value, value - reach, value + reach))
+    value, low, high = (min(each) for each in zip(*found, strict=True))
+    return rows.mean(cost), Interval(low, high, level, value, value, "cross-fitted mean")
+
+
+def _result(rows: Rows, prices: Prices, fresh_cost: float, saving: Interval) -> Cascade:
+    curve = rows.curve(prices)
+    best = curve.cheapest
+    cut, sent = float(curve.cut[best]), rows.sure <= curve.cut[best]
+    slow_error = rows.mean(rows.slow_wrong)
+    theoretical = float(np.clip(1 - slow_error - prices.slow / prices.error, 0, 1))
+    there = int(np.searchsorted(curve.cut, theoretical, side="right")) - 1
+    return Cascade(
+        cut=cut,
+        cost=float(curve.cost[best]),
+        cost_fast_only=rows.mean(rows.fast_only(prices)),
+        cost_slow_only=rows.mean(rows.slow_only(prices)),
+        routed=float(curve.routed[best]),
+        error=float(curve.error[best]),
+        fast_error=rows.mean(rows.fast_wrong),
+        slow_error=slow_error,
+        kept_error=rows.mean(rows.fast_wrong, ~sent) if not sent.all() else float("nan"),
+        routed_error=rows.mean(rows.slow_wrong, sent) if sent.any() else float("nan"),
+        theoretical_cut=theoretical,
+        theoretical_cost=float(curve.cost[there]),
+        fresh_cost=fresh_cost,
+        saving=saving,
+        cheaper=rows.cheaper(prices),
+        prices=prices,
+        n=len(rows.sure),
+        curve=curve,
+    )
+
+
+def _answers_of_slow(slow: Any, predictions: Any, source: Predictions, sample_weight: Any) -> Array:
+    """The class that the slow model answers in each row that counts."""
+    if isinstance(slow, Predictions):
+        if len(slow) != len(source) or not np.array_equal(slow.labels, source.labels):
+            raise InputError("predictions and slow are not of the same rows: their labels differ")
+        values: Array = checked_scores(slow, "slow")
+    else:
+        values = as_numpy(slow, "slow")
+        weighed = not isinstance(predictions, Predictions) and sample_weight is not None
+        if weighed and values.ndim and len(values) == len(np.asarray(sample_weight)):
+            values = values[np.asarray(sample_weight) > 0]
+        if values.ndim not in (1, 2) or len(values) != len(source):
+            raise InputError(f"slow must have one entry for each of {len(source)} rows that count, got {values.shape}")
+        if values.ndim == 1 and source.scores.ndim == 2:
+            return _as_classes(values, source)
+        values = checked_scores(values, "slow")
+    if values.ndim == 2 and values.shape[1] != source.n_classes:
+        raise InputError(f"slow has {values.shape[1]} columns, the predictions have {source.n_classes} classes")
+    return answer(values)
+
+
+def _as_classes(values: Array, source: Predictions) -> Ints:
+    if source.classes is not None:
+        return _check.named_labels(values, source.classes, None)
+    numbers = _check.numeric(values, "slow")
+    bad = np.flatnonzero(~np.isin(numbers, np.arange(source.n_classes)))
+    if len(bad):
+        raise InputError(
+            f"slow must be class numbers 0..{source.n_classes - 1} or one column per class, got {numbers[bad[0]]:g} at "
+            f"row {bad[0]}"
+        )
+    return numbers.astype(np.intp)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"

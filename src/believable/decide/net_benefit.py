@@ -1,0 +1,246 @@
+"""Net benefit: is it better to act on the scores than to treat everyone, or no one?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from believable import _check
+from believable._random import generator
+from believable._types import Array, Float64s, Ints
+from believable.decide._binomial import lower_bound
+from believable.decide._kept import Kept
+from believable.decide._resample import central, resampled_sums
+from believable.errors import InputError
+from believable.inference._units import cluster_of_rows
+from believable.predictions import Predictions, as_predictions
+
+EVERY_PERCENT = np.arange(1, 100) / 100
+ROUNDING = 1e-12
+MOST_STRETCHES = 3  # that a sentence names
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecisionCurve:
+    """Net benefit at every threshold, beside treating everyone and treating no one (which is 0).
+
+    Attributes
+    ----------
+    threshold : ndarray
+        Treat where the score is at least this.
+    net_benefit, low, high : ndarray
+        Of the model, per row, with the ends of an interval at each threshold.
+    treat_all : ndarray
+        Of treating everyone.
+    gain, gain_low, gain_high : ndarray
+        What the model has over the better of treating all and none: its net benefit - max(treat_all, 0).
+    treated : ndarray
+        Share of the rows that the model treats.
+    prevalence : float
+        Share of the rows in which it happened.
+    n : int
+        Rows.
+    level : float
+    """
+
+    threshold: Float64s
+    net_benefit: Float64s
+    low: Float64s
+    high: Float64s
+    treat_all: Float64s
+    gain: Float64s
+    gain_low: Float64s
+    gain_high: Float64s
+    treated: Float64s
+    prevalence: float
+    n: int
+    level: float
+
+    @property
+    def standardised(self) -> Float64s:
+        """Net benefit over the largest possible, the prevalence; NaN where it never happened."""
+        return self.net_benefit / (self.prevalence or np.nan)
+
+    @property
+    def useful(self) -> tuple[tuple[float, float], ...]:
+        """First and last threshold of each stretch where the model beats both in these data."""
+        return _stretches(self.threshold, self.gain > 0)
+
+    @property
+    def surely_useful(self) -> tuple[tuple[float, float], ...]:
+        """The same where the interval of the gain lies above 0, at each threshold by itself."""
+        return _stretches(self.threshold, self.gain_low > 0)
+
+    def __str__(self) -> str:
+        if not self.useful:
+            return "At no threshold does the model beat both treating everyone and treating no one."
+        sure = f"at {_spans(self.surely_useful)}" if self.surely_useful else "nowhere"
+        return (
+            f"The model beats treating everyone and treating no one at thresholds {_spans(self.useful)}; beyond chance "
+            f"({100 * self.level:.4g} % at each threshold) {sure}. "
+            f"It happened in {100 * self.prevalence:.3g} % of {self.n:,} rows."
+        )
+
+    __repr__ = __str__
+
+
+def net_benefit(
+    predictions: Any,
+    actuals: Any = None,
+    *,
+    thresholds: Any = None,
+    groups: Any = None,
+    level: float = 0.95,
+    n_resamples: int = 1000,
+    random_state: Any = None,
+    sample_weight: Any = None,
+) -> DecisionCurve:
+    """The decision curve: net benefit of treating the rows with a score of at least t, for each threshold t.
+
+    NB(t) = TP / n - FP / n * t / (1 - t), with TP and FP the treated rows in which it happened and did not. Who treats
+    from a probability of t on holds one missed case to be as bad as (1 - t) / t treatments in vain; so t is a statement
+    about costs, and the net benefit is in units of cases found, per row. Treating no one has 0, treating everyone
+    prevalence - (1 - prevalence) * t / (1 - t). At t = 0 treating costs nothing, everyone is treated and all is the
+    prevalence. At t = 1 a treatment in vain costs infinitely much, so thresholds must lie below 1. No more than the
+    prevalence can be had; the standardised net benefit is the share of that.
+
+    Parameters
+    ----------
+    predictions : array-like of shape (n,), or Predictions
+        P(y = 1); of a matrix with two columns, the second.
+    actuals : array-like of shape (n,)
+    thresholds : array-like, optional
+        In [0, 1); 0.01, 0.02, …, 0.99 if left out. Look at those that could be meant: a range from the field, not
+        from the data.
+    groups : array-like of shape (n,), optional
+        Clusters of rows that belong together: they are resampled as a whole.
+    level : float
+        Of the intervals at each threshold, by the bootstrap, or where that is wider by the Clopper–Pearson interval of
+        the rate among those treated (and not treated): ten rows treated without a mistake do not show that there are
+        none.
+    n_resamples : int
+    random_state : None, int or numpy Generator
+    sample_weight : array-like of shape (n,), optional
+
+    Returns
+    -------
+    DecisionCurve
+
+    References
+    ----------
+    Vickers, Elkin (2006), Medical Decision Making. Kerr, Brown, Zhu, Janes (2016), Journal of Clinical Oncology, for
+    the standardised one.
+
+    Examples
+    --------
+    >>> found = net_benefit([0.1, 0.3, 0.6, 0.9], [0, 0, 1, 1], thresholds=[0, 0.2, 0.5], random_state=0)
+    >>> found.net_benefit.tolist(), found.treat_all.tolist()
+    ([0.5, 0.4375, 0.5], [0.5, 0.375, 0.0])
+    >>> found.useful
+    ((0.2, 0.5),)
+    """
+    _check.level(level)
+    n_resamples = _check.positive_integer(n_resamples, "n_resamples", 100)
+    rng = generator(random_state)
+    source = as_predictions(predictions, actuals, sample_weight)
+    score, outcome = _one_event(source)
+    cluster = cluster_of_rows(groups, predictions, source, sample_weight)
+    t = _checked(thresholds)
+    weight = np.ones(len(source)) if source.weights is None else source.weights.astype(np.float64)
+
+    # Cell j holds the rows that are treated at exactly the first j thresholds; rounded to the type of the scores.
+    cell = np.searchsorted(t.astype(score.dtype), score, side="right")
+    columns = [weight * outcome, weight * (1 - outcome)]
+    sums = [np.bincount(cell, values, len(t) + 1).astype(np.float64) for values in columns]
+    model, everyone, treated = _benefits(sums, t)
+    drawn_model, drawn_all, _ = _benefits(resampled_sums(columns, cell, len(t) + 1, cluster, n_resamples, rng), t)
+    low, high = central(drawn_model, level)
+    gain_low, gain_high = central(drawn_model - np.maximum(drawn_all, 0), level)
+    edges = t.astype(score.dtype).astype(np.float64)
+    above, below = (Kept.of(s, y, source.weights, cluster) for s, y in ((score, outcome), (-score, 1 - outcome)))
+    over_none = _exact_ends(above, np.searchsorted(-above.cut, -edges, side="right"), t, t, level)
+    over_all = _exact_ends(below, np.searchsorted(-below.cut, edges, side="left"), 1 - t, t, level)
+    gain = model - np.maximum(everyone, 0)
+    return DecisionCurve(
+        threshold=t,
+        net_benefit=model,
+        low=np.minimum(low, over_none[0]),
+        high=np.maximum(high, over_none[1]),
+        treat_all=everyone,
+        gain=np.where(np.abs(gain) < ROUNDING, 0, gain),
+        gain_low=np.minimum(gain_low, np.minimum(over_none[0], over_all[0])),
+        gain_high=np.maximum(gain_high, np.minimum(over_none[1], over_all[1])),
+        treated=treated,
+        prevalence=float(sums[0].sum() / (sums[0].sum() + sums[1].sum())),
+        n=len(source),
+        level=level,
+    )
+
+
+def _benefits(sums: list[Float64s], t: Float64s) -> tuple[Float64s, Float64s, Float64s]:
+    """Net benefit of the model and of treating all, and the share treated, from sums in cells (last axis).
+
+    The sums are of what happened and of what did not.
+    """
+    hits, misses = sums
+    n = (hits + misses).sum(axis=-1, keepdims=True)
+    odds = t / (1 - t)
+    tp, fp = (np.cumsum(part[..., ::-1], axis=-1)[..., ::-1][..., 1:] / n for part in (hits, misses))
+    cases = hits.sum(axis=-1, keepdims=True) / n
+    return tp - fp * odds, cases - (1 - cases) * odds, tp + fp
+
+
+def _exact_ends(kept: Kept, n_cuts: Ints, target: Float64s, t: Float64s, level: float) -> tuple[Float64s, Float64s]:
+    """Ends of q (rate - target) / (1 - t), with q the share that the first so many cuts keep, and rate theirs.
+
+    That is what the model has over treating no one if the rows treated are kept, their rate is how often it happened
+    and the target t; over treating everyone, if the others are kept, how often it did not happen, and 1 - t. The ends
+    are those of the rate, by Clopper and Pearson: resampling cannot see that rows without a mistake may have been luck.
+    """
+    at = np.maximum(n_cuts - 1, 0)
+    share = np.where(n_cuts > 0, kept.w[at] / kept.w[-1], 0)
+    rate, n, tail = kept.rate[at], kept.effective[at], (1 + level) / 2
+    ends = lower_bound(rate, n, tail), 1 - lower_bound(1 - rate, n, tail)
+    low, high = (share * (end - target) / (1 - t) for end in ends)
+    return low, high
+
+
+def _one_event(source: Predictions) -> tuple[Array, Float64s]:
+    if source.kind == "multilabel" or source.n_classes > 2:
+        raise InputError(
+            f"net_benefit is about one event, these are {source.n_classes} classes: pass the column of one class and "
+            "whether it happened"
+        )
+    score, outcome, _, _ = source.all_pairs(source.view("binary"))
+    return score, outcome.astype(np.float64)
+
+
+def _checked(thresholds: Any) -> Float64s:
+    """Distinct thresholds in [0, 1), sorted."""
+    if thresholds is None:
+        return EVERY_PERCENT
+    found = np.unique(_check.numeric(np.atleast_1d(np.asarray(thresholds)), "thresholds").astype(np.float64))
+    if found.size == 0:
+        raise InputError("thresholds are empty: there is nothing to measure")
+    if not np.all((found >= 0) & (found < 1)):
+        bad = found[~((found >= 0) & (found < 1))][0]
+        raise InputError(
+            f"thresholds must lie in [0, 1), got {bad:g}; at 1 a treatment in vain would cost infinitely much"
+        )
+    return found
+
+
+def _stretches(threshold: Float64s, where: Array) -> tuple[tuple[float, float], ...]:
+    ends = np.flatnonzero(np.diff(np.concatenate([[False], where, [False]]).astype(np.int8)))
+    return tuple((float(threshold[a]), float(threshold[b - 1])) for a, b in zip(ends[::2], ends[1::2], strict=True))
+
+
+def _spans(stretches: tuple[tuple[float, float], ...]) -> str:
+    """The longest few in words, in order."""
+    longest = sorted(sorted(stretches, key=lambda ends: ends[0] - ends[1])[:MOST_STRETCHES])
+    words = [f"{a:g}" if a == b else f"{a:g} … {b:g}" for a, b in longest]
+    if len(stretches) > len(longest):
+        words.append(f"{len(stretches) - len(longest)} shorter stretches")
+    return ", ".join(words[:-1]) + " and " + words[-1] if len(words) > 1 else words[0]

@@ -1,0 +1,103 @@
+"""Which rows to have labelled next: those the model is least sure of."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from believable import _check
+from believable._random import generator
+from believable._types import Float64s, Floats, Ints
+from believable.decide._confidence import checked_scores, confidence
+from believable.errors import InputError
+
+SampleBy = Literal["margin", "entropy", "confidence"]
+STRATEGIES = ("margin", "entropy", "confidence")
+
+
+def uncertainty_sample(
+    predictions: Any,
+    n: int,
+    *,
+    strategy: SampleBy = "margin",
+    random_share: float = 0.0,
+    random_state: Any = None,
+) -> Ints:
+    """The n rows that the model is least sure of, to be labelled next (active learning).
+
+    Unsure are rows with a small margin (the largest probability less the second largest), a large entropy
+    (-sum of p log p), or a small confidence (the largest probability). For one event, or two classes, all three give
+    the same rows: those with p closest to 1/2. Rows that are equally unsure are drawn at random, not by their place.
+
+    Rows chosen in this way are unlike the others: whatever is measured on them (accuracy, calibration) is not that of
+    the model on all rows. With `random_share` some of the n are drawn at random from all the rest, which keeps a model
+    that is sure and wrong from never being found out; keep a random sample apart for measuring.
+
+    Parameters
+    ----------
+    predictions : array-like of shape (n_rows,) or (n_rows, K), or Predictions
+        P(y = 1), or one column per class.
+    n : int
+        How many; at most as many as there are rows.
+    strategy : {"margin", "entropy", "confidence"}
+        What being sure is measured by.
+    random_share : float
+        Share of the n that is drawn at random from the rows that are left, rounded to a whole number (halves up).
+    random_state : None, int or numpy Generator
+
+    Returns
+    -------
+    ndarray of int
+        Row numbers: the least sure first, those drawn at random last.
+
+    References
+    ----------
+    Lewis & Gale (1994), A sequential algorithm for training text classifiers, SIGIR. Settles (2009), Active learning
+    literature survey, University of Wisconsin–Madison, section 3.1.
+
+    Examples
+    --------
+    >>> uncertainty_sample([0.9, 0.45, 0.02, 0.7], 2, random_state=0)
+    array([1, 3])
+    >>> uncertainty_sample([[0.5, 0.48, 0.02], [0.4, 0.3, 0.3]], 1, strategy="margin")
+    array([0])
+    >>> uncertainty_sample([[0.5, 0.48, 0.02], [0.4, 0.3, 0.3]], 1, strategy="entropy")
+    array([1])
+    """
+    scores = checked_scores(predictions)
+    unsure, drawn = sampled(scores, n, strategy, random_share, random_state)
+    return np.concatenate([unsure, drawn])
+
+
+def sampled(scores: Floats, n: Any, strategy: Any, random_share: Any, random_state: Any) -> tuple[Ints, Ints]:
+    """The least sure rows, and those drawn at random from the rest."""
+    n = _check.positive_integer(n, "n")
+    if n > len(scores):
+        raise InputError(f"n must be at most the number of rows, {len(scores)}, got {n}")
+    _check.choice(strategy, STRATEGIES, "strategy")
+    share = _check.number(random_share, "random_share", 0, 1)
+    rng = generator(random_state)
+    n_random = int(share * n + 0.5)
+    shuffled = rng.permutation(len(scores))
+    order = shuffled[np.argsort(sureness(scores, strategy)[shuffled], kind="stable")]
+    unsure, rest = order[: n - n_random], order[n - n_random :]
+    return unsure, rng.choice(rest, n_random, replace=False) if n_random else rest[:0]
+
+
+def sureness(scores: Floats, strategy: SampleBy) -> Float64s:
+    """How sure each row is: margin, confidence, or the entropy with its sign turned."""
+    if scores.ndim == 1 or scores.shape[1] == 2:
+        sure = confidence(scores).astype(np.float64)
+        if strategy == "confidence":
+            return sure
+        if strategy == "margin":
+            return 2 * sure - 1
+        scores = np.column_stack([1 - sure, sure])  # sorted: p and 1 - p have one entropy
+    if strategy == "confidence":
+        return confidence(scores).astype(np.float64)
+    ordered = np.sort(scores.astype(np.float64), axis=1)  # in one order, so that equal rows have equal sums
+    if strategy == "margin":
+        return ordered[:, -1] - ordered[:, -2]
+    logs = np.log(ordered, out=np.zeros_like(ordered), where=ordered > 0)
+    return np.asarray((ordered * logs).sum(axis=1))

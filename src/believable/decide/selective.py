@@ -1,0 +1,200 @@
+"""Answer only where it is sure: risk against coverage, and the area under it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from believable import _check
+from believable._random import generator
+from believable._types import Array, Float64s, Int64s
+from believable.decide._confidence import answer, confidence
+from believable.decide._resample import central, resampled_sums
+from believable.errors import InputError
+from believable.inference._units import cluster_of_rows
+from believable.predictions import Predictions, as_predictions
+
+MOST_CELLS = 1000  # of the replicates; the curve itself has all confidences
+ROUNDING = {"float32": 6, "float64": 12}  # decimals: 1 - 0.07 and 0.93 are the same confidence
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RiskCoverage:
+    """The error rate of what is answered, when only the most confident rows are.
+
+    Attributes
+    ----------
+    cut : ndarray
+        The distinct confidences, highest first: answer rows with a confidence of at least the cut.
+    n : ndarray
+        Rows answered.
+    coverage, risk : ndarray
+        Share of the weight that is answered, and of that the share that is wrong.
+    area, low, high : float
+        Area under the curve (AURC), and its interval.
+    best : float
+        The area with the best possible order: every right answer before every wrong one.
+    excess : float
+        `area - best` (E-AURC): what the order of the confidences costs. 0 is best.
+    level : float
+    """
+
+    cut: Float64s
+    n: Int64s
+    coverage: Float64s
+    risk: Float64s
+    area: float
+    low: float
+    high: float
+    best: float
+    excess: float
+    level: float
+
+    def risk_at(self, coverage: Any) -> Any:
+        """The risk when at least this share of the rows is answered (a number, or an array of them).
+
+        Equal confidences are answered together, so somewhat more may be answered than was asked for.
+        """
+        asked = np.asarray(coverage, np.float64)
+        if not np.all((asked > 0) & (asked <= 1)):
+            raise InputError(f"coverage must lie above 0 and not above 1, got {coverage!r}")
+        at = np.searchsorted(self.coverage, asked * (1 - 1e-12), side="left")
+        found = self.risk[np.minimum(at, len(self.risk) - 1)]
+        return float(found) if asked.ndim == 0 else found
+
+    def coverage_at(self, risk: float) -> float:
+        """The largest coverage whose risk in these data is at most this; 0 if there is none.
+
+        It is not a promise about new rows: that is `threshold_for(..., precision=1 - risk)`.
+        """
+        fine = np.flatnonzero(self.risk <= _check.number(risk, "risk", 0, 1))
+        return float(self.coverage[fine[-1]]) if len(fine) else 0.0
+
+    def __str__(self) -> str:
+        half, most = (f"{100 * self.risk_at(share):.2f} %" for share in (0.5, 0.9))
+        return (
+            f"Answering all {self.n[-1]:,} rows, {100 * self.risk[-1]:.2f} % are wrong; "
+            f"answering the surest 90 %, {most}; the surest half, {half}. "
+            f"Area under the risk–coverage curve {self.area:.4f} ({100 * self.level:.4g} % interval "
+            f"{self.low:.4f} … {self.high:.4f}), {self.excess:.4f} above the best possible order."
+        )
+
+    __repr__ = __str__
+
+
+def selective(
+    predictions: Any,
+    actuals: Any = None,
+    *,
+    groups: Any = None,
+    level: float = 0.95,
+    n_resamples: int = 1000,
+    random_state: Any = None,
+    sample_weight: Any = None,
+) -> RiskCoverage:
+    """The risk–coverage curve: how often the answers are wrong if only the most confident rows are answered.
+
+    The answer is the most probable class and the confidence its probability; for 1-D scores the answer is p > 0.5 and
+    the confidence max(p, 1 - p). With R(c) the error rate of rows with a confidence of at least c, the area is the mean
+    of R over the rows, AURC = sum_i w_i R(c_i) / W. Equal confidences enter together. The area of the best possible
+    order has all right answers first, then the wrong ones (the lightest first); the excess E-AURC is what is above it.
+    In [0, 1], 0 is best. The area mixes how good the answers are with how well the confidence sorts them; the excess is
+    about the second.
+
+    Parameters
+    ----------
+    predictions : array-like of shape (n,) or (n, K), or Predictions
+    actuals : array-like of shape (n,)
+    groups : array-like of shape (n,), optional
+        Clusters of rows that belong together: they are resampled as a whole.
+    level : float
+        Of the interval of the area, by the bootstrap.
+    n_resamples : int
+    random_state : None, int or numpy Generator
+    sample_weight : array-like of shape (n,), optional
+
+    Returns
+    -------
+    RiskCoverage
+
+    Notes
+    -----
+    A row of weight 2 counts as the row twice in the curve and its area. In the best order it is still one row that
+    cannot be split, which changes `best` a little. The interval is about areas in samples of this size.
+
+    References
+    ----------
+    El-Yaniv, Wiener (2010), Journal of Machine Learning Research. Geifman, Uziel, El-Yaniv (2019), ICLR.
+
+    Examples
+    --------
+    >>> found = selective([0.9, 0.2, 0.6, 0.7], [1, 0, 0, 1], random_state=0)
+    >>> found.coverage.tolist(), found.risk.tolist()
+    ([0.25, 0.5, 0.75, 1.0], [0.0, 0.0, 0.0, 0.25])
+    >>> found.area, found.excess, found.risk_at(0.75)
+    (0.0625, 0.0, 0.0)
+    """
+    _check.level(level)
+    n_resamples = _check.positive_integer(n_resamples, "n_resamples", 100)
+    rng = generator(random_state)
+    source = as_predictions(predictions, actuals, sample_weight)
+    cluster = cluster_of_rows(groups, predictions, source, sample_weight)
+    sure, wrong = confidence_and_error(source)
+    weight = np.ones(len(source)) if source.weights is None else source.weights.astype(np.float64)
+
+    cut, place = np.unique(-sure, return_inverse=True)
+    w, e = (np.bincount(place, values).astype(np.float64) for values in (weight, weight * wrong))
+    area, best = area_under(w, e), best_area(weight, wrong)
+    cell = place if len(cut) <= MOST_CELLS else _fewer(w)[place]
+    n_cells = int(cell.max()) + 1
+    drawn = resampled_sums([weight, weight * wrong], cell, n_cells, cluster, n_resamples, rng)
+    grouped = area_under(*(np.bincount(cell, values, n_cells) for values in (weight, weight * wrong)))
+    low, high = central(area_under(*drawn) + (area - grouped), level)
+    return RiskCoverage(
+        cut=-cut,
+        n=np.cumsum(np.bincount(place)),
+        coverage=np.minimum(np.cumsum(w) / w.sum(), 1),
+        risk=np.clip(np.cumsum(e) / np.cumsum(w), 0, 1),
+        area=float(area),
+        low=float(np.clip(low, 0, 1)),
+        high=float(np.clip(high, 0, 1)),
+        best=best,
+        excess=max(float(area) - best, 0.0),
+        level=level,
+    )
+
+
+def confidence_and_error(source: Predictions) -> tuple[Float64s, Float64s]:
+    """How sure each answer is, and whether it is wrong (the share that says so, of soft labels)."""
+    if source.kind == "multilabel":
+        raise InputError("selective needs one answer per row, not several labels: pass one column at a time")
+    sure = confidence(source.scores)
+    if source.kind == "binary":
+        sure = np.round(sure, ROUNDING[sure.dtype.name])
+    given = answer(source.scores)
+    wrong: Array = given != source.labels
+    if source.labels.dtype.kind == "f":
+        wrong = np.where(given == 1, 1 - source.labels, source.labels)
+    return sure.astype(np.float64), wrong.astype(np.float64)
+
+
+def area_under(w: Array, e: Array) -> Any:
+    """sum_j w_j R_j / W for cells in the order they are answered; along the last axis."""
+    reached = np.cumsum(w, axis=-1)
+    safe = np.where(reached > 0, reached, 1)
+    return np.sum(w * np.cumsum(e, axis=-1) / safe, axis=-1) / reached[..., -1]
+
+
+def best_area(weight: Float64s, wrong: Float64s) -> float:
+    """The least area that any order of the rows gives: the fewest mistakes first, and of equal ones the lightest."""
+    order = np.lexsort([weight, wrong])
+    return float(area_under(weight[order], (weight * wrong)[order]))
+
+
+def _fewer(w: Float64s) -> Array:
+    """Neighbouring confidences put together, into cells of about the same weight."""
+    reached = np.cumsum(w)
+    place = np.minimum((reached - w / 2) / reached[-1] * MOST_CELLS, MOST_CELLS - 1)
+    return np.asarray(place.astype(np.intp))

@@ -1,0 +1,135 @@
+"""The cost of a cascade: how much to route to the slow model, and what that saves."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from believable.decide.cascade import Cascade, cascade
+from believable.errors import InputError
+from believable.plots._frame import legend_below, spread
+from believable.plots._style import FLAG, GREY, INK, TOO_LOW, figure_of, new_figure, plain, save, thousands
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def draw_cascade(value: Cascade, ax: Axes) -> Axes:
+    """Draw the cost against the share routed, the two models alone, the chosen cut and the theoretical one."""
+    curve = value.curve
+    best = curve.cheapest
+    theory = int(np.searchsorted(curve.cut, value.theoretical_cut, side="right")) - 1
+    at = spread(len(curve.cut), best, theory)
+    x = 100 * curve.routed
+    ax.plot(x[at], curve.cost[at], lw=1.8, color=INK, zorder=3, label="cost of the cascade")
+    promised = "if the scores could be believed"
+    ax.plot(x[at], curve.promised[at], ls=(0, (4, 3)), lw=1.2, color=GREY, zorder=2, label=promised)
+    ends = (("fast", 0, value.cost_fast_only, "o"), ("slow", 100, value.cost_slow_only, "s"))
+    for name, where, cost, marker in ends:
+        ax.axhline(cost, color=TOO_LOW, lw=0.8, ls=(0, (1, 2)), zorder=1)
+        label = f"{name} model alone: {cost:.4g}"
+        ax.plot([where], [cost], marker, ms=6.5, color=TOO_LOW, zorder=5, clip_on=False, label=label)
+    words = f"by theory, cut {value.theoretical_cut:.3g}: {value.theoretical_cost:.4g}"
+    ax.plot([x[theory]], [curve.cost[theory]], "D", ms=7, mfc="none", mec=INK, zorder=5, clip_on=False, label=words)
+    words = f"chosen, cut {value.cut:.3g}: {value.cost:.4g}"
+    ax.plot([x[best]], [curve.cost[best]], "o", ms=8, color=FLAG, zorder=6, clip_on=False, label=words)
+    _frame(ax, [curve.cost, curve.promised, np.array([value.cost_fast_only, value.cost_slow_only])])
+    return ax
+
+
+def _frame(ax: Axes, costs: list[Any]) -> None:
+    low, high = min(float(each.min()) for each in costs), max(float(each.max()) for each in costs)
+    room = 0.06 * (high - low) or 0.05
+    ax.set(xlim=(0, 100), ylim=(0 if low < 0.4 * high else low - room, high + room))
+    ax.set(xlabel="% of rows routed to the slow model, least confident first", ylabel="cost per row")
+    plain(ax)
+
+
+def title_of(value: Cascade) -> str:
+    """What is routed, and what that saves on rows that did not choose the cut."""
+    saving = value.saving
+    what = f"{100 * value.routed:.3g} % of {thousands(value.n)} rows routed" if value.routed else "nothing is routed"
+    ends = f"{100 * saving.level:.4g} % interval {saving.low:+.3g} … {saving.high:+.3g}"
+    return f"{what}; saved over the {value.cheaper} model alone:\n{saving.value:+.3g} per row, {ends}"
+
+
+def plot_cascade(
+    predictions: Any,
+    actuals: Any = None,
+    save_path: str | os.PathLike[str] | None = None,
+    *,
+    cost_fast: float | None = None,
+    cost_slow: float | None = None,
+    cost_error: float = 1.0,
+    slow: Any = None,
+    slow_error: float = 0.0,
+    cv: int = 5,
+    groups: Any = None,
+    level: float = 0.95,
+    random_state: Any = 0,
+    sample_weight: Any = None,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Cost per row of a cascade against the share of rows that is routed to the slow model.
+
+    The line begins with the fast model alone and ends where both are asked about every row. The dashed line is what
+    the scores promise: it lies below where the fast model is over-confident. The saving in the title is measured on
+    rows that did not choose the cut.
+
+    Parameters
+    ----------
+    predictions : Cascade, Predictions or array-like
+        What `cascade` found, or what it is to be computed from.
+    actuals, cost_fast, cost_slow, cost_error, slow, slow_error, cv, groups, level, random_state, sample_weight
+        As in `cascade`; leave them out for a `Cascade`.
+    save_path : path, optional
+        Where to save the picture: PNG, SVG, PDF, by its ending.
+    ax : matplotlib Axes, optional
+        Draw here instead of on a new figure; the legend hangs below it, so leave room or use a layout engine.
+    title : str, optional
+        A first line for the title.
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.random(2000)
+    >>> figure = plot_cascade(p, rng.random(2000) < p, cost_fast=0.01, cost_slow=0.2)
+    >>> figure.axes[0].get_xlabel()
+    '% of rows routed to the slow model, least confident first'
+    """
+    if isinstance(predictions, Cascade):
+        if any(each is not None for each in (actuals, cost_fast, cost_slow, slow, sample_weight)):
+            raise InputError("a Cascade already holds what was found: leave actuals, costs, slow and sample_weight out")
+        value = predictions
+    elif cost_fast is None or cost_slow is None:
+        raise InputError("cost_fast and cost_slow are missing: what does it cost to ask each model about one row?")
+    else:
+        value = cascade(
+            predictions,
+            actuals,
+            cost_fast=cost_fast,
+            cost_slow=cost_slow,
+            cost_error=cost_error,
+            slow=slow,
+            slow_error=slow_error,
+            cv=cv,
+            groups=groups,
+            level=level,
+            random_state=random_state,
+            sample_weight=sample_weight,
+        )
+    figure = new_figure(6.4, 5.2) if ax is None else figure_of(ax)
+    ax = draw_cascade(value, figure.subplots() if ax is None else ax)
+    ax.set_title("\n".join(filter(None, [title, title_of(value)])), fontsize=10.5, color=INK, loc="left")
+    legend_below(ax, columns=2)
+    save(figure, save_path)
+    return figure

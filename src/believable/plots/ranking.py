@@ -1,0 +1,181 @@
+"""A ranking that counts being unsure: the first rows with their intervals, and where each came from."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from believable import _check
+from believable._types import Ints
+from believable.decide.ranking import Ranking, risk_aware_rank
+from believable.errors import InputError
+from believable.plots._frame import legend_below
+from believable.plots._style import FLAG, GREY, INK, TOO_LOW, figure_of, new_figure, plain, save, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LINE = 0.24  # inches
+LONGEST = 18  # letters of a name
+SLOPES = (-1.8, -0.1)  # where the lines between the two orders lie, in inches from the ax
+
+
+def first_rows(value: Ranking, most: int, query: int = 0) -> Ints:
+    """The first rows of a query, best first."""
+    order = value.order[value.query[value.order] == query]
+    return np.asarray(order[:most])
+
+
+def draw_ranking(value: Ranking, ax: Axes, rows: Ints, names: Sequence[Any] | None = None) -> Axes:
+    """Draw score, interval and adjusted score of the first rows of a query; to the left, how the order changed."""
+    rank = value.rank[rows]
+    ax.hlines(rank, value.low[rows], value.high[rows], color=GREY, lw=1.6, zorder=2)
+    of = "interval" if value.by == "interval" else "one standard deviation either side"
+    ax.plot([], [], lw=1.6, color=GREY, label=of)
+    ax.plot(value.scores[rows], rank, "o", ms=5.5, mfc="white", mec=INK, zorder=3, label="score")
+    label = f"ranked by this (aversion {value.aversion:g})"
+    ax.plot(value.adjusted[rows], rank, "|", ms=11, mew=2.4, color=INK, zorder=4, label=label)
+    ax.set(ylim=(len(rows) + 0.6, 0.4), xlabel="score")
+    ax.set_yticks([])
+    plain(ax)
+    ax.spines["left"].set_visible(False)
+    _draw_slopes(value, ax, rows, names)
+    return ax
+
+
+def _draw_slopes(value: Ranking, ax: Axes, rows: Ints, names: Sequence[Any] | None) -> None:
+    """Lines from the places by score alone to the places now, with the names of both orders at either side."""
+    beside = _to_the_left(ax)
+    same_query = np.flatnonzero(value.query == value.query[rows[0]])
+    was, now = value.plain_rank, value.rank
+    colours = set()
+    for row in same_query[np.minimum(was, now)[same_query] <= len(rows)]:
+        colour = TOO_LOW if now[row] < was[row] else FLAG if now[row] > was[row] else GREY
+        colours.add(colour)
+        beside.plot([0, 1], [was[row], now[row]], color=colour, lw=1.5)
+        name = f"row {row}" if names is None else shortened(str(names[row]), LONGEST)
+        if was[row] <= len(rows):
+            _label(beside, 0, int(was[row]), name)
+        if now[row] <= len(rows):
+            _label(ax, 1, int(now[row]), name)
+    _label(beside, 0, 0.1, "by score", "bold")
+    _label(ax, 1, 0.1, "now", "bold")
+    beside.set(xlim=(0, 1), ylim=ax.get_ylim(), xticks=[], yticks=[])
+    beside.spines[:].set_visible(False)
+    for colour, words in ((TOO_LOW, "moved up"), (FLAG, "moved down")):
+        if colour in colours:
+            ax.plot([], [], lw=1.5, color=colour, label=words)
+
+
+def _to_the_left(ax: Axes) -> Axes:
+    """An ax beside this one, as high, and so many inches wide: in parts of its width, a layout would find no rest."""
+    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
+
+    corner: Any = ax.transAxes
+    from_corner = figure_of(ax).dpi_scale_trans + ScaledTranslation(0, 0, corner)
+    where = blended_transform_factory(from_corner, ax.transAxes)
+    return ax.inset_axes((SLOPES[0], 0, SLOPES[1] - SLOPES[0], 1), transform=where)
+
+
+def _label(ax: Axes, side: int, place: float, words: str, weight: str = "normal") -> None:
+    """Words outside an ax, to the left or right of a place."""
+    ax.annotate(
+        words,
+        (side, place),
+        xycoords=("axes fraction", "data"),
+        xytext=(10 * side - 5, 0),
+        textcoords="offset points",
+        ha="left" if side else "right",
+        va="center",
+        fontsize=8.5,
+        fontweight=weight,
+        color=INK,
+        annotation_clip=False,
+    )
+
+
+def title_of(value: Ranking, rows: Ints) -> str:
+    """Which way being unsure counts, and how many are new among the first."""
+    new = int(np.count_nonzero(value.plain_rank[rows] > len(rows)))
+    way = "against" if value.aversion > 0 else "in favour of" if value.aversion < 0 else "neither for nor against"
+    first = f"the first {len(rows)}" if len(rows) > 1 else "the first"
+    said = f"{new} of {first} {'are' if new > 1 else 'is'} new there" if new else f"{first} are the same rows"
+    return f"being unsure counts {way} a row\n{said}"
+
+
+def plot_ranking(
+    predictions: Any,
+    save_path: str | os.PathLike[str] | None = None,
+    *,
+    variance: Any = None,
+    interval: Any = None,
+    aversion: float = 1.0,
+    groups: Any = None,
+    top: int = 15,
+    query: int = 0,
+    names: Sequence[Any] | None = None,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
+    """The first rows of a risk-aware ranking: intervals, what they were ranked by, and their places by score alone.
+
+    To the left, lines lead from each row's place by score to its place now; those that end at the foot have left the
+    first rows, or come from behind them.
+
+    Parameters
+    ----------
+    predictions : Ranking, Predictions or array-like
+        What `risk_aware_rank` found, or what it is to be computed from.
+    variance, interval, aversion, groups
+        As in `risk_aware_rank`; leave them out for a `Ranking`.
+    save_path : path, optional
+        Where to save the picture: PNG, SVG, PDF, by its ending.
+    top : int
+        So many rows, from 1 to 60.
+    query : int
+        Which query, numbered from 0 as they first appear in groups.
+    names : sequence, optional
+        What to call each row; its number otherwise.
+    ax : matplotlib Axes, optional
+        Draw here instead of on a new figure; the two orders stand to its left, so leave room or use a
+        layout engine.
+    title : str, optional
+        A first line for the title.
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Examples
+    --------
+    >>> figure = plot_ranking([0.9, 0.8, 0.5], interval=([0.4, 0.7, 0.45], [1.0, 0.9, 0.55]))
+    >>> print(figure.axes[0].get_title("left"))
+    being unsure counts against a row
+    the first 3 are the same rows
+    """
+    top = _check.positive_integer(top, "top", 1, 60)
+    query = _check.positive_integer(query, "query", 0)
+    if isinstance(predictions, Ranking):
+        if any(each is not None for each in (variance, interval, groups)):
+            raise InputError("a Ranking already holds what was found: leave variance, interval and groups out")
+        value = predictions
+    else:
+        value = risk_aware_rank(predictions, variance=variance, interval=interval, aversion=aversion, groups=groups)
+    rows = first_rows(value, top, query)
+    if not len(rows):
+        raise InputError(f"there is no query {query}: they are numbered from 0 to {int(value.query.max())}")
+    if names is not None and len(names) != len(value):
+        raise InputError(f"names must be one for each of {len(value)} rows, got {len(names)}")
+    figure = new_figure(7.6, 1.7 + LINE * len(rows)) if ax is None else figure_of(ax)
+    ax = draw_ranking(value, figure.subplots() if ax is None else ax, rows, names)
+    words = "\n".join(filter(None, [title, title_of(value, rows)]))
+    ax.set_title(words, fontsize=10.5, color=INK, loc="left", pad=16)
+    slopes: Any = ax.child_axes[0]
+    legend_below(ax, slopes, columns=2)
+    save(figure, save_path)
+    return figure

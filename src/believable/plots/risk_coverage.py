@@ -1,0 +1,120 @@
+"""The risk–coverage curve: how often answers are wrong if only the surest are given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from believable._random import generator
+from believable.decide.selective import RiskCoverage, selective
+from believable.plots._frame import legend_below, rounded_up, spread
+from believable.plots._models import COLOURS, STYLES, by_name
+from believable.plots._style import GREY, INK, figure_of, new_figure, plain, save, shortened, thousands
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FEW = 0.02  # the risk of the first rows may be anything; the frame does not grow for it
+
+
+def draw_risk_coverage(value: RiskCoverage | Mapping[str, RiskCoverage], ax: Axes) -> Axes:
+    """Draw risk over coverage, for one model or several by name; for one, the best possible order too."""
+    models = {"": value} if isinstance(value, RiskCoverage) else dict(value)
+    highest = 0.0
+    for i, (name, one) in enumerate(models.items()):
+        at = spread(len(one.risk))
+        interval = f"{one.area:.4f} ({one.low:.4f} … {one.high:.4f})"
+        label = f"{shortened(name, 30)}: area {interval}" if name else "risk of what is answered"
+        x, y = 100 * one.coverage[at], 100 * one.risk[at]
+        ax.plot(x, y, drawstyle="steps-pre", lw=1.7, color=COLOURS[i], ls=STYLES[i % 4], zorder=4, label=label)
+        later = one.coverage >= FEW
+        highest = max(highest, float(one.risk[later].max()))
+    if len(models) == 1:
+        (one,) = models.values()
+        coverage = np.linspace(1e-3, 1, 500)
+        best = np.maximum(coverage - (1 - one.risk[-1]), 0) / coverage
+        label = f"best possible order: area {one.best:.4f}"
+        ax.plot(100 * coverage, 100 * best, color=GREY, lw=1.2, ls=(0, (4, 3)), zorder=3, label=label)
+        at = spread(len(one.risk))
+        ours = 100 * np.interp(coverage, one.coverage[at], one.risk[at])
+        ax.fill_between(100 * coverage, 100 * best, ours, color=COLOURS[0], alpha=0.12, lw=0, label="excess")
+        ax.axhline(100 * one.risk[-1], color=GREY, lw=0.8, ls=":", zorder=2, label="any order, on average")
+    ax.set(xlim=(0, 100), ylim=(0, 100 * min(rounded_up(1.05 * highest), 1.0)))
+    ax.set(xlabel="answered (%), surest first", ylabel="wrong answers among them (%)")
+    plain(ax)
+    return ax
+
+
+def title_of(value: RiskCoverage) -> str:
+    """The area and what it is above."""
+    return (
+        f"AURC {value.area:.4f} ({100 * value.level:.4g} % interval {value.low:.4f} … {value.high:.4f})   "
+        f"excess {value.excess:.4f}\n"
+        f"n = {thousands(int(value.n[-1]))}, {100 * value.risk[-1]:.3g} % wrong if all are answered"
+    )
+
+
+def plot_risk_coverage(
+    predictions: Any,
+    actuals: Any = None,
+    save_path: str | os.PathLike[str] | None = None,
+    *,
+    ax: Axes | None = None,
+    groups: Any = None,
+    level: float = 0.95,
+    n_resamples: int = 1000,
+    random_state: Any = None,
+    sample_weight: Any = None,
+    title: str | None = None,
+) -> Figure:
+    """Risk against coverage, for one model or several.
+
+    Parameters
+    ----------
+    predictions : array-like, Predictions, RiskCoverage, or a dict of them by name
+        Several models are drawn in one frame.
+    actuals, groups, level, n_resamples, random_state, sample_weight
+        As in `selective`.
+    save_path : path, optional
+        Where to save the picture: PNG, SVG, PDF, by its ending.
+    ax : matplotlib Axes, optional
+        Draw here instead of on a new figure; the legend hangs below it, so leave room or use a layout engine.
+    title : str, optional
+        A first line for the title.
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Examples
+    --------
+    >>> figure = plot_risk_coverage([0.9, 0.2, 0.6, 0.7], [1, 0, 0, 1], random_state=0)
+    >>> print(figure.axes[0].get_title("left").splitlines()[1])
+    n = 4, 25 % wrong if all are answered
+    """
+    rng = generator(random_state)
+
+    def compute(one: Any) -> RiskCoverage:
+        return selective(
+            one,
+            actuals,
+            groups=groups,
+            level=level,
+            n_resamples=n_resamples,
+            random_state=rng,
+            sample_weight=sample_weight,
+        )
+
+    models = by_name(predictions, compute, RiskCoverage)
+    figure = new_figure(5.6, 4.9) if ax is None else figure_of(ax)
+    ax = draw_risk_coverage(models, figure.subplots() if ax is None else ax)
+    first = next(iter(models.values()))
+    words = title_of(first) if len(models) == 1 else f"risk–coverage curves, {100 * first.level:.4g} % intervals"
+    ax.set_title("\n".join(filter(None, [title, words])), fontsize=10.5, color=INK, loc="left")
+    legend_below(ax, columns=2 if len(models) == 1 else 1)
+    save(figure, save_path)
+    return figure

@@ -1,0 +1,145 @@
+"""Which scores a sample of unsure rows was taken from."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from believable._types import Float64s, Ints
+from believable.decide._confidence import checked_scores
+from believable.decide.sampling import SampleBy, sampled, sureness
+from believable.plots._frame import legend_below
+from believable.plots._style import BAR, FLAG, INK, figure_of, new_figure, plain, save, thousands
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BINS = 40
+X_LABELS = {
+    "margin": "margin: largest probability less the second",
+    "entropy": "entropy, in nats",
+    "confidence": "confidence: largest probability",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledScores:
+    """How many rows there are at each score, and how many of them were sampled.
+
+    Attributes
+    ----------
+    edges : ndarray
+        Of 40 bins of equal width; each owns its upper edge, the first also its lower one.
+    n, unsure, drawn : ndarray of int
+        Rows in each bin: all, those sampled as least sure, and those drawn at random.
+    x_label : str
+        What the scores are: P(y = 1) for one event; margin, entropy or confidence for classes.
+    """
+
+    edges: Float64s
+    n: Ints
+    unsure: Ints
+    drawn: Ints
+    x_label: str
+
+    @classmethod
+    def of(
+        cls,
+        predictions: Any,
+        n: int,
+        strategy: SampleBy = "margin",
+        random_share: float = 0.0,
+        random_state: Any = None,
+    ) -> SampledScores:
+        """Sample as `uncertainty_sample` does, and count."""
+        scores = checked_scores(predictions)
+        unsure, drawn = sampled(scores, n, strategy, random_share, random_state)
+        if scores.ndim == 1:
+            x, top, x_label = scores.astype(np.float64), 1.0, "predicted probability"
+        else:
+            x, top, x_label = sureness(scores, strategy), 1.0, X_LABELS[strategy]
+        if scores.ndim == 2 and strategy == "entropy":
+            x, top = np.maximum(-x, 0.0), float(np.log(scores.shape[1]))
+        edges = np.arange(BINS + 1) * top / BINS
+        bins = np.clip(np.searchsorted(edges, x, side="left") - 1, 0, BINS - 1)
+        everyone, first, second = (np.bincount(bins[rows], minlength=BINS) for rows in (slice(None), unsure, drawn))
+        return cls(edges, everyone, first, second, x_label)
+
+
+def draw_uncertainty_sample(value: SampledScores, ax: Axes) -> Axes:
+    """Draw the histogram of all rows, the sampled ones at its foot."""
+    width = np.diff(value.edges)
+    parts = [(value.unsure, FLAG, "sampled: least sure"), (value.drawn, INK, "sampled: at random")]
+    left = value.n - value.unsure - value.drawn
+    bottom = np.zeros(len(width))
+    for count, colour, words in (*parts, (left, BAR, "not sampled")):
+        if count.sum():
+            label = f"{words} ({thousands(int(count.sum()))})"
+            ax.bar(
+                value.edges[:-1],
+                count,
+                width,
+                bottom,
+                align="edge",
+                color=colour,
+                edgecolor="white",
+                lw=0.4,
+                label=label,
+            )
+        bottom = bottom + count
+    ax.set(xlim=(0, value.edges[-1]), xlabel=value.x_label, ylabel="rows")
+    plain(ax)
+    return ax
+
+
+def plot_uncertainty_sample(
+    predictions: Any,
+    n: int,
+    save_path: str | os.PathLike[str] | None = None,
+    *,
+    strategy: SampleBy = "margin",
+    random_share: float = 0.0,
+    random_state: Any = None,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
+    """Histogram of the scores with the rows that `uncertainty_sample` takes marked.
+
+    For one event the scores are P(y = 1), and the sample lies around 1/2; for classes they are what the strategy looks
+    at.
+
+    Parameters
+    ----------
+    predictions, n, strategy, random_share, random_state
+        As in `uncertainty_sample`; with the same integer random_state the rows are the same.
+    save_path : path, optional
+        Where to save the picture: PNG, SVG, PDF, by its ending.
+    ax : matplotlib Axes, optional
+        Draw here instead of on a new figure; the legend hangs below it, so leave room or use a layout engine.
+    title : str, optional
+        A first line for the title.
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> figure = plot_uncertainty_sample(np.random.default_rng(0).random(500), 50, random_state=0)
+    >>> figure.axes[0].get_title("left")
+    '50 of 500 rows sampled'
+    """
+    value = SampledScores.of(predictions, n, strategy, random_share, random_state)
+    figure = new_figure(6.0, 4.2) if ax is None else figure_of(ax)
+    ax = draw_uncertainty_sample(value, figure.subplots() if ax is None else ax)
+    taken = int(value.unsure.sum() + value.drawn.sum())
+    words = f"{thousands(taken)} of {thousands(int(value.n.sum()))} rows sampled"
+    ax.set_title("\n".join(filter(None, [title, words])), fontsize=10.5, color=INK, loc="left")
+    legend_below(ax, columns=2)
+    save(figure, save_path)
+    return figure

@@ -1,0 +1,153 @@
+"""The scale of words, with scores and their intervals on it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from itertools import pairwise
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from believable import _check
+from believable._types import Float64s
+from believable.decide.words import confidence_words, word_ends
+from believable.errors import InputError
+from believable.plots._style import INK, figure_of, new_figure, plain, save, shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+BANDS = (0.01, 0.10, 0.33, 0.66, 0.90, 0.99)  # where the word of a lone probability changes
+FURTHEST = 0.999  # the axis is that of log-odds, and ends here
+SHADES = ("#9db8d6", "#c0d2e6", "#dfe9f3", "#eef0f2", "#f8e6d3", "#f0cba3", "#e5ac70")
+LINE = 0.26  # inches
+MOST = 40
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SpokenScores:
+    """Probabilities with what is said about them.
+
+    Attributes
+    ----------
+    p, low, high : ndarray
+        Probabilities and the ends of their intervals; the same three times without.
+    words : tuple of str
+        As `confidence_words` has it.
+    names : tuple of str
+        What each is about.
+    """
+
+    p: Float64s
+    low: Float64s
+    high: Float64s
+    words: tuple[str, ...]
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, p: Any, interval: Any = None, names: Any = None) -> SpokenScores:
+        """Find the words; a lone probability is a list of one."""
+        rows = np.atleast_1d(_check.numeric(p, "p"))
+        if np.ndim(p) == 0 and np.ndim(interval) == 1:
+            interval = tuple(interval)
+        words = confidence_words(rows, interval)
+        low, high = word_ends(rows, interval)
+        names = [""] * len(rows) if names is None else list(names)
+        if len(names) != len(rows):
+            raise InputError(f"names must be one for each of {len(rows)} probabilities, got {len(names)}")
+        return cls(rows.astype(np.float64), low, high, tuple(words), tuple(str(name) for name in names))
+
+
+def draw_confidence_words(value: SpokenScores, ax: Axes) -> Axes:
+    """Draw the bands of the scale with their words above, and a line for each probability with its own to the right."""
+    ends = [_place(np.array(each)) for each in (0.0, *BANDS, 1.0)]
+    lines = -np.arange(len(value.p), dtype=np.float64)
+    for i, (left, right) in enumerate(pairwise(ends)):
+        ax.axvspan(float(left), float(right), color=SHADES[i], lw=0, zorder=0)
+        middle = 0.0 if i == 0 else 1.0 if i == len(BANDS) else (BANDS[i - 1] + BANDS[i]) / 2
+        word = "\n".join(wrap(confidence_words(middle, style="word"), 11, break_long_words=False))
+        x = float(left + right) / 2
+        ax.text(x, 1.0, word, transform=ax.get_xaxis_transform(), ha="center", va="bottom", fontsize=7.5, color=INK)
+    ax.hlines(lines, _place(value.low), _place(value.high), color=INK, lw=2.2, zorder=3)
+    ax.plot(_place(value.p), lines, "o", ms=6, color=INK, zorder=4, clip_on=False)
+    for y, words in zip(lines, value.words, strict=True):
+        ax.annotate(
+            words,
+            (1, float(y)),
+            xycoords=("axes fraction", "data"),
+            xytext=(8, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=9,
+            color=INK,
+            annotation_clip=False,
+        )
+    ax.set(xlim=(float(ends[0]), float(ends[-1])), ylim=(0.5 - len(lines), 0.5), xlabel="probability (%)")
+    ax.set_xticks([float(each) for each in ends[1:-1]], [f"{100 * each:g}" for each in BANDS])
+    plain(ax)
+    ax.set_yticks(lines, [shortened(name, 30) for name in value.names])
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["left", "bottom"]].set_visible(False)
+    ax.grid(axis="x", color="white", lw=1.2, zorder=1)
+    ax.set_axisbelow(True)
+    return ax
+
+
+def _place(p: Float64s) -> Float64s:
+    """On the axis of log-odds, which has room for both 1 % and 99 %."""
+    inside = np.clip(p, 1 - FURTHEST, FURTHEST)
+    return np.asarray(np.log(inside / (1 - inside)))
+
+
+def plot_confidence_words(
+    p: Any,
+    interval: Any = None,
+    save_path: str | os.PathLike[str] | None = None,
+    *,
+    names: Sequence[Any] | None = None,
+    ax: Axes | None = None,
+    title: str | None = None,
+) -> Figure:
+    """The scale of words as bands, with probabilities and intervals on it and what is said about each.
+
+    The axis is that of log-odds, so that 1 % and 99 % have room; beyond 0.1 % and 99.9 % it ends. The bands are where
+    the word of a lone probability changes; an interval that crosses a border gets the weaker word that holds all of
+    it.
+
+    Parameters
+    ----------
+    p, interval
+        As in `confidence_words`; at most 40 of them.
+    save_path : path, optional
+        Where to save the picture: PNG, SVG, PDF, by its ending.
+    names : sequence, optional
+        What each probability is about.
+    ax : matplotlib Axes, optional
+        Draw here instead of on a new figure; the words stand above and beside it, so leave room or use a layout engine.
+    title : str, optional
+        Above the words.
+
+    Returns
+    -------
+    matplotlib Figure
+
+    Examples
+    --------
+    >>> figure = plot_confidence_words([0.2, 0.97], ([0.1, 0.6], [0.4, 0.99]), names=["rain", "wind"])
+    >>> [text.get_text() for text in figure.axes[0].texts][-1]
+    'more likely than not (at least 6 in 10)'
+    """
+    value = SpokenScores.of(p, interval, names)
+    if not 0 < len(value.p) <= MOST:
+        raise InputError(f"from 1 to {MOST} probabilities can be drawn, got {len(value.p)}: choose some")
+    figure = new_figure(8.4, 1.9 + LINE * len(value.p)) if ax is None else figure_of(ax)
+    ax = draw_confidence_words(value, figure.subplots() if ax is None else ax)
+    if title:
+        ax.set_title(title, fontsize=10.5, color=INK, loc="left", pad=44)
+    save(figure, save_path)
+    return figure

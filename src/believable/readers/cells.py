@@ -1,0 +1,208 @@
+"""The columns of a frame as numbers, labels and names: what a file's cells mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from believable._types import Array
+from believable.errors import InputError
+from believable.readers.columns import Columns
+from believable.readers.delimited import NULLS
+
+if TYPE_CHECKING:
+    import polars
+
+
+def meaning(frame: polars.DataFrame, columns: Columns, *, percent: bool = False, from_logits: bool = False) -> str:
+    """What the scores are, where they are not probabilities: logits or percentages."""
+    signed = True in {_with_percent_sign(frame[name], percent) for name in columns.prob}
+    if from_logits and (percent or signed):
+        raise InputError("scores are percentages (percent) or logits (from_logits), not both")
+    return "logits" if from_logits else "percentages" if percent or signed else ""
+
+
+def tidied(frame: polars.DataFrame, columns: Columns, *, percent: bool = False) -> polars.DataFrame:
+    """Scores and weights as numbers, a missing one NaN or null; labels without spaces around, as numbers if they are.
+
+    Text that ends in a percent sign in every row, and every score where `percent` says so, is divided by 100.
+    """
+    new = {name: names(frame[name]) for name in (columns.group, *columns.by) if name is not None}
+    if columns.weight is not None:
+        new[columns.weight] = numbers(frame[columns.weight])
+    new[columns.label] = labels(frame[columns.label], columns)
+    new |= {name: scores(frame[name], percent) for name in columns.prob}
+    return frame.with_columns(new.values())
+
+
+def scores(column: polars.Series, percent: bool = False) -> polars.Series:
+    """A column of scores: numbers, text that spells them, percentages, or lists with one entry per class."""
+    import polars
+
+    if isinstance(column.dtype, (polars.List, polars.Array)):
+        return _lists(column, percent)
+    signed = _with_percent_sign(column, percent)
+    column = numbers(column.str.strip_chars().str.strip_suffix("%") if signed else column)
+    return _hundredths(column) if percent or signed else column
+
+
+def numbers(column: polars.Series) -> polars.Series:
+    """A column of numbers; where it holds text, an error names the first cell that is no number."""
+    import polars
+
+    if column.dtype.is_decimal():
+        return column.cast(polars.Float64)
+    if column.dtype.is_numeric() or column.dtype in (polars.Boolean, polars.Null):
+        return column
+    if isinstance(column.dtype, (polars.Categorical, polars.Enum)):
+        column = column.cast(polars.String)
+    if column.dtype != polars.String:
+        what = "nested values" if column.dtype.is_nested() else f"values of type {column.dtype}"
+        raise InputError(f"column {column.name!r} must hold numbers, got {what} at row {_first(column.is_not_null())}")
+    text = column.str.strip_chars()
+    found = text.cast(polars.Float64, strict=False)
+    bad = text.is_not_null() & found.is_null() & ~text.is_in(list(NULLS))
+    if bad.any():
+        row = _first(bad)
+        comma = "; write decimals with a point" if "," in text[row] else ""
+        raise InputError(f"column {column.name!r} must hold numbers, got the text {column[row]!r} at row {row}{comma}")
+    return found
+
+
+def labels(column: polars.Series, columns: Columns) -> polars.Series:
+    """A column of labels: text that spells numbers in every row is numbers, unless the classes have names."""
+    import polars
+
+    if isinstance(column.dtype, (polars.Categorical, polars.Enum)):
+        column = column.cast(polars.String)
+    if column.dtype.is_nested():
+        raise InputError(f"column {column.name!r} must hold one label per row, got nested values at row 0")
+    if column.dtype != polars.String:
+        return column
+    text = column.str.strip_chars().replace("", None)
+    if columns.classes is not None and not isinstance(columns.classes[0], int):
+        return text
+    found = text.cast(polars.Float64, strict=False)
+    if text.null_count() == len(text) or (found.is_null() & text.is_not_null()).any():
+        return text
+    whole = found.cast(polars.Int64, strict=False)
+    return whole if (whole.cast(polars.Float64) == found).all() else found
+
+
+def names(column: polars.Series) -> polars.Series:
+    """A column that only names: clusters or subgroups, as numbers, truth values or text."""
+    import polars
+
+    if column.dtype.is_nested():
+        raise InputError(f"column {column.name!r} must hold one value per row, got nested values at row 0")
+    if column.dtype == polars.String:
+        return column.str.strip_chars().replace("", None)
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
+    return column if column.dtype.is_numeric() or column.dtype == polars.Boolean else column.cast(polars.String)
+
+
+def array_of_names(column: polars.Series) -> Array:
+    """Names as NumPy knows them; next to a missing one, numbers are text, so that 1 does not become 1.0."""
+    import polars
+
+    return array(column.cast(polars.String) if column.null_count() else column)
+
+
+def array(column: polars.Series) -> Array:
+    """A column as NumPy knows it; lists of one length are the rows of a matrix."""
+    import polars
+
+    try:
+        if isinstance(column.dtype, polars.Array):
+            matrix = np.full((len(column), column.dtype.size), np.nan)
+            there = column.is_not_null().to_numpy()
+            matrix[there] = column.drop_nulls().to_numpy()
+            return matrix
+        return column.to_numpy()
+    except (polars.exceptions.PolarsError, OverflowError) as error:
+        raise InputError(f"column {column.name!r} of type {column.dtype} cannot be read: {error}") from error
+
+
+def missing(column: polars.Series) -> Array:
+    """Where there is no value: null, or not a number."""
+    import polars
+
+    gone = column.is_null()
+    if column.dtype.is_float():
+        gone |= column.is_nan().fill_null(True)
+    if isinstance(column.dtype, polars.Array):
+        gone |= polars.Series(np.isnan(array(column)).any(axis=1))
+    return gone.to_numpy()
+
+
+def _with_percent_sign(column: polars.Series, percent: bool) -> bool:
+    """Whether text is percentages; an error where some of it is and some is not."""
+    import polars
+
+    if column.dtype != polars.String:
+        return False
+    text = column.str.strip_chars()
+    signed = text.str.ends_with("%")
+    there = text.is_not_null() & ~text.is_in(list(NULLS))
+    if percent or not signed.any() or not (there & ~signed).any():
+        return bool(signed.any())
+    row, other = _first(signed), _first(there & ~signed)
+    raise InputError(
+        f"column {column.name!r} must hold numbers, got the text {column[row]!r} at row {row} but {column[other]!r}, "
+        f"without a percent sign, at row {other}; if all are percentages, read them with percent=True"
+    )
+
+
+def _hundredths(column: polars.Series) -> polars.Series:
+    import polars
+
+    column = column if column.dtype.is_float() else column.cast(polars.Float64)
+    off = ((column < 0) | (column > 100)).fill_null(False)
+    off &= column.is_not_nan().fill_null(False)
+    if off.any():
+        row = _first(off)
+        raise InputError(
+            f"percentages in column {column.name!r} must lie in [0, 100], got {column[row]:g} at row {row}"
+        )
+    return column / 100
+
+
+def _lists(column: polars.Series, percent: bool) -> polars.Series:
+    """Lists of one length, as a column of that width."""
+    import polars
+
+    column = column.cast(polars.List(column.dtype.inner)) if isinstance(column.dtype, polars.Array) else column
+    lengths = column.list.len()
+    first = _first(column.is_not_null())
+    width = lengths[first] or 0
+    other = (lengths != width).fill_null(False)
+    if other.any():
+        row = _first(other)
+        raise InputError(
+            f"lists in column {column.name!r} must have one length, got {width} at row {first} and {lengths[row]} at "
+            f"row {row}"
+        )
+    if width < 2:
+        raise InputError(f"lists in column {column.name!r} must have one entry per class, got {width} at row {first}")
+    inner = column.dtype.inner  # type: ignore[attr-defined]
+    if not inner.is_numeric():
+        raise InputError(
+            f"lists in column {column.name!r} must hold numbers, got values of type {inner} at row {first}"
+        )
+    column = column.cast(polars.Array(polars.Float64, width))
+    if not percent:
+        return column
+    matrix = array(column)
+    off = (matrix < 0) | (matrix > 100)
+    if off.any():
+        row, k = (int(place[0]) for place in np.nonzero(off))
+        raise InputError(
+            f"percentages in column {column.name!r} must lie in [0, 100], got {matrix[row, k]:g} at row {row}"
+        )
+    return polars.Series(column.name, matrix / 100)
+
+
+def _first(where: polars.Series) -> int:
+    return int(where.arg_max() or 0)

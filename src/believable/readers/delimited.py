@@ -1,0 +1,144 @@
+"""CSV and TSV files, and what spreadsheets make of them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, final
+
+from believable.errors import InputError
+from believable.readers.source import BOM, Source
+from believable.readers.table import Table
+
+if TYPE_CHECKING:
+    import polars
+
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+NULLS = ("", "NA", "N/A", "n/a", "NaN", "nan", "null")
+SCHEMA_ROWS = 10_000  # rows a column's type is first guessed from
+TAIL = 1 << 16  # bytes in which to look for blank lines at the end
+DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+\s*%?\s*)$"
+
+
+@final
+class DelimitedTable(Table):
+    """A text file with a header and one row per line.
+
+    Commas separate the columns of csv, tabs those of tsv. Where the header has none, a semicolon, tab, bar or comma
+    that it does have is taken, and numbers may then have decimal commas. Excel's first line "sep=;" is understood.
+    Spaces around names are left out, and so are columns without a name and blank lines at the end.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        text = source.head().decode("utf-8", errors="replace")
+        if "\r" in text and "\n" not in text:
+            raise InputError(
+                f"{source.name} has lines that end in a carriage return alone: save it with Unix line ends"
+            )
+        lines = text.splitlines(keepends=True)
+        while lines and not lines[0].strip("\r\n"):
+            lines.pop(0)
+        first = lines[0].strip().strip('"').lower() if lines else ""
+        self._skipped = int(len(first) == 5 and first.startswith("sep=") and first[4] in SEPARATORS)
+        own = first[4] if self._skipped else {"csv": ",", "tsv": "\t"}[source.kind]
+        self._separator, fields = _split(lines[self._skipped :], own)
+        if self._separator != own:
+            self.notes = (f"the columns are separated by {SEPARATORS[self._separator]}",)
+        self._width = len(fields)
+        self._places: dict[str, int] = {}
+        for place, name in enumerate(map(str.strip, fields)):
+            if name in self._places:
+                raise InputError(f"{source.name} has several columns called {name!r}: rename them")
+            if name:
+                self._places[name] = place
+        self.names = tuple(self._places)
+
+    def _read(self, names: Sequence[str]) -> polars.DataFrame:
+        import polars
+
+        wanted = sorted(names, key=self._places.__getitem__)
+        options: dict[str, Any] = {
+            "separator": self._separator,
+            "null_values": list(NULLS),
+            "columns": [self._places[name] for name in wanted],
+            "skip_rows": self._skipped,
+            "glob": False,
+        }
+        try:
+            try:
+                frame = polars.read_csv(self.source.given(), infer_schema_length=SCHEMA_ROWS, **options)
+            except polars.exceptions.ComputeError:  # a later row does not fit the guess
+                frame = polars.read_csv(self.source.given(), infer_schema_length=None, **options)
+        except (polars.exceptions.PolarsError, OSError) as error:
+            raise InputError(f"{self.source.name} {self._what_is_wrong(error)}") from error
+        frame.columns = wanted
+        frame = frame.head(frame.height - self._blank_at_the_end())
+        return frame if self._separator == "," else _with_points(frame)
+
+    def _blank_at_the_end(self) -> int:
+        """Blank lines at the end, which the engine takes for rows without values."""
+        with self.source.open() as stream:
+            stream.seek(max(0, self.source.size - TAIL))
+            tail = stream.read()
+        after = tail[len(tail.rstrip(b" \r\n")) :].split(b"\n")[1:]
+        return len(after) - (1 if after and not after[-1] else 0)
+
+    def _records(self) -> Iterator[tuple[int, list[str]]]:
+        """The line each row begins on, and its fields; the header is the first."""
+        with self.source.open() as stream:
+            text = io.TextIOWrapper(stream, "utf-8-sig", errors="replace", newline="")
+            reader = csv.reader(text, delimiter=self._separator, strict=True)
+            begins, started = 1, False
+            for number, record in enumerate(reader):
+                started = started or (bool(record) and number >= self._skipped)
+                if started:
+                    yield begins, record
+                begins = reader.line_num + 1
+
+    def line(self, row: int) -> int | None:
+        """Found by reading the file again: rows in quotation marks may be several lines long."""
+        try:
+            return next((begins for i, (begins, _) in enumerate(self._records(), start=-1) if i == row), None)
+        except csv.Error:
+            return None
+
+    def _what_is_wrong(self, error: Exception) -> str:
+        with self.source.open() as stream:
+            for number, line in enumerate(stream, start=1):
+                try:
+                    line.removeprefix(BOM).decode()
+                except UnicodeDecodeError:
+                    return f"is not UTF-8 text at line {number}: save it as UTF-8"
+        begins = 0
+        try:
+            for begins, record in self._records():
+                if len(record) > self._width:
+                    return f"has {len(record)} fields at line {begins}, but {self._width} in its header"
+        except csv.Error as found:
+            where = f"after line {begins}" if begins else "at line 1"
+            if "end of data" in str(found):
+                return f"has a quotation mark {where} that is never closed"
+            return f"cannot be read {where}: {found}"
+        return f"cannot be read as {self.source.kind}: {str(error).splitlines()[0]}"
+
+
+def _split(lines: list[str], own: str) -> tuple[str, list[str]]:
+    """The separator and the names of the header: its own separator, or another that it holds."""
+    fields = []
+    for separator in (own, *(other for other in SEPARATORS if other != own)):
+        fields = next(csv.reader(lines, delimiter=separator), [])
+        if len(fields) > 1:
+            return separator, fields
+    return own, next(csv.reader(lines, delimiter=own), [])
+
+
+def _with_points(frame: polars.DataFrame) -> polars.DataFrame:
+    """Numbers with decimal commas, in text columns without any point, with points instead."""
+    import polars
+
+    for column in frame.iter_columns():
+        if column.dtype == polars.String and not column.str.contains(".", literal=True).any():
+            frame = frame.with_columns(column.str.replace(DECIMAL_COMMA, "${1}.${2}"))
+    return frame

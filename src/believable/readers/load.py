@@ -1,0 +1,162 @@
+"""`load`: a file of predictions, with everything that it says about its rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from believable._types import Array, Ints
+from believable.errors import InputError
+from believable.predictions import Predictions
+from believable.readers import cells
+from believable.readers.clusters import clusters_ignored
+from believable.readers.columns import Columns
+from believable.readers.files import checked, said_of
+from believable.readers.formats import open_table
+from believable.readers.loaded import Loaded
+from believable.readers.progress import reading
+from believable.readers.source import STDIN, Format, called, source_of
+
+if TYPE_CHECKING:
+    import polars
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    prob: str | None = None,
+    prob_prefix: str | None = None,
+    label: str | None = None,
+    weight: str | None = None,
+    group: str | None = None,
+    by: str | Sequence[str] = (),
+    from_logits: bool = False,
+    percent: bool = False,
+    pos_label: Any = None,
+    classes: Sequence[Any] | None = None,
+    drop_missing: bool = False,
+    format: Format | None = None,
+    progress: bool | None = None,
+) -> Loaded:
+    """A file of predictions: checked scores and labels, with clusters, subgroups, and what was left out.
+
+    Only the columns that are needed are read. Rows of weight 0 are left out and counted. A row that lacks several
+    values is counted once: as a missing score, label, weight or cluster, in this order. A missing subgroup is no reason
+    to leave a row out.
+
+    Parameters
+    ----------
+    path, prob, prob_prefix, label, weight, from_logits, percent, pos_label, format
+        As in `read_predictions`.
+    group : str, optional
+        The column of clusters, such as queries or patients, whose rows belong together; never guessed.
+    by : str or sequence of str
+        Columns of subgroups; never guessed.
+    classes : sequence, optional
+        What the columns of a matrix, or the entries of lists, stand for, in order. Where these are names and the labels
+        are numbers, the labels count them from 0.
+    drop_missing : bool
+        Leave out rows with a missing score, label, weight or cluster, and count them in `dropped`. Otherwise they are
+        an error.
+    progress : bool, optional
+        Show that a file is being read. None: where it is large and the error stream is a terminal.
+
+    Returns
+    -------
+    Loaded
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name) / "answers.csv"
+    >>> _ = path.write_text("confidence,correct,topic\\n85%,1,art\\n,1,law\\n40%,0,law\\n")
+    >>> loaded = load(path, by="topic", drop_missing=True)
+    >>> loaded.taken
+    'scores confidence (percentages), labels correct, subgroups topic'
+    >>> loaded.predictions.scores, loaded.by["topic"], loaded.dropped
+    (array([0.85, 0.4 ]), array(['art', 'law'], dtype=object), {'missing score': 1})
+    >>> folder.cleanup()
+    """
+    source = source_of(path, format)
+    with reading(source, progress):
+        table = open_table(source)
+        asked = {"prob": prob, "prob_prefix": prob_prefix, "label": label, "weight": weight, "group": group, "by": by}
+        with said_of(table):
+            columns = table.choose(logits=from_logits, **asked)
+        frame = table.read(columns.names)
+    with said_of(table, columns):
+        meaning = cells.meaning(frame, columns, percent=percent, from_logits=from_logits)
+        frame = cells.tidied(frame, columns, percent=percent)
+        rows, dropped = _rows_with_values(frame, columns, drop_missing)
+    if rows is not None:
+        frame = frame[rows]
+    with said_of(table, columns, rows):
+        predictions = checked(frame, columns, from_logits=from_logits, pos_label=pos_label, classes=classes)
+    counted = None if len(predictions) == frame.height else cells.array(frame[columns.weight]) > 0  # type: ignore[index]
+    if counted is not None:
+        dropped["weight 0"] = frame.height - len(predictions)
+    return Loaded(
+        predictions,
+        title=STDIN if called(path) == STDIN else Path(path).name,
+        taken=columns.words(meaning),
+        groups=None if columns.group is None else _kept(frame[columns.group], counted),
+        by={name: _kept(frame[name], counted) for name in columns.by},
+        dropped=dropped,
+        notes=(*table.notes, *_notes(predictions, columns, percent), *clusters_ignored(table, columns)),
+        raw=_raw(frame, columns, counted) if from_logits else None,
+    )
+
+
+def _rows_with_values(
+    frame: polars.DataFrame, columns: Columns, drop_missing: bool
+) -> tuple[Ints | None, dict[str, int]]:
+    """The rows that lack nothing (None: all of them), and how many lack what."""
+    left = np.ones(frame.height, bool)
+    dropped: dict[str, int] = {}
+    parts = {"score": columns.prob, "label": (columns.label,), "weight": (columns.weight,), "cluster": (columns.group,)}
+    for what, names in parts.items():
+        for name in names:
+            if name is None or not (gone := cells.missing(frame[name])).any():
+                continue
+            if not drop_missing:
+                _refuse(name, what, gone)
+            gone &= left
+            dropped[f"missing {what}"] = dropped.get(f"missing {what}", 0) + int(gone.sum())
+            left &= ~gone
+    if not left.any():
+        raise InputError("every row lacks a score, label, weight or cluster: there is nothing to measure")
+    return (np.flatnonzero(left) if dropped else None), {what: n for what, n in dropped.items() if n}
+
+
+def _refuse(name: str, what: str, gone: Array) -> None:
+    n = int(gone.sum())
+    others = "" if n == 1 else f", and at {n - 1:,} more"
+    raise InputError(
+        f"column {name!r} has a missing {what} at row {int(gone.argmax())}{others}; repair such rows, or leave "
+        "them out with drop_missing=True"
+    )
+
+
+def _kept(column: polars.Series, counted: Array | None) -> Array:
+    values = cells.array_of_names(column)
+    return values if counted is None else values[counted]
+
+
+def _raw(frame: polars.DataFrame, columns: Columns, counted: Array | None) -> Array:
+    arrays = [_kept(frame[name], counted) for name in columns.prob]
+    return arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
+
+
+def _notes(predictions: Predictions, columns: Columns, percent: bool) -> list[str]:
+    notes = []
+    if percent and predictions.scores.max() <= 0.01:
+        notes.append("no percentage is above 1 %: if the scores were probabilities already, leave percent out")
+    first = predictions.labels[0]
+    if (predictions.labels == first).all():
+        notes.append(f"every outcome in column {columns.label} is the same, {predictions.class_name(int(first))}")
+    return notes

@@ -1,0 +1,228 @@
+"""A file with more columns: read in batches of rows, written with every other cell and the order as they are."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from believable import _check
+from believable._types import Float64s, Floats
+from believable.readers._making import Making, Missing, Plan
+from believable.readers._streams import kind_of, kind_written, opened, text_writer, written_to
+from believable.readers._text_rows import CsvRows, JsonRows, Row, TextRows
+from believable.readers._wider_parquet import wider_parquet
+from believable.readers.delimited import NULLS
+from believable.readers.source import Format, called
+
+SEPARATORS = {"csv": ",", "tsv": "\t"}
+ABSENT = frozenset(NULLS)
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?inf(inity)?", re.ASCII | re.IGNORECASE)
+BATCH_ROWS = 50_000
+REPORTED = 20_000  # lines from one sign of progress to the next
+BATCH_CHARACTERS = 1 << 25  # a batch of long rows ends here
+LONGEST_CELL = 1 << 26  # a quotation mark that is never closed would swallow the file
+Progress = Callable[[int, int], None]
+
+
+def add_columns(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    choose: Callable[[Sequence[str]], Plan],
+    compute: Callable[[Floats], Float64s],
+    *,
+    overwrite: bool = False,
+    missing: Missing = "error",
+    format: Format | None = None,
+    batch_rows: int = BATCH_ROWS,
+    progress: Progress | None = None,
+) -> int:
+    """Write a file again with columns that are computed from some of its own.
+
+    Rows are read in batches, so memory does not grow with the file. A row of CSV, TSV or JSON lines keeps its text to
+    the byte and gets its new cells at the end, numbers written so that they read back as the same float. Parquet keeps
+    its types. The target appears when it is complete, or not at all.
+
+    Parameters
+    ----------
+    source, target : path, or "-"
+        Their endings say what they are: .csv, .tsv, .jsonl (.ndjson) or .parquet; .gz may follow those of text. The
+        target is of the kind of the source, except that csv may become tsv and the other way round, and Parquet any of
+        them. "-" is the standard input or output; its first bytes say what comes in, and what goes out is the same,
+        csv for Parquet.
+    choose : callable
+        From the names of the columns to the `Plan`: which to take, which to make.
+    compute : callable
+        From the numbers of a batch, of shape (n,) for one column to take and (n, k) for more, to as many rows of those
+        to make, each from its own row alone. An `InputError` that says "at row 3" is about the batch, and is told again
+        with the row and the line of the file.
+    overwrite : bool
+        Replace columns that are there already, which are an error otherwise. Rows are written anew then: cells keep
+        their text, but not their quotation marks.
+    missing : {"error", "keep"}
+        A number that is not there is an error, or makes empty cells.
+    format : {"csv", "tsv", "parquet", "jsonl"}, optional
+        What the source is, whatever it is called.
+    batch_rows : int
+        Rows of a batch of text; what is written does not depend on it.
+    progress : callable, optional
+        Told now and then how much is done, and of how much (0: not known).
+
+    Returns
+    -------
+    int
+        The number of rows.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     old, new = Path(folder) / "old.csv", Path(folder) / "new.csv"
+    ...     _ = old.write_text('id,p\\n007,0.25\\n"a, b",1\\n')
+    ...     n_rows = add_columns(old, new, lambda names: Plan(("p",), ("half",)), lambda p: p / 2)
+    ...     print(new.read_text())
+    id,p,half
+    007,0.25,0.125
+    "a, b",1,0.5
+    """
+    _check.choice(missing, ("error", "keep"), "missing")
+    _check.positive_integer(batch_rows, "batch_rows")
+    making = Making(called(source), choose, compute, overwrite, missing)
+    is_file = Path(source).is_file()
+    with opened(source) as stream:
+        kind = kind_of(source, format, stream)
+        written = kind_written(source, kind, target)
+        with written_to(target) as where:
+            if kind == "parquet":
+                content = Path(source) if is_file else io.BytesIO(stream.read())
+                return wider_parquet(making, content, where, written, progress)
+            size = Path(source).stat().st_size if is_file else 0
+            compressed = os.fspath(target).lower().endswith(".gz")
+            with _text(stream) as text, text_writer(where, compressed) as write, _long_cells():
+                rows = _rows(making.source, _counted(text, size, progress), kind, written)
+                return _wider_text(making, rows, write, batch_rows)
+
+
+def _rows(source: str, lines: Iterator[str], kind: Format, written: Format) -> TextRows:
+    if kind == "jsonl":
+        return JsonRows(source, lines)
+    return CsvRows(source, lines, SEPARATORS[kind], to=None if written == kind else SEPARATORS[written])
+
+
+@contextmanager
+def _text(stream: io.BufferedReader) -> Iterator[io.TextIOWrapper]:
+    """Lines with their ends as they are; bytes that are no UTF-8 are carried through."""
+    text = io.TextIOWrapper(stream, "utf-8", errors="surrogateescape", newline="")
+    try:
+        yield text
+    finally:
+        text.detach()  # it would close what it does not own
+
+
+def _counted(lines: Iterable[str], size: int, progress: Progress | None) -> Iterator[str]:
+    """The same lines; `progress` hears how much of the file they are, nearly."""
+    done = 0
+    for number, line in enumerate(lines, start=1):
+        done += len(line)
+        if progress is not None and number % REPORTED == 0:
+            progress(min(done, size), size)
+        yield line
+
+
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    """Cells may be long texts; the limit belongs to the whole process, and is put back."""
+    before = csv.field_size_limit(LONGEST_CELL)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def _wider_text(making: Making, rows: TextRows, write: Callable[[str], Any], batch_rows: int) -> int:
+    """Write all rows with what is made of them; how many they are."""
+    if not rows.names:  # not a single object
+        return 0
+    plan = making.plan(rows.names)
+    header = rows.extended_header(plan.make)  # with the first batch: bad input in it leaves a pipe empty
+    n_rows, batch, characters = 0, [], 0
+    for row in rows.rows(plan.take, plan.make):
+        batch.append(row)
+        characters += len(row.text)
+        if len(batch) >= batch_rows or characters >= BATCH_CHARACTERS:
+            parts = _wider_rows(making, rows, plan, batch, n_rows)
+            write("".join([header, *parts]))
+            n_rows += sum(row.cells is not None for row in batch)
+            header, batch, characters = "", [], 0
+    write("".join([header, *_wider_rows(making, rows, plan, batch, n_rows)]))
+    return n_rows + sum(row.cells is not None for row in batch)
+
+
+def _wider_rows(making: Making, rows: TextRows, plan: Plan, batch: list[Row], first: int) -> Iterator[str]:
+    """The rows of a batch with what is made of them, as text; `first` is the number of the first."""
+    full = [row for row in batch if row.cells is not None]
+    clash = next((row for row in full if row.clash), None)
+    if clash is not None and not making.overwrite:
+        raise making.clash(plan.make[0], f" at line {clash.line}")
+
+    def place(row: int) -> str:
+        return f"row {first + row} (line {full[row].line})"
+
+    numbers = np.empty((len(full), len(plan.take)))
+    for k, name in enumerate(plan.take):
+        numbers[:, k] = _numbers([row.cells[k] for row in full if row.cells], name, rows, plan, making, place)
+    made = iter(making.made(numbers, plan, place).tolist())
+    for row in batch:
+        if row.cells is None:
+            yield row.text
+        else:
+            yield rows.extended(row, plan.make, ["" if v != v else repr(v) for v in next(made)])
+
+
+def _numbers(
+    cells: list[Any], name: str, rows: TextRows, plan: Plan, making: Making, place: Callable[[int], str]
+) -> list[float]:
+    """Cells as floats, NaN where there is none; an error names the first that holds something else."""
+    try:
+        numbers = list(map(float, cells))
+        if not plan.percent and not any(map(_is_odd, cells)):
+            return numbers
+    except (ValueError, OverflowError):
+        pass
+    numbers = []
+    for row, cell in enumerate(cells):
+        number = _number(cell, rows.decimal_comma, plan.percent)
+        if number is None:
+            raise making.error(f"column {name!r} must hold numbers, got the text {cell!r} at {place(row)}")
+        numbers.append(number)
+    return numbers
+
+
+def _is_odd(cell: Any) -> bool:
+    """Text that Python takes for a number and others do not: 1_000."""
+    return isinstance(cell, str) and "_" in cell
+
+
+def _number(cell: Any, decimal_comma: bool, percent: bool) -> float | None:
+    """A number; NaN where the cell is empty; None where it holds something else."""
+    if isinstance(cell, str):
+        cell = cell.strip()
+        if cell in ABSENT:
+            return float("nan")
+        percent |= cell.endswith("%")
+        cell = cell.removesuffix("%").rstrip()
+        cell = cell.replace(",", ".") if decimal_comma else cell
+        if not NUMBER.fullmatch(cell):
+            return None
+    elif abs(cell) > sys.float_info.max:  # an integer that no float holds
+        return float("inf")
+    return float(cell) / 100 if percent else float(cell)

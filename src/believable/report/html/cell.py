@@ -1,0 +1,65 @@
+"""`as_cell`: an audit as a short fragment of HTML, for a notebook."""
+
+from __future__ import annotations
+
+from believable.report.audit import Audit
+from believable.report.html.page import axis_labels
+from believable.report.html.sections import KEY, TONES
+from believable.report.html.svg import diagram
+from believable.report.html.words import count, name, number, percent, rows, span, text, title_of
+
+BADGES = {"good": "#00795a", "warn": "#a86400", "bad": "#b34700", "unsure": "#64717e"}
+MOST_LINES = 4
+_TD = "padding:1px 12px 1px 0;text-align:right;white-space:nowrap;background:transparent"
+
+
+def as_cell(audit: Audit) -> str:
+    """The verdict, the key numbers and a small reliability diagram.
+
+    No script and no style sheet, so that it looks the same in every notebook; colours are those of the notebook's theme.
+
+    Parameters
+    ----------
+    audit : Audit
+
+    Returns
+    -------
+    str
+        A fragment of HTML.
+    """
+    found = audit.verdict
+    tone, mark = TONES.get(found.label, ("unsure", "?"))
+    badge = (
+        f'<span style="background:{BADGES[tone]};color:#fff;border-radius:4px;padding:2px 9px;font-weight:600">'
+        f"{mark} {text(found.label)}</span>"
+    )
+    title = f"<strong>{name(audit.title)}</strong> · " if audit.title else ""
+    lines = [line for line in found.lines()[1:] if not line.startswith("Guideline")][:MOST_LINES]
+    said = "".join(f"<li>{text(line)}</li>" for line in lines)
+    picture = diagram(audit.table, *axis_labels(found.notion), size=180)
+    weighted = f", worth {count(audit.effective_n)} of equal weight" if audit.weighted else ""
+    return (
+        '<div style="display:flex;flex-wrap:wrap;gap:8px 28px;align-items:flex-start;max-width:1000px;line-height:1.4">'
+        f'<div style="flex:1 1 380px;min-width:0;overflow-wrap:anywhere"><p style="margin:0 0 6px">{badge}</p>'
+        f'<p style="margin:0 0 6px">{title}{rows(audit.n)}{weighted}</p>'
+        f'<p style="margin:0 0 6px"><strong>{text(found.headline)}</strong></p>'
+        f'<ul style="margin:0 0 8px;padding-left:18px">{said}</ul>{_numbers(audit)}</div>'
+        f'<div style="flex:0 0 auto">{picture}</div></div>'
+    )
+
+
+def _numbers(audit: Audit) -> str:
+    head = ("", "value", f"{percent(audit.verdict.level)} interval", "chance alone", "bins")
+    made = [f"<tr>{''.join(f'<th style={_quoted(_TD)}>{text(one)}</th>' for one in head)}</tr>"]
+    for alias in KEY:
+        for one in audit.metrics:
+            if one.alias != alias:
+                continue
+            cells = (number(one.value), span(one.low, one.high), number(one.floor), text(one.bins or "none"))
+            first = f'<th style="{_TD};text-align:left">{text(title_of(one.alias, one.name))}</th>'
+            made.append(f"<tr>{first}{''.join(f'<td style={_quoted(_TD)}>{cell}</td>' for cell in cells)}</tr>")
+    return f'<table style="border-collapse:collapse;font-size:90%">{"".join(made)}</table>'
+
+
+def _quoted(style: str) -> str:
+    return f'"{style}"'

@@ -1,0 +1,249 @@
+// What is looked at: the controls, and everything that follows from them.
+const Page = (() => {
+  "use strict";
+
+  const audit = JSON.parse(document.getElementById("audit").textContent);
+  const at = (id) => document.getElementById(id);
+  const { html, number, count, edge } = Draw;
+  const MOST_QUANTILE = Math.max(40, audit.strategy === "quantile" ? audit.bins : 0);
+  const nearest = (m) => Statistic.BIN_COUNTS.reduce((best, each) => (Math.abs(each - m) < Math.abs(best - m) ? each : best));
+  const level = `${Number((100 * audit.level).toFixed(2))} %`;
+
+  // --- what there is -------------------------------------------------------------------------------------------------
+
+  // Classes and subgroups are known by their number in these lists; null stands for all of them.
+  const { classes, groups } = audit;
+  const kept = new Map(audit.slices.map((slice) => [key(slice.class, slice.group, slice.stage), slice]));
+  const stages = ["before", "after"].filter((stage) => audit.slices.some((slice) => slice.stage === stage));
+
+  function key(cls, group, stage) {
+    return JSON.stringify([cls, group, stage]);
+  }
+
+  function cellsOf(cls, group, stage) {
+    const slice = kept.get(key(cls, group, stage));
+    if (slice && !slice.cells) slice.cells = Statistic.unpack(slice.data);
+    return slice && slice.cells;
+  }
+
+  const start = {
+    strategy: audit.strategy,
+    bins: audit.strategy === "uniform" ? nearest(audit.bins) : Math.max(audit.bins, 2),
+    class: null,
+    group: null,
+    stage: "before",
+    band: true,
+    smoothed: false,
+    corp: false,
+    zoom: Draw.reach(cellsOf(null, null, "before"))[1] <= 0.25,
+  };
+  const state = { ...start };
+
+  // --- numbers -------------------------------------------------------------------------------------------------------
+
+  function binsOf(cells) {
+    const make = state.strategy === "uniform" ? Statistic.uniformBins : Statistic.quantileBins;
+    return make(cells, state.bins, audit.level);
+  }
+
+  function numbers() {
+    const cells = cellsOf(state.class, state.group, state.stage);
+    const bins = binsOf(cells);
+    const { n, weight, baseRate, meanScore } = Statistic.summary(cells);
+    return { ...Statistic.errors(bins), chance: Statistic.byChance(cells, bins), n, weight, base: baseRate, mean: meanScore, bins };
+  }
+
+  function binsInWords() {
+    return `${state.bins} ${state.strategy} bins`;
+  }
+
+  function selectionInWords() {
+    const group = state.group === null ? "all rows" : `${groups[state.group].column} = ${groups[state.group].level}`;
+    const cls = state.class === null ? "" : `, class ${classes[state.class]}`;
+    const stage = stages.length > 1 ? `, ${state.stage} recalibration` : "";
+    return `${group}${cls}${stage}`;
+  }
+
+  // Whether what is shown is what the audit's headline is about.
+  function isHeadline() {
+    return state.class === null && state.group === null && state.stage === "before" && state.strategy === "uniform" && audit.strategy === "uniform" && state.bins === audit.bins;
+  }
+
+  // --- showing -------------------------------------------------------------------------------------------------------
+
+  function show() {
+    const cells = cellsOf(state.class, state.group, state.stage);
+    const found = numbers();
+    const whole = state.class === null && state.group === null && state.stage === "before";
+    const confidence = state.class === null && (audit.notion === "confidence" || audit.notion === "top_label");
+    const outside = Draw.diagram(at("picture"), {
+      cells,
+      bins: found.bins,
+      lines: audit.lines.filter((line) => whole && state[line.method]),
+      show: state,
+      labels: confidence ? ["confidence", "share that was right"] : ["predicted probability", "how often it happened"],
+      level,
+      title: `Reliability diagram of ${selectionInWords()}, in ${binsInWords()}: ECE ${number(found.ece)}. Arrow keys move from bin to bin.`,
+    });
+    for (const name of ["ece", "chance", "mce", "rmsce", "base", "mean"]) at(`live-${name}`).textContent = number(found[name]);
+    at("live-n").textContent = count(found.n);
+    at("live-bins").textContent = binsInWords();
+    at("live-of").textContent = selectionInWords();
+    const fewer = found.bins.length < state.bins ? `${found.bins.length} of ${state.bins} bins hold rows. ` : "";
+    const beyond = outside ? `${outside} ${outside === 1 ? "point lies" : "points lie"} outside the zoomed frame. ` : "";
+    at("live-note").textContent = fewer + beyond + ownWords();
+    table(found.bins);
+    controls(whole, cells);
+    small("small-classes", classes, (i) => [i, null]);
+    small("small-groups", groups.map(({ column, level: name }) => `${column} = ${name}`), (i) => [null, i]);
+  }
+
+  function ownWords() {
+    if (isHeadline()) return "The same as the audit's.";
+    const differs = state.strategy === "uniform" && audit.strategy === "uniform" && audit.bins !== nearest(audit.bins);
+    return differs ? `The page's own; the audit has ${audit.bins} bins, which 840 cells are not made of.` : "Computed here, from 840 cells.";
+  }
+
+  function table(bins) {
+    const body = at("bins-table").tBodies[0];
+    body.replaceChildren(...bins.map((bin) => {
+      const way = Draw.reading(bin);
+      const cells = [
+        [`${edge(bin.low)} to ${edge(bin.high)}`, bin.low],
+        [count(bin.n), bin.n],
+        [number(bin.conf), bin.conf],
+        [number(bin.acc), bin.acc],
+        [number(bin.gap), bin.gap],
+        [`${number(bin.lower)} to ${number(bin.upper)}`, bin.lower],
+        [`${Draw.MARKS[way]} ${Draw.READINGS[way]}`, Draw.READINGS[way]],
+      ];
+      return html("tr", {}, ...cells.map(([words, by], i) => html(i ? "td" : "th", { "data-v": by, ...(i ? {} : { scope: "row" }), ...(i === 6 ? { class: `words ${way}` } : {}) }, words)));
+    }));
+    at("bins-table").caption.textContent = `What was predicted and what happened, in ${binsInWords()}; empty ones left out.`;
+    at("bins-words").textContent = `Of ${selectionInWords()}. It follows the controls of the diagram.`;
+    Tables.again(at("bins-table"));
+  }
+
+  // A row of small diagrams to choose from.
+  function small(id, names, selection) {
+    const holder = at(id);
+    if (!holder) return;
+    const shown = names.map((name, i) => [name, selection(i), cellsOf(...selection(i), state.stage)]).filter(([, , cells]) => cells);
+    const focused = [...holder.children].indexOf(document.activeElement);
+    holder.replaceChildren(...shown.map(([name, [cls, group], cells]) => {
+      const bins = binsOf(cells);
+      const chosen = state.class === cls && state.group === group;
+      const ece = `ECE ${number(Statistic.errors(bins).ece)}`;
+      const made = html("button", { type: "button", "aria-pressed": chosen, title: `${name}: ${ece} in ${binsInWords()}` });
+      made.append(Draw.small(bins), html("bdi", {}, name), html("small", {}, ece));
+      made.addEventListener("click", () => set(chosen ? { class: null, group: null } : { class: cls, group }));
+      return made;
+    }));
+    if (focused >= 0) holder.children[focused].focus();
+  }
+
+  // --- the controls themselves ---------------------------------------------------------------------------------------
+
+  function controls(whole, cells) {
+    const uniform = state.strategy === "uniform";
+    const slider = at("bins");
+    slider.min = uniform ? 0 : 2;
+    slider.max = uniform ? Statistic.BIN_COUNTS.length - 1 : MOST_QUANTILE;
+    slider.value = uniform ? Statistic.BIN_COUNTS.indexOf(state.bins) : state.bins;
+    slider.setAttribute("aria-valuetext", `${state.bins} bins`);
+    at("bins-shown").textContent = state.bins;
+    for (const [name, value] of [["strategy", state.strategy], ["stage", state.stage]]) {
+      for (const radio of document.getElementsByName(name)) radio.checked = radio.value === value;
+    }
+    select("class", classes.length, (i) => kept.has(key(i, state.group, state.stage)));
+    select("group", groups.length, (i) => kept.has(key(state.class, i, state.stage)));
+    for (const radio of document.getElementsByName("stage")) radio.disabled = !kept.has(key(state.class, state.group, radio.value));
+    for (const layer of ["band", "smoothed", "corp", "zoom"]) at(layer).checked = state[layer];
+    for (const layer of ["smoothed", "corp"]) at(layer).disabled = !whole;
+    const [low, high] = Draw.reach(cells);
+    at("zoom").closest("label").hidden = high - low > 0.6 && !state.zoom;
+  }
+
+  function select(name, length, there) {
+    const chooser = at(name);
+    if (!chooser) return;
+    chooser.value = state[name] === null ? "" : state[name];
+    for (const option of chooser.options) {
+      option.disabled = !(option.value === "" ? there(null) : there(Number(option.value)));
+    }
+  }
+
+  // Change what is looked at. A class may be given by name, a subgroup as {column, level}.
+  function set(change) {
+    const next = { ...state, ...change };
+    if (typeof next.class === "string") next.class = classes.indexOf(next.class);
+    if (next.group !== null && typeof next.group === "object") {
+      next.group = groups.findIndex(({ column, level: name }) => column === next.group.column && name === next.group.level);
+    }
+    if (!kept.has(key(next.class, next.group, next.stage))) throw new RangeError("the page does not hold this selection");
+    if (change.strategy && change.bins === undefined) next.bins = Math.min(next.bins, MOST_QUANTILE);
+    if (next.strategy === "uniform") next.bins = nearest(next.bins);
+    Object.assign(state, next);
+    show();
+  }
+
+  function fill(name, words, titles) {
+    const chooser = at(name);
+    if (!chooser) return;
+    words.forEach((word, i) => {
+      const cut = word.length > 48 ? `${word.slice(0, 47)}…` : word;
+      chooser.append(html("option", { value: i, title: titles[i] }, cut));
+    });
+    chooser.addEventListener("change", () => set({ [name]: chooser.value === "" ? null : Number(chooser.value) }));
+  }
+
+  function begin() {
+    document.documentElement.classList.add("js");
+    const names = groups.map(({ column, level: name }) => `${column} = ${name}`);
+    fill("class", classes, classes);
+    fill("group", names, names);
+    at("bins").addEventListener("input", () => {
+      const value = Number(at("bins").value);
+      set({ bins: state.strategy === "uniform" ? Statistic.BIN_COUNTS[value] : value });
+    });
+    for (const name of ["strategy", "stage"]) {
+      for (const radio of document.getElementsByName(name)) radio.addEventListener("change", () => set({ [name]: radio.value }));
+    }
+    for (const layer of ["band", "smoothed", "corp", "zoom"]) {
+      at(layer).addEventListener("change", () => set({ [layer]: at(layer).checked }));
+    }
+    at("reset").addEventListener("click", () => set(start));
+    let width = 0;
+    new ResizeObserver(([entry]) => {
+      if (Math.abs(entry.contentRect.width - width) < 1) return;
+      width = entry.contentRect.width;
+      show();
+    }).observe(at("picture"));
+    map();
+    addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
+    show();
+  }
+
+  function map() {
+    if (!at("save-map")) return;
+    at("save-map").addEventListener("click", () => {
+      const address = URL.createObjectURL(new Blob([audit.map], { type: "application/json" }));
+      html("a", { href: address, download: "map.json" }).click();
+      setTimeout(() => URL.revokeObjectURL(address), 1000);
+    });
+    at("copy-map").addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(audit.map);
+        at("map-said").textContent = "Copied.";
+      } catch {
+        at("map-said").textContent = "The browser does not allow it; download it instead.";
+      }
+    });
+  }
+
+  return { begin, set, numbers, get state() { return { ...state }; } };
+})();
+
+Tables.begin();
+Page.begin();
+window.believable = Page; // for tests, and for the curious

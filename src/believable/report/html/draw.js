@@ -1,0 +1,244 @@
+// Pictures: SVG elements from bins. Text is only ever set as text, so that a name from a file stays a name.
+const Draw = (() => {
+  "use strict";
+
+  // The namespace of SVG is taken from a picture that is there: no address stands in a page that needs no network.
+  const NAMESPACE = document.querySelector("#picture svg").namespaceURI;
+  const MARKS = { high: "▼", low: "▲", fine: "●" };
+  const READINGS = { high: "too high", low: "too low", fine: "may be chance" };
+  const COLUMNS = [40, 60, 120, 210, 420, 840]; // of the histogram, the fewest that show something
+  const Z = 1.959963984540054; // 19 times in 20
+
+  function svg(name, attributes = {}, ...children) {
+    const made = document.createElementNS(NAMESPACE, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  }
+
+  function html(name, attributes = {}, ...children) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  }
+
+  // --- words ---------------------------------------------------------------------------------------------------------
+
+  // Four digits after the point; two that count for small numbers. The same as `number` in words.py.
+  function number(value) {
+    if (value === null || Number.isNaN(value)) return "–";
+    const size = Math.abs(value);
+    const shown = size > 0 && size < 0.001 ? size.toPrecision(2) : size.toFixed(4);
+    return (value < 0 ? "−" : "") + shown;
+  }
+
+  function count(value) {
+    return Math.round(value).toLocaleString("en-GB");
+  }
+
+  function edge(value) {
+    return String(Number(value.toFixed(4)));
+  }
+
+  // Whether the interval of what happened leaves out what was predicted.
+  function reading(bin) {
+    return bin.conf > bin.upper ? "high" : bin.conf < bin.lower ? "low" : "fine";
+  }
+
+  function words(bin, level) {
+    return [
+      `Scores ${edge(bin.low)} to ${edge(bin.high)}: ${count(bin.n)} ${bin.n === 1 ? "row" : "rows"}`,
+      `predicted ${number(bin.conf)}, happened ${number(bin.acc)}`,
+      `${level} interval ${number(bin.lower)} to ${number(bin.upper)}`,
+      READINGS[reading(bin)],
+    ];
+  }
+
+  // --- frames --------------------------------------------------------------------------------------------------------
+
+  // Where the scores begin and end.
+  function reach(cells) {
+    const last = cells.index.length - 1;
+    const end = (index) => Math.min(index, Statistic.N_CELLS) / Statistic.N_CELLS;
+    return [end(Math.max(cells.index[0] - 1, 0)), end(cells.index[last])];
+  }
+
+  // The ends of the axes: all of 0 to 1, or where the scores are. Rates of bins with few rows may lie outside.
+  function frame(cells, bins, zoomed) {
+    if (!zoomed) return { x: [0, 1], y: [0, 1] };
+    const total = bins.reduce((sum, bin) => sum + bin.w, 0);
+    const rates = bins.filter((bin) => bin.w >= 0.01 * total).map((bin) => bin.acc);
+    const x = rounded(...reach(cells));
+    return { x, y: rounded(Math.min(x[0], ...rates), Math.max(x[1], ...rates)) };
+  }
+
+  function rounded(low, high) {
+    const by = step(high - low);
+    return [Math.max(Math.floor(low / by + 1e-9) * by, 0), Math.min(Math.ceil(high / by - 1e-9) * by, 1)];
+  }
+
+  // A round distance between ticks, about five to the axis.
+  function step(length) {
+    const rough = Math.max(length, 1e-6) / 5;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    return [1, 2, 2.5, 5, 10].find((times) => times * power >= rough * 0.999) * power;
+  }
+
+  function ticks([low, high]) {
+    const by = step(high - low);
+    const first = Math.ceil(low / by - 1e-9);
+    return Array.from({ length: Math.floor(high / by + 1e-9) - first + 1 }, (_, i) => (first + i) * by);
+  }
+
+  // --- the band of chance --------------------------------------------------------------------------------------------
+
+  // Where the rate of a bin lies about 19 times in 20 if the scores are right: its mean score, give or take 1.96
+  // standard deviations and half a row.
+  function byChance(cells, bin) {
+    let variance = 0;
+    for (let i = bin.start; i < bin.end; i++) {
+      const conf = cells.wp[i] / cells.w[i];
+      variance += cells.w2[i] * conf * (1 - conf);
+    }
+    const half = (Z * Math.sqrt(variance)) / bin.w + (0.5 * bin.w2) / (bin.w * bin.w);
+    return [Math.max(bin.conf - half, 0), Math.min(bin.conf + half, 1)];
+  }
+
+  // --- the diagram ---------------------------------------------------------------------------------------------------
+
+  // Draws into a holder: the band, the curves, the points with their intervals, the histogram. `show` has the layers.
+  function diagram(holder, { cells, bins, lines, show, labels, level, title }) {
+    const width = Math.max(Math.min(holder.clientWidth, 440), 240);
+    const [left, right, top, strip] = [46, 14, 8, 60];
+    const side = width - left - right;
+    const foot = top + side + 8 + strip;
+    const ends = frame(cells, bins, show.zoom);
+    const scale = ([low, high], start, length) => (value) => start + (length * (value - low)) / (high - low);
+    const x = scale(ends.x, left, side);
+    const y = scale(ends.y, top + side, -side);
+
+    const picture = svg("svg", { viewBox: `0 0 ${width} ${foot + 36}`, width, height: foot + 36, role: "group" });
+    picture.setAttribute("aria-label", title);
+    const clip = svg("clipPath", { id: "inside" }, svg("rect", { x: left, y: top, width: side, height: side }));
+    const inside = svg("g", { "clip-path": "url(#inside)" });
+    picture.append(svg("defs", {}, clip), grid(ends, x, y, left, top, side, foot, labels));
+    picture.append(inside, histogram(cells, ends, x, foot, strip));
+    if (show.band) inside.append(band(bins.map((bin) => [bin.conf, ...byChance(cells, bin)]), x, y, "chance"));
+    inside.append(path([[0, 0], [1, 1]], x, y, "diagonal"));
+    for (const line of lines) {
+      const points = line.x.map((at, i) => [at, line.low[i], line.high[i]]);
+      inside.append(band(points, x, y, `around ${line.method}`));
+      inside.append(path(line.x.map((at, i) => [at, line.y[i]]), x, y, `curve ${line.method}`));
+    }
+    inside.append(path(bins.map((bin) => [bin.conf, bin.acc]), x, y, "joined"));
+    for (const bin of bins) inside.append(path([[bin.conf, bin.lower], [bin.conf, bin.upper]], x, y, "interval"));
+
+    const tip = html("div", { class: "tip", "aria-hidden": "true", hidden: "" });
+    const points = svg("g", { class: "points" });
+    const seen = bins.filter((bin) => bin.acc >= ends.y[0] && bin.acc <= ends.y[1]);
+    seen.forEach((bin, i) => points.append(point(bin, i, x(bin.conf), y(bin.acc), level, tip, width)));
+    arrows(points);
+    picture.append(points);
+    holder.replaceChildren(picture, tip);
+    return bins.length - seen.length;
+  }
+
+  function grid(ends, x, y, left, top, side, foot, labels) {
+    const made = svg("g", { class: "grid", "aria-hidden": "true" });
+    for (const at of ticks(ends.x)) {
+      made.append(svg("path", { d: `M${x(at)} ${top}V${foot}` }));
+      made.append(svg("text", { x: x(at), y: foot + 14, "text-anchor": "middle" }, edge(at)));
+    }
+    for (const at of ticks(ends.y)) {
+      made.append(svg("path", { d: `M${left} ${y(at)}H${left + side}` }));
+      made.append(svg("text", { x: left - 6, y: y(at), dy: "0.35em", "text-anchor": "end" }, edge(at)));
+    }
+    const middle = top + side / 2;
+    const turned = { transform: `rotate(-90 12 ${middle})`, x: 12, y: middle, "text-anchor": "middle" };
+    made.append(svg("text", { x: left + side / 2, y: foot + 31, "text-anchor": "middle", class: "label" }, labels[0]));
+    made.append(svg("text", { ...turned, class: "label" }, labels[1]));
+    made.append(svg("rect", { x: left, y: top, width: side, height: side, class: "frame" }));
+    return made;
+  }
+
+  function path(points, x, y, name) {
+    return svg("path", { class: name, d: points.map(([a, b], i) => `${i ? "L" : "M"}${x(a).toFixed(2)} ${y(b).toFixed(2)}`).join("") });
+  }
+
+  // Between two lines; bars where there are so few points that nothing is known between them.
+  function band(points, x, y, name) {
+    if (points.length < 4) {
+      const bars = points.map(([at, low, high]) => ({ x: x(at) - 7, width: 14, y: y(high), height: Math.max(y(low) - y(high), 0) }));
+      return svg("g", { class: name }, ...bars.map((bar) => svg("rect", bar)));
+    }
+    const upper = points.map(([at, , high]) => `${x(at).toFixed(2)} ${y(high).toFixed(2)}`);
+    const lower = points.map(([at, low]) => `${x(at).toFixed(2)} ${y(low).toFixed(2)}`).reverse();
+    return svg("path", { class: name, d: `M${[...upper, ...lower].join("L")}Z` });
+  }
+
+  function histogram(cells, ends, x, foot, height) {
+    const made = svg("g", { class: "histogram", "aria-hidden": "true" });
+    const columns = COLUMNS.find((m) => m * (ends.x[1] - ends.x[0]) >= 28) || 840;
+    const shares = Statistic.density(cells, columns);
+    const most = Math.max(...shares);
+    shares.forEach((share, i) => {
+      const [low, high] = [i / columns, (i + 1) / columns];
+      if (!share || high <= ends.x[0] || low >= ends.x[1]) return;
+      const tall = Math.max((height * share) / most, 1);
+      const box = { x: x(low) + 0.5, width: Math.max(x(high) - x(low) - 1, 1), y: foot - tall, height: tall };
+      made.append(svg("rect", box, svg("title", {}, `Scores ${edge(low)} to ${edge(high)}: ${(100 * share).toFixed(1)} % of rows`)));
+    });
+    return made;
+  }
+
+  // A bin: one mark, its words for those who cannot see it, and a tip for those who can.
+  function point(bin, i, x, y, level, tip, width) {
+    const way = reading(bin);
+    const said = words(bin, level);
+    const shapes = { high: "M-6 -4.5H6L0 6.5Z", low: "M-6 4.5H6L0 -6.5Z", fine: "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0Z" };
+    const made = svg("g", { class: `point ${way}`, transform: `translate(${x} ${y})`, tabindex: i ? -1 : 0, role: "img" });
+    made.setAttribute("aria-label", said.join("; "));
+    made.append(svg("circle", { r: 12, class: "hit" }), svg("path", { d: shapes[way] }));
+    const show = () => {
+      tip.replaceChildren(...said.map((line, k) => html("div", k === 3 ? { class: way } : {}, k === 3 ? `${MARKS[way]} ${line}` : line)));
+      tip.hidden = false;
+      tip.style.left = `${Math.min(Math.max(x - 105, 0), Math.max(width - 215, 0))}px`;
+      tip.style.top = y > 120 ? `${y - 14 - tip.offsetHeight}px` : `${y + 14}px`;
+    };
+    const hide = () => { tip.hidden = true; };
+    made.addEventListener("pointerenter", show);
+    made.addEventListener("pointerleave", () => { if (document.activeElement !== made) hide(); });
+    made.addEventListener("focus", show);
+    made.addEventListener("blur", hide);
+    made.addEventListener("keydown", (event) => { if (event.key === "Escape") hide(); });
+    return made;
+  }
+
+  // One stop of the tab key for all points; the arrow keys move between them.
+  function arrows(points) {
+    points.addEventListener("keydown", (event) => {
+      const by = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
+      const all = [...points.children];
+      const next = all[all.indexOf(document.activeElement) + by];
+      if (!by || !next) return;
+      event.preventDefault();
+      for (const one of all) one.setAttribute("tabindex", one === next ? 0 : -1);
+      next.focus();
+    });
+  }
+
+  // A small diagram without words, for a row of them.
+  function small(bins) {
+    const size = 96;
+    const at = (value) => 3 + (size - 6) * value;
+    const up = (value) => size - at(value);
+    const made = svg("svg", { viewBox: `0 0 ${size} ${size}`, width: size, height: size, "aria-hidden": "true" });
+    made.append(svg("rect", { x: 3, y: 3, width: size - 6, height: size - 6, class: "frame" }));
+    made.append(path([[0, 0], [1, 1]], at, up, "diagonal"), path(bins.map((bin) => [bin.conf, bin.acc]), at, up, "joined"));
+    for (const bin of bins) made.append(svg("circle", { cx: at(bin.conf), cy: up(bin.acc), r: 2.5, class: `point ${reading(bin)}` }));
+    return made;
+  }
+
+  return { diagram, small, html, number, count, edge, reading, reach, byChance, MARKS, READINGS };
+})();

@@ -1,0 +1,172 @@
+"""`as_page`: an audit as one HTML file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from believable.report.audit import Audit
+from believable.report.html.explain import explanations, why
+from believable.report.html.sections import facts, key_numbers, sections, verdict
+from believable.report.html.svg import diagram
+from believable.report.html.words import name, text
+
+SCRIPTS = ("statistic.js", "draw.js", "tables.js", "controls.js")
+WHOLE = {"confidence": "all: the predicted one", "top_label": "all: the predicted one"}
+UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # within JSON they can only stand in text
+
+
+def as_page(audit: Audit) -> str:
+    """The audit as one self-contained page.
+
+    Nothing is fetched: style, script and numbers are in the file, and its content security policy lets only this script
+    run. What comes from the user's file is escaped, or handed to the script as data.
+
+    Parameters
+    ----------
+    audit : Audit
+
+    Returns
+    -------
+    str
+        HTML.
+    """
+    script = "\n" + "\n".join(_part(one) for one in SCRIPTS)
+    further = list(sections(audit))
+    labels = axis_labels(audit.verdict.notion)
+    return Template(_part("page.html")).substitute(
+        script_hash=f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}",
+        package=text(audit.package),
+        title=text(audit.title or "Predictions"),
+        heading=name(audit.title or "Predictions"),
+        css=_part("page.css"),
+        facts=facts(audit),
+        nav=_nav((("numbers", "Key numbers"), *((one.key, one.title) for one in further))),
+        verdict=verdict(audit),
+        controls=_controls(audit),
+        picture=diagram(audit.table, *labels, size=380),
+        live=_live(audit),
+        bins=text(audit.verdict.bins),
+        numbers=key_numbers(audit),
+        sections="\n".join(
+            f'<section id="{one.key}" class="card" aria-labelledby="{one.key}-title">'
+            f'<h2 id="{one.key}-title">{one.title}</h2>{one.body}</section>'
+            for one in further
+        ),
+        explanations=explanations(one.alias for one in audit.metrics),
+        data=as_data(audit),
+        script=script,
+    )
+
+
+def axis_labels(notion: str) -> tuple[str, str]:
+    """What is predicted, and what happens."""
+    if notion in ("confidence", "top_label"):
+        return "confidence", "share that was right"
+    return "predicted probability", "how often it happened"
+
+
+def as_data(audit: Audit) -> str:
+    """What the script reads, as JSON that cannot end its element: classes and subgroups by number, cells packed.
+
+    No result is among it: the script computes what it shows from the cells.
+    """
+    found = re.match(r"(\d+) (uniform|quantile)", audit.verdict.bins)
+    bins, strategy = (int(found[1]), found[2]) if found else (10, "uniform")
+    classes = list(dict.fromkeys(one.class_name for one in audit.slices if one.class_name is not None))
+    groups = list(dict.fromkeys((one.column, one.level) for one in audit.slices if one.column is not None))
+    data: dict[str, Any] = {
+        "bins": bins,
+        "strategy": strategy,
+        "notion": audit.verdict.notion,
+        "level": audit.verdict.level,
+        "classes": classes,
+        "groups": [{"column": column, "level": level} for column, level in groups],
+        "slices": [
+            {
+                "class": None if one.class_name is None else classes.index(one.class_name),
+                "group": None if one.column is None else groups.index((one.column, one.level)),
+                "stage": one.stage,
+                "data": one.cells.data,
+            }
+            for one in audit.slices
+        ],
+        "lines": [
+            {"method": line.method}
+            | {key: [round(value, 4) for value in getattr(line, key)] for key in ("x", "y", "low", "high")}
+            for line in audit.lines
+        ],
+        "map": None if audit.fix is None else audit.fix.map,
+    }
+    written = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return re.sub("[<>&]", lambda match: UNSAFE[match[0]], written)
+
+
+def _part(name: str) -> str:
+    return (files("believable.report.html") / name).read_text(encoding="utf-8")
+
+
+def _nav(entries: Any) -> str:
+    return " ".join(f'<a href="#{key}">{title}</a>' for key, title in entries)
+
+
+def _controls(audit: Audit) -> str:
+    """The controls that this audit has a use for; the script fills and enables them."""
+    made = [
+        '<fieldset><legend>Bins of</legend><label><input type="radio" name="strategy" value="uniform"> equal width</label>'
+        '<label><input type="radio" name="strategy" value="quantile"> equal counts</label></fieldset>',
+        '<label class="slide"><span>Number of bins <output id="bins-shown"></output></span><input type="range" id="bins"></label>',
+    ]
+    if any(one.class_name is not None for one in audit.slices):
+        made.append(_select("class", "Class", WHOLE.get(audit.verdict.notion, "all together")))
+    if any(one.column is not None for one in audit.slices):
+        made.append(_select("group", "Subgroup", "all rows"))
+    if any(one.stage == "after" for one in audit.slices):
+        made.append(
+            '<fieldset><legend>Recalibration</legend><label><input type="radio" name="stage" value="before"> before</label>'
+            '<label><input type="radio" name="stage" value="after"> after</label></fieldset>'
+        )
+    layers = [("band", "chance band", True), ("zoom", "zoom to the scores", True)]
+    methods = {line.method for line in audit.lines}
+    layers += [("smoothed", "smoothed curve", "smoothed" in methods), ("corp", "isotonic curve (CORP)", "corp" in methods)]
+    boxes = "".join(
+        f'<label{"" if there else " hidden"}><input type="checkbox" id="{key}"> {words}</label>' for key, words, there in layers
+    )
+    made.append(
+        f'<fieldset class="layers"><legend>Show</legend>{boxes}</fieldset>'
+    )
+    return (
+        f'<div id="controls" class="script" role="group" aria-label="What to look at">{"".join(made)}'
+        '<button type="button" id="reset">Reset</button></div>'
+    )
+
+
+def _select(key: str, title: str, whole: str) -> str:
+    return f'<label class="choose">{title}<select id="{key}"><option value="">{text(whole)}</option></select></label>'
+
+
+def _live(audit: Audit) -> str:
+    """The numbers of what is looked at, and the legend."""
+    of_bins = (("ece", "ECE", "ece"), ("chance", "by chance ≈", "chance"), ("mce", "largest gap", "mce"))
+    of_bins += (("rmsce", "RMS of gaps", "rmsce"),)
+    of_rows = (("n", "rows", ""), ("base", "happened", "base"), ("mean", "mean score", "mean"))
+
+    def entries(found: Any) -> str:
+        return "".join(
+            f'<div><dt>{words} {why(asked, words) if asked else ""}</dt><dd id="live-{key}"></dd></div>'
+            for key, words, asked in found
+        )
+
+    left = f'<p class="quiet">{text(audit.left_out)}</p>' if audit.left_out else ""
+    return (
+        '<div class="live script"><p id="live-said" role="status"><strong id="live-bins"></strong> <bdi id="live-of"></bdi></p>'
+        f'<dl>{entries(of_bins)}</dl><hr><dl>{entries(of_rows)}</dl><p class="quiet" id="live-note"></p>{left}</div>'
+        '<ul class="marks script" aria-label="Legend"><li><i class="high">▼</i> scores too high</li><li><i class="low">▲</i> scores too low'
+        '</li><li><i class="fine">●</i> may be chance</li><li><i>│</i> interval</li>'
+        '<li><i class="swatch"></i> where chance puts points</li></ul>'
+    )

@@ -1,0 +1,262 @@
+"""The sections of the page, as HTML that can be read without a script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from believable.report.audit import Audit
+from believable.report.html.explain import why
+from believable.report.html.svg import bar, scale_of
+from believable.report.html.tables import (
+    changes_table,
+    metrics_table,
+    parts_table,
+    reliability_table,
+    tried_table,
+    versus_table,
+)
+from believable.report.html.words import NOTIONS, count, name, number, percent, rows, span, text, title_of
+from believable.report.judgement import GUIDELINE
+from believable.report.parts import Family, Measured
+
+KEY = ("ece", "sce", "tlce", "smece", "slope", "brier", "nll", "auc", "acc")
+FAMILIES: dict[Family, str] = {
+    "calibration": "Calibration: are the scores right?",
+    "score": "Both at once",
+    "discrimination": "Discrimination: do they tell cases apart?",
+}
+USELESS = "A constant forecast of the base rate is calibrated, and useless: look at both."
+TONES = {
+    "excellent": ("good", "✓"),
+    "good": ("good", "✓"),
+    "cannot be told from perfect": ("good", "≈"),
+    "moderate": ("warn", "!"),
+    "off on the whole": ("warn", "!"),
+    "poor": ("bad", "✕"),
+    "too little data": ("unsure", "?"),
+}
+MOST_LINES = 6
+STEPS = ", ".join(f"below {below:.2f} {word}" for word, below in GUIDELINE)
+
+
+class Section(NamedTuple):
+    """A section below the first screen."""
+
+    key: str
+    title: str
+    body: str
+
+
+def listed(sentences: Iterable[str], css: str = "") -> str:
+    """Sentences as a list."""
+    return f"<ul{f' class={css}' if css else ''}>{''.join(f'<li>{text(one)}</li>' for one in sentences)}</ul>"
+
+
+def facts(audit: Audit) -> str:
+    """One line about what was audited."""
+    clusters = "" if audit.n_clusters is None else f" in {count(audit.n_clusters)} clusters"
+    said = [f"{rows(audit.n)}{clusters}"]
+    if audit.weighted:
+        said.append(f"weighted, worth {count(audit.effective_n)} rows of equal weight")
+    if audit.kind == "binary" and audit.rates:
+        said.append(f"it happened in {100 * audit.rates[0]:.3g} % of them")
+    elif audit.kind == "multiclass":
+        said.append(f"{len(audit.classes):,} classes")
+    else:
+        said.append(f"{len(audit.classes):,} independent labels")
+    if audit.taken:
+        said.append(f"read: {name(audit.taken)}")
+    return " · ".join(said)
+
+
+def verdict(audit: Audit) -> str:
+    """The badge, the headline, the direction and where."""
+    found = audit.verdict
+    tone, mark = TONES.get(found.label, ("unsure", "?"))
+    lines = [line for line in found.lines()[1:] if not line.startswith("Guideline")]
+    more = ""
+    if len(lines) > MOST_LINES:
+        more = f"<details><summary>{len(lines) - MOST_LINES + 1} more</summary>{listed(lines[MOST_LINES - 1 :])}</details>"
+        lines = lines[: MOST_LINES - 1]
+    return (
+        f'<h2 id="verdict-title" class="badge {tone}"><span aria-hidden="true">{mark}</span> {text(found.label)}</h2>'
+        f'<span class="quiet">about {NOTIONS.get(found.notion, text(found.notion))}</span>'
+        f'<p class="lead">{text(found.headline)}</p>{listed(lines)}{more}'
+    )
+
+
+# --- key numbers ------------------------------------------------------------------------------------------------------
+
+
+def key_numbers(audit: Audit) -> str:
+    """The numbers of the first screen, each with a bar."""
+    blocks = []
+    for family, heading in FAMILIES.items():
+        found = [one for alias in KEY for one in audit.metrics if one.alias == alias and one.family == family]
+        if not found:
+            continue
+        shared = scale_of([end for one in found if one.alias != "slope" for end in (one.value, one.high, one.q95)])
+        items = "".join(_key_number(one, shared) for one in found)
+        note = f'<p class="quiet">{USELESS}</p>' if family == "discrimination" else ""
+        blocks.append(f'<h3>{heading}</h3><ul class="keys">{items}</ul>{note}')
+    level = percent(audit.verdict.level)
+    legend = (
+        '<p class="legend"><span><svg class="icon" viewBox="0 0 26 12" aria-hidden="true"><path class="interval" d="M1 6H25"/>'
+        f'<circle class="dot" cx="13" cy="6" r="4"/></svg> value and {level} interval {why("interval", "interval")}</span>'
+        '<span><svg class="icon" viewBox="0 0 26 12" aria-hidden="true"><rect class="shade" x="0" y="1" width="22" height="10"/>'
+        f'<path class="floor" d="M14 0V12"/></svg> what chance alone shows {why("floor", "chance alone")}</span></p>'
+    )
+    return f'<h2 id="numbers-title">Key numbers</h2>{legend}{"".join(blocks)}'
+
+
+def _key_number(one: Measured, shared: tuple[float, float]) -> str:
+    scale, target = shared, None
+    if one.family == "discrimination":
+        scale = (0.0, 1.0)
+    elif one.family == "score" or one.alias == "slope":
+        scale = scale_of([one.value, one.high, one.q95, one.floor])
+    if one.alias == "slope":
+        target = one.best
+    title = title_of(one.alias, one.name)
+    said = [] if one.low is None else [span(one.low, one.high)]
+    if one.floor is not None:
+        said.append(f"{'if right' if one.family == 'score' else 'by chance about'} {number(one.floor)}")
+    if target is not None:
+        said.append(f"right is {target:g}")
+    drawn = bar(one.value, one.low, one.high, one.floor, one.q95, scale, target)
+    bins = one.bins or ("no bins" if one.family == "calibration" else "")
+    return (
+        f'<li><span class="what">{text(title)} {why(one.alias, title)}<small>{text(bins)}</small></span>'
+        f'<strong>{number(one.value)}</strong><span class="drawn">{drawn}<small>{scale[0]:g}<span>{scale[1]:g}</span></small></span>'
+        f'<small class="said">{"<br>".join(said)}</small></li>'
+    )
+
+
+# --- further down -----------------------------------------------------------------------------------------------------
+
+
+def sections(audit: Audit) -> Iterator[Section]:
+    """Everything below the first screen that has something to say."""
+    yield Section("do", "What to do", _words(audit))
+    yield Section("fix", "Recalibration", _fix(audit))
+    if audit.parts:
+        yield Section("classes", "Classes", _classes(audit))
+    if audit.subgroups:
+        yield Section("subgroups", "Subgroups", _subgroups(audit))
+    if audit.versus:
+        body = f"<p>Compared with {name(audit.other)}.</p>{versus_table(audit)}"
+        yield Section("compared", "Comparison", body)
+    yield Section("table", "Reliability table", _table(audit))
+    yield Section("all", "All numbers", metrics_table(audit))
+    yield Section("read", "How to read this page", READING.format(level=percent(audit.verdict.level), steps=STEPS))
+    yield Section("from", "Where it comes from", _provenance(audit))
+
+
+def _words(audit: Audit) -> str:
+    advice = audit.advice or ("Nothing: no rule for advice applies.",)
+    blocks = [f"<div><h3>Advice</h3>{listed(advice)}</div>"]
+    if audit.caveats:
+        blocks.append(f"<div><h3>Keep in mind</h3>{listed(audit.caveats)}</div>")
+    if audit.notes:
+        blocks.append(f"<div><h3>Notes</h3>{listed(audit.notes)}</div>")
+    return f'<div class="columns">{"".join(blocks)}</div>'
+
+
+def _fix(audit: Audit) -> str:
+    fix = audit.fix
+    if fix is None:
+        return f"<p>No recalibration was tried: {text(audit.no_fix) or 'it was not asked for'}.</p>"
+    body = [f'<p class="lead">{text(fix.advice)}</p>', changes_table(audit)]
+    if fix.refinement:
+        body.append(f"<p>{text(fix.refinement[:1].upper() + fix.refinement[1:])}.</p>")
+    if fix.map is not None:
+        body.append(
+            "<h3>The map</h3><p>Learnt from all rows. Load it with <code>believable.load_recalibrator</code>, or apply it to "
+            "a file with <code>believable apply map.json NEW.csv -o OUT.csv</code>.</p>"
+            '<p class="buttons script"><button type="button" id="save-map">Download map.json</button> '
+            '<button type="button" id="copy-map">Copy it</button> <span role="status" id="map-said"></span></p>'
+        )
+    if fix.tried:
+        body.append(f"<details><summary>What was tried</summary><p>{text(fix.rows)}</p>{tried_table(audit)}</details>")
+    return "".join(body)
+
+
+def _classes(audit: Audit) -> str:
+    shown = len(audit.parts)
+    many = "" if shown == audit.n_parts else f" Of {audit.n_parts:,} classes, the {shown:,} that look worst."
+    notions = [one for one in audit.metrics if one.alias in ("ece", "sce", "tlce")]
+    side = ""
+    if len(notions) > 1:
+        scale = scale_of([end for one in notions for end in (one.value, one.high, one.q95)])
+        cards = "".join(
+            f"<li><strong>{text(title_of(one.alias, one.name))}</strong> {why(one.alias, one.alias)} "
+            f"<b>{number(one.value)}</b>{bar(one.value, one.low, one.high, one.floor, one.q95, scale)}"
+            f'<small>{NOTIONS.get(one.notion, text(one.notion))}; {text(one.bins)}; {span(one.low, one.high)}; by chance about '
+            f"{number(one.floor)}</small></li>"
+            for one in notions
+        )
+        side = f'<h3>Three ways of looking at classes</h3><ul class="notions">{cards}</ul>'
+    return (
+        f"{side}<h3>Each class against the rest</h3>"
+        '<div class="small-ones script" id="small-classes" role="group" aria-label="A small diagram of each class"></div>'
+        + parts_table(
+            audit.parts, "Class", f"Classes, worst first.{many} Rows: those of the class.", audit.verdict.bins, audit.verdict.level
+        )
+    )
+
+
+def _subgroups(audit: Audit) -> str:
+    flagged = sum(part.flagged for part in audit.subgroups)
+    said = (
+        f"{flagged} of {len(audit.subgroups)} subgroups are off by more than chance explains."
+        if flagged
+        else f"None of {len(audit.subgroups)} subgroups is off by more than chance explains."
+    )
+    return (
+        f"<p>{said}</p>"
+        '<div class="small-ones script" id="small-groups" role="group" aria-label="A small diagram of each subgroup"></div>'
+        + parts_table(audit.subgroups, "Subgroup", "Subgroups.", audit.verdict.bins, audit.verdict.level)
+    )
+
+
+def _table(audit: Audit) -> str:
+    bins = audit.verdict.bins
+    return f'<p class="script quiet" id="bins-words"></p>{reliability_table(audit.table, bins, audit.verdict.level)}'
+
+
+READING = """
+<details><summary>The diagram</summary><p>Scores are sorted into bins. Each point is a bin: to the right what was predicted
+there on average, upwards how often it happened. On the dashed line both are equal. Points below it mean that the scores are
+too high, points above it that they are too low. The thin line through a point is the {level} interval of what happens; if
+it crosses the dashed line, chance may explain the gap. The shaded band is where the points of a perfectly calibrated model
+with these scores would lie about 19 times in 20. The histogram below shows how many rows have which score.</p></details>
+<details><summary>The bins</summary><p>Equal width: every bin is as wide as the others, and some may be empty. Equal counts:
+every bin holds about as many rows. Few bins hide errors that cancel within a bin; many bins show more chance. Try several:
+a finding that depends on the number of bins is none.</p></details>
+<details><summary>The verdict</summary><p>The grade follows the ECE: {steps}, otherwise poor. No grade is given where a perfectly calibrated model
+could well show as much, or where the interval is so wide that excellent and moderate are both possible.</p></details>
+<details><summary>What this page computes</summary><p>The file holds, for each selection, counts in 840 narrow cells. What
+changes with the controls is computed from them here, and is what Python computes from the same cells. Everything else was
+computed from the rows when the page was made.</p></details>
+"""
+
+
+def _provenance(audit: Audit) -> str:
+    facts = [("Title", name(audit.title) if audit.title else "none"), ("Read", name(audit.taken) if audit.taken else "arrays")]
+    facts += [("Kind", text(audit.kind)), ("Rows", count(audit.n))]
+    dropped = [f"{name(reason)}: {count(n)}" for reason, n in audit.dropped.items()]
+    facts.append(("Rows left out", "; ".join(dropped) or "none"))
+    worth = f"yes: worth {count(audit.effective_n)} rows of equal weight" if audit.weighted else "no"
+    facts += [("Weights", worth), ("Clusters", "none named" if audit.n_clusters is None else count(audit.n_clusters))]
+    if audit.left_out:
+        facts.append(("Not in this page", text(audit.left_out)))
+    shares = "; ".join(
+        f"{name(one)}: {100 * rate:.3g} %" for one, rate in list(zip(_counted(audit), audit.rates, strict=False))[:50]
+    )
+    facts += [("Shares", shares), ("Headline bins", text(audit.verdict.bins)), ("Made by", f"believable {text(audit.package)}")]
+    return f"<dl>{''.join(f'<dt>{title}</dt><dd>{words}</dd>' for title, words in facts)}</dl>"
+
+
+def _counted(audit: Audit) -> tuple[str, ...]:
+    return audit.classes[-1:] if audit.kind == "binary" else audit.classes

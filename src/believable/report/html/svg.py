@@ -1,0 +1,109 @@
+"""Pictures that need no script: bars for numbers with interval and floor, and a reliability diagram."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from believable.report.html.words import number, text
+from believable.report.parts import Bin
+
+ROUND = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+
+
+def rounded_up(value: float) -> float:
+    """The next round number; 1 for 0."""
+    if not 0 < value < math.inf:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return float(f"{min(m for m in ROUND if m * power >= value * (1 - 1e-12)) * power:.3g}")
+
+
+def scale_of(values: Sequence[float | None]) -> tuple[float, float]:
+    """Ends of an axis that holds these and 0."""
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    return -rounded_up(-min(known)) if known and min(known) < 0 else 0.0, rounded_up(max([*known, 0.0]))
+
+
+def bar(
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    floor: float | None,
+    q95: float | None,
+    scale: tuple[float, float],
+    target: float | None = None,
+) -> str:
+    """A number as a dot, its interval as a line, and what chance alone shows as a tick and a shade.
+
+    Positions are shares of the width, so that the picture fits wherever it is put. `target` is marked by a dotted line:
+    the right value of a number whose right value lies inside the scale.
+    """
+    start, end = scale
+
+    def at(number: float) -> str:
+        share = (min(max(number, start), end) - start) / (end - start)
+        return f"{1.5 + 97 * share:.1f}%"
+
+    drawn = []
+    if q95 is not None and q95 > start:
+        width = 97 * (min(q95, end) - max(start, 0.0)) / (end - start)
+        drawn.append(f'<rect class="shade" x="{at(max(start, 0.0))}" width="{width:.1f}%" y="15%" height="70%"/>')
+    if target is not None and start < target < end:
+        drawn.append(f'<line class="target" x1="{at(target)}" x2="{at(target)}" y1="0" y2="100%"/>')
+    if floor is not None:
+        drawn.append(f'<line class="floor" x1="{at(floor)}" x2="{at(floor)}" y1="8%" y2="92%"/>')
+    if low is not None and high is not None:
+        drawn.append(f'<line class="interval" x1="{at(low)}" x2="{at(high)}" y1="50%" y2="50%"/>')
+    if value is not None and not math.isnan(value):
+        drawn.append(f'<circle class="dot" cx="{at(value)}" cy="50%" r="4.5"/>')
+    return f'<svg class="bar" aria-hidden="true">{"".join(drawn)}</svg>'
+
+
+def diagram(table: Sequence[Bin], x_label: str, y_label: str, size: int = 260) -> str:
+    """The reliability table as a picture: points with their intervals, and the share of rows of each bin below."""
+    left, top, foot, hist = 40, 8, 34, 44
+    bottom = top + size
+    total = sum(row.weight for row in table) or 1.0
+    tallest = max([row.weight for row in table], default=1.0) or 1.0
+    used = [row for row in table if row.n]
+
+    def x(share: float) -> str:
+        return f"{left + size * share:.1f}"
+
+    def y(share: float) -> str:
+        return f"{bottom - size * share:.1f}"
+
+    words = "; ".join(f"predicted {number(row.conf)}, happened {number(row.acc)}" for row in used)
+    floor = bottom + 6 + hist
+    drawn = [
+        f'<rect x="{left}" y="{top}" width="{size}" height="{size}" fill="none" stroke="currentColor" opacity=".35"/>',
+        f'<path d="M{x(0)} {y(0)}L{x(1)} {y(1)}" stroke="currentColor" stroke-dasharray="4 3" opacity=".6"/>',
+    ]
+    for tick in (0, 0.5, 1):
+        drawn.append(f'<text x="{left - 5}" y="{y(tick)}" dy=".35em" text-anchor="end">{tick:g}</text>')
+        drawn.append(f'<text x="{x(tick)}" y="{floor + 13}" text-anchor="middle">{tick:g}</text>')
+    for row in used:
+        height = hist * row.weight / tallest
+        drawn.append(
+            f'<rect x="{x(row.start)}" y="{floor - height:.1f}" width="{max(size * (row.end - row.start) - 1, 1):.1f}" '
+            f'height="{height:.1f}" fill="currentColor" opacity=".3"><title>{100 * row.weight / total:.1f} %</title></rect>'
+        )
+    points = [(row, row.conf, row.acc) for row in used if row.conf is not None and row.acc is not None]
+    line = "L".join(f"{x(conf)} {y(acc)}" for _, conf, acc in points)
+    drawn.append(f'<path d="M{line}" fill="none" stroke="#2a78b8" opacity=".6"/>' if points else "")
+    for row, conf, acc in points:
+        if row.low is not None and row.high is not None:
+            drawn.append(f'<path d="M{x(conf)} {y(row.low)}V{y(row.high)}" stroke="#2a78b8" stroke-width="1.5"/>')
+        drawn.append(f'<circle cx="{x(conf)}" cy="{y(acc)}" r="3.5" fill="#2a78b8"/>')
+    width, height = left + size + 12, floor + foot
+    drawn.append(f'<text x="{x(0.5)}" y="{floor + 29}" text-anchor="middle">{text(x_label)}</text>')
+    middle = f"{top + size / 2:g}"
+    drawn.append(
+        f'<text transform="rotate(-90 11 {middle})" x="11" y="{middle}" text-anchor="middle">{text(y_label)}</text>'
+    )
+    return (
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" font-size="11" '
+        f'fill="currentColor" style="max-width:100%;height:auto" aria-label="Reliability diagram: {text(words)}">'
+        f"{''.join(drawn)}</svg>"
+    )

@@ -1,0 +1,269 @@
+"""The tables of the page. Every cell carries the value that its column is sorted by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from believable.report.audit import Audit
+from believable.report.html.explain import why
+from believable.report.html.svg import bar, scale_of
+from believable.report.html.words import chance, count, name, number, percent, span, text, title_of
+from believable.report.parts import Bin, Part
+
+ABOUT = {
+    "binary": "the event",
+    "confidence": "the predicted class",
+    "top_label": "the predicted class, by class",
+    "classwise": "each class",
+}
+FAMILIES = {"calibration": "calibration", "score": "both", "discrimination": "discrimination"}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: its title, whether it holds numbers, and the explanation behind its question mark."""
+
+    title: str
+    numbers: bool = True
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What a cell shows (HTML), and what it is sorted by."""
+
+    shown: str
+    by: float | str | None = None
+    css: str = ""
+
+
+def of_number(value: float | None) -> Cell:
+    """A number."""
+    return Cell(number(value), value)
+
+
+def of_count(value: float) -> Cell:
+    """A number of rows."""
+    return Cell(count(value), value)
+
+
+def of_name(words: str) -> Cell:
+    """A name from the file."""
+    return Cell(name(words), words, "name")
+
+
+def of_words(words: str) -> Cell:
+    """Words of our own."""
+    return Cell(text(words), words, "words")
+
+
+def table(caption: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]], key: str = "") -> str:
+    """A table that the page can sort."""
+    head = "".join(
+        f'<th scope="col"{"" if column.numbers else " class=left"}><span class="t">{text(column.title)}</span> '
+        f"{why(column.why, column.title) if column.why else ''}</th>"
+        for column in columns
+    )
+    body = "".join(f"<tr>{''.join(_cell(cell, i) for i, cell in enumerate(row))}</tr>" for row in rows)
+    mark = f' id="{key}"' if key else ""
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{text(caption)}"><table class="sortable"{mark}>'
+        f"<caption>{text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _cell(cell: Cell, column: int) -> str:
+    by = "" if cell.by is None or (isinstance(cell.by, float) and math.isnan(cell.by)) else f' data-v="{text(cell.by)}"'
+    css = f' class="{cell.css}"' if cell.css else ""
+    return f'<th scope="row"{by}{css}>{cell.shown}</th>' if column == 0 else f"<td{by}{css}>{cell.shown}</td>"
+
+
+# --- the audit's own --------------------------------------------------------------------------------------------------
+
+
+def metrics_table(audit: Audit) -> str:
+    """Every metric."""
+    level = percent(audit.verdict.level)
+    columns = (
+        Column("Number", False),
+        Column("Value"),
+        Column(f"{level} interval", why="interval"),
+        Column("Chance alone", why="floor"),
+        Column("at most, 19 in 20"),
+        Column("p", why="p"),
+        Column("Right value"),
+        Column("Bins", False),
+        Column("About", False),
+    )
+    rows = []
+    for one in audit.metrics:
+        title = title_of(one.alias, one.name)
+        rows.append(
+            (
+                Cell(f"{text(title)} {why(one.alias, title)}", title, "name"),
+                of_number(one.value),
+                Cell(span(one.low, one.high), one.low),
+                of_number(one.floor),
+                of_number(one.q95),
+                Cell(chance(one.p_value), one.p_value),
+                Cell("–" if one.best is None else f"{one.best:g}", one.best),
+                of_words(one.bins or "none"),
+                of_words(ABOUT.get(one.notion) or one.notion.replace("_", " ") or FAMILIES[one.family]),
+            )
+        )
+    return table("Every number, with its interval and what chance alone would show", columns, rows)
+
+
+def parts_table(parts: Sequence[Part], what: str, caption: str, bins: str, level: float) -> str:
+    """Classes or subgroups: where the scores are off, and by how much more than chance explains."""
+    groups = any(part.column for part in parts)
+    scale = scale_of([bound for part in parts for bound in (part.ece, part.high, part.floor)])
+    columns = [
+        Column(what, False),
+        Column("Rows"),
+        Column("Mean score", why="mean"),
+        Column("Happened", why="base"),
+        Column("ECE", why="ece"),
+        Column(f"0 to {scale[1]:g}", False, why="floor"),
+        Column(f"{percent(level)} interval", why="interval"),
+        Column("Chance alone"),
+        Column("Adjusted p", why="p"),
+        Column("Scores", False),
+    ]
+    if groups:
+        columns.append(Column("Would show", why="detectable"))
+    rows = []
+    for part in parts:
+        label = f"{part.column} = {part.name}" if part.column else part.name
+        shown = f"{name(part.column)} = {name(part.name)}" if part.column else name(part.name)
+        if part.note:
+            shown += f'<small class="note">{text(part.note)}</small>'
+        row = [
+            Cell(shown, label, "name"),
+            of_count(part.n),
+            of_number(part.mean_score),
+            of_number(part.rate),
+            of_number(part.ece),
+            Cell(bar(part.ece, part.low, part.high, part.floor, None, scale), part.ece, "bars"),
+            Cell(span(part.low, part.high), part.low),
+            of_number(part.floor),
+            Cell(chance(part.adjusted), part.adjusted),
+            Cell(_way(part), f"{0 if part.flagged else 1} {part.direction}", "words"),
+        ]
+        if groups:
+            row.append(of_number(part.detectable))
+        rows.append(row)
+    return table(f"{caption} ECE in {bins}.", columns, rows)
+
+
+def _way(part: Part) -> str:
+    if not part.flagged:
+        return "chance explains it" if part.ece is not None else "not computed"
+    mark, css = {"too high": ("▼", "high"), "too low": ("▲", "low")}.get(part.direction, ("◆", ""))
+    words = {"mixed": "off both ways", "unclear": "off"}.get(part.direction, part.direction)
+    return f'<strong class="{css}">{mark} {text(words)}</strong>'
+
+
+def reliability_table(table_rows: Sequence[Bin], bins: str, level: float) -> str:
+    """The bins; the script puts those of the chosen bins, class and subgroup in their place."""
+    columns = (
+        Column("Scores", False),
+        Column("Rows"),
+        Column("Mean score", why="mean"),
+        Column("Happened", why="base"),
+        Column("Gap"),
+        Column(f"{percent(level)} interval", why="interval"),
+        Column("Reading", False),
+    )
+    rows = []
+    for row in table_rows:
+        if row.conf is None or row.acc is None or not row.n:
+            continue
+        off = "" if row.low is None or row.high is None else _reading(row.conf, row.low, row.high)
+        rows.append(
+            (
+                Cell(f"{row.start:.4g} to {row.end:.4g}", row.start),
+                of_count(row.n),
+                of_number(row.conf),
+                of_number(row.acc),
+                of_number(row.acc - row.conf),
+                Cell(span(row.low, row.high), row.low),
+                of_words(off),
+            )
+        )
+    return table(f"What was predicted and what happened, in {bins}; empty ones left out.", columns, rows, "bins-table")
+
+
+def _reading(conf: float, low: float, high: float) -> str:
+    return "too high" if conf > high else "too low" if conf < low else "may be chance"
+
+
+def tried_table(audit: Audit) -> str:
+    """The recalibrators that were compared."""
+    if audit.fix is None or not audit.fix.tried:
+        return ""
+    bins = audit.verdict.bins
+    columns = (
+        Column("Recalibrator", False),
+        Column("Log loss", why="nll"),
+        Column("Brier score", why="brier"),
+        Column("ECE", why="ece"),
+        Column("Gain in log loss", why="gain"),
+        Column(f"{percent(audit.verdict.level)} interval"),
+    )
+    rows = []
+    for one in audit.fix.tried:
+        title = text(one.name.replace("_", " ")) + (" <strong>✓ chosen</strong>" if one.chosen else "")
+        numbers = (of_number(value) for value in (one.log_loss, one.brier, one.ece, one.gain))
+        rows.append((Cell(title, one.name, "name"), *numbers, Cell(span(one.gain_low, one.gain_high), one.gain_low)))
+    return table(f"Recalibrators tried, on rows they have not seen. ECE in {bins}.", columns, rows)
+
+
+def changes_table(audit: Audit) -> str:
+    """What the fix changes."""
+    if audit.fix is None or not audit.fix.changes:
+        return ""
+    columns = (
+        Column("Number", False),
+        Column("Before"),
+        Column("After"),
+        Column("Gain", why="gain"),
+        Column(f"{percent(audit.verdict.level)} interval of the gain"),
+    )
+    rows = [
+        (
+            Cell(text(f"{one.name} ({audit.verdict.bins})" if one.name == "ECE" else one.name), one.name, "name"),
+            of_number(one.before),
+            of_number(one.after),
+            of_number(one.gain),
+            Cell(span(one.gain_low, one.gain_high), one.gain_low),
+        )
+        for one in audit.fix.changes
+    ]
+    return table("Before and after recalibration, on rows that the map has not seen", columns, rows)
+
+
+def versus_table(audit: Audit) -> str:
+    """These predictions beside others."""
+    columns = (
+        Column("Number", False),
+        Column("These"),
+        Column("The others"),
+        Column("Difference"),
+        Column(f"{percent(audit.verdict.level)} interval", why="interval"),
+        Column("p"),
+    )
+    rows = [
+        (
+            Cell(text(one.name.replace("_", " ")), one.name, "name"),
+            of_number(one.value),
+            of_number(one.other),
+            of_number(one.difference),
+            Cell(span(one.low, one.high), one.low),
+            Cell(chance(one.p_value), one.p_value),
+        )
+        for one in audit.versus
+    ]
+    return table("These predictions less the others, on the same rows", columns, rows)

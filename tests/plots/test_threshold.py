@@ -1,0 +1,45 @@
+"""The picture of a cut with a promised precision."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import believable
+from tests.plots.data import DIFFICULT, P, Y
+from tests.plots.drawn import legend, line, nothing_is_cut, title
+
+
+def test_the_lines_are_the_curve():
+    """Precision and its bound over the share kept, with the cut where they were last above the target."""
+    found = believable.threshold_for(P, Y, precision=0.7)
+    figure = believable.plot_threshold(P, Y, precision=0.7)
+    ax = figure.axes[0]
+    assert np.allclose(line(ax, "precision of the rows"), [100 * found.curve.share, found.curve.precision])
+    assert np.allclose(line(ax, "lower bound"), [100 * found.curve.share, found.curve.lower])
+    assert np.allclose(line(ax, "cut").ravel(), [100 * found.share, found.lower])
+    assert f"cut {found.cut:.4g}: keeps {100 * found.share:.3g} %" in legend(ax)
+    assert title(figure).startswith(
+        f"score ≥ {found.cut:.4g}: precision ≥ 0.7 with 95 % confidence\nkeeps {found.n_kept} of 400"
+    )
+    assert title(believable.plot_threshold(found)) == title(figure)
+
+
+def test_nothing_promised_is_said():
+    """No cut is drawn, and the title says why."""
+    figure = believable.plot_threshold(P[:20], Y[:20], title="mine")
+    assert title(figure).splitlines() == [
+        "mine",
+        "no cut can be promised precision ≥ 0.9 with 95 % confidence",
+        "n = 20; without a mistake it takes 29 rows above the cut",
+    ]
+    assert not any(words.startswith("cut") for words in legend(figure.axes[0]))
+    assert "; the highest 61 have " in title(believable.plot_threshold(P, Y, precision=0.9))
+
+
+@pytest.mark.parametrize("name", DIFFICULT)
+def test_difficult_data_are_drawn(name, tmp_path):
+    """Few rows, heaped, rare and certain scores give a picture with no words cut, saved where asked."""
+    figure = believable.plot_threshold(DIFFICULT[name], save_path=tmp_path / "a.png", precision=0.6)
+    assert nothing_is_cut(figure)
+    assert (tmp_path / "a.png").stat().st_size > 5000
