@@ -1,5 +1,5 @@
 # Everything runs inside .venv; nothing here needs root. uv is used where it is found, python -m venv and pip otherwise.
-# EXTRAS=all adds the optional packages: torch, pyspark (which wants Java 17 to run), dask, ibis.
+# EXTRAS=all adds the optional packages: torch, pyspark (which wants Java 17 to run), dask, ibis, and the driver of a browser.
 EXTRAS ?= light
 PYTHON ?= python3
 VENV   := .venv
@@ -35,6 +35,7 @@ $(VENV)/.light: $(VENV)/.core
 $(VENV)/.all: $(VENV)/.light
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0"
 	@$(INSTALL) --editable ".[spark,dask,ibis,duckdb]"
+	@$(INSTALL) --group browser
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.core

@@ -16,14 +16,18 @@ import pytest
 REQUIRED = frozenset(filter(None, os.environ.get("BELIEVABLE_REQUIRE", "").split(",")))
 PACKAGES = {"torch": "torch", "spark": "pyspark", "dask": "dask", "duckdb": "duckdb", "ibis": "ibis"}
 PROGRAMS = {"node": "node", "browser": "chromium"}
+DRIVERS = {"browser": "playwright"}  # the package that a program is no use without
 
 
 def need(word: str) -> Any:
     """The package or program behind a word, or a skip (a failure, where the word is required)."""
     found = shutil.which(PROGRAMS[word]) if word in PROGRAMS else _package(PACKAGES[word])
+    missing = PROGRAMS.get(word) or PACKAGES[word]
+    if found is not None and word in DRIVERS and _package(DRIVERS[word]) is None:
+        found, missing = None, DRIVERS[word]
     if found is not None:
         return found
-    message = f"{PROGRAMS.get(word) or PACKAGES[word]} is not installed"
+    message = f"{missing} is not installed"
     if word in REQUIRED:
         pytest.fail(f"{message}, but BELIEVABLE_REQUIRE names {word}")
     pytest.skip(message)

@@ -37,8 +37,9 @@ def test_the_demo_says_what_the_readme_shows(tmp_path):
 
 
 def test_the_shell_of_the_readme_exists():
-    """Every command and option shown is one that the program has."""
-    lines = [line.partition("#")[0].split() for block in blocks("sh") for line in block.splitlines()]
+    """Every command and option shown, here and on the page on audits, is one that the program has."""
+    audit = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "audit.md").read_text(), re.DOTALL)
+    lines = [line.partition("#")[0].split() for block in [*blocks("sh"), *audit] for line in block.splitlines()]
     commands = [line for line in lines if line and line[0] == "believable"]
     assert len(commands) >= 9
     for line in commands:
@@ -57,6 +58,16 @@ def test_the_python_of_the_page_on_recalibration_runs(tmp_path, monkeypatch):
         exec(compile(block, "recalibration.md", "exec"), names)
     assert names["result"].improvement.gains["log_loss"].is_sure
     assert (tmp_path / "map.json").exists()
+
+
+@pytest.mark.parametrize("page", ["audit.md", "deciding.md"])
+def test_the_python_of_other_pages_runs(page, tmp_path, monkeypatch):
+    """Every block runs as it stands, one after the other, and leaves its files."""
+    monkeypatch.chdir(tmp_path)
+    code = "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL))
+    exec(compile(code, page, "exec"), {})
+    named = set(re.findall(r"""["'](\w+\.(?:png|html|json))["']""", code))
+    assert named == {path.name for path in tmp_path.iterdir()}
 
 
 def test_the_tables_are_current():

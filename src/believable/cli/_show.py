@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from believable.cli._common import new_console, say
@@ -18,17 +19,21 @@ if TYPE_CHECKING:
 
 COLOURS = {"excellent": "green", "good": "green", "moderate": "yellow", "poor": "red"}
 MARKED = {"off": "red", "recommended": "green"}  # first words of cells
+DISPENSABLE = ("up to", "by chance")  # columns that a narrow terminal goes without
+NARROWEST = 26  # of a first column, before others go
 
 
 def show_audit(console: Console, audit: Audit) -> None:
     """Every section, the most important first."""
+    from rich.text import Text
+
     from believable.report.text import as_text, opening, sections
 
     if not console.is_terminal:
         say(console, as_text(audit))
         return
     for line in opening(audit):
-        say(console, line)
+        console.print(Text(line))
     console.print()
     show_verdict(console, audit.verdict)
     for section in list(sections(audit))[2:]:  # the opening and the verdict have been shown
@@ -59,7 +64,7 @@ def colour_of(verdict: Verdict) -> str:
 
 def show_section(console: Console, section: Section) -> None:
     """A title, a table, sentences."""
-    from rich.padding import Padding
+    from rich.table import Table
     from rich.text import Text
 
     if not console.is_terminal:
@@ -68,19 +73,22 @@ def show_section(console: Console, section: Section) -> None:
     if section.title:
         console.print(Text(section.title, style="bold"))
     if section.rows:
-        console.print(_table(section))
+        console.print(_table(section, console.width))
     for line in section.lines:
         if section.listed:
-            console.print(Text("-"), Padding(Text(line), (0, 0, 0, 0)), sep=" ")
+            point = Table.grid(padding=(0, 1, 0, 0))
+            point.add_row("-", Text(line))
+            console.print(point)
         else:
             console.print(Text(line))
 
 
-def _table(section: Section) -> Table:
+def _table(section: Section, width: int) -> Table:
     """The section's table; what is no number may wrap."""
     from rich.table import Table
     from rich.text import Text
 
+    section = replace(section, rows=_fitting(section.rows, width))
     heading, *body = section.rows
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", collapse_padding=True)
     for name, right in zip(heading, section.to_the_right, strict=True):
@@ -90,12 +98,25 @@ def _table(section: Section) -> Table:
     return table
 
 
+def _fitting(rows: Sequence[Sequence[str]], width: int) -> Sequence[Sequence[str]]:
+    """The table without what can be spared, where it is too wide for the terminal."""
+    for name in DISPENSABLE:
+        first, *others = ([len(cell) for cell in column] for column in zip(*rows, strict=True))
+        if min(max(first), NARROWEST) + sum(2 + max(one) for one in others) <= width:
+            break
+        kept = [i for i, heading in enumerate(rows[0]) if heading != name]
+        rows = [[row[i] for i in kept] for row in rows]
+    return rows
+
+
 def show_gates(console: Console, results: Sequence[Result]) -> None:
     """What became of each gate."""
     from rich.text import Text
 
     for result in results:
-        console.print(Text(f"Gate {result}", style="green" if result.kept else "bold red"), soft_wrap=True)
+        console.print(
+            Text(f"Gate {result}", style="green" if result.kept else "bold red"), soft_wrap=not console.is_terminal
+        )
 
 
 @contextmanager

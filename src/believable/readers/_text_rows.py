@@ -1,7 +1,7 @@
 """Rows of text files, each with the very text it was written as, so that a file can be given more columns and nothing
 else of it changes.
 
-`CsvRows` and `JsonRows` have the same four methods; `stream.py` drives them.
+A batch is a few long lists, not an object for each row: millions of small objects keep the garbage collector busy.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import io
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 from believable.errors import InputError
 from believable.readers.delimited import SEPARATORS
@@ -20,20 +21,48 @@ from believable.readers.delimited import _split as split_header
 
 BYTE_ORDER_MARK = "\ufeff"
 BLANK = " \t\r\n" + BYTE_ORDER_MARK
+BATCH_CHARACTERS = 1 << 25  # a batch of long rows ends here
 
 
-class Row(NamedTuple):
-    """One row.
+@dataclass(slots=True)
+class Batch:
+    """Some rows, one after the other.
 
-    `line` is where it begins, from 1; `text` all of it, with the end of the line; `cells` are the ones asked for (text,
-    or a number from JSON), None for an empty line, which is kept as it is; `clash` says that a column that is to be
-    made is there already.
+    Attributes
+    ----------
+    columns : list of list
+        The cells that were asked for, column by column: text, or a number from JSON.
+    texts : list of str
+        All of each row, with the end of its line.
+    lines : list of int
+        Where each row begins, from 1.
+    blank : dict of int to str
+        Empty lines, which are kept as they are, by the row that they stand before.
+    clash : set of int
+        Rows in which a column that is to be made is there already.
     """
 
-    line: int
-    text: str
-    cells: list[Any] | None
-    clash: bool
+    columns: list[list[Any]]
+    texts: list[str] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    blank: dict[int, str] = field(default_factory=dict)
+    clash: set[int] = field(default_factory=set)
+    characters: int = 0
+
+    def add(self, text: str, line: int) -> None:
+        """One more row, or empty line."""
+        self.texts.append(text)
+        self.lines.append(line)
+        self.characters += len(text)
+
+    def add_blank(self, text: str) -> None:
+        """An empty line before the next row."""
+        place = len(self.texts)
+        self.blank[place] = self.blank.get(place, "") + text
+
+    def is_full(self, batch_rows: int) -> bool:
+        """Whether it is time for another."""
+        return len(self.texts) >= batch_rows or self.characters >= BATCH_CHARACTERS
 
 
 class TextRows(ABC):
@@ -54,7 +83,7 @@ class TextRows(ABC):
     decimal_comma: bool = False
 
     @abstractmethod
-    def rows(self, take: Sequence[str], make: Sequence[str]) -> Iterator[Row]:
+    def batches(self, take: Sequence[str], make: Sequence[str], batch_rows: int) -> Iterator[Batch]:
         """Every row, with the cells of the columns to take."""
 
     @abstractmethod
@@ -62,7 +91,7 @@ class TextRows(ABC):
         """The header with more columns; those that are there already keep their place."""
 
     @abstractmethod
-    def extended(self, row: Row, make: Sequence[str], values: Sequence[str]) -> str:
+    def extended(self, text: str, make: Sequence[str], values: Sequence[str], clash: bool) -> str:
         """The text of a row with the values of these columns, which are numbers as text, or empty."""
 
 
@@ -80,18 +109,18 @@ class CsvRows(TextRows):
         declared = first.strip().strip('"').lower()
         if len(declared) == 5 and declared.startswith("sep=") and declared[4] in SEPARATORS:
             before, first, separator = [*before, first], next(lines, ""), declared[4]
+        if not first:
+            raise InputError(f"{source} is empty")
         self._separator = split_header([first], separator)[0]
         self.decimal_comma = self._separator != ","
         self._to = self._separator if to is None else to
+        self._before = "".join(before) if to is None else ""
+        self._skipped = sum(line != BYTE_ORDER_MARK for line in before)
         self._kept: list[str] = []
         self._reader = csv.reader(self._keeping(chain([first], lines)), delimiter=self._separator, strict=True)
-        self._skipped = sum(line != BYTE_ORDER_MARK for line in before)
-        self.names = [name.strip() for name in self._next(self._skipped + 1) or []]
-        self._before = "".join(before) if to is None else ""
+        self._line = self._skipped + 1
+        self.names = [name.strip() for name in next(self._parsed())]
         self._header = self._text()
-        self._line = self._skipped + self._reader.line_num + 1
-        if not self._header:
-            raise InputError(f"{source} is empty")
 
     def _keeping(self, lines: Iterator[str]) -> Iterator[str]:
         """The lines for the parser, which are kept until it has made a row of them."""
@@ -99,46 +128,58 @@ class CsvRows(TextRows):
             self._kept.append(line)
             yield line
 
-    def _next(self, line: int) -> list[str] | None:
-        """The cells of the row that begins here; None after the last."""
+    def _parsed(self) -> Iterator[list[str]]:
+        """The cells of each row; an error names the line that it begins on."""
         try:
-            return next(self._reader, None)
+            for cells in self._reader:
+                yield cells
+                self._line = self._skipped + self._reader.line_num + 1
         except csv.Error as error:
             if "end of data" in str(error) or "limit" in str(error):
                 raise InputError(
-                    f"{self.source} has a quotation mark in the row at line {line} that is never closed"
+                    f"{self.source} has a quotation mark that is never closed, at line {self._line} or after"
                 ) from error
-            raise InputError(f"{self.source} cannot be read at line {line}: {error}") from error
+            raise InputError(f"{self.source} cannot be read at line {self._line}: {error}") from error
 
     def _text(self) -> str:
+        """What the parser has made a row of."""
         text = self._kept[0] if len(self._kept) == 1 else "".join(self._kept)
         self._kept.clear()
         return text
 
-    def rows(self, take: Sequence[str], make: Sequence[str]) -> Iterator[Row]:
+    def batches(self, take: Sequence[str], make: Sequence[str], batch_rows: int) -> Iterator[Batch]:
         places, width = [self.names.index(name) for name in take], len(self.names)
-        clash = any(name in self.names for name in make)
-        while (cells := self._next(self._line)) is not None:
-            text, line = self._text(), self._line
-            self._line = self._skipped + self._reader.line_num + 1
-            if len(cells) == width:
-                yield Row(line, text, [cells[k] for k in places], clash)
-            elif not cells:
-                yield Row(line, text, None if width > 1 else [""], clash)
+        self._line = self._skipped + self._reader.line_num + 1
+        batch = Batch([[] for _ in take])
+        for cells in self._parsed():
+            text = self._text()
+            if len(cells) == width or (width == 1 and not cells):
+                for column, k in zip(batch.columns, places, strict=True):
+                    column.append(cells[k] if cells else "")
+                batch.add(text, self._line)
+                if batch.is_full(batch_rows):
+                    yield batch
+                    batch = Batch([[] for _ in take])
+            elif cells:
+                fields = "1 field" if len(cells) == 1 else f"{len(cells)} fields"
+                raise InputError(f"{self.source} has {fields} at line {self._line}, but {width} in its header")
             else:
-                raise InputError(f"{self.source} has {_fields(len(cells))} at line {line}, but {width} in its header")
+                batch.add_blank(text)
+        yield batch
 
     def extended_header(self, make: Sequence[str]) -> str:
-        clash = any(name in self.names for name in make)
-        names = make if clash else [_quoted(name, self._to) for name in make]
-        return self._before + self.extended(Row(1, self._header, None, clash), make, names)
+        names = make if self._is_rewritten(make) else [_quoted(name, self._to) for name in make]
+        return self._before + self.extended(self._header, make, names, False)
 
-    def extended(self, row: Row, make: Sequence[str], values: Sequence[str]) -> str:
-        body = row.text.rstrip("\r\n")
-        end = row.text[len(body) :]
-        if self._to == self._separator and not row.clash:
+    def _is_rewritten(self, make: Sequence[str]) -> bool:
+        return self._to != self._separator or any(name in self.names for name in make)
+
+    def extended(self, text: str, make: Sequence[str], values: Sequence[str], clash: bool) -> str:
+        body = text.rstrip("\r\n")
+        end = text[len(body) :]
+        if not self._is_rewritten(make):
             return self._to.join((body, *values)) + end
-        cells = next(csv.reader(io.StringIO(row.text, newline=""), delimiter=self._separator, strict=True))
+        cells = next(csv.reader(io.StringIO(text, newline=""), delimiter=self._separator, strict=True), [])
         for name, value in zip(make, values, strict=True):
             if name in self.names:
                 cells[self.names.index(name)] = value
@@ -153,42 +194,43 @@ class JsonRows(TextRows):
 
     def __init__(self, source: str, lines: Iterator[str]) -> None:
         self.source = source
-        self._lines = enumerate(lines, 1)
-        self._waiting: list[tuple[int, str, dict[str, Any] | None]] = []
+        self._lines = enumerate(lines, start=1)
+        self._waiting: list[tuple[int, str]] = []
         self.names = []
         for line, text in self._lines:
-            parsed = self._object(text, line) if text.strip(BLANK) else None
-            self._waiting.append((line, text, parsed))
-            if parsed is not None:
-                self.names = list(parsed)
+            self._waiting.append((line, text))
+            if text.strip(BLANK):
+                self.names = list(self._object(text, line))
                 break
 
-    def rows(self, take: Sequence[str], make: Sequence[str]) -> Iterator[Row]:
-        for line, text, parsed in self._parsed():
-            if parsed is None:
-                yield Row(line, text, None, False)
-            else:
-                clash = any(name in parsed for name in make)
-                yield Row(line, text, [_cell(parsed.get(name)) for name in take], clash)
-
-    def _parsed(self) -> Iterator[tuple[int, str, dict[str, Any] | None]]:
-        yield from self._waiting
-        self._waiting = []
-        for line, text in self._lines:
-            yield line, text, self._object(text, line) if text.strip(BLANK) else None
+    def batches(self, take: Sequence[str], make: Sequence[str], batch_rows: int) -> Iterator[Batch]:
+        batch = Batch([[] for _ in take])
+        for line, text in chain(self._waiting, self._lines):
+            if not text.strip(BLANK):
+                batch.add_blank(text)
+                continue
+            parsed = self._object(text, line)
+            for column, name in zip(batch.columns, take, strict=True):
+                column.append(_cell(parsed.get(name)))
+            if any(name in parsed for name in make):
+                batch.clash.add(len(batch.texts))
+            batch.add(text, line)
+            if batch.is_full(batch_rows):
+                yield batch
+                batch = Batch([[] for _ in take])
+        yield batch
 
     def extended_header(self, make: Sequence[str]) -> str:
         return ""
 
-    def extended(self, row: Row, make: Sequence[str], values: Sequence[str]) -> str:
-        body = row.text.rstrip()
-        end = row.text[len(body) :]
-        if row.clash:
-            others = {name: value for name, value in self._object(body, row.line).items() if name not in make}
-            body = json.dumps(others, ensure_ascii=False)
-        added = ", ".join(
-            f"{json.dumps(n, ensure_ascii=False)}: {v or 'null'}" for n, v in zip(make, values, strict=True)
-        )
+    def extended(self, text: str, make: Sequence[str], values: Sequence[str], clash: bool) -> str:
+        body = text.rstrip()
+        end = text[len(body) :]
+        if clash:
+            parsed = json.loads(body.removeprefix(BYTE_ORDER_MARK))
+            body = json.dumps({name: value for name, value in parsed.items() if name not in make}, ensure_ascii=False)
+        pairs = zip(make, values, strict=True)
+        added = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {value or 'null'}" for name, value in pairs)
         opened = body[:-1].rstrip()
         return f"{opened}{'' if opened.endswith('{') else ', '}{added}}}{end}"
 
@@ -213,10 +255,6 @@ def _first_line(lines: Iterator[str]) -> tuple[list[str], str]:
             return before, line
         before.append(line)
     return before, ""
-
-
-def _fields(n: int) -> str:
-    return "1 field" if n == 1 else f"{n} fields"
 
 
 def _quoted(cell: str, separator: str) -> str:

@@ -18,7 +18,7 @@ from believable import _check
 from believable._types import Float64s, Floats
 from believable.readers._making import Making, Missing, Plan
 from believable.readers._streams import kind_of, kind_written, opened, text_writer, written_to
-from believable.readers._text_rows import CsvRows, JsonRows, Row, TextRows
+from believable.readers._text_rows import Batch, CsvRows, JsonRows, TextRows
 from believable.readers._wider_parquet import wider_parquet
 from believable.readers.delimited import NULLS
 from believable.readers.source import Format, called
@@ -28,7 +28,6 @@ ABSENT = frozenset(NULLS)
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?inf(inity)?", re.ASCII | re.IGNORECASE)
 BATCH_ROWS = 50_000
 REPORTED = 20_000  # lines from one sign of progress to the next
-BATCH_CHARACTERS = 1 << 25  # a batch of long rows ends here
 LONGEST_CELL = 1 << 26  # a quotation mark that is never closed would swallow the file
 Progress = Callable[[int, int], None]
 
@@ -153,39 +152,32 @@ def _wider_text(making: Making, rows: TextRows, write: Callable[[str], Any], bat
     if not rows.names:  # not a single object
         return 0
     plan = making.plan(rows.names)
-    header = rows.extended_header(plan.make)  # with the first batch: bad input in it leaves a pipe empty
-    n_rows, batch, characters = 0, [], 0
-    for row in rows.rows(plan.take, plan.make):
-        batch.append(row)
-        characters += len(row.text)
-        if len(batch) >= batch_rows or characters >= BATCH_CHARACTERS:
-            parts = _wider_rows(making, rows, plan, batch, n_rows)
-            write("".join([header, *parts]))
-            n_rows += sum(row.cells is not None for row in batch)
-            header, batch, characters = "", [], 0
-    write("".join([header, *_wider_rows(making, rows, plan, batch, n_rows)]))
-    return n_rows + sum(row.cells is not None for row in batch)
+    n_rows, header = 0, rows.extended_header(plan.make)
+    for batch in rows.batches(plan.take, plan.make, batch_rows):
+        text = "".join(_wider_rows(making, rows, plan, batch, n_rows))
+        write(header + text)  # not before: bad input in the first batch leaves a pipe empty
+        n_rows, header = n_rows + len(batch.texts), ""
+    return n_rows
 
 
-def _wider_rows(making: Making, rows: TextRows, plan: Plan, batch: list[Row], first: int) -> Iterator[str]:
+def _wider_rows(making: Making, rows: TextRows, plan: Plan, batch: Batch, first: int) -> Iterator[str]:
     """The rows of a batch with what is made of them, as text; `first` is the number of the first."""
-    full = [row for row in batch if row.cells is not None]
-    clash = next((row for row in full if row.clash), None)
-    if clash is not None and not making.overwrite:
-        raise making.clash(plan.make[0], f" at line {clash.line}")
+    if batch.clash and not making.overwrite:
+        raise making.clash(plan.make[0], f" at line {batch.lines[min(batch.clash)]}")
 
     def place(row: int) -> str:
-        return f"row {first + row} (line {full[row].line})"
+        return f"row {first + row} (line {batch.lines[row]})"
 
-    numbers = np.empty((len(full), len(plan.take)))
-    for k, name in enumerate(plan.take):
-        numbers[:, k] = _numbers([row.cells[k] for row in full if row.cells], name, rows, plan, making, place)
-    made = iter(making.made(numbers, plan, place).tolist())
-    for row in batch:
-        if row.cells is None:
-            yield row.text
-        else:
-            yield rows.extended(row, plan.make, ["" if v != v else repr(v) for v in next(made)])
+    numbers = np.empty((len(batch.texts), len(plan.take)))
+    for k, (name, cells) in enumerate(zip(plan.take, batch.columns, strict=True)):
+        numbers[:, k] = _numbers(cells, name, rows, plan, making, place)
+    made = making.made(numbers, plan, place)
+    columns = [["" if value != value else repr(value) for value in column.tolist()] for column in made.T]
+    for row, (text, *values) in enumerate(zip(batch.texts, *columns, strict=True)):
+        if row in batch.blank:
+            yield batch.blank[row]
+        yield rows.extended(text, plan.make, values, row in batch.clash)
+    yield batch.blank.get(len(batch.texts), "")
 
 
 def _numbers(

@@ -120,12 +120,12 @@ def opening(audit: Audit) -> list[str]:
 
 def metric_rows(rows: Sequence[Measured], of: bool) -> list[list[str]]:
     """A table of metrics, heading first."""
-    table = [["", "value", "interval", "by chance", "up to", *(["of"] if of else []), ""]]
+    table = [["", "value", "interval", "by chance", "up to", *(["of"] if of else []), "bins"]]
     for one in rows:
         ends = "" if one.low is None else f"{shown(one.low)} … {shown(one.high)}"
         floor, most = (shown(value) if value is not None else "" for value in (one.floor, one.q95))
         extra = [one.notion.replace("_", " ")] if of else []
-        table.append([one.title, shown(one.value), ends, floor, most, *extra, one.bins])
+        table.append([one.title, shown(one.value), ends, floor, most, *extra, one.bins.removesuffix(" bins")])
     return _without_empty(table)
 
 

@@ -55,7 +55,7 @@ def _numbers(audit: Audit) -> str:
         for one in audit.metrics:
             if one.alias != alias:
                 continue
-            cells = (number(one.value), span(one.low, one.high), number(one.floor), text(one.bins or "none"))
+            cells = (number(one.value), span(one.low, one.high), number(one.floor), text(one.bins))
             first = f'<th style="{_TD};text-align:left">{text(title_of(one.alias, one.name))}</th>'
             made.append(f"<tr>{first}{''.join(f'<td style={_quoted(_TD)}>{cell}</td>' for cell in cells)}</tr>")
     return f'<table style="border-collapse:collapse;font-size:90%">{"".join(made)}</table>'

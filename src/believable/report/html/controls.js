@@ -89,6 +89,7 @@ const Page = (() => {
     at("live-n").textContent = count(found.n);
     at("live-bins").textContent = binsInWords();
     at("live-of").textContent = selectionInWords();
+    at("live-heard").textContent = `: ECE ${number(found.ece)}`;
     const fewer = found.bins.length < state.bins ? `${found.bins.length} of ${state.bins} bins hold rows. ` : "";
     const beyond = outside ? `${outside} ${outside === 1 ? "point lies" : "points lie"} outside the zoomed frame. ` : "";
     at("live-note").textContent = fewer + beyond + ownWords();
@@ -100,8 +101,11 @@ const Page = (() => {
 
   function ownWords() {
     if (isHeadline()) return "The same as the audit's.";
-    const differs = state.strategy === "uniform" && audit.strategy === "uniform" && audit.bins !== nearest(audit.bins);
-    return differs ? `The page's own; the audit has ${audit.bins} bins, which 840 cells are not made of.` : "Computed here, from 840 cells.";
+    if (state.strategy === "uniform" && audit.strategy === "uniform" && audit.bins !== nearest(audit.bins)) {
+      return `The page's own: ${audit.bins} bins, as the audit has, are not made of its 840 cells.`;
+    }
+    const same = state.strategy === "quantile" && audit.strategy === "quantile" && state.bins === audit.bins;
+    return `Computed here, from 840 cells${same ? "; the audit cuts its bins at the scores themselves" : ""}.`;
   }
 
   function table(bins) {

@@ -94,14 +94,15 @@ const Draw = (() => {
   // --- the band of chance --------------------------------------------------------------------------------------------
 
   // Where the rate of a bin lies about 19 times in 20 if the scores are right: its mean score, give or take 1.96
-  // standard deviations and half a row.
+  // standard deviations. Wilson's interval asks the same of one score, so a point outside is one whose interval does not
+  // reach the diagonal, but for the spread of scores within the bin.
   function byChance(cells, bin) {
     let variance = 0;
     for (let i = bin.start; i < bin.end; i++) {
       const conf = cells.wp[i] / cells.w[i];
       variance += cells.w2[i] * conf * (1 - conf);
     }
-    const half = (Z * Math.sqrt(variance)) / bin.w + (0.5 * bin.w2) / (bin.w * bin.w);
+    const half = (Z * Math.sqrt(variance)) / bin.w;
     return [Math.max(bin.conf - half, 0), Math.min(bin.conf + half, 1)];
   }
 
@@ -203,7 +204,7 @@ const Draw = (() => {
     const show = () => {
       tip.replaceChildren(...said.map((line, k) => html("div", k === 3 ? { class: way } : {}, k === 3 ? `${MARKS[way]} ${line}` : line)));
       tip.hidden = false;
-      tip.style.left = `${Math.min(Math.max(x - 105, 0), Math.max(width - 215, 0))}px`;
+      tip.style.left = `${Math.min(Math.max(x - 115, 0), Math.max(width - 240, 0))}px`;
       tip.style.top = y > 120 ? `${y - 14 - tip.offsetHeight}px` : `${y + 14}px`;
     };
     const hide = () => { tip.hidden = true; };

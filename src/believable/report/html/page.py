@@ -18,6 +18,7 @@ from believable.report.html.words import name, text
 
 SCRIPTS = ("statistic.js", "draw.js", "tables.js", "controls.js")
 WHOLE = {"confidence": "all: the predicted one", "top_label": "all: the predicted one"}
+CURVES = {"smoothed": "smoothed curve", "corp": "isotonic curve (CORP)"}
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # within JSON they can only stand in text
 
 
@@ -131,11 +132,12 @@ def _controls(audit: Audit) -> str:
             '<fieldset><legend>Recalibration</legend><label><input type="radio" name="stage" value="before"> before</label>'
             '<label><input type="radio" name="stage" value="after"> after</label></fieldset>'
         )
-    layers = [("band", "chance band", True), ("zoom", "zoom to the scores", True)]
     methods = {line.method for line in audit.lines}
-    layers += [("smoothed", "smoothed curve", "smoothed" in methods), ("corp", "isotonic curve (CORP)", "corp" in methods)]
+    layers = [("band", "chance band", True), ("zoom", "zoom to the scores", True)]
+    layers += [(key, f"{_stroke(key)}{words}", key in methods) for key, words in CURVES.items()]
     boxes = "".join(
-        f'<label{"" if there else " hidden"}><input type="checkbox" id="{key}"> {words}</label>' for key, words, there in layers
+        f'<label{"" if there else " hidden"}><input type="checkbox" id="{key}"> {words}</label>'
+        for key, words, there in layers
     )
     made.append(
         f'<fieldset class="layers"><legend>Show</legend>{boxes}</fieldset>'
@@ -144,6 +146,10 @@ def _controls(audit: Audit) -> str:
         f'<div id="controls" class="script" role="group" aria-label="What to look at">{"".join(made)}'
         '<button type="button" id="reset">Reset</button></div>'
     )
+
+
+def _stroke(method: str) -> str:
+    return f'<svg class="icon" viewBox="0 0 26 12" aria-hidden="true"><path class="curve {method}" d="M1 6H25"/></svg> '
 
 
 def _select(key: str, title: str, whole: str) -> str:
@@ -164,7 +170,7 @@ def _live(audit: Audit) -> str:
 
     left = f'<p class="quiet">{text(audit.left_out)}</p>' if audit.left_out else ""
     return (
-        '<div class="live script"><p id="live-said" role="status"><strong id="live-bins"></strong> <bdi id="live-of"></bdi></p>'
+        '<div class="live script"><p id="live-said" role="status"><strong id="live-bins"></strong> <bdi id="live-of"></bdi><span class="heard" id="live-heard"></span></p>'
         f'<dl>{entries(of_bins)}</dl><hr><dl>{entries(of_rows)}</dl><p class="quiet" id="live-note"></p>{left}</div>'
         '<ul class="marks script" aria-label="Legend"><li><i class="high">▼</i> scores too high</li><li><i class="low">▲</i> scores too low'
         '</li><li><i class="fine">●</i> may be chance</li><li><i>│</i> interval</li>'

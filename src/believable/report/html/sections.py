@@ -141,7 +141,7 @@ def sections(audit: Audit) -> Iterator[Section]:
     yield Section("do", "What to do", _words(audit))
     yield Section("fix", "Recalibration", _fix(audit))
     if audit.parts:
-        yield Section("classes", "Classes", _classes(audit))
+        yield Section("classes", "Labels" if audit.kind == "multilabel" else "Classes", _classes(audit))
     if audit.subgroups:
         yield Section("subgroups", "Subgroups", _subgroups(audit))
     if audit.versus:
@@ -184,7 +184,8 @@ def _fix(audit: Audit) -> str:
 
 def _classes(audit: Audit) -> str:
     shown = len(audit.parts)
-    many = "" if shown == audit.n_parts else f" Of {audit.n_parts:,} classes, the {shown:,} that look worst."
+    word = "label" if audit.kind == "multilabel" else "class"
+    many = "" if shown == audit.n_parts else f" Of {audit.n_parts:,}, the {shown:,} that look worst."
     notions = [one for one in audit.metrics if one.alias in ("ece", "sce", "tlce")]
     side = ""
     if len(notions) > 1:
@@ -196,12 +197,16 @@ def _classes(audit: Audit) -> str:
             f"{number(one.floor)}</small></li>"
             for one in notions
         )
-        side = f'<h3>Three ways of looking at classes</h3><ul class="notions">{cards}</ul>'
+        side = f'<h3>Side by side</h3><ul class="notions">{cards}</ul>'
     return (
-        f"{side}<h3>Each class against the rest</h3>"
-        '<div class="small-ones script" id="small-classes" role="group" aria-label="A small diagram of each class"></div>'
+        f"{side}<h3>Each {word} by itself</h3>"
+        f'<div class="small-ones script" id="small-classes" role="group" aria-label="A small diagram of each {word}"></div>'
         + parts_table(
-            audit.parts, "Class", f"Classes, worst first.{many} Rows: those of the class.", audit.verdict.bins, audit.verdict.level
+            audit.parts,
+            word.capitalize(),
+            f"Worst first.{many} Rows: those that have the {word}.",
+            audit.verdict.bins,
+            audit.verdict.level,
         )
     )
 

@@ -75,7 +75,10 @@ def table(caption: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]
 
 
 def _cell(cell: Cell, column: int) -> str:
-    by = "" if cell.by is None or (isinstance(cell.by, float) and math.isnan(cell.by)) else f' data-v="{text(cell.by)}"'
+    by = cell.by
+    if isinstance(by, float):
+        by = None if math.isnan(by) else f"{by:.9g}".replace("inf", "Infinity")
+    by = "" if by is None else f' data-v="{text(by)}"'
     css = f' class="{cell.css}"' if cell.css else ""
     return f'<th scope="row"{by}{css}>{cell.shown}</th>' if column == 0 else f"<td{by}{css}>{cell.shown}</td>"
 
@@ -109,7 +112,7 @@ def metrics_table(audit: Audit) -> str:
                 of_number(one.q95),
                 Cell(chance(one.p_value), one.p_value),
                 Cell("–" if one.best is None else f"{one.best:g}", one.best),
-                of_words(one.bins or "none"),
+                of_words(one.bins),
                 of_words(ABOUT.get(one.notion) or one.notion.replace("_", " ") or FAMILIES[one.family]),
             )
         )

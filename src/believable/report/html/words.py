@@ -6,7 +6,8 @@ import html
 import math
 
 NOTHING = "–"
-LONGEST = 300  # letters of a name; nobody reads the rest
+LONGEST, LONGEST_TITLE = 120, 1000  # letters of a name that are shown, and that a mouse over it shows
+CONTROLS = {code: "\ufffd" for code in range(32) if chr(code) not in "\t\n\r"}  # HTML cannot hold them
 
 NOTIONS = {
     "binary": "the probability of the event",
@@ -39,13 +40,14 @@ SHORT = {
 
 def text(words: object) -> str:
     """Text, escaped for elements and for attributes in double quotes."""
-    return html.escape(str(words).encode("utf-8", "replace").decode("utf-8"), quote=True)
+    return html.escape(str(words).translate(CONTROLS).encode("utf-8", "replace").decode("utf-8"), quote=True)
 
 
 def name(words: str) -> str:
     """A name from the file: escaped, cut if it is endless, and kept from turning its surroundings right to left."""
-    cut = words if len(words) <= LONGEST else f"{words[:LONGEST]}…"
-    return f"<bdi>{text(cut)}</bdi>"
+    if len(words) <= LONGEST:
+        return f"<bdi>{text(words)}</bdi>"
+    return f'<bdi title="{text(words[:LONGEST_TITLE])}">{text(words[:LONGEST])}…</bdi>'
 
 
 def number(value: float | None) -> str:
