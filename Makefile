@@ -17,7 +17,7 @@ MAKE_VENV := $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet -
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench oracle docs clean
+.PHONY: help demo test lint bench oracle docs notebooks clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -40,6 +40,10 @@ $(VENV)/.all: $(VENV)/.light
 
 $(VENV)/.lint: $(VENV)/.core
 	@$(INSTALL) --group lint
+	@touch $@
+
+$(VENV)/.notebooks: $(VENV)/.core
+	@$(INSTALL) --group notebooks
 	@touch $@
 
 demo: $(VENV)/.core  ## a verdict on two real models, and believable-demo.png
@@ -69,6 +73,9 @@ oracle:  ## regenerate the recorded values of other libraries and check that the
 
 docs: $(VENV)/.core  ## regenerate the tables and the pictures of the documentation
 	$(BIN)/python scripts/make_docs.py
+
+notebooks: $(VENV)/.notebooks  ## run the sources in examples/ and keep them as notebooks
+	$(BIN)/python scripts/make_notebooks.py $(NOTEBOOKS)
 
 clean:  ## remove the environment and caches
 	rm -rf $(VENV) $(PEERS) .oracle build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

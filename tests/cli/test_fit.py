@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import believable
 from believable.cli import main
 
-N = 600
+N = 300
 
 
 def run(*arguments, **options):
@@ -47,13 +47,13 @@ def test_auto_says_and_writes_what_calibrate_finds(one, tmp_path, data):
     assert result.exit_code == 0, result.output
     expected = believable.calibrate(data["p"], data["y"])
     assert str(expected) in result.output
-    assert "one.csv: 600 rows; took scores p, labels y" in result.output
+    assert "one.csv: 300 rows; took scores p, labels y" in result.output
     assert f"Map written to {out}: {expected.method}." in result.output
     assert "For example: 0.05 becomes" in result.output
     assert json.loads(out.read_text()) == json.loads(expected.to_json())
 
 
-@pytest.mark.parametrize("method", ["temperature", "platt", "isotonic", "BetaCalibration"])
+@pytest.mark.parametrize("method", ["temperature", "BetaCalibration"])
 def test_a_named_method_is_fitted_and_judged(one, tmp_path, data, method):
     """What was asked for is written, with what it is worth."""
     out = tmp_path / "map.json"
@@ -93,7 +93,11 @@ def test_scores_that_mean_what_they_say_are_left_alone(tmp_path):
 def test_logits_and_raw_scores_are_taken_as_they_are(one, tmp_path, data):
     """Their map is fitted to the numbers of the file, not to probabilities made of them."""
     out = tmp_path / "map.json"
-    for options, scale in ((["--logits"], "logits"), (["--scores", "logits"], "logits"), (["--scores", "raw"], "scores")):
+    for options, scale in (
+        (["--logits"], "logits"),
+        (["--scores", "logits"], "logits"),
+        (["--scores", "raw"], "scores"),
+    ):
         result = run("fit", one, "--prob", "z", *options, "--method", "platt", "-o", out)
         assert result.exit_code == 0, result.output
         expected = believable.calibrate(data["z"], data["y"], "platt", input=scale)
@@ -113,7 +117,9 @@ def test_weight_zero_is_no_row(tmp_path, data):
     kept = w > 0
     polars.DataFrame({name: column[kept] for name, column in columns.items()}).write_csv(path)
     again = tmp_path / "again.json"
-    assert run("fit", path, "--logits", "--weight", "w", "--group", "g", "--method", "platt", "-o", again).exit_code == 0
+    assert (
+        run("fit", path, "--logits", "--weight", "w", "--group", "g", "--method", "platt", "-o", again).exit_code == 0
+    )
     assert out.read_text() == again.read_text()
 
 
@@ -162,7 +168,7 @@ def test_pipes(one, data):
     result = run("fit", "-", "--prob", "p", "--method", "platt", "-o", "-", input=one.read_bytes())
     assert result.exit_code == 0, result.output
     assert result.stdout.strip() == believable.calibrate(data["p"], data["y"], "platt").to_json()
-    assert "standard input: 600 rows; took scores p, labels y" in result.stderr
+    assert "standard input: 300 rows; took scores p, labels y" in result.stderr
 
 
 def test_warnings_are_sentences(tmp_path):
@@ -179,14 +185,19 @@ def test_warnings_are_sentences(tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--method", "temprature"], "method 'temprature' is not known; did you mean 'temperature'? There are: identity,"),
+        (
+            ["--method", "temprature"],
+            "method 'temprature' is not known; did you mean 'temperature'? There are: identity,",
+        ),
         (["--method", "prior_shift"], "PriorShift is for rows of another population"),
-        (["--method", "temperature", "--scores", "raw"], "TemperatureScaling takes input='probabilities' or 'logits'"),
+        (
+            ["--method", "temperature", "--scores", "raw"],
+            "TemperatureScaling takes 'probabilities' or 'logits', not scores",
+        ),
         (["--logits", "--scores", "raw"], "--logits and --scores raw contradict each other: leave one out"),
         (["--prob", "z"], "these look like logits: use --logits"),
         (["--prob", "q"], "there is no column 'q'"),
         (["--label", "word"], "say which is positive with --pos-label"),
-        (["--group", "y"], "--group"),
         (["-o", "nowhere/map.json"], "nowhere/map.json cannot be written: there is no folder nowhere"),
         (["-o", "."], ". is a folder: name a file to write the map to"),
     ],
@@ -195,9 +206,6 @@ def test_errors_are_one_sentence(one, options, sentence):
     """Exit code 2, one line that says what to do, no traceback."""
     given = [] if "--prob" in options else ["--prob", "p"]
     result = run("fit", one, *given, *options)
-    if options[0] == "--group":  # clusters that are the labels: too few of them, or refused
-        assert result.exit_code == 2
-        return
     assert result.exit_code == 2, result.output
     assert sentence in result.stderr
     assert result.stderr.startswith("Error: ")

@@ -286,6 +286,7 @@ def test_numbers_and_words_together(tmp_path):
     assert loaded.notes == (
         "1 of 4 confidences were read as the one percentage in a text.",
         "4 answers (44.4 %) state no confidence that can be read and are left out: this holds for the others.",
+        "The number 1 was stated 1 times beside percentages and read as certain, not as 1 %.",
     )
 
 

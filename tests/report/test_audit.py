@@ -259,7 +259,7 @@ def test_rows_dropped_and_notes_are_told():
 
 def test_large_data_are_compared_on_some_rows(monkeypatch):
     """Methods are compared on some rows, whole clusters of them, and the chosen one is judged on all."""
-    monkeypatch.setattr("believable.report.remedy.MOST_ROWS", 500)
+    monkeypatch.setattr("believable.report.tried.MOST_ROWS", 500)
     p, y = over_confident(3000)
     found = audit(p, y)
     assert found.fix.rows.startswith("500 rows")

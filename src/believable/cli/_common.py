@@ -57,6 +57,7 @@ _OPTIONS = (
     (" with format", " with --format"),
     ("pass input='logits', or input='scores' for other numbers", "use --logits, or --scores raw for other numbers"),
     ("score='brier'", "--score brier"),
+    ("takes input=", "takes "),
     ("groups names", "--group names"),
     ("of groups", "of --group"),
     ("cv=", "--folds "),

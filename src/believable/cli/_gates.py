@@ -109,6 +109,8 @@ class Result:
         beyond = "above" if gate.above else "below"
         bins = f", {self.measured.bins}" if self.measured.bins else ""
         value = "" if gate.end == "value" else f"; its value is {self.measured.value:.4f}"
+        if self.measured.high is not None and self.measured.value > self.measured.high:
+            value += " (chance adds to it)"
         return (
             f"{'passed' if self.kept else 'FAILED'}: {gate.name} {side} {gate.limit:g}: the {ENDS[gate.end]}{interval} "
             f"is {self.found:.4f}, {'not ' if self.kept else ''}{beyond} {gate.limit:g}{value}{bins}"

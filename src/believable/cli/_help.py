@@ -25,7 +25,7 @@ class Sectioned(click.Command):
         records = {
             parameter.name: record
             for parameter in self.get_params(ctx)
-            if (record := parameter.get_help_record(ctx)) is not None
+            if isinstance(parameter, click.Option) and (record := parameter.get_help_record(ctx)) is not None
         }
         for heading, names in self.sections.items():
             with formatter.section(heading):

@@ -30,6 +30,19 @@ def read(file: Path | None, asked: Mapping[str, Any]) -> Loaded:
     return replace(loaded, by=by, notes=tuple(in_options(note) for note in (*loaded.notes, *said)))
 
 
+def read_other(file: Path, asked: Mapping[str, Any], **instead: Any) -> Loaded:
+    """Other predictions for the same rows: clusters and subgroups are those of the first."""
+    other = read(file, {**asked, **instead, "group": None, "by": ()})
+    if asked.get("group") is None:
+        return other
+    return replace(other, notes=tuple(note for note in other.notes if "pass --group" not in note))
+
+
+def called(file: Path) -> str:
+    """What to call a file in a sentence."""
+    return "standard input" if file == Path("-") else str(file)
+
+
 def _read(file: Path | None, asked: Mapping[str, Any]) -> Loaded:
     if asked.get("run") is not None or asked.get("qrels") is not None:
         return _run(file, asked)

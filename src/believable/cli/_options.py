@@ -30,7 +30,9 @@ COLUMN_OPTIONS: dict[str, Callable[[Any], Any]] = {
     "group": click.option(
         "--group", metavar="NAME", help="Column of clusters whose rows belong together, such as patients or queries."
     ),
-    "by": click.option("--by", metavar="NAME", multiple=True, help="Column of subgroups; may be given several times."),
+    "by": click.option(
+        "--by", metavar="NAME", multiple=True, help="Column of subgroups; several with commas, or given again."
+    ),
     "drop_missing": click.option(
         "--drop-missing", is_flag=True, help="Leave out rows with a missing score, label, weight or cluster."
     ),

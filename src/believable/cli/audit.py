@@ -10,7 +10,7 @@ import click
 from believable.cli._common import GATE_FAILED, MOST_BINS, new_console, say, sentences
 from believable.cli._gates import gates_of
 from believable.cli._help import Sectioned
-from believable.cli._inputs import read
+from believable.cli._inputs import called, read, read_other
 from believable.cli._notes import warnings_as_notes
 from believable.cli._options import column_options
 from believable.cli._outputs import PIPE, check_outputs, write_outputs
@@ -81,7 +81,7 @@ READABLE = click.Path(path_type=Path)
 @click.option("--compare-prob", metavar="NAME", help="Its column of scores; without --compare, one of FILE.")
 @click.option("--run", type=READABLE, help="A TREC run: query Q0 document rank score name.")
 @click.option("--qrels", type=READABLE, help="Its judgements: query 0 document grade.")
-@click.option("--rel", type=int, help="The lowest grade that is relevant.  [default: 1]")
+@click.option("--rel", type=click.IntRange(1), help="The lowest grade that is relevant.  [default: 1]")
 @click.option("--graded", is_flag=True, help="Grades 0, 1 and above as classes: not, relevant, highly relevant.")
 @click.option(
     "--unjudged",
@@ -188,7 +188,7 @@ def _other(
     """The other model's predictions, and what to call them."""
     if compare is None and compare_prob is None:
         return None, ""
-    from believable.readers.same_rows import refuse_other_rows
+    from believable.readers.same_rows import refuse_other_ids, refuse_other_rows
 
     if file is None:
         raise InputError("--compare is for a FILE, not for a run and its judgements")
@@ -197,7 +197,8 @@ def _other(
         raise InputError("the standard input is read once: --compare-prob needs a FILE, or another one with --compare")
     if compare_prob is not None and asked["prob_prefix"] is not None:
         raise InputError("--compare-prob names one column, and --prob-prefix several: give --compare a file instead")
-    other = read(path, asked | ({"prob": compare_prob} if compare_prob is not None else {}) | {"by": ()})
+    other = read_other(path, asked, **({"prob": compare_prob} if compare_prob is not None else {}))
     name = compare_prob if compare is None and compare_prob is not None else str(path)
-    refuse_other_rows(loaded, other, str(file), name)
+    refuse_other_rows(loaded, other, called(file), name)
+    refuse_other_ids(loaded, other, file, path, called(file), name, asked.get("format"))
     return other, name

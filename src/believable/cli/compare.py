@@ -9,7 +9,7 @@ import click
 
 from believable.cli._common import MOST_BINS, new_console, say, sentences
 from believable.cli._gates import find
-from believable.cli._inputs import read
+from believable.cli._inputs import called, read, read_other
 from believable.cli._notes import warnings_as_notes
 from believable.cli._options import column_options
 from believable.cli._show import show_section, working
@@ -57,7 +57,7 @@ def compare(
     """
     from believable._check import level as check_level
     from believable.inference._units import cluster_of_rows
-    from believable.readers.same_rows import refuse_other_rows
+    from believable.readers.same_rows import refuse_other_ids, refuse_other_rows
     from believable.report.text import Section, versus_rows
     from believable.report.versus import in_words, versus
 
@@ -65,6 +65,7 @@ def compare(
     check_level(level, "--level")
     (first, name_a), (second, name_b) = _both(a, b, prob, asked)
     refuse_other_rows(first, second, name_a, name_b)
+    refuse_other_ids(first, second, a, b or a, name_a, name_b, asked.get("format"))
     with warnings_as_notes(), working(f"Comparing {len(first.predictions):,} rows"):
         found = versus(
             first.predictions,
@@ -93,6 +94,8 @@ def _both(
     a: Path, b: Path | None, prob: tuple[str, ...], asked: dict[str, Any]
 ) -> tuple[tuple[Loaded, str], tuple[Loaded, str]]:
     """The predictions of both models, and what to call them."""
+    if a == b == PIPE:
+        raise InputError("the standard input is read once: name a file for one of the two")
     if b is None and len(prob) != 2:
         raise InputError("name two files, or one file and two columns of scores: --prob one --prob other")
     if len(prob) > 2 or (b is not None and a == b and len(prob) < 2):
@@ -100,11 +103,7 @@ def _both(
     if b is None:
         if a == PIPE:
             raise InputError("the standard input is read once: two columns of scores need a file")
-        return (read(a, asked | {"prob": prob[0]}), prob[0]), (read(a, asked | {"prob": prob[1]}), prob[1])
-    if a == b == PIPE:
-        raise InputError("the standard input is read once: name a file for one of the two")
+        return (read(a, asked | {"prob": prob[0]}), prob[0]), (read_other(a, asked, prob=prob[1]), prob[1])
     columns = (prob[0], prob[-1]) if prob else (None, None)
-    names = [str(a), str(b)] if a.name == b.name else [a.name, b.name]
-    names = ["standard input" if name == "-" else name for name in names]
-    first, second = (read(path, asked | {"prob": column}) for path, column in zip((a, b), columns, strict=True))
-    return (first, names[0]), (second, names[1])
+    names = [called(one) if one == PIPE or a.name == b.name else one.name for one in (a, b)]
+    return (read(a, asked | {"prob": columns[0]}), names[0]), (read_other(b, asked, prob=columns[1]), names[1])

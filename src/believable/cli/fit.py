@@ -63,13 +63,11 @@ def fit(
     """
     from believable.readers.load import load
     from believable.recalibrate import calibrate
-    from believable.recalibrate._facts import find_recalibrator
 
     console = new_console(stderr=output == PIPE)
     scale = scale_of(scores, logits)
-    if method != "auto":
-        find_recalibrator(method)
-    _check_folder(output)  # before the work, not after it
+    _check_method(method, scale)  # before the work, not after it
+    _check_folder(output)
     loaded = load(file, from_logits=scale != "probabilities", **columns)
     _say_what_was_taken(console, file, loaded, scale)
     with warnings_as_notes():
@@ -91,6 +89,16 @@ def _called(file: Path) -> str:
     return "standard input" if file == PIPE else str(file)
 
 
+def _check_method(method: str, scale: Scale) -> None:
+    from believable.recalibrate._facts import as_method
+    from believable.recalibrate.select import check_method
+
+    if method != "auto":
+        chosen = as_method(method)
+        check_method(chosen, scale)
+        chosen.set_params(input=scale)._check_settings()
+
+
 def _check_folder(output: Path | None) -> None:
     if output is None or output == PIPE:
         return
@@ -107,7 +115,7 @@ def _say_what_was_taken(console: Console, file: Path, loaded: Loaded, scale: Sca
         left_out = ", ".join(f"{n:,} with {what}" for what, n in loaded.dropped.items())
         say(console, f"Rows left out: {left_out}")
     for text in loaded.notes:
-        note(text)
+        note(in_options(text))
 
 
 def _data(loaded: Loaded, scale: Scale) -> dict[str, Any]:

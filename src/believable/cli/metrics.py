@@ -10,6 +10,7 @@ import click
 
 from believable.cli._common import new_console, say, sentences
 from believable.cli._gates import find
+from believable.cli._show import show_section
 
 if TYPE_CHECKING:
     from believable.metrics import Metric
@@ -34,19 +35,15 @@ def metrics(name: str | None, as_json: bool) -> None:
 
 
 def _print_table() -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     from believable.metrics import METRICS
+    from believable.report.text import Section
 
-    console = new_console()
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("alias", no_wrap=True)
-    table.add_column("name", overflow="fold")
-    table.add_column("what it is", ratio=1)
+    rows = [["alias", "name", "what it is"]]
     for row in METRICS.values():
-        table.add_row(row.alias, row.name, Text(f"{row.summary} {_range(row)}; {row.reference}"))
-    console.print(table)
+        reference = "" if row.reference == "—" else f"; {row.reference}"
+        rows.append([row.alias, row.name, f"{row.summary} {_range(row)}{reference}"])
+    console = new_console()
+    show_section(console, Section(rows=rows))
     say(console, "\nOne of them in full: believable metrics ece")
 
 

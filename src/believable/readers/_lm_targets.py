@@ -27,6 +27,7 @@ class Sample:
     target: Any
     accuracy: float | None
     question: str
+    row: int = 0
 
 
 def _by_number(sample: Sample) -> Target:
@@ -87,6 +88,13 @@ def read_targets(samples: Sequence[Sample], best: Sequence[int]) -> tuple[list[T
                 f"{samples[k].where}: the target {samples[k].target!r} may be the {first} or the {other} of a choice, "
                 "and the log has no accuracy that could tell"
             )
+    if first == "number" and all(sample.accuracy is None for sample in samples):
+        for sample, target in zip(samples, enough[first], strict=True):
+            if target is None and re.fullmatch(r"\s*\d+\s*", str(sample.target)):
+                raise InputError(
+                    f"{sample.where}: the target {sample.target!r} is no number of a choice from 0 to "
+                    f"{len(sample.log_likelihoods) - 1}; if this log counts from 1, take 1 from every target"
+                )
     return enough[first], first
 
 
@@ -118,7 +126,10 @@ def agreement(
             "right in this task, and there is no one answer to be sure of"
         )
     wrong = len(known) - _agreeing(samples, best, targets)
-    if wrong > MOST_WRONG * len(known):
+    # Of many choices nearly all are wrong, by any reading: look at those that the log calls right as well.
+    right = [k for k in known if samples[k].accuracy == 1]
+    missed = sum(best[k] not in (targets[k] or ()) for k in right)
+    if wrong > MOST_WRONG * len(known) or 2 * missed > len(right):
         raise InputError(
             f"{path}: for {wrong:,} of {len(known):,} samples {name} does not say whether the likeliest choice is the "
             "target, so the log-likelihoods or the target mean something else here; no number would be right"

@@ -29,6 +29,8 @@ def tidied(frame: polars.DataFrame, columns: Columns, *, percent: bool = False) 
     Text that ends in a percent sign in every row, and every score where `percent` says so, is divided by 100.
     """
     new = {name: names(frame[name]) for name in (columns.group, *columns.by) if name is not None}
+    if columns.group is not None:
+        _refuse_rounded(new[columns.group])
     if columns.weight is not None:
         new[columns.weight] = numbers(frame[columns.weight])
     new[columns.label] = labels(frame[columns.label], columns)
@@ -65,7 +67,7 @@ def numbers(column: polars.Series) -> polars.Series:
     bad = text.is_not_null() & found.is_null() & ~text.is_in(list(NULLS))
     if bad.any():
         row = _first(bad)
-        comma = "; write decimals with a point" if "," in text[row] else ""
+        comma = "; write decimals with a point and thousands without a comma" if "," in text[row] else ""
         raise InputError(f"column {column.name!r} must hold numbers, got the text {column[row]!r} at row {row}{comma}")
     return found
 
@@ -87,7 +89,7 @@ def labels(column: polars.Series, columns: Columns) -> polars.Series:
     if text.null_count() == len(text) or (found.is_null() & text.is_not_null()).any():
         return text
     whole = found.cast(polars.Int64, strict=False)
-    return whole if (whole.cast(polars.Float64) == found).all() else found
+    return whole if (whole.cast(polars.Float64) == found).fill_null(found.is_null() | found.is_nan()).all() else found
 
 
 def names(column: polars.Series) -> polars.Series:
@@ -100,7 +102,30 @@ def names(column: polars.Series) -> polars.Series:
         return column.str.strip_chars().replace("", None)
     if column.dtype.is_float():
         column = column.fill_nan(None)
-    return column if column.dtype.is_numeric() or column.dtype == polars.Boolean else column.cast(polars.String)
+    if column.dtype == polars.Duration:
+        column = column.cast(polars.Int64)
+    wide = "128" in str(column.dtype)  # which NumPy does not know
+    if (column.dtype.is_numeric() and not wide) or column.dtype == polars.Boolean:
+        return column
+    try:
+        return column.cast(polars.String)
+    except polars.exceptions.PolarsError as error:
+        raise InputError(f"column {column.name!r} holds values of type {column.dtype}, which name nothing") from error
+
+
+def _refuse_rounded(column: polars.Series) -> None:
+    """Clusters as floating-point numbers so large that one may be several."""
+    import polars
+
+    if not column.dtype.is_float():
+        return
+    rounded = (column.abs() >= (2**24 if column.dtype == polars.Float32 else 2**53)).fill_null(False)
+    if rounded.any():
+        row = _first(rounded)
+        raise InputError(
+            f"column {column.name!r} holds clusters as floating-point numbers that have lost digits, got "
+            f"{column[row]:.17g} at row {row}; write such names as text or whole numbers"
+        )
 
 
 def array_of_names(column: polars.Series) -> Array:

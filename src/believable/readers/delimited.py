@@ -18,6 +18,9 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 NULLS = ("", "NA", "N/A", "n/a", "NaN", "nan", "null")
 SCHEMA_ROWS = 10_000  # rows a column's type is first guessed from
 TAIL = 1 << 16  # bytes in which to look for blank lines at the end
+LEADING_ZERO = r"^[-+]?0\d"
+NO_FRACTION = r"\.0+$"  # 1.0 is 1
+THOUSANDS = r"^\s*[-+]?[1-9]\d{0,2},\d{3}\s*$"
 DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+\s*%?\s*)$"
 
 
@@ -58,24 +61,48 @@ class DelimitedTable(Table):
     def _read(self, names: Sequence[str]) -> polars.DataFrame:
         import polars
 
-        wanted = sorted(names, key=self._places.__getitem__)
-        options: dict[str, Any] = {
-            "separator": self._separator,
-            "null_values": list(NULLS),
-            "columns": [self._places[name] for name in wanted],
-            "skip_rows": self._skipped,
-            "glob": False,
-        }
         try:
             try:
-                frame = polars.read_csv(self.source.given(), infer_schema_length=SCHEMA_ROWS, **options)
+                frame = self._parsed(names, infer_schema_length=SCHEMA_ROWS)
             except polars.exceptions.ComputeError:  # a later row does not fit the guess
-                frame = polars.read_csv(self.source.given(), infer_schema_length=None, **options)
+                frame = self._parsed(names, infer_schema_length=None)
         except (polars.exceptions.PolarsError, OSError) as error:
             raise InputError(f"{self.source.name} {self._what_is_wrong(error)}") from error
-        frame.columns = wanted
-        frame = frame.head(frame.height - self._blank_at_the_end())
         return frame if self._separator == "," else _with_points(frame)
+
+    def _parsed(self, names: Sequence[str], **options: Any) -> polars.DataFrame:
+        """The columns, without the blank lines at the end."""
+        import polars
+
+        # The engine counts the fields of a row up to the last column it is asked for: 0,1,1,x has one too many, and
+        # would pass for the score 0 and the label 1.
+        places = sorted({*(self._places[name] for name in names), self._width - 1})
+        frame = polars.read_csv(
+            self.source.given(),
+            separator=self._separator,
+            null_values=list(NULLS),
+            columns=places,
+            skip_rows=self._skipped,
+            glob=False,
+            **options,
+        )
+        frame = frame.select(
+            frame[:, places.index(self._places[name])].alias(name)
+            for name in sorted(names, key=self._places.__getitem__)
+        )
+        return frame.head(frame.height - self._blank_at_the_end())
+
+    def _as_written(self, frame: polars.DataFrame, naming: Sequence[str]) -> polars.DataFrame:
+        """Text in place of numbers where 007 and 7, or 1.10 and 1.1, would be one, or digits would be lost."""
+        numbers = [name for name in naming if frame[name].dtype.is_numeric()]
+        for column in self._parsed(numbers, infer_schema=False).iter_columns() if numbers else ():
+            text = column.str.strip_chars()
+            if (
+                text.str.contains(LEADING_ZERO).any()
+                or text.str.replace(NO_FRACTION, "").n_unique() != frame[column.name].n_unique()
+            ):
+                frame = frame.with_columns(text)
+        return frame
 
     def _blank_at_the_end(self) -> int:
         """Blank lines at the end, which the engine takes for rows without values."""
@@ -135,10 +162,16 @@ def _split(lines: list[str], own: str) -> tuple[str, list[str]]:
 
 
 def _with_points(frame: polars.DataFrame) -> polars.DataFrame:
-    """Numbers with decimal commas, in text columns without any point, with points instead."""
+    """Numbers with decimal commas, in text columns without any point, with points instead.
+
+    Where every comma could stand between thousands (1,234 next to 987), they are left, and no number.
+    """
     import polars
 
     for column in frame.iter_columns():
-        if column.dtype == polars.String and not column.str.contains(".", literal=True).any():
+        if column.dtype != polars.String or column.str.contains(".", literal=True).any():
+            continue
+        with_comma = column.filter(column.str.contains(",", literal=True))
+        if not with_comma.str.contains(THOUSANDS).all():
             frame = frame.with_columns(column.str.replace(DECIMAL_COMMA, "${1}.${2}"))
     return frame

@@ -14,7 +14,7 @@ from believable._types import Array, Ints
 from believable.errors import InputError
 from believable.predictions import Predictions
 from believable.readers import cells
-from believable.readers.columns import Columns, choose_columns
+from believable.readers.columns import Columns, choose_columns, listed
 from believable.readers.formats import open_table
 from believable.readers.source import Format, called
 from believable.readers.table import Table
@@ -134,6 +134,7 @@ def checked(
         words = labels.dtype.kind in "OU" and isinstance(columns.classes[0], int)
         classes = tuple(map(str, columns.classes)) if words else columns.classes
     elif classes is not None:
+        _refuse_another_order(columns, classes)
         labels = _named(labels, columns, classes)
     _say_what_the_text_means(labels, columns, scores.ndim, pos_label, classes)
     return Predictions(
@@ -197,10 +198,34 @@ def _say_what_the_text_means(
             raise InputError(f"column {columns.label!r} holds text ({', '.join(words[:5])}): {what}")
 
 
+def _refuse_another_order(columns: Columns, classes: Sequence[Any]) -> None:
+    """Columns whose names say which class they are, and classes that say otherwise."""
+    ends = [str(end) for end in columns.classes or ()]
+    if len(ends) != len(classes):
+        return  # told where the matrix is checked
+    for end, name in zip(ends, map(str, classes), strict=True):
+        if name != end and name in ends:
+            raise InputError(
+                f"the columns are those of {listed(ends)}, in this order, but classes has {name!r} for {end!r}: leave "
+                "classes out, or give them in the order of the columns"
+            )
+
+
 def _named(labels: Array, columns: Columns, classes: Sequence[Any]) -> Array:
-    """Labels by name, where the classes have names and the file counts them from 0."""
+    """Labels by name, where the classes have names and the file counts them: from 0, or as its columns are numbered."""
     if labels.dtype.kind not in "iu" or not all(isinstance(name, str) for name in classes):
         return labels
+    ends = columns.classes or ()
+    if len(ends) == len(classes) and isinstance(ends[0], int) and ends != tuple(range(len(ends))):
+        name_of = dict(zip(ends, classes, strict=True))
+        unknown = ~np.isin(labels, np.array(ends))
+        if unknown.any():
+            row = int(unknown.argmax())
+            raise InputError(
+                f"column {columns.label!r} must hold the numbers of the columns, {listed([*map(str, ends)])}, got "
+                f"{labels[row]} at row {row}"
+            )
+        return np.array([name_of[label] for label in labels.tolist()], dtype=object)
     outside = (labels < 0) | (labels >= len(classes))
     if outside.any():
         row = int(outside.argmax())

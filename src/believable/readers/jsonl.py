@@ -87,6 +87,8 @@ def _series(name: str, values: list[Any]) -> polars.Series:
         try:
             return polars.Series(name, values, polars.Int64 if kinds == {int} else polars.Float64)
         except (OverflowError, TypeError, polars.exceptions.PolarsError):
+            if kinds == {int}:  # names, such as hashes, of more digits than a number holds
+                return polars.Series(name, [None if value is None else str(value) for value in values], polars.String)
             return polars.Series(name, [None if value is None else float(value) for value in values], polars.Float64)
     if kinds in ({bool}, {str}):
         return polars.Series(name, values, polars.Boolean if kinds == {bool} else polars.String)

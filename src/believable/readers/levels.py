@@ -9,6 +9,8 @@ import numpy as np
 
 from believable._types import Array, Float64s
 from believable.errors import InputError
+from believable.readers.clusters import CLUSTER_NAMES
+from believable.readers.columns import _plain
 
 MOST_LEVELS = 50
 MOST_NUMBERS = 12  # as many as there are months; a column with more different numbers is a quantity
@@ -19,8 +21,9 @@ def as_subgroups(by: Mapping[str, Array]) -> tuple[dict[str, Array], list[str]]:
     """The columns with at most fifty values each, and what was done to get there, in words.
 
     A column of more than twelve different numbers is cut into four ranges with as many rows each, as far as ties allow;
-    a range holds its upper end. Of a column with more than fifty texts the fifty with the most rows stay, and the rest
-    is taken together. A column whose texts hardly ever repeat names rows, not subgroups, and is refused.
+    a range holds its upper end. Numbers in a column whose name ends in _id, or is one of clusters, are names and count
+    as texts. Of a column with more than fifty texts the fifty with the most rows stay, and the rest is taken together.
+    A column whose texts hardly ever repeat names rows, not subgroups, and is refused.
 
     Examples
     --------
@@ -43,7 +46,7 @@ def _few(name: str, values: Array) -> tuple[Array, list[str]]:
     distinct, counts = np.unique(values[there].astype(str), return_counts=True)
     if len(distinct) <= MOST_NUMBERS:
         return values, []
-    numbers = _numbers(values, there)
+    numbers = None if _is_identifier(name) else _numbers(values, there)
     if numbers is not None:
         return _in_ranges(name, numbers, len(distinct))
     if len(distinct) <= MOST_LEVELS:
@@ -62,6 +65,12 @@ def _few(name: str, values: Array) -> tuple[Array, list[str]]:
         f"{left:,} ({int(others.sum()):,} rows) together"
     )
     return columns, [said]
+
+
+def _is_identifier(name: str) -> bool:
+    """Whether numbers under this name are names: those of patients are no quantity."""
+    plain = _plain(name)
+    return plain in ("id", *CLUSTER_NAMES) or plain.endswith("_id")
 
 
 def _numbers(values: Array, there: Array) -> Float64s | None:

@@ -31,6 +31,7 @@ from believable.readers.loaded import Loaded
 Normalise = Literal["none", "length", "bytes"]
 METRIC = {"none": "acc", "length": "acc_norm", "bytes": "acc_bytes"}
 SIZE: dict[str, Callable[[str], int]] = {"length": len, "bytes": lambda text: len(text.encode())}
+ROUNDING = 1e-3  # a log-likelihood of 0 in half precision may be a little above
 NO_TARGET, NOT_FINITE = "target is none of the choices", "log-likelihoods that are not finite"
 
 
@@ -91,6 +92,7 @@ def load_lm_eval(path: str | os.PathLike[str], *, normalise: Normalise = "none",
     predictions, how = _predictions(
         [probabilities[k] for k in kept], [targets[k] for k in kept], [finite[k] for k in kept], reading, normalise
     )
+    rows = np.array([finite[k].row for k in kept])
     questions = np.array([finite[k].question for k in kept], object)
     repeated = len(set(questions.tolist())) < len(questions)
     return Loaded(
@@ -101,6 +103,7 @@ def load_lm_eval(path: str | os.PathLike[str], *, normalise: Normalise = "none",
         groups=questions if repeated else None,
         dropped={reason: n for reason, n in dropped.items() if n},
         notes=(*how, *notes),
+        rows=None if rows.tolist() == list(range(len(rows))) else rows,
     )
 
 
@@ -115,11 +118,11 @@ def _of_one_filter(path: Path, asked: str | None, normalise: Normalise) -> tuple
     """The samples of one filter; of the others it is said that they are there."""
     samples: list[Sample] = []
     found: Counter[str] = Counter()
-    for record in records(path):
+    for row, record in enumerate(records(path)):
         name = str(record.values.get("filter", "none"))
         found[name] += 1
         if name == (next(iter(found)) if asked is None else asked):
-            samples.append(_sample(path, record, normalise))
+            samples.append(_sample(path, row, record, normalise))
     if asked is not None and asked not in found:
         raise InputError(f"{path}: there is no filter {asked!r}; there are {', '.join(map(repr, found))}")
     taken = next(iter(found)) if asked is None else asked
@@ -127,7 +130,7 @@ def _of_one_filter(path: Path, asked: str | None, normalise: Normalise) -> tuple
     return samples, [f"The log has several filters: {taken!r} was taken, not {', '.join(others)}."] if others else []
 
 
-def _sample(path: Path, record: Record, normalise: Normalise) -> Sample:
+def _sample(path: Path, row: int, record: Record, normalise: Normalise) -> Sample:
     values, where = record.values, f"{path}, {record.where}"
     answers = values.get("filtered_resps")
     pairs = [_log_likelihood(answer) for answer in answers] if isinstance(answers, list) else []
@@ -138,6 +141,11 @@ def _sample(path: Path, record: Record, normalise: Normalise) -> Sample:
             "and correct for each answer"
         )
     numbers = [pair for pair in pairs if pair is not None]
+    above = next((number for number in numbers if number > ROUNDING), None)
+    if above is not None:
+        raise InputError(
+            f"{where}: a log-likelihood is at most 0, got {above:g}; are these losses? Then write them with a minus"
+        )
     texts = _continuations(values.get("arguments"))
     if "acc_mutual_info" in values and len(numbers) % 2 == 0:  # the second half is without the question
         numbers, texts = numbers[: len(numbers) // 2], texts[: len(numbers) // 2]
@@ -151,7 +159,7 @@ def _sample(path: Path, record: Record, normalise: Normalise) -> Sample:
         raise InputError(f"{where}: there is no target")
     question = values.get("doc_hash", values.get("doc_id", record.where))
     accuracy = _number(values.get(METRIC[normalise]))
-    return Sample(where, tuple(numbers), tuple(texts), values["target"], accuracy, str(question))
+    return Sample(where, tuple(numbers), tuple(texts), values["target"], accuracy, str(question), row)
 
 
 def _log_likelihood(answer: Any) -> float | None:
@@ -178,6 +186,10 @@ def _number(value: Any) -> float | None:
 def _continuations(arguments: Any) -> list[str]:
     """The text of each choice, without the space that joins it to the question; empty where there is none."""
     if isinstance(arguments, dict):
+        # gen_args_10 comes before gen_args_2 in a log whose keys were sorted
+        places = {name: name.removeprefix("gen_args_") for name in arguments}
+        if all(place.isdecimal() for place in places.values()):
+            arguments = {name: arguments[name] for name in sorted(arguments, key=lambda name: int(places[name]))}
         arguments = [entry.get("arg_1") if isinstance(entry, dict) else None for entry in arguments.values()]
     elif isinstance(arguments, list):
         arguments = [entry[1] if isinstance(entry, list) and len(entry) > 1 else None for entry in arguments]

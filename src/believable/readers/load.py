@@ -14,7 +14,7 @@ from believable.errors import InputError
 from believable.predictions import Predictions
 from believable.readers import cells
 from believable.readers.clusters import clusters_ignored
-from believable.readers.columns import Columns
+from believable.readers.columns import Columns, listed
 from believable.readers.files import checked, said_of
 from believable.readers.formats import open_table
 from believable.readers.loaded import Loaded
@@ -58,7 +58,7 @@ def load(
         Columns of subgroups; never guessed.
     classes : sequence, optional
         What the columns of a matrix, or the entries of lists, stand for, in order. Where these are names and the labels
-        are numbers, the labels count them from 0.
+        are numbers, the labels count them from 0, or as the columns are numbered (p_1, p_2, …).
     drop_missing : bool
         Leave out rows with a missing score, label, weight or cluster, and count them in `dropped`. Otherwise they are
         an error.
@@ -88,7 +88,7 @@ def load(
         asked = {"prob": prob, "prob_prefix": prob_prefix, "label": label, "weight": weight, "group": group, "by": by}
         with said_of(table):
             columns = table.choose(logits=from_logits, **asked)
-        frame = table.read(columns.names)
+        frame = table.read(columns.names, naming=[name for name in (columns.group, *columns.by) if name is not None])
     with said_of(table, columns):
         meaning = cells.meaning(frame, columns, percent=percent, from_logits=from_logits)
         frame = cells.tidied(frame, columns, percent=percent)
@@ -100,6 +100,9 @@ def load(
     counted = None if len(predictions) == frame.height else cells.array(frame[columns.weight]) > 0  # type: ignore[index]
     if counted is not None:
         dropped["weight 0"] = frame.height - len(predictions)
+    left = rows
+    if counted is not None:
+        left = np.flatnonzero(counted) if rows is None else rows[counted]
     return Loaded(
         predictions,
         title=STDIN if called(path) == STDIN else Path(path).name,
@@ -107,8 +110,9 @@ def load(
         groups=None if columns.group is None else _kept(frame[columns.group], counted),
         by={name: _kept(frame[name], counted) for name in columns.by},
         dropped=dropped,
-        notes=(*table.notes, *_notes(predictions, columns, percent), *clusters_ignored(table, columns)),
+        notes=(*table.notes, *_notes(predictions, columns, percent, from_logits), *clusters_ignored(table, columns)),
         raw=_raw(frame, columns, counted) if from_logits else None,
+        rows=left,
     )
 
 
@@ -152,10 +156,19 @@ def _raw(frame: polars.DataFrame, columns: Columns, counted: Array | None) -> Ar
     return arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
 
 
-def _notes(predictions: Predictions, columns: Columns, percent: bool) -> list[str]:
+def _notes(predictions: Predictions, columns: Columns, percent: bool, from_logits: bool) -> list[str]:
     notes = []
     if percent and predictions.scores.max() <= 0.01:
         notes.append("no percentage is above 1 %: if the scores were probabilities already, leave percent out")
+    if predictions.kind == "binary" and len(predictions) > 1 and np.isin(predictions.scores, (0, 1)).all():
+        notes.append(f"every score in column {columns.prob[0]} is 0 or 1: are these decisions, not probabilities?")
+    if from_logits and columns.classes is not None:
+        absent = np.flatnonzero(np.bincount(predictions.labels, minlength=predictions.n_classes) == 0)
+        if len(absent):
+            names = listed([columns.prob[k] for k in absent])
+            notes.append(
+                f"no row has the class of these columns: {names}; if they are no logits, the numbers are wrong"
+            )
     first = predictions.labels[0]
     if (predictions.labels == first).all():
         notes.append(f"every outcome in column {columns.label} is the same, {predictions.class_name(int(first))}")

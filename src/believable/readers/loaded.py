@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from believable._types import Array
+from believable._types import Array, Ints
 from believable.predictions import Predictions
 
 
@@ -30,6 +30,8 @@ class Loaded:
         Sentences that belong into the report, such as how raw scores became probabilities.
     raw : ndarray or None
         The logits that the predictions were made of, where these are what the file holds.
+    rows : ndarray of int or None
+        The rows of the file, from 0, that are left; None where all are, or they are not one to one.
     """
 
     predictions: Predictions
@@ -40,3 +42,4 @@ class Loaded:
     dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     raw: Array | None = None
+    rows: Ints | None = None

@@ -60,7 +60,9 @@ class NpzTable(Table):
         self._places: dict[str, tuple[str, int]] = {}  # a column's array, and its place there
         for name, shape in usable.items():
             for k in range(_width(shape)):
-                self._places[name if _width(shape) == 1 else f"{name}_{k}"] = (name, k)
+                column = name if _width(shape) == 1 else f"{name}_{k}"
+                if _width(shape) == 1 or _width(usable.get(column, (0, 2))) > 1:  # an array's own name comes first
+                    self._places[column] = (name, k)
         self._arrays = tuple(usable)
         self.names = tuple(self._places)
 
@@ -93,6 +95,11 @@ class NpzTable(Table):
         if width == 1:
             return columns
         prob = columns.prob[0]
+        twice = [f"{prob}_{k}" for k in range(width) if self._places.get(f"{prob}_{k}") != (prob, k)]
+        if twice:
+            raise InputError(
+                f"{twice[0]!r} is an array, and column {twice[0].removeprefix(f'{prob}_')} of {prob!r} too: rename one"
+            )
         return replace(columns, prob=tuple(f"{prob}_{k}" for k in range(width)), classes=tuple(range(width)))
 
     def _partner(self, of: str, known: Sequence[str], unlike: Sequence[str], what: str, option: str) -> str:
@@ -105,6 +112,12 @@ class NpzTable(Table):
             if name != of and len(self._shapes[name]) and self._shapes[name][0] == self._shapes[of][0]
             if _begins(name, known) and (_plain(name) in known or not _begins(name, unlike))
         ]
+        end = _end(of, unlike)
+        others = [name for name in found if end and _end(name, known) not in ("", end)]
+        if len(found) == 1 and others:
+            raise InputError(
+                f"{others[0]} may not be the {what} of {of}: their names end differently; choose with {option}"
+            )
         if len(found) > 1:
             raise InputError(
                 f"several arrays could be the {what} of {of}: {', '.join(found)}; choose one with {option}"
@@ -157,6 +170,12 @@ def _width(shape: tuple[int, ...]) -> int:
 
 def _begins(name: str, known: Sequence[str]) -> bool:
     return any(_plain(name) == word or _plain(name).startswith(f"{word}_") for word in known)
+
+
+def _end(name: str, known: Sequence[str]) -> str:
+    """What follows a known word: test, of probs_test; nothing, where none begins the name."""
+    ends = [_plain(name).removeprefix(f"{word}_") for word in known if _plain(name).startswith(f"{word}_")]
+    return min(ends, key=len, default="")
 
 
 def _plain_numbers(array: Array) -> Array:

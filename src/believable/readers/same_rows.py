@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import os
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from believable._types import Ints
 from believable.errors import InputError
+from believable.readers.columns import _plain
+from believable.readers.formats import open_table
 from believable.readers.loaded import Loaded
+from believable.readers.source import Format
+
+if TYPE_CHECKING:
+    import polars
+
+NEEDED = "a comparison needs the same rows in the same order"
+ID_NAMES = ("id", "qid", "uid", "pid", "index", "row", "key", "doc_hash")
 
 
 def refuse_other_rows(a: Loaded, b: Loaded, name_a: str, name_b: str) -> None:
-    """An error that says how the rows of two files differ: in number, classes, labels or weights."""
+    """An error that says how the rows of two files differ: in number, classes, labels, weights or what was left out."""
     one, other = a.predictions, b.predictions
-    needed = "a comparison needs the same rows in the same order"
+    needed = NEEDED
     if one.kind != other.kind:
         kinds = " and ".join(
             f"{name} {'one score per row' if each.kind == 'binary' else 'a score for each class'}"
@@ -31,3 +44,64 @@ def refuse_other_rows(a: Loaded, b: Loaded, name_a: str, name_b: str) -> None:
     weights = [np.ones(len(one)) if each.weights is None else each.weights for each in (one, other)]
     if not np.array_equal(weights[0], weights[1]):
         raise InputError(f"the weights of {name_a} and {name_b} differ: {needed}")
+    as_long = len(one) + sum(a.dropped.values()) == len(other) + sum(b.dropped.values())
+    left = np.flatnonzero(_rows(a) != _rows(b)) if as_long else np.zeros(0, np.intp)
+    if len(left):
+        row = min(int(_rows(each)[left[0]]) for each in (a, b))
+        raise InputError(
+            f"{name_a} and {name_b} have as many rows, but others were left out, the first of them near row {row}: "
+            f"{needed}"
+        )
+
+
+def refuse_other_ids(
+    a: Loaded,
+    b: Loaded,
+    path_a: str | os.PathLike[str],
+    path_b: str | os.PathLike[str],
+    name_a: str,
+    name_b: str,
+    format: Format | None = None,
+) -> None:
+    """An error where both files name their rows, and not in the same order.
+
+    Looked at are columns that both have, called id, qid, uid, pid, index, row, key or doc_hash, or whose names end in
+    _id. Most of their values must be in both files: names that one file made up for itself say nothing. Standard input
+    is gone, and not looked at.
+    """
+    if "-" in (os.fspath(path_a), os.fspath(path_b)) or not (os.path.isfile(path_a) and os.path.isfile(path_b)):
+        return
+    try:
+        one, other = open_table(path_a, format), open_table(path_b, format)
+    except InputError:  # no table, such as one array in JSON
+        return
+    for name in one.names:
+        if name not in other.names or not (_plain(name) in ID_NAMES or _plain(name).endswith("_id")):
+            continue
+        try:
+            columns = [table.read([name], naming=[name])[name] for table in (one, other)]
+            ids = [_of_rows(column, loaded) for column, loaded in zip(columns, (a, b), strict=True)]
+        except InputError:
+            continue
+        if ids[0] is None or ids[1] is None or ids[0] == ids[1]:
+            continue
+        shared = set(ids[0]) & set(ids[1])
+        if len(shared) > 1 and 2 * len(shared) > len(set(ids[0]) | set(ids[1])):
+            row = next(k for k, pair in enumerate(zip(*ids, strict=True)) if pair[0] != pair[1])
+            raise InputError(
+                f"column {name} of {name_a} and {name_b} differs at row {row}, {ids[0][row]} and {ids[1][row]}: "
+                f"{NEEDED}; sort both by {name}"
+            )
+
+
+def _rows(loaded: Loaded) -> Ints:
+    return np.arange(len(loaded.predictions)) if loaded.rows is None else loaded.rows
+
+
+def _of_rows(column: polars.Series, loaded: Loaded) -> list[str | None] | None:
+    """Names of the rows that are left; None where they do not fit."""
+    import polars
+
+    rows = _rows(loaded)
+    fits = len(column) > rows.max() if loaded.rows is not None else len(column) == len(rows)
+    return column[rows].cast(polars.String).to_list() if fits and not column.dtype.is_nested() else None

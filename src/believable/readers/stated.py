@@ -24,9 +24,9 @@ YES, NO = ("true", "yes", "correct", "right", "1", "1.0"), ("false", "no", "inco
 
 _NUMBER = r"\d+(?:\.\d+)?"
 _PERCENT = r"(?:%|percent\b|per cent\b)"
-_STATED = re.compile(rf"(?<![\d.,])({_NUMBER})\s*{_PERCENT}", re.IGNORECASE)
+_STATED = re.compile(rf"(?<![\d.,])(?<!\de)(?<!\de[-+])({_NUMBER})\s*{_PERCENT}", re.IGNORECASE)
 _RANGE = re.compile(
-    rf"{_NUMBER}\s*{_PERCENT}?\s*(?:-|–|—|/|to\b|or\b|and\b)\s*{_NUMBER}\s*{_PERCENT}"
+    rf"{_NUMBER}\s*{_PERCENT}?\s*(?:[-‐‑‒–—―−~〜～…/&]|\.\.+|to\b|or\b|and\b|through\b)\s*{_NUMBER}\s*{_PERCENT}"
     rf"|(?:±|\+/-)\s*{_NUMBER}\s*{_PERCENT}",
     re.IGNORECASE,
 )
@@ -36,13 +36,28 @@ _BOUND = re.compile(
     r"\b(?:over|under|above|below|beyond|up to|minus))\s*$",
     re.IGNORECASE,
 )
+_BOUND_AFTER = re.compile(
+    r"\s*(?:[-−+±]\s*\d|\+|"
+    r"(?:or|and) (?:more|less|fewer|higher|lower|better|worse|greater|above|below|over|under|up)\b|"
+    r"(?:plus|minus|at (?:least|most))\b)",
+    re.IGNORECASE,
+)
+_DOUBTED = r"(?:wrong|incorrect|mistaken|false|unsure|uncertain|uncertainty|doubt|doubtful|errors?)\b"
+_DOUBT_AFTER = re.compile(
+    rf"(?!\s*(?:sure|confident|certain|confidence|certainty)\b)\s*(?:[\w’']+\s+){{0,6}}?{_DOUBTED}", re.IGNORECASE
+)
+_DOUBT_BEFORE = re.compile(
+    rf"(?:\b(?:chance|probability|risk|likelihood|odds)\b[^.;!?\n]*\b{_DOUBTED}|\b(?:uncertainty|doubt|error))"
+    r"[^.;,!?\n\d]{0,20}$",
+    re.IGNORECASE,
+)
 
 
 def percentage_in(text: str) -> float | None:
     """The one percentage that a text states, as a number; None if there is none, or it is not one.
 
-    "85%", "85 %" and "I am 85 percent sure" state 85. A range (80–90 %), a bound (more than 90 %), and two percentages
-    that differ state none: nothing is guessed. The same one twice is one.
+    "85%", "85 %" and "I am 85 percent sure" state 85. A range (80–90 %), a bound (more than 90 %, 90 % or more), the
+    chance of being wrong, and two percentages that differ state none: nothing is guessed. The same one twice is one.
 
     Examples
     --------
@@ -52,8 +67,14 @@ def percentage_in(text: str) -> float | None:
     if _RANGE.search(text):
         return None
     found = list(_STATED.finditer(text))
-    if len({float(match[1]) for match in found}) != 1 or any(_BOUND.search(text[: match.start()]) for match in found):
+    if len({float(match[1]) for match in found}) != 1:
         return None
+    for match in found:
+        before, after = text[: match.start()], text[match.end() :]
+        if _BOUND.search(before) or _BOUND_AFTER.match(after):
+            return None
+        if _DOUBT_BEFORE.search(before) or _DOUBT_AFTER.match(after):
+            return None
     return float(found[0][1])
 
 
@@ -106,8 +127,9 @@ def load_stated(
     clusters: list[str] = []
     dropped: Counter[str] = Counter()
     questions: Counter[tuple[str, str]] = Counter()
-    in_words = 0
-    for record in records(path):
+    in_words = odd = 0
+    rows: list[int] = []
+    for row, record in enumerate(records(path)):
         if names is None:
             names = _names(path, record, confidence, correct)
         value, was_text = _confidence(path, record, names[0], percent)
@@ -117,7 +139,9 @@ def load_stated(
             continue
         p.append(value)
         y.append(mark)
+        rows.append(row)
         in_words += was_text
+        odd += not was_text and (0 < value < 0.01 if percent else value == 1)
         if group is not None:
             clusters.append(_cluster(path, record, group))
         else:
@@ -131,7 +155,8 @@ def load_stated(
         taken=f"confidences {names[0]}, marks {names[1]}" + ("" if group is None else f", clusters by {group}"),
         groups=None if group is None else np.array(clusters, object),
         dropped=dict(dropped),
-        notes=tuple(_notes(len(p), in_words, dropped, questions)),
+        notes=(*_notes(len(p), in_words, dropped, questions), *_of_another_scale(odd, in_words, percent)),
+        rows=np.array(rows) if dropped else None,
     )
 
 
@@ -197,9 +222,18 @@ def _mark(path: Path, record: Record, name: str) -> bool | None:
 
 def _cluster(path: Path, record: Record, group: str) -> str:
     value = record.values.get(group)
-    if value is None:
+    if value is None or value != value:
         raise InputError(f"{path}, {record.where}: there is no {group!r}; there are {', '.join(record.values)}")
-    return str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _of_another_scale(odd: int, in_words: int, percent: bool) -> list[str]:
+    """Numbers that would be another confidence on the other scale, in a file that has both."""
+    if percent and odd:
+        return [f"A number between 0 and 1 was stated {odd:,} times and read as less than 1 %, not as a fraction."]
+    if in_words and odd:
+        return [f"The number 1 was stated {odd:,} times beside percentages and read as certain, not as 1 %."]
+    return []
 
 
 def _notes(n: int, in_words: int, dropped: Counter[str], questions: Counter[tuple[str, str]]) -> list[str]:

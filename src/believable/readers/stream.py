@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,12 @@ from believable.readers._streams import kind_of, kind_written, opened, text_writ
 from believable.readers._text_rows import Batch, CsvRows, JsonRows, TextRows
 from believable.readers._wider_parquet import wider_parquet
 from believable.readers.delimited import NULLS
+from believable.readers.delimited import THOUSANDS as LIKE_THOUSANDS
 from believable.readers.source import Format, called
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 ABSENT = frozenset(NULLS)
+THOUSANDS = re.compile(LIKE_THOUSANDS)
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?inf(inity)?", re.ASCII | re.IGNORECASE)
 BATCH_ROWS = 50_000
 REPORTED = 20_000  # lines from one sign of progress to the next
@@ -152,15 +155,32 @@ def _wider_text(making: Making, rows: TextRows, write: Callable[[str], Any], bat
     if not rows.names:  # not a single object
         return 0
     plan = making.plan(rows.names)
-    n_rows, header = 0, rows.extended_header(plan.make)
+    n_rows, header, commas = 0, rows.extended_header(plan.make), _Commas()
     for batch in rows.batches(plan.take, plan.make, batch_rows):
-        text = "".join(_wider_rows(making, rows, plan, batch, n_rows))
+        text = "".join(_wider_rows(making, rows, plan, batch, n_rows, commas))
         write(header + text)  # not before: bad input in the first batch leaves a pipe empty
         n_rows, header = n_rows + len(batch.texts), ""
+    if commas.unclear and not commas.are_decimal:
+        raise making.error(f"{commas.unclear} may be thousands or decimals, and no other cell tells: write points")
     return n_rows
 
 
-def _wider_rows(making: Making, rows: TextRows, plan: Plan, batch: Batch, first: int) -> Iterator[str]:
+@dataclass(slots=True)
+class _Commas:
+    """What the commas in numbers have turned out to be: 1,234 alone does not tell, 0,5 beside it does."""
+
+    are_decimal: bool = False
+    unclear: str = ""
+
+    def look(self, cell: str, where: str) -> None:
+        """One more number with a comma."""
+        if not THOUSANDS.fullmatch(cell):
+            self.are_decimal = True
+        elif not self.unclear:
+            self.unclear = f"the comma in {cell!r} at {where}"
+
+
+def _wider_rows(making: Making, rows: TextRows, plan: Plan, batch: Batch, first: int, commas: _Commas) -> Iterator[str]:
     """The rows of a batch with what is made of them, as text; `first` is the number of the first."""
     if batch.clash and not making.overwrite:
         raise making.clash(plan.make[0], f" at line {batch.lines[min(batch.clash)]}")
@@ -170,7 +190,7 @@ def _wider_rows(making: Making, rows: TextRows, plan: Plan, batch: Batch, first:
 
     numbers = np.empty((len(batch.texts), len(plan.take)))
     for k, (name, cells) in enumerate(zip(plan.take, batch.columns, strict=True)):
-        numbers[:, k] = _numbers(cells, name, rows, plan, making, place)
+        numbers[:, k] = _numbers(cells, name, rows, plan, making, place, commas)
     made = making.made(numbers, plan, place)
     columns = [["" if value != value else repr(value) for value in column.tolist()] for column in made.T]
     for row, (text, *values) in enumerate(zip(batch.texts, *columns, strict=True)):
@@ -181,7 +201,13 @@ def _wider_rows(making: Making, rows: TextRows, plan: Plan, batch: Batch, first:
 
 
 def _numbers(
-    cells: list[Any], name: str, rows: TextRows, plan: Plan, making: Making, place: Callable[[int], str]
+    cells: list[Any],
+    name: str,
+    rows: TextRows,
+    plan: Plan,
+    making: Making,
+    place: Callable[[int], str],
+    commas: _Commas,
 ) -> list[float]:
     """Cells as floats, NaN where there is none; an error names the first that holds something else."""
     try:
@@ -195,6 +221,8 @@ def _numbers(
         number = _number(cell, rows.decimal_comma, plan.percent)
         if number is None:
             raise making.error(f"column {name!r} must hold numbers, got the text {cell!r} at {place(row)}")
+        if isinstance(cell, str) and "," in cell:
+            commas.look(cell.strip(), place(row))
         numbers.append(number)
     return numbers
 

@@ -31,9 +31,10 @@ class Table(ABC):
     notes: tuple[str, ...] = ()
 
     @final
-    def read(self, names: Sequence[str] | None = None) -> polars.DataFrame:
-        """These columns (None: all of them), every row."""
+    def read(self, names: Sequence[str] | None = None, *, naming: Sequence[str] = ()) -> polars.DataFrame:
+        """These columns (None: all of them), every row; in those `naming`, what is written differently differs."""
         frame = self._read(self.names if names is None else list(dict.fromkeys(names)))
+        frame = self._as_written(frame, list(dict.fromkeys(naming)))
         if frame.height == 0:
             raise InputError(f"{self.source.name} has a header and no rows")
         return frame
@@ -45,6 +46,10 @@ class Table(ABC):
     def line(self, row: int) -> int | None:
         """The line, as an editor counts, that a row begins on; None where there are no lines."""
         return None
+
+    def _as_written(self, frame: polars.DataFrame, naming: Sequence[str]) -> polars.DataFrame:
+        """Names that were taken for numbers as they are in the file, where that is not the same."""
+        return frame
 
     @abstractmethod
     def _read(self, names: Sequence[str]) -> polars.DataFrame: ...

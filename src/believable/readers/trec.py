@@ -54,6 +54,13 @@ def read_run(path: str | os.PathLike[str]) -> polars.DataFrame:
     names = ("query", "q0", "document", "rank", "score", "tag")
     frame = _fields(lines, names, rf"^\s*{_words(5)}(?:\s+(\S+))?\s*$")
     _refuse_first(path, frame, pl.col("query").is_null(), "text", f"expected {RUN}", _looks_like_qrels)
+    _refuse_first(
+        path,
+        frame,
+        pl.col("tag").is_null() & ~pl.col("q0").str.to_uppercase().is_in(["Q0", "0"]),
+        "text",
+        f"of six fields one is missing, and it does not seem to be the tag; expected {RUN}",
+    )
     # A field too many or too few moves the others, and a rank would pass for a score.
     _refuse_first(
         path, frame, ~pl.col("rank").str.contains(r"^-?\d+$"), "text", f"the rank is no number; expected {RUN}"
@@ -219,7 +226,7 @@ def judge(run: polars.DataFrame, qrels: polars.DataFrame, *, rel: int = 1, unjud
     rows = known.with_columns(pl.col("grade").fill_null(0)) if as_zero else known.filter(pl.col("grade").is_not_null())
     negative = int((rows["grade"] < 0).sum())
     rows = rows.filter(pl.col("grade") >= 0)
-    if not rows.height:
+    if n_unjudged == known.height or not rows.height:
         raise InputError(
             f"no document of the run has a grade of 0 or above: {n_unjudged:,} are unjudged, {negative:,} have a "
             "negative grade"

@@ -16,7 +16,7 @@ _TD = "padding:1px 12px 1px 0;text-align:right;white-space:nowrap;background:tra
 def as_cell(audit: Audit) -> str:
     """The verdict, the key numbers and a small reliability diagram.
 
-    No script and no style sheet, so that it looks the same in every notebook; colours are those of the notebook's theme.
+    No script and no style sheet, so that it looks the same in every notebook; colours are those of its theme.
 
     Parameters
     ----------

@@ -123,7 +123,7 @@ const Page = (() => {
       ];
       return html("tr", {}, ...cells.map(([words, by], i) => html(i ? "td" : "th", { "data-v": by, ...(i ? {} : { scope: "row" }), ...(i === 6 ? { class: `words ${way}` } : {}) }, words)));
     }));
-    at("bins-table").caption.textContent = `What was predicted and what happened, in ${binsInWords()}; empty ones left out.`;
+    at("bins-table").caption.firstChild.textContent = `What was predicted and what happened, in ${binsInWords()}; empty ones left out.`;
     at("bins-words").textContent = `Of ${selectionInWords()}. It follows the controls of the diagram.`;
     Tables.again(at("bins-table"));
   }

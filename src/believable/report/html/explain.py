@@ -60,8 +60,8 @@ TERMS = {
     ),
     "gain": (
         "Gain",
-        "How much lower the number is after recalibration, on rows that the map has not seen, with its interval. If the "
-        "interval holds 0, the gain may be chance.",
+        "How much lower the number is after recalibration, on rows that the map has not seen, with its interval. If "
+        "the interval holds 0, the gain may be chance.",
     ),
     "detectable": (
         "Would show",
@@ -75,7 +75,9 @@ def explanations(aliases: Iterable[str]) -> str:
     entries = [(f"why-{key}", title, words) for key, (title, words) in TERMS.items()]
     for alias in dict.fromkeys([*filter(KNOWN.get, aliases), "ece", "mce", "rmsce"]):
         metric = KNOWN[alias]
-        entries.append((f"why-{alias}", title_of(alias, metric.name), f"{sentence(metric.summary)} {MORE.get(alias, '')}"))
+        entries.append(
+            (f"why-{alias}", title_of(alias, metric.name), f"{sentence(metric.summary)} {MORE.get(alias, '')}")
+        )
     return "\n".join(
         f'<div popover id="{key}" class="why"><h3>{text(title)}</h3><p>{text(words)}</p></div>'
         for key, title, words in entries

@@ -5,20 +5,27 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import re
-from importlib.resources import files
-from string import Template
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from believable.report.audit import Audit
 from believable.report.html.explain import explanations, why
 from believable.report.html.sections import facts, key_numbers, sections, verdict
 from believable.report.html.svg import diagram
-from believable.report.html.words import name, text
+from believable.report.html.words import name, part, template, text
+from believable.report.parts import Line
 
 SCRIPTS = ("statistic.js", "draw.js", "tables.js", "controls.js")
 WHOLE = {"confidence": "all: the predicted one", "top_label": "all: the predicted one"}
+SLIDER = (
+    '<label class="slide"><span>Number of bins <output id="bins-shown"></output></span>'
+    '<input type="range" id="bins"></label>'
+)
 CURVES = {"smoothed": "smoothed curve", "corp": "isotonic curve (CORP)"}
+OF_BINS = {"ece": "ECE", "chance": "by chance ≈", "mce": "largest gap", "rmsce": "RMS of gaps"}
+OF_ROWS = {"n": "rows", "base": "happened", "mean": "mean score"}
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # within JSON they can only stand in text
 
 
@@ -37,15 +44,16 @@ def as_page(audit: Audit) -> str:
     str
         HTML.
     """
-    script = "\n" + "\n".join(_part(one) for one in SCRIPTS)
+    script = "\n" + "\n".join(part(one) for one in SCRIPTS)
     further = list(sections(audit))
     labels = axis_labels(audit.verdict.notion)
-    return Template(_part("page.html")).substitute(
+    return template(
+        "page",
         script_hash=f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}",
         package=text(audit.package),
         title=text(audit.title or "Predictions"),
         heading=name(audit.title or "Predictions"),
-        css=_part("page.css"),
+        css=part("page.css"),
         facts=facts(audit),
         nav=_nav((("numbers", "Key numbers"), *((one.key, one.title) for one in further))),
         verdict=verdict(audit),
@@ -97,41 +105,34 @@ def as_data(audit: Audit) -> str:
             }
             for one in audit.slices
         ],
-        "lines": [
-            {"method": line.method}
-            | {key: [round(value, 4) for value in getattr(line, key)] for key in ("x", "y", "low", "high")}
-            for line in audit.lines
-        ],
+        "lines": [_line(line) for line in audit.lines],
         "map": None if audit.fix is None else audit.fix.map,
     }
     written = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return re.sub("[<>&]", lambda match: UNSAFE[match[0]], written)
 
 
-def _part(name: str) -> str:
-    return (files("believable.report.html") / name).read_text(encoding="utf-8")
+def _line(line: Line) -> dict[str, Any]:
+    """The points of a curve that can be drawn, to a hundredth of a pixel."""
+    points = zip(line.x, line.y, line.low, line.high, strict=True)
+    drawn = [tuple(round(value, 4) for value in point) for point in points if all(map(math.isfinite, point))]
+    columns = zip(*drawn, strict=True) if drawn else ((), (), (), ())
+    return {"method": line.method} | dict(zip(("x", "y", "low", "high"), map(list, columns), strict=True))
 
 
-def _nav(entries: Any) -> str:
+def _nav(entries: Iterable[tuple[str, str]]) -> str:
     return " ".join(f'<a href="#{key}">{title}</a>' for key, title in entries)
 
 
 def _controls(audit: Audit) -> str:
     """The controls that this audit has a use for; the script fills and enables them."""
-    made = [
-        '<fieldset><legend>Bins of</legend><label><input type="radio" name="strategy" value="uniform"> equal width</label>'
-        '<label><input type="radio" name="strategy" value="quantile"> equal counts</label></fieldset>',
-        '<label class="slide"><span>Number of bins <output id="bins-shown"></output></span><input type="range" id="bins"></label>',
-    ]
+    made = [_choice("strategy", "Bins of", {"uniform": "equal width", "quantile": "equal counts"}), SLIDER]
     if any(one.class_name is not None for one in audit.slices):
         made.append(_select("class", "Class", WHOLE.get(audit.verdict.notion, "all together")))
     if any(one.column is not None for one in audit.slices):
         made.append(_select("group", "Subgroup", "all rows"))
     if any(one.stage == "after" for one in audit.slices):
-        made.append(
-            '<fieldset><legend>Recalibration</legend><label><input type="radio" name="stage" value="before"> before</label>'
-            '<label><input type="radio" name="stage" value="after"> after</label></fieldset>'
-        )
+        made.append(_choice("stage", "Recalibration", {"before": "before", "after": "after"}))
     methods = {line.method for line in audit.lines}
     layers = [("band", "chance band", True), ("zoom", "zoom to the scores", True)]
     layers += [(key, f"{_stroke(key)}{words}", key in methods) for key, words in CURVES.items()]
@@ -139,13 +140,18 @@ def _controls(audit: Audit) -> str:
         f'<label{"" if there else " hidden"}><input type="checkbox" id="{key}"> {words}</label>'
         for key, words, there in layers
     )
-    made.append(
-        f'<fieldset class="layers"><legend>Show</legend>{boxes}</fieldset>'
-    )
+    made.append(f'<fieldset class="layers"><legend>Show</legend>{boxes}</fieldset>')
     return (
         f'<div id="controls" class="script" role="group" aria-label="What to look at">{"".join(made)}'
         '<button type="button" id="reset">Reset</button></div>'
     )
+
+
+def _choice(key: str, title: str, options: Mapping[str, str]) -> str:
+    radios = "".join(
+        f'<label><input type="radio" name="{key}" value="{value}"> {words}</label>' for value, words in options.items()
+    )
+    return f"<fieldset><legend>{title}</legend>{radios}</fieldset>"
 
 
 def _stroke(method: str) -> str:
@@ -158,21 +164,11 @@ def _select(key: str, title: str, whole: str) -> str:
 
 def _live(audit: Audit) -> str:
     """The numbers of what is looked at, and the legend."""
-    of_bins = (("ece", "ECE", "ece"), ("chance", "by chance ≈", "chance"), ("mce", "largest gap", "mce"))
-    of_bins += (("rmsce", "RMS of gaps", "rmsce"),)
-    of_rows = (("n", "rows", ""), ("base", "happened", "base"), ("mean", "mean score", "mean"))
-
-    def entries(found: Any) -> str:
-        return "".join(
-            f'<div><dt>{words} {why(asked, words) if asked else ""}</dt><dd id="live-{key}"></dd></div>'
-            for key, words, asked in found
-        )
-
     left = f'<p class="quiet">{text(audit.left_out)}</p>' if audit.left_out else ""
-    return (
-        '<div class="live script"><p id="live-said" role="status"><strong id="live-bins"></strong> <bdi id="live-of"></bdi><span class="heard" id="live-heard"></span></p>'
-        f'<dl>{entries(of_bins)}</dl><hr><dl>{entries(of_rows)}</dl><p class="quiet" id="live-note"></p>{left}</div>'
-        '<ul class="marks script" aria-label="Legend"><li><i class="high">▼</i> scores too high</li><li><i class="low">▲</i> scores too low'
-        '</li><li><i class="fine">●</i> may be chance</li><li><i>│</i> interval</li>'
-        '<li><i class="swatch"></i> where chance puts points</li></ul>'
+    return template("live", of_bins=_entries(OF_BINS), of_rows=_entries(OF_ROWS), left_out=left)
+
+
+def _entries(found: Mapping[str, str]) -> str:
+    return "".join(
+        f'<div><dt>{words} {why(key, words)}</dt><dd id="live-{key}"></dd></div>' for key, words in found.items()
     )

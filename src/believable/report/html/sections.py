@@ -16,7 +16,7 @@ from believable.report.html.tables import (
     tried_table,
     versus_table,
 )
-from believable.report.html.words import NOTIONS, count, name, number, percent, rows, span, text, title_of
+from believable.report.html.words import NOTIONS, count, name, number, percent, rows, span, template, text, title_of
 from believable.report.judgement import GUIDELINE
 from believable.report.parts import Family, Measured
 
@@ -77,7 +77,9 @@ def verdict(audit: Audit) -> str:
     lines = [line for line in found.lines()[1:] if not line.startswith("Guideline")]
     more = ""
     if len(lines) > MOST_LINES:
-        more = f"<details><summary>{len(lines) - MOST_LINES + 1} more</summary>{listed(lines[MOST_LINES - 1 :])}</details>"
+        more = (
+            f"<details><summary>{len(lines) - MOST_LINES + 1} more</summary>{listed(lines[MOST_LINES - 1 :])}</details>"
+        )
         lines = lines[: MOST_LINES - 1]
     return (
         f'<h2 id="verdict-title" class="badge {tone}"><span aria-hidden="true">{mark}</span> {text(found.label)}</h2>'
@@ -101,12 +103,7 @@ def key_numbers(audit: Audit) -> str:
         note = f'<p class="quiet">{USELESS}</p>' if family == "discrimination" else ""
         blocks.append(f'<h3>{heading}</h3><ul class="keys">{items}</ul>{note}')
     level = percent(audit.verdict.level)
-    legend = (
-        '<p class="legend"><span><svg class="icon" viewBox="0 0 26 12" aria-hidden="true"><path class="interval" d="M1 6H25"/>'
-        f'<circle class="dot" cx="13" cy="6" r="4"/></svg> value and {level} interval {why("interval", "interval")}</span>'
-        '<span><svg class="icon" viewBox="0 0 26 12" aria-hidden="true"><rect class="shade" x="0" y="1" width="22" height="10"/>'
-        f'<path class="floor" d="M14 0V12"/></svg> what chance alone shows {why("floor", "chance alone")}</span></p>'
-    )
+    legend = template("legend", level=level, interval=why("interval", "interval"), floor=why("floor", "chance alone"))
     return f'<h2 id="numbers-title">Key numbers</h2>{legend}{"".join(blocks)}'
 
 
@@ -128,7 +125,8 @@ def _key_number(one: Measured, shared: tuple[float, float]) -> str:
     bins = one.bins or ("no bins" if one.family == "calibration" else "")
     return (
         f'<li><span class="what">{text(title)} {why(one.alias, title)}<small>{text(bins)}</small></span>'
-        f'<strong>{number(one.value)}</strong><span class="drawn">{drawn}<small>{scale[0]:g}<span>{scale[1]:g}</span></small></span>'
+        f"<strong>{number(one.value)}</strong>"
+        f'<span class="drawn">{drawn}<small>{scale[0]:g}<span>{scale[1]:g}</span></small></span>'
         f'<small class="said">{"<br>".join(said)}</small></li>'
     )
 
@@ -149,7 +147,7 @@ def sections(audit: Audit) -> Iterator[Section]:
         yield Section("compared", "Comparison", body)
     yield Section("table", "Reliability table", _table(audit))
     yield Section("all", "All numbers", metrics_table(audit))
-    yield Section("read", "How to read this page", READING.format(level=percent(audit.verdict.level), steps=STEPS))
+    yield Section("read", "How to read this page", template("reading", level=percent(audit.verdict.level), steps=STEPS))
     yield Section("from", "Where it comes from", _provenance(audit))
 
 
@@ -171,12 +169,7 @@ def _fix(audit: Audit) -> str:
     if fix.refinement:
         body.append(f"<p>{text(fix.refinement[:1].upper() + fix.refinement[1:])}.</p>")
     if fix.map is not None:
-        body.append(
-            "<h3>The map</h3><p>Learnt from all rows. Load it with <code>believable.load_recalibrator</code>, or apply it to "
-            "a file with <code>believable apply map.json NEW.csv -o OUT.csv</code>.</p>"
-            '<p class="buttons script"><button type="button" id="save-map">Download map.json</button> '
-            '<button type="button" id="copy-map">Copy it</button> <span role="status" id="map-said"></span></p>'
-        )
+        body.append(template("map"))
     if fix.tried:
         body.append(f"<details><summary>What was tried</summary><p>{text(fix.rows)}</p>{tried_table(audit)}</details>")
     return "".join(body)
@@ -193,21 +186,17 @@ def _classes(audit: Audit) -> str:
         cards = "".join(
             f"<li><strong>{text(title_of(one.alias, one.name))}</strong> {why(one.alias, one.alias)} "
             f"<b>{number(one.value)}</b>{bar(one.value, one.low, one.high, one.floor, one.q95, scale)}"
-            f'<small>{NOTIONS.get(one.notion, text(one.notion))}; {text(one.bins)}; {span(one.low, one.high)}; by chance about '
-            f"{number(one.floor)}</small></li>"
+            f"<small>{NOTIONS.get(one.notion, text(one.notion))}; {text(one.bins)}; {span(one.low, one.high)}; "
+            f"by chance about {number(one.floor)}</small></li>"
             for one in notions
         )
         side = f'<h3>Side by side</h3><ul class="notions">{cards}</ul>'
-    return (
-        f"{side}<h3>Each {word} by itself</h3>"
-        f'<div class="small-ones script" id="small-classes" role="group" aria-label="A small diagram of each {word}"></div>'
-        + parts_table(
-            audit.parts,
-            word.capitalize(),
-            f"Worst first.{many} Rows: those that have the {word}.",
-            audit.verdict.bins,
-            audit.verdict.level,
-        )
+    return f"{side}<h3>Each {word} by itself</h3>{_small_ones('classes', word)}" + parts_table(
+        audit.parts,
+        word.capitalize(),
+        f"Worst first.{many} Rows: those that have the {word}.",
+        audit.verdict.bins,
+        audit.verdict.level,
     )
 
 
@@ -218,11 +207,15 @@ def _subgroups(audit: Audit) -> str:
         if flagged
         else f"None of {len(audit.subgroups)} subgroups is off by more than chance explains."
     )
-    return (
-        f"<p>{said}</p>"
-        '<div class="small-ones script" id="small-groups" role="group" aria-label="A small diagram of each subgroup"></div>'
-        + parts_table(audit.subgroups, "Subgroup", "Subgroups.", audit.verdict.bins, audit.verdict.level)
+    return f"<p>{said}</p>{_small_ones('groups', 'subgroup')}" + parts_table(
+        audit.subgroups, "Subgroup", "Subgroups.", audit.verdict.bins, audit.verdict.level
     )
+
+
+def _small_ones(key: str, word: str) -> str:
+    """Where the script puts a small diagram of each."""
+    words = f"A small diagram of each {word}"
+    return f'<div class="small-ones script" id="small-{key}" role="group" aria-label="{words}"></div>'
 
 
 def _table(audit: Audit) -> str:
@@ -230,25 +223,11 @@ def _table(audit: Audit) -> str:
     return f'<p class="script quiet" id="bins-words"></p>{reliability_table(audit.table, bins, audit.verdict.level)}'
 
 
-READING = """
-<details><summary>The diagram</summary><p>Scores are sorted into bins. Each point is a bin: to the right what was predicted
-there on average, upwards how often it happened. On the dashed line both are equal. Points below it mean that the scores are
-too high, points above it that they are too low. The thin line through a point is the {level} interval of what happens; if
-it crosses the dashed line, chance may explain the gap. The shaded band is where the points of a perfectly calibrated model
-with these scores would lie about 19 times in 20. The histogram below shows how many rows have which score.</p></details>
-<details><summary>The bins</summary><p>Equal width: every bin is as wide as the others, and some may be empty. Equal counts:
-every bin holds about as many rows. Few bins hide errors that cancel within a bin; many bins show more chance. Try several:
-a finding that depends on the number of bins is none.</p></details>
-<details><summary>The verdict</summary><p>The grade follows the ECE: {steps}, otherwise poor. No grade is given where a perfectly calibrated model
-could well show as much, or where the interval is so wide that excellent and moderate are both possible.</p></details>
-<details><summary>What this page computes</summary><p>The file holds, for each selection, counts in 840 narrow cells. What
-changes with the controls is computed from them here, and is what Python computes from the same cells. Everything else was
-computed from the rows when the page was made.</p></details>
-"""
-
-
 def _provenance(audit: Audit) -> str:
-    facts = [("Title", name(audit.title) if audit.title else "none"), ("Read", name(audit.taken) if audit.taken else "arrays")]
+    facts = [
+        ("Title", name(audit.title) if audit.title else "none"),
+        ("Read", name(audit.taken) if audit.taken else "arrays"),
+    ]
     facts += [("Kind", text(audit.kind)), ("Rows", count(audit.n))]
     dropped = [f"{name(reason)}: {count(n)}" for reason, n in audit.dropped.items()]
     facts.append(("Rows left out", "; ".join(dropped) or "none"))
@@ -259,7 +238,11 @@ def _provenance(audit: Audit) -> str:
     shares = "; ".join(
         f"{name(one)}: {100 * rate:.3g} %" for one, rate in list(zip(_counted(audit), audit.rates, strict=False))[:50]
     )
-    facts += [("Shares", shares), ("Headline bins", text(audit.verdict.bins)), ("Made by", f"believable {text(audit.package)}")]
+    facts += [
+        ("Shares", shares),
+        ("Headline bins", text(audit.verdict.bins)),
+        ("Made by", f"believable {text(audit.package)}"),
+    ]
     return f"<dl>{''.join(f'<dt>{title}</dt><dd>{words}</dd>' for title, words in facts)}</dl>"
 
 

@@ -87,7 +87,8 @@ def diagram(table: Sequence[Bin], x_label: str, y_label: str, size: int = 260) -
         height = hist * row.weight / tallest
         drawn.append(
             f'<rect x="{x(row.start)}" y="{floor - height:.1f}" width="{max(size * (row.end - row.start) - 1, 1):.1f}" '
-            f'height="{height:.1f}" fill="currentColor" opacity=".3"><title>{100 * row.weight / total:.1f} %</title></rect>'
+            f'height="{height:.1f}" fill="currentColor" opacity=".3">'
+            f"<title>{100 * row.weight / total:.1f} %</title></rect>"
         )
     points = [(row, row.conf, row.acc) for row in used if row.conf is not None and row.acc is not None]
     line = "L".join(f"{x(conf)} {y(acc)}" for _, conf, acc in points)

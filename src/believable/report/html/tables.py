@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from believable.report.audit import Audit
-from believable.report.html.explain import why
+from believable.report.html.explain import KNOWN, why
 from believable.report.html.svg import bar, scale_of
-from believable.report.html.words import chance, count, name, number, percent, span, text, title_of
+from believable.report.html.words import SHORT, chance, count, name, number, percent, span, text, title_of
 from believable.report.parts import Bin, Part
 
 ABOUT = {
@@ -18,6 +18,7 @@ ABOUT = {
     "top_label": "the predicted class, by class",
     "classwise": "each class",
 }
+ALIASES = {metric.name: alias for alias, metric in KNOWN.items()}
 FAMILIES = {"calibration": "calibration", "score": "both", "discrimination": "discrimination"}
 
 
@@ -70,7 +71,7 @@ def table(caption: str, columns: Sequence[Column], rows: Sequence[Sequence[Cell]
     mark = f' id="{key}"' if key else ""
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="{text(caption)}"><table class="sortable"{mark}>'
-        f"<caption>{text(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"<caption><span>{text(caption)}</span></caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
@@ -260,7 +261,7 @@ def versus_table(audit: Audit) -> str:
     )
     rows = [
         (
-            Cell(text(one.name.replace("_", " ")), one.name, "name"),
+            of_words(SHORT.get(ALIASES.get(one.name, ""), one.name.replace("_", " "))),
             of_number(one.value),
             of_number(one.other),
             of_number(one.difference),
@@ -269,4 +270,5 @@ def versus_table(audit: Audit) -> str:
         )
         for one in audit.versus
     ]
-    return table("These predictions less the others, on the same rows", columns, rows)
+    caption = f"These predictions less the others, on the same rows. ECE in {audit.verdict.bins}."
+    return table(caption, columns, rows)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import math
+from importlib.resources import files
+from string import Template
 
 NOTHING = "–"
 LONGEST, LONGEST_TITLE = 120, 1000  # letters of a name that are shown, and that a mouse over it shows
@@ -36,6 +38,16 @@ SHORT = {
     "bss": "Brier skill",
     "sharpness": "Sharpness",
 }
+
+
+def part(name: str) -> str:
+    """A file of this folder."""
+    return (files("believable.report.html") / name).read_text(encoding="utf-8")
+
+
+def template(key: str, **words: str) -> str:
+    """HTML that is kept in a file, with words put in. They are not looked into, so a $ in a name is a $."""
+    return Template(part(f"{key}.html")).substitute(words)
 
 
 def text(words: object) -> str:

@@ -1,0 +1,562 @@
+"""`believable apply`: the numbers it adds, and all that it leaves as it is."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import polars
+import pytest
+from click.testing import CliRunner
+from polars.testing import assert_frame_equal
+
+from believable.cli import main
+from believable.readers.apply import apply_to_file
+from believable.recalibrate import (
+    Identity,
+    IsotonicCalibration,
+    MatrixScaling,
+    PlattScaling,
+    TemperatureScaling,
+    VectorScaling,
+    load_recalibrator,
+)
+
+N = 500
+CLASSES = ["cat", "o,wl", "dog"]
+
+
+def run(*arguments, **options):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], **options)
+
+
+def scores(n=N, k=3, seed=0):
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=n) * 3
+    y = rng.random(n) < 1 / (1 + np.exp(-z / 3))
+    logits = rng.normal(size=(n, k)) * 3
+    return z, y, logits, rng.integers(0, k, n)
+
+
+def softmax(logits):
+    e = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+@pytest.fixture
+def platt(tmp_path):
+    """A map of one event's probability."""
+    z, y, _, _ = scores()
+    path = tmp_path / "map.json"
+    PlattScaling().fit(1 / (1 + np.exp(-z)), y).to_json(path)
+    return path
+
+
+@pytest.fixture
+def matrix(tmp_path):
+    """A map of three classes that have names."""
+    _, _, logits, label = scores()
+    path = tmp_path / "matrix.json"
+    VectorScaling(classes=CLASSES).fit(softmax(logits), np.array(CLASSES)[label]).to_json(path)
+    return path
+
+
+MESSY = (
+    b'\xef\xbb\xbfid,p,"no, te",when,big\r\n'
+    b'007,0.50,"a ""b""\r\nand, c",2024-05-01,123456789012345678901234567890\r\n'
+    b"1e-3,.25,\xe9 is no UTF-8,,-0\r\n"
+    b"\r\n"
+    b',1,"",01.50,NA\r\n'
+    b'"x", 1e-3 ,"""",TRUE,+5'
+)
+
+
+@pytest.mark.parametrize("batch_rows", [1, 2, 3, 1000])
+def test_every_other_byte_of_csv_stays(tmp_path, platt, batch_rows):
+    """Each row is its own text and one more cell: quotes, spaces, marks, line ends and a missing last one included."""
+    old, new = tmp_path / "old.csv", tmp_path / "new.csv"
+    old.write_bytes(MESSY)
+    recalibrator = load_recalibrator(platt)
+    done = apply_to_file(recalibrator, old, new, batch_rows=batch_rows)
+    assert (done.n_rows, done.take, done.make) == (4, ("p",), ("p_calibrated",))
+    half, quarter, one, small = map(repr, recalibrator.transform([0.5, 0.25, 1, 1e-3]).tolist())
+    ends = [b"big\r\n", b"67890\r\n", b"-0\r\n", b"NA\r\n", b"+5"]
+    expected = MESSY
+    for end, cell in zip(ends, ["p_calibrated", half, quarter, one, small], strict=True):
+        body = end.rstrip(b"\r\n")
+        assert expected.count(end) == 1
+        expected = expected.replace(end, body + b"," + cell.encode() + end[len(body) :])
+    assert new.read_bytes() == expected
+
+
+@pytest.mark.parametrize("batch_rows", [1, 7, N - 1, N, 10 * N])
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".csv.gz"])
+def test_numbers_are_those_of_transform(tmp_path, platt, ending, batch_rows):
+    """To the last digit, in order, whatever the size of a batch."""
+    p = 1 / (1 + np.exp(-scores(seed=1)[0]))
+    old, new = tmp_path / f"old{ending}", tmp_path / f"new{ending}"
+    text = "".join(f'{{"id": {i}, "p": {v!r}}}\n' for i, v in enumerate(p.tolist()))
+    if ending != ".jsonl":
+        separator = "\t" if ending == ".tsv" else ","
+        text = f"id{separator}p\n" + "".join(f"{i}{separator}{v!r}\n" for i, v in enumerate(p.tolist()))
+    old.write_bytes(gzip.compress(text.encode()) if ending.endswith(".gz") else text.encode())
+    apply_to_file(load_recalibrator(platt), old, new, batch_rows=batch_rows)
+    written = gzip.decompress(new.read_bytes()) if ending.endswith(".gz") else new.read_bytes()
+    lines = written.decode().splitlines()
+    if ending == ".jsonl":
+        rows = [(row["id"], row["p_calibrated"]) for row in map(json.loads, lines)]
+    else:
+        rows = [(int(cells[0]), float(cells[2])) for cells in (re.split("[,\t]", line) for line in lines[1:])]
+    assert rows == list(enumerate(load_recalibrator(platt).transform(p).tolist()))
+
+
+def test_fit_then_apply(tmp_path):
+    """The two commands together give what the library gives."""
+    import believable
+
+    z, y, _, _ = scores(300)
+    old, new, saved = tmp_path / "old.csv", tmp_path / "new.csv", tmp_path / "fitted.json"
+    polars.DataFrame({"y": y.astype(int), "logit": z}).write_csv(old)
+    assert run("fit", old, "--logits", "--method", "platt", "-o", saved).exit_code == 0
+    result = run("apply", saved, old, "-o", new)
+    assert result.exit_code == 0, result.output
+    assert f"old.csv: 300 rows; took scores logit, made p_calibrated; written to {new}" in result.output
+    expected = believable.calibrate(z, y, "platt", input="logits").transform(z)
+    assert polars.read_csv(new)["p_calibrated"].to_list() == expected.tolist()
+
+
+def test_parquet_keeps_its_types(tmp_path, platt):
+    """Floats of 32 bits, categories, dates, decimals, lists and nulls come out as they went in."""
+    p = (1 / (1 + np.exp(-scores(seed=1)[0]))).astype(np.float32)
+    frame = polars.DataFrame(
+        {
+            "p": p,
+            "word": polars.Series(["a", None] * (N // 2), dtype=polars.Categorical),
+            "day": polars.Series(range(N)).cast(polars.Date),
+            "at": polars.Series(range(N)).cast(polars.Datetime("ns", "UTC")),
+            "money": polars.Series(range(N)).cast(polars.Decimal(20, 4)),
+            "small": polars.Series([1, 2] * (N // 2), dtype=polars.UInt8),
+            "list": [[1, 2], []] * (N // 2),
+            "made": [{"a": 1}] * N,
+        }
+    )
+    old, new = tmp_path / "old.parquet", tmp_path / "new.parquet"
+    frame.write_parquet(old, row_group_size=70)
+    result = run("apply", platt, old, "-o", new)
+    assert result.exit_code == 0, result.output
+    wider = polars.read_parquet(new)
+    assert wider.columns == [*frame.columns, "p_calibrated"]
+    assert_frame_equal(wider.drop("p_calibrated"), frame)
+    assert wider["p_calibrated"].to_list() == load_recalibrator(platt).transform(p).tolist()
+
+
+def test_parquet_to_text(tmp_path, platt):
+    """Types have a text; csv is also what a pipe gets."""
+    p = 1 / (1 + np.exp(-scores(seed=1)[0]))
+    old = tmp_path / "old.parquet"
+    polars.DataFrame({"id": range(N), "p": p}).write_parquet(old)
+    expected = load_recalibrator(platt).transform(p).tolist()
+    for ending, read in ((".csv", polars.read_csv), (".jsonl", polars.read_ndjson)):
+        new = tmp_path / f"new{ending}"
+        assert run("apply", platt, old, "-o", new).exit_code == 0
+        assert read(new)["p_calibrated"].to_list() == expected
+    result = run("apply", platt, old)
+    assert polars.read_csv(result.stdout_bytes)["p_calibrated"].to_list() == expected
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+def test_classes_by_the_ends_of_names(tmp_path, matrix, kind):
+    """Columns in any order are taken in the order of the map, and one is made for each class."""
+    p = softmax(scores(seed=1)[2])
+    columns = {"x": ["a"] * N} | {f"q_{CLASSES[k]}": p[:, k] for k in (2, 0, 1)}
+    old, new = tmp_path / f"old.{kind}", tmp_path / f"new.{kind}"
+    frame = polars.DataFrame(columns)
+    {"csv": frame.write_csv, "parquet": frame.write_parquet, "jsonl": frame.write_ndjson}[kind](old)
+    result = run("apply", matrix, old, "--prob-prefix", "q_", "-o", new)
+    assert result.exit_code == 0, result.output
+    read = {"csv": polars.read_csv, "parquet": polars.read_parquet, "jsonl": polars.read_ndjson}[kind]
+    wider = read(new)
+    assert wider.columns == [*frame.columns, *(f"p_calibrated_{name}" for name in CLASSES)]
+    assert wider.select(frame.columns).equals(frame)
+    assert (wider.to_numpy()[:, 4:].astype(float) == load_recalibrator(matrix).transform(p)).all()
+
+
+def test_numbers_and_text_name_the_same_class(tmp_path):
+    """Classes 0, 1, 2 are the columns p_0, p_1, p_2, also where p_02 is written; a known beginning is found."""
+    _, _, logits, label = scores()
+    p = softmax(logits)
+    saved = tmp_path / "map.json"
+    TemperatureScaling().fit(p, label).to_json(saved)
+    old = tmp_path / "old.csv"
+    old.write_text("p_02,p_0,p_1\n" + "".join(f"{c!r},{a!r},{b!r}\n" for a, b, c in p.tolist()))
+    result = run("apply", saved, old)
+    assert result.exit_code == 0, result.output
+    made = polars.read_csv(result.stdout_bytes).select("p_calibrated_0", "p_calibrated_1", "p_calibrated_2")
+    assert (made.to_numpy() == load_recalibrator(saved).transform(p)).all()
+
+
+def test_a_product_of_matrices_hardly_knows_the_size_of_a_batch(tmp_path):
+    """Maps that multiply matrices sum in another order for another size: equal to 1e-12."""
+    _, _, logits, label = scores()
+    recalibrator = MatrixScaling(input="logits").fit(logits, label)
+    old, new = tmp_path / "old.csv", tmp_path / "new.csv"
+    polars.DataFrame({f"logit_{k}": logits[:, k] for k in range(3)}).write_csv(old)
+    for batch_rows in (1, 3, 10_000):
+        apply_to_file(recalibrator, old, new, batch_rows=batch_rows)
+        made = polars.read_csv(new).to_numpy()[:, 3:]
+        np.testing.assert_allclose(made, recalibrator.transform(logits), rtol=0, atol=1e-12)
+
+
+def test_raw_scores(tmp_path):
+    """A map of any numbers is applied to any numbers."""
+    z, y, _, _ = scores()
+    recalibrator = IsotonicCalibration(input="scores").fit(100 * z, y)
+    recalibrator.to_json(tmp_path / "map.json")
+    old = tmp_path / "old.jsonl"
+    old.write_text("".join(f'{{"bm25": {v!r}}}\n' for v in (100 * z).tolist()))
+    result = run("apply", tmp_path / "map.json", old, "--prob", "bm25", "--scores", "raw")
+    assert result.exit_code == 0, result.output
+    made = [json.loads(line)["p_calibrated"] for line in result.stdout.splitlines()]
+    assert made == recalibrator.transform(100 * z).tolist()
+
+
+def test_json_keeps_its_text(tmp_path, platt):
+    """Numbers that no float holds, escapes, spaces and empty lines stay; the new key comes last."""
+    old, new = tmp_path / "old.jsonl", tmp_path / "new.jsonl"
+    old.write_bytes(
+        b'{"n":12345678901234567890.10,"p":0.5}\n\n{"p": "0.25", "s": "\\u00e9 }", "x": {"p_calibrated": 1} }\r\n'
+    )
+    assert run("apply", platt, old, "-o", new).exit_code == 0
+    half, quarter = load_recalibrator(platt).transform([0.5, 0.25]).tolist()
+    assert new.read_bytes().decode() == (
+        f'{{"n":12345678901234567890.10,"p":0.5, "p_calibrated": {half!r}}}\n\n'
+        f'{{"p": "0.25", "s": "\\u00e9 }}", "x": {{"p_calibrated": 1}}, "p_calibrated": {quarter!r}}}\r\n'
+    )
+
+
+def test_spreadsheets_are_read_as_fit_reads_them(tmp_path, platt):
+    """Semicolons, decimal commas, Excel's first line, percent signs and spaces around names."""
+    half, quarter = map(repr, load_recalibrator(platt).transform([0.5, 0.25]).tolist())
+    old = tmp_path / "old.csv"
+    for text, options, expected in (
+        ("p;x\n0,5;1,5\n", [], f"p;x;p_calibrated\n0,5;1,5;{half}\n"),
+        ("sep=;\np;x\n0,25;1\n", [], f"sep=;\np;x;p_calibrated\n0,25;1;{quarter}\n"),
+        ("\n p ,x\n50%,1\n25 %,2\n", [], f"\n p ,x,p_calibrated\n50%,1,{half}\n25 %,2,{quarter}\n"),
+        ("p,x\n50,1\n", ["--percent"], f"p,x,p_calibrated\n50,1,{half}\n"),
+        ("P\n0.5\n", ["--to", "q"], f"P,q\n0.5,{half}\n"),
+        ("p,x\n", [], "p,x,p_calibrated\n"),
+    ):
+        old.write_text(text)
+        result = run("apply", platt, old, *options)
+        assert result.exit_code == 0, result.output
+        assert result.stdout == expected
+
+
+def test_commas_that_do_not_tell(tmp_path):
+    """1,234 may be a thousand: an error at the end of the file, unless another cell shows what commas are."""
+    z, y, _, _ = scores()
+    recalibrator = PlattScaling(input="scores").fit(z, y)
+    old, new = tmp_path / "old.csv", tmp_path / "new.csv"
+    for batch_rows in (1, 100):
+        old.write_text("score;x\n1,234;1\n987;2\n")
+        with pytest.raises(ValueError, match=r"the comma in '1,234' at row 0 \(line 2\) may be thousands or decimals"):
+            apply_to_file(recalibrator, old, new, batch_rows=batch_rows)
+        assert not new.exists()
+        old.write_text("score;x\n1,234;1\n0,5;2\n")
+        apply_to_file(recalibrator, old, new, batch_rows=batch_rows)
+        made = [float(line.split(";")[2]) for line in new.read_text().splitlines()[1:]]
+        assert made == recalibrator.transform([1.234, 0.5]).tolist()
+        new.unlink()
+
+
+def test_csv_to_tsv(tmp_path, platt):
+    """Cells keep their text and are quoted where the other separator asks for it."""
+    old, new = tmp_path / "old.csv", tmp_path / "new.tsv"
+    old.write_text('id,p,x\n007,0.5,"a, b"\n1,0.25,"c\td"\n')
+    assert run("apply", platt, old, "-o", new).exit_code == 0
+    half, quarter = map(repr, load_recalibrator(platt).transform([0.5, 0.25]).tolist())
+    assert new.read_text() == f'id\tp\tx\tp_calibrated\n007\t0.5\ta, b\t{half}\n1\t0.25\t"c\td"\t{quarter}\n'
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_overwrite(tmp_path, platt, kind):
+    """A column of that name is an error, and is replaced on request."""
+    old, new = tmp_path / f"old.{kind}", tmp_path / f"new.{kind}"
+    frame = polars.DataFrame({"p": [0.5, 0.25], "p_calibrated": [7.0, 8.0], "x": ["a, b", "c"]})
+    {"csv": frame.write_csv, "parquet": frame.write_parquet, "jsonl": frame.write_ndjson}[kind](old)
+    result = run("apply", platt, old, "-o", new)
+    assert result.exit_code == 2
+    assert "there is a column 'p_calibrated' already" in result.stderr
+    assert "choose another name with --to, or use --overwrite" in result.stderr
+    assert not new.exists()
+    assert run("apply", platt, old, "-o", new, "--overwrite").exit_code == 0
+    read = {"csv": polars.read_csv, "parquet": polars.read_parquet, "jsonl": polars.read_ndjson}[kind]
+    expected = frame.with_columns(p_calibrated=load_recalibrator(platt).transform([0.5, 0.25]))
+    assert read(new).select(frame.columns).equals(expected)
+
+
+def test_a_file_may_be_replaced_by_itself(tmp_path, platt):
+    """It is written beside and renamed, so what is read is not what is written."""
+    path = tmp_path / "own.csv"
+    path.write_text("p\n0.5\n")
+    assert run("apply", platt, path, "-o", path).exit_code == 0
+    assert path.read_text().startswith("p,p_calibrated\n0.5,0.")
+
+
+def test_missing_scores_on_request(tmp_path, platt):
+    """--missing keep leaves the new cell empty, and the rest of the rows as they would be."""
+    half = repr(load_recalibrator(platt).transform([0.5]).item())
+    old = tmp_path / "old.csv"
+    old.write_text("p,x\nNA,1\n0.5,2\n,3\n")
+    result = run("apply", platt, old, "--missing", "keep")
+    assert result.stdout == f"p,x,p_calibrated\nNA,1,\n0.5,2,{half}\n,3,\n"
+    lines = tmp_path / "old.jsonl"
+    lines.write_text('{"p": null}\n{"p": 0.5}\n{}\n')
+    result = run("apply", platt, lines, "--missing", "keep")
+    assert (
+        result.stdout
+        == f'{{"p": null, "p_calibrated": null}}\n{{"p": 0.5, "p_calibrated": {half}}}\n{{"p_calibrated": null}}\n'
+    )
+    old, new = tmp_path / "old.parquet", tmp_path / "new.parquet"
+    polars.DataFrame({"p": [None, 0.5]}).write_parquet(old)
+    assert run("apply", platt, old, "--missing", "keep", "-o", new).exit_code == 0
+    assert polars.read_parquet(new)["p_calibrated"].to_list() == [None, float(half)]
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            "p,x\n0.5,1\n,2\n",
+            "bad.csv: column 'p' holds no number at row 1 (line 3); fill it in, drop the row, or use --missing keep",
+        ),
+        ("p,x\n0.5,1\nabc,2\n", "bad.csv: column 'p' must hold numbers, got the text 'abc' at row 1 (line 3)"),
+        ("p,x\n0.5,1\n1_0,2\n", "bad.csv: column 'p' must hold numbers, got the text '1_0' at row 1 (line 3)"),
+        ('p,x\n0.5,1\n"0,5",2\n', "bad.csv: column 'p' must hold numbers, got the text '0,5' at row 1 (line 3)"),
+        ("p,x\n0.5,1\ninf,2\n", "bad.csv: column 'p' must be finite, got inf at row 1 (line 3)"),
+        ('p,x\n0.5,"a\nb"\n1.5,2\n', "bad.csv: column 'p' must lie in [0, 1], got 1.5 at row 1 (line 4)"),
+        ("p,x\n0.5,1\n85,2\n", "these look like percentages: use --percent"),
+        ("p,x\n0.5,1\n0.5\n", "bad.csv has 1 field at line 3, but 2 in its header"),
+        ("p,x\n0.5,1\n0.5,1,2\n", "bad.csv has 3 fields at line 3, but 2 in its header"),
+        ('p,x\n0.5,1\n0.5,"1\n0.5,2\n', "bad.csv has a quotation mark that is never closed, at line 3 or after"),
+        ('p,x\n0.5,"a"b\n', "bad.csv cannot be read at line 2"),
+        ("", "bad.csv is empty"),
+        ("q,x\n0.5,1\n", "bad.csv: no column has a name known for scores"),
+        ("p,score\n0.5,1\n", "several columns could be the scores: p, score; choose one with --prob"),
+        ("p,p\n0.5,1\n", "bad.csv: "),
+    ],
+)
+def test_bad_rows_are_named_and_nothing_is_written(tmp_path, platt, text, sentence):
+    """Exit code 2 and one sentence with file, row, line and column; what was there before stays."""
+    old, new = tmp_path / "bad.csv", tmp_path / "new.csv"
+    old.write_text(text)
+    new.write_text("before")
+    files = sorted(path.name for path in tmp_path.iterdir())
+    for extra in ([], ["-o", new]):
+        result = run("apply", platt, old, *extra)
+        assert result.exit_code == 2
+        assert sentence in result.stderr, result.stderr
+        assert result.stderr.startswith("Error: ")
+        assert len(result.stderr.strip().splitlines()) == 1
+        assert result.stdout == ""
+    assert new.read_text() == "before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == files
+
+
+def test_the_row_is_that_of_the_file_in_every_batch(tmp_path, platt):
+    """Rows and lines are counted through, empty lines are lines and no rows."""
+    old = tmp_path / "bad.csv"
+    old.write_text("p,x\n" + "0.5,1\n" * 10 + "\n" + "0.5,1\n" * 10 + "2,1\n")
+    for batch_rows in (1, 4, 100):
+        with pytest.raises(ValueError, match=r"got 2 at row 20 \(line 23\)"):
+            apply_to_file(load_recalibrator(platt), old, tmp_path / "new.csv", batch_rows=batch_rows)
+
+
+def test_the_first_bad_row_of_parquet_is_named(tmp_path, platt):
+    """Wherever the pieces of the file are looked at."""
+    p = np.full(300_000, 0.5)
+    p[[250_123, 299_999]] = 7
+    old, new = tmp_path / "bad.parquet", tmp_path / "new.parquet"
+    polars.DataFrame({"p": p}).write_parquet(old, row_group_size=10_000)
+    result = run("apply", platt, old, "-o", new)
+    assert result.exit_code == 2
+    assert "bad.parquet: column 'p' must lie in [0, 1], got 7 at row 250123" in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.parquet", "map.json"]
+
+
+@pytest.mark.parametrize(
+    ("header", "options", "sentence"),
+    [
+        ('p_cat,"p_o,wl"', [], "the map has the classes cat, o,wl, dog, but there is no column 'p_dog'; there are p_cat, p_o,wl"),
+        ('p_cat,"p_o,wl",p_dog,p_cow', [], "the column 'p_cow' begins with 'p_', but the map has no such class"),
+        ("p,x", [], "the map takes one column per class (cat, o,wl, dog), and there are p, x; say how their names begin with --prob-prefix"),
+        ("p,x", ["--prob", "p"], "choose them with --prob-prefix, not with --prob"),
+        ('p_cat,"p_o,wl",p_dog', ["--logits"], "was fitted to probabilities, so it cannot be applied to logits"),
+        ('p_cat,"p_o,wl",p_dog', [], "rows of scores must sum to 1, got 1.5 at row 0 (line 2); divide by the row sums"),
+        ('p_cat,"p_o,wl",p_dog', ["--percent"], "rows of scores must sum to 1, got 0.015 at row 0"),
+    ],
+)  # fmt: skip
+def test_columns_must_be_the_classes(tmp_path, matrix, header, options, sentence):
+    """A column that is missing or foreign is named."""
+    old = tmp_path / "old.csv"
+    old.write_text(header + "\n" + ",".join(["0.5"] * (1 + header.count(",") - header.count("o,"))) + "\n")
+    result = run("apply", matrix, old, *options)
+    assert result.exit_code == 2
+    assert sentence in result.stderr, result.stderr
+
+
+def test_its_own_columns_are_no_classes(tmp_path, matrix):
+    """What an earlier run has added begins with p_ too."""
+    old, once, twice = (tmp_path / name for name in ("old.csv", "once.csv", "twice.csv"))
+    old.write_text('p_cat,"p_o,wl",p_dog\n0.25,0.5,0.25\n')
+    assert run("apply", matrix, old, "-o", once).exit_code == 0
+    assert run("apply", matrix, once, "-o", twice, "--to", "again").exit_code == 0
+    values = polars.read_csv(twice).row(0)
+    assert values[3:6] == values[6:9]
+    assert run("apply", matrix, once, "-o", twice, "--overwrite").exit_code == 0
+    assert twice.read_text() == once.read_text()
+
+
+def test_one_event_has_no_prefix(tmp_path, platt):
+    """A map of one event takes one column."""
+    old = tmp_path / "old.csv"
+    old.write_text("p_a,p_b\n0.5,0.5\n")
+    result = run("apply", platt, old, "--prob-prefix", "p_")
+    assert "the map takes one column of scores: choose it with --prob, not with --prob-prefix" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nowhere.json", "old.csv"], "there is no file nowhere.json"),
+        (["old.csv", "old.csv"], "old.csv: this is not a saved recalibrator"),
+        (["map.json", "nowhere.csv"], "there is no file nowhere.csv"),
+        (["map.json", "."], ". is a folder, not a file"),
+        (["map.json", "old.xlsx"], "old.xlsx: the file must end in .csv, .tsv, .jsonl"),
+        (["map.json", "old.csv", "-o", "new.parquet"], "old.csv is csv and new.parquet would be parquet: columns are added, and the rest stays as it is, so let it end in .csv"),
+        (["map.json", "old.csv", "-o", "new"], "new: the file must end in"),
+        (["map.json", "old.csv", "-o", "nowhere/new.csv"], "nowhere/new.csv cannot be written: there is no folder"),
+        (["map.json", "old.csv", "-o", "."], ". is a folder, not a file"),
+        (["map.json", "list.jsonl"], "list.jsonl holds a list: write one object per line"),
+        (["map.json", "lines.jsonl"], "lines.jsonl, line 2: this is not JSON"),
+        (["map.json", "clash.jsonl"], "clash.jsonl: there is a column 'p_calibrated' already at line 2"),
+        (["map.json", "utf16.csv"], "utf16.csv is UTF-16 text: save it as UTF-8"),
+        (["map.json", "text.parquet", "-o", "new.parquet"], "text.parquet: it cannot be read as parquet"),
+        (["map.json", "words.parquet", "-o", "new.parquet"], "words.parquet: column 'p' must hold numbers, got the text 'a' at row 0"),
+    ],
+)  # fmt: skip
+def test_files_that_do_not_fit(tmp_path, platt, monkeypatch, arguments, sentence):
+    """Each is one sentence that names the file."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "old.csv").write_text("p\n0.5\n")
+    (tmp_path / "old.xlsx").write_text("p\n0.5\n")
+    (tmp_path / "list.jsonl").write_text('[{"p": 0.5}]')
+    (tmp_path / "lines.jsonl").write_text('{"p": 0.5}\n{"p"}\n')
+    (tmp_path / "clash.jsonl").write_text('{"p": 0.5}\n{"p": 0.5, "p_calibrated": 1}\n')
+    (tmp_path / "utf16.csv").write_text("p\n0.5\n", encoding="utf-16")
+    (tmp_path / "text.parquet").write_text("p\n0.5\n")
+    polars.DataFrame({"p": ["a", "b"]}).write_parquet(tmp_path / "words.parquet")
+    result = run("apply", *arguments)
+    assert result.exit_code == 2, result.output
+    assert sentence in result.stderr, result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert not (tmp_path / "new.parquet").exists()
+
+
+def test_logits_that_look_like_probabilities_are_worth_a_note(tmp_path):
+    """Nothing is wrong with such numbers, but it is likely that the wrong column was taken."""
+    z, y, _, _ = scores()
+    PlattScaling(input="logits").fit(z, y).to_json(tmp_path / "map.json")
+    old = tmp_path / "old.csv"
+    old.write_text("p\n0.5\n0.1\n")
+    result = run("apply", tmp_path / "map.json", old)
+    assert result.exit_code == 0
+    assert "Note: The map takes logits, and all scores lie in [0, 1]: are they probabilities?" in result.stderr
+
+
+# --- pipes and interruptions ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "parquet"])
+def test_pipes(tmp_path, platt, kind):
+    """What comes in is told by its first bytes; what goes out is the same, and nothing else."""
+    frame = polars.DataFrame({"id": ["a", "b"], "p": [0.5, 0.25]})
+    data = io.BytesIO()
+    if kind == "parquet":
+        frame.write_parquet(data)
+    elif kind == "jsonl":
+        frame.write_ndjson(data)
+    else:
+        frame.write_csv(data, separator="\t" if kind == "tsv" else ",")
+    result = run("apply", platt, "-", input=data.getvalue())
+    assert result.exit_code == 0, result.stderr
+    assert "standard input: 2 rows; took scores p, made p_calibrated" in result.stderr
+    if kind == "jsonl":
+        wider = polars.read_ndjson(result.stdout_bytes)
+    else:
+        wider = polars.read_csv(result.stdout_bytes, separator="\t" if kind == "tsv" else ",")
+    assert wider.equals(frame.with_columns(p_calibrated=load_recalibrator(platt).transform([0.5, 0.25])))
+
+
+def test_a_reader_that_has_seen_enough(tmp_path, platt):
+    """`| head` ends the run without a word."""
+    old = tmp_path / "old.csv"
+    old.write_text("p\n" + "0.5\n" * 200_000)
+    with subprocess.Popen(
+        [sys.executable, "-m", "believable", "apply", platt, old], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout.readline() == b"p,p_calibrated\n"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 1
+
+
+def test_an_interrupted_run_leaves_nothing(tmp_path, platt):
+    """Ctrl-C while rows are written removes what was written beside."""
+    pipe = tmp_path / "slow.csv"
+    os.mkfifo(pipe)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "believable", "apply", platt, pipe, "--format", "csv", "-o", tmp_path / "new.csv"],
+        stderr=subprocess.PIPE,
+    )
+    try:
+        with pipe.open("w") as stream:
+            stream.write("p\n" + "0.5\n" * 60_000)
+            stream.flush()
+            beside = []
+            for _ in range(600):  # until the first batch is there
+                beside = [path for path in tmp_path.glob(".*") if path.stat().st_size]
+                if beside:
+                    break
+                time.sleep(0.1)
+            assert beside
+            process.send_signal(signal.SIGINT)
+            error = process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 130
+    assert error == b"Interrupted: nothing was left half-written.\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["map.json", "slow.csv"]
+
+
+def test_identity_leaves_numbers_alone(tmp_path):
+    """The map that changes nothing writes the same numbers."""
+    Identity().fit([0.2, 0.7], [0, 1]).to_json(tmp_path / "map.json")
+    old = tmp_path / "old.csv"
+    old.write_text("p\n0.1\n1e-300\n0.30000000000000004\n1\n0\n")
+    result = run("apply", tmp_path / "map.json", old)
+    assert result.stdout == (
+        "p,p_calibrated\n0.1,0.1\n1e-300,1e-300\n0.30000000000000004,0.30000000000000004\n1,1.0\n0,0.0\n"
+    )

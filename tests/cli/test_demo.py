@@ -1,0 +1,43 @@
+"""`believable demo`: a verdict, a picture and a page, out of nothing."""
+
+from __future__ import annotations
+
+import believable
+from believable.readers import load_demo
+
+
+def test_it_needs_nothing(run, tmp_path, monkeypatch):
+    """It judges two models in words, compares them, and writes its picture and its page here."""
+    monkeypatch.chdir(tmp_path)
+    result = run("demo")
+    assert result.exit_code == 0, result.output
+    models = load_demo()
+    for model in models.values():
+        assert f"ECE {believable.expected_calibration_error(model):.4f}, 95 % interval " in result.stdout
+    for words in (
+        "Calibration is moderate",
+        "The model is over-confident",
+        "Calibration cannot be told from perfect at this sample size",
+        "below 0.05 excellent, below 0.10 good, below 0.15 moderate, otherwise poor",
+        "Use temperature: it lowers the log loss by 0.2",
+        "logistic is better calibrated: its ECE is 0.1007 lower",
+        "Picture written to believable-demo.png",
+        "Page on naive bayes, compared with logistic, written to believable-demo.html",
+    ):
+        assert words in result.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["believable-demo.html", "believable-demo.png"]
+    assert (tmp_path / "believable-demo.png").stat().st_size > 20_000
+    assert "naive bayes" in (tmp_path / "believable-demo.html").read_text(encoding="utf-8")
+
+
+def test_bad_names_are_refused_before_the_work(run, tmp_path):
+    """A picture must be a picture, in a folder that is there."""
+    for name, sentence in (
+        ("demo.html", "is the picture: its name must end in .png, .svg or .pdf"),
+        ("demo.txt", "the name of a picture must end in .png, .svg or .pdf"),
+        ("nowhere/demo.png", "there is no folder"),
+    ):
+        result = run("demo", "-o", tmp_path / name)
+        assert result.exit_code == 2
+        assert sentence in result.stderr
+    assert list(tmp_path.iterdir()) == []

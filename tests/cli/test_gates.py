@@ -1,0 +1,139 @@
+"""Gates: which end is compared with what, and how the program ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+import believable
+from believable.cli._gates import Gate, gates_of
+from believable.errors import InputError
+from believable.readers import load_demo
+
+
+@pytest.fixture(scope="module")
+def found():
+    """An audit whose ECE is 0.1108, with an interval around it."""
+    return believable.audit(load_demo()["naive_bayes"], fix=False)
+
+
+@pytest.mark.parametrize("end", ["low", "high", "value"])
+@pytest.mark.parametrize(("metric", "above"), [("ece", True), ("auc", False), ("slope", True), ("slope", False)])
+def test_a_gate_compares_the_end_it_is_asked_for(found, metric, above, end):
+    """Just on the limit passes, just beyond fails."""
+    at = getattr(found[metric], end)
+    step = 1e-9 if above else -1e-9
+    assert Gate(metric, end, at, above).result(found).kept
+    assert Gate(metric, end, at + step, above).result(found).kept
+    assert not Gate(metric, end, at - step, above).result(found).kept
+
+
+def test_the_end_that_needs_proof_is_the_default():
+    """--fail-above looks at the upper end, --fail-below at the lower; names and capitals do not matter."""
+    above, below = gates_of(["ECE=0.1"], ["accuracy=0.8"])
+    assert (above.name, above.end, above.limit, above.above) == ("ece", "high", 0.1, True)
+    assert (below.name, below.end, below.limit, below.above) == ("acc", "low", 0.8, False)
+    assert Gate.of("expected_calibration_error.low=0.1", True) == Gate("ece", "low", 0.1, True)
+    assert Gate.of("auc.value = .8", False) == Gate("auc", "value", 0.8, False)
+    assert [str(gate) for gate in (above, Gate("ece", "low", 0.1, True))] == [
+        "--fail-above ece=0.1",
+        "--fail-above ece.low=0.1",
+    ]
+
+
+def test_the_result_has_all_numbers(found):
+    """Which end of which interval, the limit, the value and the bins."""
+    low, high, value = (f"{number:.4f}" for number in (found["ece"].low, found["ece"].high, found["ece"].value))
+    assert str(Gate.of("ece=0.1", True).result(found)) == (
+        f"FAILED: ece at most 0.1: the upper end of the 95 % interval is {high}, above 0.1; its value is {value}, 10 "
+        "uniform bins"
+    )
+    assert str(Gate.of("ece.low=0.1", True).result(found)) == (
+        f"passed: ece at most 0.1: the lower end of the 95 % interval is {low}, not above 0.1; its value is {value}, 10 "
+        "uniform bins"
+    )
+    assert str(Gate.of("ece.value=0.1", True).result(found)) == (
+        f"FAILED: ece at most 0.1: the value is {value}, above 0.1, 10 uniform bins"
+    )
+    assert str(Gate.of("auc=0.8", False).result(found)).startswith(
+        "passed: auc at least 0.8: the lower end of the 95 %"
+    )
+
+
+def test_a_value_beyond_its_interval_is_explained(found):
+    """Chance adds to errors, so that a value may lie above the whole interval."""
+    small = replace(found["ece"], value=0.01, low=0.0, high=0.009)
+    audit = replace(found, metrics=(small,))
+    assert "its value is 0.0100 (chance adds to it)" in str(Gate.of("ece=0.0095", True).result(audit))
+
+
+@pytest.mark.parametrize(
+    ("text", "above", "sentence"),
+    [
+        ("ece", True, "--fail-above takes NAME=LIMIT, such as ece=0.1, got 'ece'"),
+        ("auc<0.8", False, "--fail-below takes NAME=LIMIT, such as auc=0.8, got 'auc<0.8'"),
+        (
+            "ec=0.1",
+            True,
+            "--fail-above ec=0.1: there is no metric 'ec' (did you mean ece?); `believable metrics` lists",
+        ),
+        ("log_loss=0.5", True, "there is no metric 'log_loss' (did you mean nll?)"),
+        ("xyz=0.5", True, "there is no metric 'xyz'; `believable metrics` lists them"),
+        ("ece.upper=0.1", True, "after the point comes low, high or value, not 'upper'"),
+        ("ece=small", True, "--fail-above ece=small: the limit must be a number, got 'small'"),
+        ("ece=", True, "the limit must be a number, got ''"),
+        ("ece=nan", True, "the limit must be a number, got 'nan'"),
+        ("ece=10", True, "ece lies in [0, 1], so no limit is 10; for 10 %, write 0.1"),
+        ("ece=-0.1", True, "ece lies in [0, 1], so no limit is -0.1"),
+        ("auc=0.8", True, "--fail-above auc=0.8: auc is best high, so use --fail-below auc=0.8"),
+        ("ece=0.1", False, "--fail-below ece=0.1: ece is best low, so use --fail-above ece=0.1"),
+    ],
+)
+def test_what_cannot_be_a_gate(run, folder, text, above, sentence):
+    """Exit code 2 before anything is read, and a sentence that says what to write instead."""
+    result = run("audit", folder / "nowhere.csv", "--fail-above" if above else "--fail-below", text)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_a_metric_that_the_audit_lacks(run, folder, found):
+    """Not of this kind of predictions, undefined here, or without an interval: each is told."""
+    result = run("audit", folder / "a.csv", "--fail-above", "sce=0.1")
+    assert result.exit_code == 2
+    assert "with one score per row an audit does not measure sce; it has ece, smece" in result.stderr
+    result = run("audit", folder / "classes.csv", "--fail-above", "ici=0.1")
+    assert "with a score for each class an audit does not measure ici" in result.stderr
+    with pytest.raises(InputError, match=r"--fail-below auc=0\.8: auc is not defined for these predictions"):
+        Gate.of("auc=0.8", False).result(replace(found, metrics=found.metrics[:1]))
+    bare = replace(found, metrics=(replace(found["auc"], low=None, high=None, note="no interval: too many rows"),))
+    with pytest.raises(
+        InputError, match=r"auc has no interval here \(no interval: too many rows\); to compare its value"
+    ):
+        Gate.of("auc=0.8", False).result(bare)
+    assert Gate.of("auc.value=0.8", False).result(bare).kept
+
+
+def test_exit_codes(run, quick, folder, tmp_path):
+    """0 where every gate passes, 1 where one fails; reports are written all the same."""
+    passing = run("audit", folder / "a.csv", "--no-fix", "-q", "--fail-above", "ece=0.9", "--fail-below", "auc=0.1")
+    assert passing.exit_code == 0, passing.output
+    assert passing.stdout.count("Gate passed: ") == 2
+    page, numbers = tmp_path / "page.html", tmp_path / "audit.json"
+    gates = ("--fail-above", "ece=0.9", "--fail-above", "ece=0.001", "--fail-below", "auc=0.999")
+    failing = run("audit", folder / "a.csv", "--no-fix", *gates, "--html", page, "--json", numbers)
+    assert failing.exit_code == 1
+    assert (failing.stdout.count("Gate passed: "), failing.stdout.count("Gate FAILED: ")) == (1, 2)
+    assert page.exists()
+    assert believable.Audit.from_json(numbers.read_text(encoding="utf-8"))["ece"].high > 0.001
+
+
+def test_a_gate_that_cannot_be_judged_writes_nothing(run, folder, tmp_path, monkeypatch):
+    """An undefined metric is bad input: exit code 2, no report."""
+    path = tmp_path / "one.csv"
+    path.write_text("y,p\n" + "1,0.5\n1,0.75\n" * 10)
+    result = run("audit", path, "--no-fix", "--fail-below", "auc=0.5", "--json", tmp_path / "audit.json")
+    assert result.exit_code == 2
+    assert "auc is not defined for these predictions" in result.stderr
+    assert not (tmp_path / "audit.json").exists()

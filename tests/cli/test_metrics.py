@@ -1,0 +1,48 @@
+"""`believable metrics`: the table, and one definition in full."""
+
+from __future__ import annotations
+
+import inspect
+import json
+
+import pytest
+
+from believable import METRICS
+
+
+def test_the_table_has_every_metric(run):
+    """One line for each, however wide the terminal is, with name, range and reference."""
+    lines = run("metrics").stdout.splitlines()
+    assert len(lines) == len(METRICS) + 3
+    for row in METRICS.values():
+        (line,) = [line for line in lines if line.split()[:2] == [row.alias, row.name]]
+        assert row.summary in line
+        assert f"[{row.low:g}, {row.high:g}]" in line
+
+
+@pytest.mark.parametrize("name", ["ece", "ECE", "expected_calibration_error", "expected-calibration-error"])
+def test_one_metric_in_full(run, name):
+    """Name or alias, whatever the case, gives the docstring."""
+    result = run("metrics", name)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("expected_calibration_error (ece): lies in [0, 1], best 0; for binary, multiclass")
+    assert inspect.getdoc(METRICS["expected_calibration_error"].function) in result.stdout
+
+
+def test_json(run):
+    """--json gives the same facts as data."""
+    table = json.loads(run("metrics", "--json").stdout)
+    assert [row["name"] for row in table] == list(METRICS)
+    slope = json.loads(run("metrics", "slope", "--json").stdout)
+    assert (slope["alias"], slope["low"], slope["best"]) == ("slope", None, 1.0)
+    assert slope["definition"].startswith(slope["summary"])
+
+
+def test_a_misspelt_name(run):
+    """Exit code 2, and the one that was meant."""
+    result = run("metrics", "breir")
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "Error: believable metrics breir: there is no metric 'breir' (did you mean brier?); `believable metrics` lists "
+        "them\n"
+    )
