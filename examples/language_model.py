@@ -91,7 +91,7 @@ believable.plot_reliability_diagram(stated.predictions, title="Stated confidence
 
 # %%
 fixed = believable.calibrate(quiz.predictions)
-print(fixed)
+print(fixed, end="\n\n")
 mended = fixed.improvement.predictions_after
 print(believable.subgroups(mended, by={"subject": subject}, random_state=0))
 

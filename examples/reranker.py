@@ -91,7 +91,7 @@ print(believable.subgroups(loaded.predictions, by={"kind": kind}, groups=loaded.
 
 # %%
 fixed = believable.calibrate(loaded.predictions, groups=loaded.groups)
-print(fixed)
+print(fixed, end="\n\n")
 mended = fixed.improvement.predictions_after
 print(believable.subgroups(mended, by={"kind": kind}, groups=loaded.groups, random_state=0))
 
@@ -112,8 +112,8 @@ print(believable.subgroups(after, y, by={"kind": kind}, groups=loaded.groups, ra
 print(believable.compare(after, mended.scores, y, "nll", groups=loaded.groups, random_state=0))
 
 # %% [markdown]
-# With a map for each, neither kind can be told from calibrated. The log loss is a little lower than with one map for all;
-# the interval of the difference lies below 0, if only just.
+# With a map for each, neither kind can be told from calibrated. The log loss is a little lower than with one map for
+# all; the interval of the difference lies below 0, if only just.
 #
 # ## What may I do with it?
 #

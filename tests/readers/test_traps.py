@@ -37,6 +37,12 @@ def test_a_comma_between_thousands_is_no_decimal_comma(tmp_path):
     read = load(put(tmp_path, "p;y;w\n0,5;1;1,234\n0,25;0;0,5\n"), weight="w").predictions
     assert read.scores.tolist() == [0.5, 0.25]
     assert read.weights.tolist() == [1.234, 0.5]
+    with pytest.raises(InputError, match=r"has decimal commas, and '1\.234' in column 'w'"):
+        load(put(tmp_path, "p;y;w\n0,5;1;1.234\n0,25;0;2\n"), weight="w")
+    assert load(put(tmp_path, "p;y;w\n0,5;1;1.234\n0,25;0;0.5\n"), weight="w").predictions.weights.tolist() == [
+        1.234,
+        0.5,
+    ]
 
 
 NAMES = {

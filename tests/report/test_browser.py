@@ -32,7 +32,19 @@ WIDTH, HEIGHT = 1280, 800
 
 
 @pytest.fixture(scope="module")
-def event() -> Audit:
+def browser():
+    """One browser for all of them; what needs it asks for it first, so that nothing is computed where there is none."""
+    program = need("browser")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def event(browser) -> Audit:
     """One event, with weights, subgroups and a fix."""
     rng = np.random.default_rng(0)
     p, w = rng.random(1500), rng.exponential(size=1500)
@@ -45,7 +57,7 @@ def event() -> Audit:
 
 
 @pytest.fixture(scope="module")
-def classes() -> Audit:
+def classes(browser) -> Audit:
     """Classes and subgroups with hostile names."""
     rng = np.random.default_rng(1)
     logits = rng.normal(size=(900, 4))
@@ -58,23 +70,11 @@ def classes() -> Audit:
 
 
 @pytest.fixture(scope="module")
-def rare() -> Audit:
+def rare(browser) -> Audit:
     """Events so rare that all scores lie below 0.05."""
     rng = np.random.default_rng(2)
     p = 0.05 * rng.random(600)
     return audit(p, rng.random(600) < p, fix=False, title="Rare")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """One browser for all of them."""
-    program = need("browser")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture
@@ -168,11 +168,11 @@ def test_the_page_begins_with_the_headline(which, request, show):
 
 def test_other_bins_than_cells_are_made_of(event, show):
     """Nine bins cannot be made of 840 cells: the page shows the nearest it can, and says so."""
-    nine = replace(event, verdict=replace(event.verdict, bins="9 uniform bins"))
+    nine = replace(event, verdict=replace(event.verdict, n_bins=9))
     page = show(nine)
     assert page.text_content("#live-bins") == "8 uniform bins"
     assert "9 bins" in page.text_content("#live-note")
-    many = replace(event, verdict=replace(event.verdict, bins="100 quantile bins"))
+    many = replace(event, verdict=replace(event.verdict, n_bins=100, strategy="quantile"))
     assert show(many).text_content("#live-bins") == "100 quantile bins"
 
 

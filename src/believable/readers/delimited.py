@@ -21,6 +21,7 @@ TAIL = 1 << 16  # bytes in which to look for blank lines at the end
 LEADING_ZERO = r"^[-+]?0\d"
 NO_FRACTION = r"\.0+$"  # 1.0 is 1
 THOUSANDS = r"^\s*[-+]?[1-9]\d{0,2},\d{3}\s*$"
+THOUSANDS_BY_POINTS = r"^[-+]?[1-9]\d{0,2}\.\d{3}$"
 DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+\s*%?\s*)$"
 
 
@@ -68,7 +69,24 @@ class DelimitedTable(Table):
                 frame = self._parsed(names, infer_schema_length=None)
         except (polars.exceptions.PolarsError, OSError) as error:
             raise InputError(f"{self.source.name} {self._what_is_wrong(error)}") from error
-        return frame if self._separator == "," else _with_points(frame)
+        if self._separator == ",":
+            return frame
+        pointed = _with_points(frame)
+        if not pointed.equals(frame):
+            self._refuse_points_between_thousands(frame)
+        return pointed
+
+    def _refuse_points_between_thousands(self, frame: polars.DataFrame) -> None:
+        """Where other columns have decimal commas, 1.234 may well be more than a thousand."""
+        floats = [column.name for column in frame.iter_columns() if column.dtype.is_float()]
+        for column in self._parsed(floats, infer_schema=False).iter_columns() if floats else ():
+            text = column.str.strip_chars()
+            with_point = text.filter(text.str.contains(".", literal=True))
+            if with_point.str.contains(THOUSANDS_BY_POINTS).all():
+                raise InputError(
+                    f"{self.source.name} has decimal commas, and {with_point[0]!r} in column {column.name!r}: write "
+                    "thousands without a point"
+                )
 
     def _parsed(self, names: Sequence[str], **options: Any) -> polars.DataFrame:
         """The columns, without the blank lines at the end."""

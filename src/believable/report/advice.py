@@ -11,7 +11,7 @@ import numpy as np
 from believable._types import Ints
 from believable.predictions import Predictions
 from believable.report.heaping import heaping
-from believable.report.judgement import GUIDELINE, Verdict
+from believable.report.judgement import GUIDELINE, Verdict, rounded_up
 from believable.report.parts import Fix, Measured, Part
 from believable.stats import BinStats, ScoreSums
 
@@ -132,7 +132,7 @@ def _few_per_bin(facts: Facts) -> str:
         return ""
     worst = float(np.median(expected[sparse]))
     needed = len(facts.predictions) * FEW / worst if worst > 0 else math.inf
-    more = f"; about {float(f'{needed:.1g}'):,.0f} rows would help" if needed < 1e9 else ""
+    more = f"; about {rounded_up(needed):,} rows would help" if needed < 1e9 else ""
     return (
         f"{int(sparse.sum())} of {len(stats.n)} bins, with {100 * share:.0f} % of the rows, expect fewer than {FEW} "
         f"events (or fewer than {FEW} others): they tell little{more}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -81,8 +82,8 @@ class Verdict:
     beyond_chance : bool
         Whether such a model would show as large an ECE at most one time in twenty (with clusters: whether the interval
         leaves out 0), or be off on the whole or in its confidence as much as here one time in a hundred.
-    bins : str
-        The bins it was computed with, in words.
+    n_bins, strategy : int, str
+        The bins it was computed with.
     notion : str
         Which probabilities it is about.
     n : int
@@ -110,7 +111,8 @@ class Verdict:
     q95: float
     p_value: float | None
     beyond_chance: bool
-    bins: str
+    n_bins: int
+    strategy: str
     notion: str
     n: int
     mean_score: float | None
@@ -123,6 +125,11 @@ class Verdict:
     crowded: bool
 
     @property
+    def bins(self) -> str:
+        """The bins, in words."""
+        return f"{self.n_bins} {self.strategy} bins"
+
+    @property
     def label(self) -> str:
         """Two or three words for a badge."""
         if self.standing == "off" and self.off_by_a_factor and self.grade in ("excellent", "good"):
@@ -132,9 +139,9 @@ class Verdict:
     @property
     def off_by_a_factor(self) -> bool:
         """Whether much more or less happened than predicted, which the ECE of rare events does not show."""
-        if not self.off_on_the_whole or self.mean_score is None or self.rate is None or self.mean_score == 0:
+        if not self.off_on_the_whole or self.mean_score is None or self.rate is None:
             return False
-        return not 1 / FACTOR < self.rate / self.mean_score < FACTOR
+        return not self.mean_score < FACTOR * self.rate < FACTOR**2 * self.mean_score
 
     @property
     def rows_needed(self) -> int | None:
@@ -144,8 +151,7 @@ class Verdict:
         """
         if self.standing != "too little data":
             return None
-        needed = self.n * ((self.high - self.low) / GUIDELINE[0][1]) ** 2
-        return int(float(f"{needed:.1g}"))
+        return rounded_up(self.n * ((self.high - self.low) / GUIDELINE[0][1]) ** 2)
 
     @property
     def headline(self) -> str:
@@ -176,7 +182,11 @@ class Verdict:
         if self.mean_score is not None and self.rate is not None:
             means = f"mean score {self.mean_score:.4f}, happened {self.rate:.4f}"
             if self.off_by_a_factor:
-                means += f", {self.rate / self.mean_score:.2g} times as often as predicted"
+                means += (
+                    f", {self.rate / self.mean_score:.2g} times as often as predicted"
+                    if self.mean_score
+                    else ", which had a probability of 0"
+                )
             way = "high" if self.mean_score > self.rate else "low"
             start = f"On the whole the scores are too {way}" if self.off_on_the_whole else "On the whole the scores fit"
             sentences.append(f"{start}: {means}.")
@@ -254,7 +264,7 @@ def verdict(
         rate=float(sums.wy[0] / sums.w) if binary else None,
     )
     shift, tilt = (
-        means.chances(stats, generator(random_state))
+        means.chances(stats, _confident(checked, stats, n_bins, strategy), generator(random_state))
         if cluster is None
         else means.chances_of_clusters(checked, cluster)
     )
@@ -272,7 +282,8 @@ def verdict(
         q95=floor.q95,
         p_value=floor.p_value if cluster is None else None,
         beyond_chance=beyond,
-        bins=f"{stats.per_group} {stats.strategy} bins",
+        n_bins=stats.per_group,
+        strategy=stats.strategy,
         notion=stats.view.notion,
         n=len(checked),
         mean_score=means.mean_score,
@@ -311,17 +322,19 @@ class Means:
         """Of the scores on the whole; none for a matrix, whose rows sum to one."""
         return 0.0 if self.mean_score is None or self.rate is None else self.rate - self.mean_score
 
-    def chances(self, stats: BinStats, rng: np.random.Generator) -> tuple[float, float]:
+    def chances(self, stats: BinStats, confident: BinStats | None, rng: np.random.Generator) -> tuple[float, float]:
         """How often a calibrated model is off as much on the whole, and in its confidence.
 
-        Outcomes are drawn bin by bin, since a normal limit is too quick to call rare events off.
+        Outcomes are drawn bin by bin, since a normal limit is too quick to call rare events off. The confidence of the
+        predicted class has bins of its own where the others are about something else; that of an event, which is its
+        score or what is left of it, has not.
         """
-        cells = Cells.of(stats, [])
-        drift = (cells.draw(cells.conf, rng, DRAWS) - stats.wp) / stats.w.sum()
-        towards_half = np.where(stats.conf > 0.5, 1, -1) if self.mean_score is not None else 1
-        return _chance(drift.sum(axis=1), self.shift), _chance(
-            (towards_half * drift).sum(axis=1), self.accuracy - self.confidence
-        )
+        drift = _drift(stats, rng)
+        if confident is None:
+            tilt = (np.where(stats.conf > 0.5, 1, -1) * drift).sum(axis=1)
+        else:
+            tilt = (drift if confident is stats else _drift(confident, rng)).sum(axis=1)
+        return _chance(drift.sum(axis=1), self.shift), _chance(tilt, self.accuracy - self.confidence)
 
     def chances_of_clusters(self, predictions: Predictions, cluster: Ints) -> tuple[float, float]:
         """The same where rows come in clusters: by the spread of what whole clusters add up to."""
@@ -341,6 +354,21 @@ class Means:
         return chances[0] if self.mean_score is not None else 1.0, chances[1]
 
 
+def _confident(predictions: Predictions, stats: BinStats, n_bins: int, strategy: Strategy) -> BinStats | None:
+    """Bins of the predicted class's probability; None for events, of which none is predicted in the place of others."""
+    if predictions.kind != "multiclass":
+        return None
+    if stats.view.notion in ("confidence", "top_label"):
+        return stats
+    return count_bins(predictions, n_bins, strategy, notion="confidence", squares=True)
+
+
+def _drift(stats: BinStats, rng: np.random.Generator) -> Float64s:
+    """What calibrated outcomes add to the scores by chance, draw by draw and bin by bin, as a share of all."""
+    cells = Cells.of(stats, [])
+    return np.asarray((cells.draw(cells.conf, rng, DRAWS) - stats.wp) / stats.w.sum())
+
+
 def _row_mean(values: Float64s) -> Float64s:
     return values if values.ndim == 1 else np.asarray(values.mean(axis=1))
 
@@ -348,6 +376,12 @@ def _row_mean(values: Float64s) -> Float64s:
 def _chance(drawn: Float64s, seen: float) -> float:
     """Two-sided, with values equal but for rounding counted as equal."""
     return float((1 + np.count_nonzero(np.abs(drawn) >= abs(seen) - 1e-12)) / (1 + len(drawn)))
+
+
+def rounded_up(number: float) -> int:
+    """To two digits that count: a number of rows that is asked for is never less than those there are."""
+    step = 10 ** max(math.floor(math.log10(number)) - 1, 0)
+    return math.ceil(number / step - 1e-9) * step
 
 
 def grade(ece: float) -> Grade:

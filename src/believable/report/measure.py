@@ -14,6 +14,7 @@ from believable.inference.interval import interval
 from believable.inference.noise_floor import noise_floor
 from believable.metrics import METRICS, Metric, find_metric
 from believable.predictions import Predictions
+from believable.report.asked import options_for
 from believable.report.judgement import Verdict
 from believable.report.parts import Family, Measured
 from believable.stats import ScoreSums
@@ -71,7 +72,7 @@ class Measurer:
         return tuple(found)
 
     def _measured(self, row: Metric, family: Family) -> Measured:
-        asked = self._asked(row)
+        asked = options_for(row, self.options, self.predictions.kind)
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always", ClippedWarning)
             value = float(row.function(self.predictions, **asked))
@@ -93,15 +94,6 @@ class Measurer:
             best=row.best,
             note=note or " ".join(str(one.message) for one in said),
         )
-
-    def _asked(self, row: Metric) -> dict[str, Any]:
-        """The options of the headline, but for what the name of the metric fixes."""
-        asked = {name: value for name, value in self.options.items() if name in row.options}
-        if row.of != "confidence" or self.predictions.kind == "binary":
-            asked = {name: value for name, value in asked.items() if name not in ("notion", "pooled")}
-        if row.bins != "uniform":
-            asked.pop("strategy", None)
-        return asked
 
     def _interval(self, row: Metric, asked: dict[str, Any]) -> tuple[float | None, float | None, str]:
         if row is METRICS["expected_calibration_error"]:

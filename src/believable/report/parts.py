@@ -192,8 +192,8 @@ class Fix:
         A recalibrator's name, or "nothing".
     advice : str
         The same in words.
-    rows : str
-        How many rows it was compared on, and how.
+    rows, bins : str
+        How many rows it was compared on, and how; the bins of its ECE, which are always these.
     tried : tuple of Tried
         Best first.
     changes : tuple of Change
@@ -207,6 +207,7 @@ class Fix:
     chosen: str
     advice: str
     rows: str
+    bins: str
     tried: tuple[Tried, ...]
     changes: tuple[Change, ...]
     map: str | None

@@ -10,6 +10,7 @@ from believable.errors import UndefinedError
 from believable.inference.compare import compare
 from believable.metrics import find_metric
 from believable.predictions import Predictions
+from believable.report.asked import options_for
 from believable.report.parts import Versus
 
 COMPARED = ("ece", "smece", "brier", "nll", "auc", "acc")
@@ -59,11 +60,6 @@ def versus(
     for row in map(find_metric, COMPARED if metrics is None else metrics):
         if not asked and a.kind not in row.kinds:
             continue
-        chosen = {name: value for name, value in (options or {}).items() if name in row.options}
-        if row.of != "confidence" or a.kind == "binary":  # the name of the metric says what it is about
-            chosen = {name: value for name, value in chosen.items() if name not in ("notion", "pooled")}
-        if row.bins != "uniform":
-            chosen.pop("strategy", None)
         costly = row.needs == "pairs" and a.scores.size > MOST_ENTRIES
         try:
             one = compare(
@@ -71,7 +67,7 @@ def versus(
                 b,
                 None,
                 row.name,
-                options=chosen,
+                options=options_for(row, options or {}, a.kind),
                 groups=cluster,
                 level=level,
                 n_resamples=FEWER_DRAWS if costly else DRAWS,

@@ -97,12 +97,7 @@ const Draw = (() => {
   // standard deviations. Wilson's interval asks the same of one score, so a point outside is one whose interval does not
   // reach the diagonal, but for the spread of scores within the bin.
   function byChance(cells, bin) {
-    let variance = 0;
-    for (let i = bin.start; i < bin.end; i++) {
-      const conf = cells.wp[i] / cells.w[i];
-      variance += cells.w2[i] * conf * (1 - conf);
-    }
-    const half = (Z * Math.sqrt(variance)) / bin.w;
+    const half = (Z * Statistic.deviation(cells, bin)) / bin.w;
     return [Math.max(bin.conf - half, 0), Math.min(bin.conf + half, 1)];
   }
 

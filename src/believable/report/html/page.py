@@ -85,13 +85,11 @@ def as_data(audit: Audit) -> str:
 
     No result is among it: the script computes what it shows from the cells.
     """
-    found = re.match(r"(\d+) (uniform|quantile)", audit.verdict.bins)
-    bins, strategy = (int(found[1]), found[2]) if found else (10, "uniform")
     classes = list(dict.fromkeys(one.class_name for one in audit.slices if one.class_name is not None))
     groups = list(dict.fromkeys((one.column, one.level) for one in audit.slices if one.column is not None))
     data: dict[str, Any] = {
-        "bins": bins,
-        "strategy": strategy,
+        "bins": audit.verdict.n_bins,
+        "strategy": audit.verdict.strategy,
         "notion": audit.verdict.notion,
         "level": audit.verdict.level,
         "classes": classes,

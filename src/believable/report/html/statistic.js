@@ -215,15 +215,19 @@ const Statistic = (() => {
   // Roughly the ECE that a perfectly calibrated model with these scores shows on average, in these bins of these cells:
   // the sum over bins of sqrt(2/π) times the standard deviation of their sum of outcomes, over the total weight.
   function byChance(cells, bins) {
-    const spread = cells.w2.map((w2, i) => {
-      const conf = cells.wp[i] / cells.w[i];
-      return w2 * conf * (1 - conf);
-    });
-    const deviations = bins.map(({ start, end }) => Math.sqrt(sum(spread.slice(start, end))));
-    return (Math.sqrt(2 / Math.PI) * sum(deviations)) / sum(cells.w);
+    return (Math.sqrt(2 / Math.PI) * sum(bins.map((bin) => deviation(cells, bin)))) / sum(cells.w);
   }
 
-  return { N_CELLS, BIN_COUNTS, unpack, add, summary, density, uniformBins, quantileBins, errors, byChance };
+  // The standard deviation of a bin's sum of outcomes if these happen at the mean scores of its cells.
+  function deviation(cells, { start, end }) {
+    const variance = cells.w2.slice(start, end).map((w2, i) => {
+      const conf = cells.wp[start + i] / cells.w[start + i];
+      return w2 * conf * (1 - conf);
+    });
+    return Math.sqrt(sum(variance));
+  }
+
+  return { N_CELLS, BIN_COUNTS, unpack, add, summary, density, uniformBins, quantileBins, errors, byChance, deviation };
 })();
 
 if (typeof module !== "undefined") module.exports = Statistic;

@@ -208,7 +208,7 @@ def tried_table(audit: Audit) -> str:
     """The recalibrators that were compared."""
     if audit.fix is None or not audit.fix.tried:
         return ""
-    bins = audit.verdict.bins
+    bins = audit.fix.bins
     columns = (
         Column("Recalibrator", False),
         Column("Log loss", why="nll"),
@@ -238,7 +238,7 @@ def changes_table(audit: Audit) -> str:
     )
     rows = [
         (
-            Cell(text(f"{one.name} ({audit.verdict.bins})" if one.name == "ECE" else one.name), one.name, "name"),
+            Cell(text(f"{one.name} ({audit.fix.bins})" if one.name == "ECE" else one.name), one.name, "name"),
             of_number(one.before),
             of_number(one.after),
             of_number(one.gain),
