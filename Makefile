@@ -46,7 +46,7 @@ $(VENV)/.notebooks: $(VENV)/.core
 	@$(INSTALL) --group notebooks
 	@touch $@
 
-demo: $(VENV)/.core  ## a verdict on two real models, and believable-demo.png
+demo: $(VENV)/.core  ## a verdict on two real models, a picture and a page
 	@$(BIN)/believable demo
 
 test: $(VENV)/.$(EXTRAS)  ## run the tests (EXTRAS=all: the whole suite, with optional packages)

@@ -110,4 +110,4 @@ believable.plot_threshold(cut)
 # %%
 audit.to_html("audit.html")
 fixed.to_json("map.json")
-believable.load_recalibrator("map.json").transform([0.05, 0.3, 0.5, 0.7, 0.95]).round(4)
+believable.load_recalibrator("map.json").transform([0.05, 0.3, 0.5, 0.7, 0.95]).round(4).tolist()

@@ -14,7 +14,7 @@ import numpy as np
 import believable
 
 rng = np.random.default_rng(3)
-site_of = rng.choice(list("ABCDE"), 2000, p=[0.28, 0.24, 0.2, 0.16, 0.12])
+site_of = rng.choice(list("ABCDE"), 2000, p=[0.25, 0.22, 0.18, 0.15, 0.2])
 frail = rng.normal(0, 0.5, 2000)  # what the model does not see, the same in all stays of a patient
 patient = np.repeat(np.arange(2000), rng.integers(1, 4, 2000))
 site = site_of[patient]

@@ -22,7 +22,7 @@ run, qrels = [], []
 for q in range(100):
     query = f"{'known' if q % 2 else 'broad'}-{q:03}"
     truth = rng.normal(rng.normal(-1.0, 0.6), 1.6, 15)  # log-odds that a document is relevant
-    logit = 1.8 * truth + (1.6 if query.startswith("broad") else 0.3) + rng.normal(0, 0.3, 15)
+    logit = 1.8 * truth + (2.4 if query.startswith("broad") else 0.3) + rng.normal(0, 0.3, 15)
     relevant = rng.random(15) < 1 / (1 + np.exp(-truth))
     for rank, k in enumerate(np.argsort(-logit), start=1):
         run.append(f"{query} Q0 doc-{q:03}-{k:02} {rank} {logit[k]:.4f} simulated")

@@ -13,6 +13,7 @@ from believable._random import generator
 from believable._types import Array, Ints
 from believable.errors import InputError, UndefinedError
 from believable.inference._cells import Cells
+from believable.inference._clustered import chance_of_clusters
 from believable.inference._question import Question, ask
 from believable.inference._units import cluster_of_rows, rows_that_count
 from believable.inference.interval import Interval, as_error, interval
@@ -171,8 +172,8 @@ def subgroups(
     options : dict, optional
         Choices of the metric.
     groups : array-like of shape (n,), optional
-        Clusters of rows that belong together (patients, queries), for the intervals. p-values take rows as independent,
-        so that with clusters a subgroup is flagged only if its interval leaves out 0 too.
+        Clusters of rows that belong together (patients, queries): intervals allow for them, and p-values of calibration
+        errors too. Noise floors, and p-values of other metrics, take rows as independent.
     level : float
         Of the intervals.
     rate : float
@@ -227,12 +228,15 @@ def subgroups(
         except UndefinedError as reason:
             found.append(Subgroup(column, name, len(part), *means, *(None,) * 7, False, None, str(reason)))
             continue
-        numbers = (ends.value, ends.low, ends.high, ends.estimate, floor.mean, floor.p_value, None)
+        p_value, error = floor.p_value, as_error(question)
+        if within is not None and error is not None and p_value is not None:
+            p_value = max(p_value, chance_of_clusters(error, within, n_draws, rng))
+        numbers = (ends.value, ends.low, ends.high, ends.estimate, floor.mean, p_value, None)
         visible = detectable(question, n_resamples, rng)
         note = ONE_CLUSTER if cluster is not None and within is None else ends.note
         found.append(Subgroup(column, name, len(part), *means, *numbers, False, visible, note))
     title = metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
-    return Subgroups(tuple(_adjusted(found, rate, cluster is not None)), title, level, rate, overall)
+    return Subgroups(tuple(_adjusted(found, rate)), title, level, rate, overall)
 
 
 def columns_of(by: Any, source: Predictions, predictions: Any, sample_weight: Any) -> dict[str, Array]:
@@ -273,7 +277,7 @@ def _several(cluster: Ints) -> Ints | None:
     return cluster if (cluster != cluster[0]).any() else None
 
 
-def _adjusted(groups: list[Subgroup], rate: float, clustered: bool) -> Iterator[Subgroup]:
+def _adjusted(groups: list[Subgroup], rate: float) -> Iterator[Subgroup]:
     """The groups with p-values adjusted over all of them."""
     from scipy.stats import false_discovery_control
 
@@ -284,7 +288,7 @@ def _adjusted(groups: list[Subgroup], rate: float, clustered: bool) -> Iterator[
             yield group
             continue
         p = float(next(adjusted))
-        yield replace(group, adjusted=p, flagged=p <= rate and not (clustered and group.low == 0))
+        yield replace(group, adjusted=p, flagged=p <= rate)
 
 
 def detectable(question: Question, n_draws: int, rng: np.random.Generator) -> float | None:

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from believable._random import generator
 from believable._types import Ints, Strategy
 from believable.counting import count_bins
+from believable.inference._clustered import chance_of_clusters
+from believable.inference._question import ask
 from believable.inference.interval import interval
 from believable.inference.noise_floor import noise_floor
 from believable.predictions import Predictions
@@ -62,8 +65,11 @@ def _of_class(
         "ece", column, options=options, groups=cluster, level=level, n_resamples=DRAWS, random_state=random_state
     )
     floor = noise_floor("ece", column, options=options, n_resamples=DRAWS_OF_FLOOR, random_state=random_state)
+    chance = floor.p_value
+    if cluster is not None and chance is not None:
+        asked = ask("ece", column, options=options)
+        chance = max(chance, chance_of_clusters(asked, cluster, DRAWS_OF_FLOOR, generator(random_state)))
     sums = ScoreSums.of(column)
-    off = floor.p_value is not None and floor.p_value <= RATE and (cluster is None or ends.low > 0)
     part = Part(
         column="",
         name=predictions.class_name(k),
@@ -74,9 +80,9 @@ def _of_class(
         low=ends.low,
         high=ends.high,
         floor=floor.mean,
-        p_value=floor.p_value,
+        p_value=chance,
         adjusted=None,
-        flagged=off,
+        flagged=False,
         direction="unclear",
         note=ends.note,
     )
@@ -91,8 +97,7 @@ def _adjusted(parts: list[tuple[Part, ScoreSums]], n_classes: int) -> list[Part]
     adjusted = false_discovery_control([*p_values, *[1.0] * (n_classes - len(parts))])
     made = []
     for (part, sums), p in zip(parts, adjusted, strict=False):
-        flagged = part.flagged and float(p) <= RATE
-        part = replace(part, adjusted=float(p), flagged=flagged)
+        part = replace(part, adjusted=float(p), flagged=float(p) <= RATE)
         made.append(replace(part, direction=direction_of(part, sums)))
     return made
 

@@ -14,6 +14,8 @@ from believable.counting import TEN, UNIFORM, count_bins
 from believable.curves.binned import table_of
 from believable.errors import InputError
 from believable.inference._cells import Cells
+from believable.inference._clustered import chance_of_clusters
+from believable.inference._question import ask
 from believable.inference._units import cluster_of_rows
 from believable.inference.interval import interval
 from believable.inference.noise_floor import noise_floor
@@ -77,11 +79,11 @@ class Verdict:
         The ECE, and the interval for its value in the population.
     by_chance, q95 : float
         The ECE that a perfectly calibrated model with these scores would show on average, and at most in 19 of 20.
-    p_value : float or None
-        The chance that such a model shows as much; None with clusters, which it does not know.
+    p_value : float
+        The chance that such a model shows as much; clusters, where they are named, are allowed for.
     beyond_chance : bool
-        Whether such a model would show as large an ECE at most one time in twenty (with clusters: whether the interval
-        leaves out 0), or be off on the whole or in its confidence as much as here one time in a hundred.
+        Whether such a model would show as large an ECE at most one time in twenty, or be off on the whole or in its
+        confidence as much as here one time in a hundred.
     n_bins, strategy : int, str
         The bins it was computed with.
     notion : str
@@ -109,7 +111,7 @@ class Verdict:
     level: float
     by_chance: float
     q95: float
-    p_value: float | None
+    p_value: float
     beyond_chance: bool
     n_bins: int
     strategy: str
@@ -268,7 +270,11 @@ def verdict(
         if cluster is None
         else means.chances_of_clusters(checked, cluster)
     )
-    by_ece = ends.low > 0 if cluster is not None else (floor.p_value or 1) <= ONE_IN_TWENTY
+    chance = floor.p_value or 1.0
+    if cluster is not None:
+        asked = ask("ece", checked, options=options)
+        chance = max(chance, chance_of_clusters(asked, cluster, DRAWS, generator(random_state)))
+    by_ece = chance <= ONE_IN_TWENTY
     beyond = by_ece or min(shift, tilt) <= ONE_IN_HUNDRED
     unlikely = ONE_IN_TWENTY if by_ece else ONE_IN_HUNDRED
     return Verdict(
@@ -280,7 +286,7 @@ def verdict(
         level=level,
         by_chance=floor.mean,
         q95=floor.q95,
-        p_value=floor.p_value if cluster is None else None,
+        p_value=chance,
         beyond_chance=beyond,
         n_bins=stats.per_group,
         strategy=stats.strategy,
