@@ -199,7 +199,7 @@ def test_warnings_are_sentences(tmp_path):
         (["--prob", "q"], "there is no column 'q'"),
         (["--label", "word"], "say which is positive with --pos-label"),
         (["-o", "nowhere/map.json"], "nowhere/map.json cannot be written: there is no folder nowhere"),
-        (["-o", "."], ". is a folder: name a file to write the map to"),
+        (["-o", "."], "--output . is a folder: name a file"),
     ],
 )
 def test_errors_are_one_sentence(one, options, sentence):
@@ -219,3 +219,12 @@ def test_folds_and_clusters_in_the_words_of_options(one, tmp_path):
     assert result.exit_code == 2
     assert "--group names 2 clusters, too few for --folds 5 folds" in result.stderr
     assert "one.csv" in result.stderr
+
+
+def test_the_data_are_not_overwritten_by_their_map(one):
+    """A map that would take the place of the file it is learnt from is refused, and the file stays."""
+    before = one.read_bytes()
+    result = run("fit", one, "--prob", "p", "-o", one)
+    assert result.exit_code == 2
+    assert f"--output {one} is what is read: choose another name" in result.stderr
+    assert one.read_bytes() == before

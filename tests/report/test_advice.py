@@ -48,7 +48,7 @@ def test_few_events_per_bin_ask_for_rows():
     y = np.concatenate([np.arange(300) < 3, np.arange(4000) % 2])
     caveat = found(p, y)[1]
     assert "1 of 2 bins, with 7 % of the rows, expect fewer than 5 events" in caveat
-    assert "about 7,000 rows would help" in caveat  # 4300 * 5 / 3
+    assert "about 7,200 rows would help" in caveat  # 4300 * 5 / 3
 
 
 def test_large_errors_are_to_be_recalibrated():
@@ -135,3 +135,27 @@ def test_classes_that_are_off_are_named():
     advice = " ".join(result.advice)
     assert "Classes whose probabilities are off beyond chance, worst first: " in advice
     assert "and 1 more." in advice
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.0, 0.9649, "No score is above 0.97"),
+        (0.3451, 1.0, "No score is below 0.34"),
+        (0.0451, 0.5511, "All scores lie between 0.045 and 0.56"),
+        (0.0, 0.00123, "No score is above 0.0013"),
+        (0.0, float(np.float32(0.7)), "No score is above 0.7:"),
+    ],
+)
+def test_no_score_lies_beyond_what_is_said(low, high, words):
+    """Ends are rounded outwards."""
+    rng = np.random.default_rng(0)
+    p = np.append(rng.uniform(low, high, 498), [low, high])
+    assert words in found(p, (rng.random(500) < p).astype(int))[1]
+
+
+def test_few_clusters_are_named():
+    """Intervals from a handful of clusters are rough."""
+    p, y = calibrated(300)
+    assert "So few clusters say little" in found(p, y, groups=np.arange(300) % 4)[1]
+    assert "So few clusters" not in found(p, y, groups=np.arange(300) % 40)[1]

@@ -217,7 +217,7 @@ def test_clusters_widen_the_intervals():
     assert found.n_clusters == 150
     assert found["brier"].high - found["brier"].low > 2 * (plain["brier"].high - plain["brier"].low)
     assert found.verdict.high - found.verdict.low > 1.5 * (plain.verdict.high - plain.verdict.low)
-    assert found.verdict.p_value is None
+    assert found["ece"].p_value == found.verdict.p_value > plain.verdict.p_value
     assert any("150 clusters" in sentence for sentence in found.caveats)
 
 
@@ -369,3 +369,97 @@ def test_real_forecasts():
     found = audit(network["probs"], network["labels"], fix=False)
     assert found.verdict.direction == "over-confident"
     assert found["ece"].value == pytest.approx(0.1079, abs=1e-4)
+
+
+# --- what an adversary would pass -------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_meant_is_refused():
+    """Seeds, bins and comparisons that make no sense are named, before anything is computed."""
+    p, y = over_confident(60)
+    q, k = over_confident(60, 3)
+    for choices, words in (
+        ({"random_state": "a"}, "random_state must be None, an integer from 0 or a numpy Generator, got 'a'"),
+        ({"random_state": -1}, "got -1"),
+        ({"n_bins": 7.5}, "n_bins must be an integer at least 1, got 7.5"),
+        ({"compare_with": np.column_stack([1 - p, p])}, "compare_with must be of the same kind as the predictions"),
+    ):
+        with pytest.raises(InputError, match=words):
+            audit(p, y, **choices)
+    with pytest.raises(InputError, match="of the same kind"):
+        audit(Predictions(q, k), compare_with=Predictions(q[:, :2] / q[:, :2].sum(axis=1, keepdims=True), k % 2))
+
+
+def test_counts_from_numpy_are_counts():
+    """NumPy integers in `dropped` are written to JSON as any other."""
+    p, y = over_confident(60)
+    found = audit(p, y, dropped={"missing": np.int64(3)}, fix=False)
+    assert Audit.from_json(found.to_json()) == found
+
+
+def test_names_that_are_numbers_and_text():
+    """Classes called 1, "1" and "b" are three classes, and what mends their probabilities does not mix them up."""
+    q, y = over_confident(400, 3)
+    plain = audit(q, y)
+    names = [1, "1", "b"]
+    named = audit(Predictions(q, np.array(names, object)[y], classes=names))
+    assert named.fix.chosen == plain.fix.chosen != "nothing"
+    assert named.fix.changes == plain.fix.changes
+
+
+def test_a_rare_class_is_among_the_rows_compared(monkeypatch):
+    """Of many rows with few events enough events are compared on; the gain is that of all rows, not of the mixture."""
+    monkeypatch.setattr("believable.report.tried.MOST_ROWS", 1000)
+    rng = np.random.default_rng(2)
+    p = rng.beta(1, 400, 20_000)
+    y = rng.random(20_000) < np.minimum(8 * p, 1)
+    assert 300 < y.sum() < 500
+    found = audit(p, y)
+    assert found.fix.chosen != "nothing"
+    assert not any("rarest class" in sentence for sentence in found.caveats)
+    tried = next(one for one in found.fix.tried if one.name == "nothing")
+    assert tried.log_loss == pytest.approx(found["nll"].value, rel=0.15)
+    grouped = audit(p, y, groups=np.arange(20_000) // 4)
+    assert grouped.fix.chosen != "nothing"
+
+
+def test_one_lonely_row_of_a_class_does_not_stop_the_others():
+    """A class seen once cannot be put into folds by itself; the probabilities can still be mended."""
+    q, y = over_confident(300, 4)
+    y[y == 3] = 2
+    y[0] = 3
+    assert audit(q, y).fix.chosen != "nothing"
+
+
+def test_text_stays_aligned_and_on_its_line():
+    """Names with line breaks, wide letters, escape codes or no end leave the table a table."""
+    p, y = over_confident(300)
+    names = np.array(["a\nb", "漢字", "\x1b[31mred", "x" * 500])[np.arange(300) % 4]
+    text = str(audit(p, y, by={"of\nwhat": names}, title="two\nlines", fix=False))
+    assert text.startswith("two lines: 300 rows")
+    assert "\x1b" not in text
+    table = text[text.index("Subgroups") :].split("\n\n")[0].splitlines()[1:]
+    assert len(table) == 5
+    widths = {
+        len(line.split("…")[0]) + sum(letter in "漢字" for letter in line) for line in table[1:] if "x…" not in line
+    }
+    assert len(widths) == 1
+    assert max(map(len, table)) < 180
+
+
+def test_markdown_lists_stay_lists():
+    """Notes that begin like a point of a list, or hold a formula, are text."""
+    p, y = over_confident(50)
+    text = audit(p, y, notes=["1. first", "- second", "costs $5 or $6"], fix=False).to_markdown()
+    for line in (r"- 1\. first", r"- \- second", r"- costs \$5 or \$6"):
+        assert line in text.splitlines()
+
+
+def test_errors_too_small_for_a_smooth_floor():
+    """Risks of one in a hundred thousand: the smooth error has no floor, which would take minutes."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 5e4, 20_000)
+    found = audit(p, np.arange(20_000) == 7, fix=False)
+    assert found["smece"].value < 1e-4
+    assert found["smece"].floor is None
+    assert found["ece"].floor is not None

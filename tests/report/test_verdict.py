@@ -293,3 +293,47 @@ def test_one_curve_only():
     with pytest.raises(InputError, match="a verdict is about one curve"):
         verdict([[0.5, 0.5]], [0], notion="classwise")
     assert "No range of scores is off" in str(verdict([0.5], [1]))
+
+
+def test_what_had_no_probability_is_no_excellent_forecast():
+    """Events at a score of 0 are infinitely more than predicted, however small the ECE is."""
+    judged = verdict([0.0] * 300, np.arange(300) == 0)
+    assert judged.label == "off on the whole"
+    assert "happened 0.0033, which had a probability of 0" in str(judged)
+
+
+def test_small_probabilities_keep_their_digits():
+    """Places and means of rare events are not all 0.000."""
+    place = judgement.Place(0.0001, 0.0003, 0.00021, 0.00084, 5000)
+    assert str(place) == "scores from 0.0001 to 0.0003 are too low: 0.00021 predicted, 0.00084 happened (5,000 rows)"
+    assert judgement.decimals(3, 0.5, 0.99987) == 5
+    assert judgement.decimals(4, 0.0, 1.0) == 4
+
+
+@pytest.mark.parametrize(("number", "up"), [(1428.1, 1500), (7166.7, 7200), (99.2, 100), (7.01, 8), (2000, 2000)])
+def test_rows_asked_for_are_rounded_up(number, up):
+    """Two digits that count, and never fewer than needed."""
+    assert judgement.rounded_up(number) == up
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_clusters_raise_no_false_alarm(level):
+    """Clusters that share a fate, calibrated on the whole, are seldom called off, whatever the level of the intervals."""
+    from scipy.special import ndtr
+
+    rng = np.random.default_rng(16)
+    told = 0
+    for _ in range(60):
+        cluster = np.arange(400) // 8
+        p = rng.random(400)
+        fate = 0.6 * rng.normal(size=50)[cluster] + 0.8 * rng.normal(size=400)
+        told += verdict(p, ndtr(fate) < p, groups=cluster, level=level).beyond_chance
+    assert told <= 10  # of 60 with a chance of 6 %, more come 1 time in 1,000
+
+
+def test_two_clusters_prove_nothing():
+    """Two clusters cannot tell chance from a pattern, and the interval does not claim it."""
+    rng = np.random.default_rng(17)
+    p = rng.random(200)
+    judged = verdict(p, rng.random(200) < p**2, groups=np.arange(200) % 2)
+    assert (judged.beyond_chance, judged.low) == (False, 0.0)

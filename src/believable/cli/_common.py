@@ -1,10 +1,11 @@
-"""What every command shares: errors as sentences, the console, plain text."""
+"""What every command shares: errors as sentences, names of files, the console, plain text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +15,7 @@ from believable.errors import BelievableError
 if TYPE_CHECKING:
     from rich.console import Console
 
+PIPE = Path("-")  # standard input, or output
 MOST_BINS = 1000
 GATE_FAILED = 1
 BAD_INPUT = 2
@@ -88,6 +90,11 @@ def in_options(sentence: str) -> str:
     for pattern, option in _OPTIONS_WITH_VALUES:
         sentence = re.sub(pattern, option, sentence)
     return sentence
+
+
+def called(file: Path) -> str:
+    """What to call a file in a sentence."""
+    return "standard input" if file == PIPE else str(file)
 
 
 def new_console(*, stderr: bool = False) -> Console:

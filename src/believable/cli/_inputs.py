@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from believable.cli._common import in_options
+from believable.cli._common import PIPE, in_options
 from believable.cli._options import scale_of
 from believable.errors import InputError
 
@@ -36,11 +36,6 @@ def read_other(file: Path, asked: Mapping[str, Any], **instead: Any) -> Loaded:
     if asked.get("group") is None:
         return other
     return replace(other, notes=tuple(note for note in other.notes if "pass --group" not in note))
-
-
-def called(file: Path) -> str:
-    """What to call a file in a sentence."""
-    return "standard input" if file == Path("-") else str(file)
 
 
 def _read(file: Path | None, asked: Mapping[str, Any]) -> Loaded:
@@ -103,7 +98,7 @@ def _is_samples(file: Path, asked: Mapping[str, Any]) -> bool:
     """Asked for, or recognised by the fields of the first object; naming the scores says that it is a table."""
     if asked.get("samples"):
         return True
-    if any(asked.get(name) for name in ("prob", "label", *NOT_STATED)) or file == Path("-"):
+    if any(asked.get(name) for name in ("prob", "label", *NOT_STATED)) or file == PIPE:
         return False
     from believable.readers import is_lm_samples
 

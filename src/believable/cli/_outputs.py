@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from believable.cli._common import PIPE
 from believable.errors import InputError
 
 if TYPE_CHECKING:
     from believable.predictions import Predictions
     from believable.report import Audit
 
-PIPE = Path("-")
 PICTURES = (".png", ".svg", ".pdf")
 WHAT = {"html": "Page", "json": "JSON", "markdown": "Markdown", "plot": "Picture"}
 

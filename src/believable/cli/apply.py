@@ -9,12 +9,10 @@ from typing import Any
 
 import click
 
-from believable.cli._common import new_console, say, sentences
+from believable.cli._common import PIPE, called, new_console, say, sentences
 from believable.cli._notes import note, warnings_as_notes
 from believable.cli._options import column_options, scale_of
 from believable.errors import InputError, SchemaError
-
-PIPE = Path("-")
 
 
 @click.command()
@@ -64,7 +62,7 @@ def apply(map_file: Path, new: Path, output: Path, logits: bool, scores: str | N
         note(text)
     console = new_console(stderr=output == PIPE)
     where = "" if output == PIPE else f"; written to {output}"
-    say(console, f"{'standard input' if new == PIPE else new}: {done}{where}")
+    say(console, f"{called(new)}: {done}{where}")
 
 
 @contextmanager

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from believable.cli._common import GATE_FAILED, MOST_BINS, new_console, say, sentences
+from believable.cli._common import GATE_FAILED, MOST_BINS, PIPE, called, new_console, say, sentences
 from believable.cli._gates import gates_of
 from believable.cli._help import Sectioned
-from believable.cli._inputs import called, read, read_other
+from believable.cli._inputs import read, read_other
 from believable.cli._notes import warnings_as_notes
 from believable.cli._options import column_options
-from believable.cli._outputs import PIPE, check_outputs, write_outputs
+from believable.cli._outputs import check_outputs, write_outputs
 from believable.cli._show import show_audit, show_gates, show_verdict, working
 from believable.errors import InputError
 
@@ -33,7 +33,6 @@ SECTIONS = {
     "Rerankers": ("run", "qrels", "rel", "graded", "unjudged", "map"),
     "Language models": ("samples", "normalise", "filter"),
 }
-POOLED = ("classwise", "top_label")
 WRITABLE = click.Path(path_type=Path, allow_dash=True)
 READABLE = click.Path(path_type=Path)
 
@@ -146,6 +145,7 @@ def audit(
     other, other_name = _other(file, compare, compare_prob, loaded, asked)
     with warnings_as_notes(), working(f"Auditing {len(loaded.predictions):,} rows"):
         from believable.report import audit as make
+        from believable.report.make import POOLED
 
         found: Audit = make(
             loaded.predictions,

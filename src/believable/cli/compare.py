@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from believable.cli._common import MOST_BINS, new_console, say, sentences
+from believable.cli._common import MOST_BINS, PIPE, called, new_console, say, sentences
 from believable.cli._gates import find
-from believable.cli._inputs import called, read, read_other
+from believable.cli._inputs import read, read_other
 from believable.cli._notes import warnings_as_notes
 from believable.cli._options import column_options
 from believable.cli._show import show_section, working
@@ -17,8 +17,6 @@ from believable.errors import InputError
 
 if TYPE_CHECKING:
     from believable.readers import Loaded
-
-PIPE = Path("-")
 
 
 @click.command()

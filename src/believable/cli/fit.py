@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from believable.cli._common import in_options, new_console, say, sentences
+from believable.cli._common import PIPE, called, in_options, new_console, say, sentences
 from believable.cli._notes import note, warnings_as_notes
 from believable.cli._options import Scale, column_options, scale_of
+from believable.cli._outputs import check_outputs
 from believable.errors import BelievableError, InputError
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from believable.readers import Loaded
     from believable.recalibrate import Calibration, Recalibrator
 
-PIPE = Path("-")
 SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -67,7 +67,7 @@ def fit(
     console = new_console(stderr=output == PIPE)
     scale = scale_of(scores, logits)
     _check_method(method, scale)  # before the work, not after it
-    _check_folder(output)
+    check_outputs({"output": output}, [file])
     loaded = load(file, from_logits=scale != "probabilities", **columns)
     _say_what_was_taken(console, file, loaded, scale)
     with warnings_as_notes():
@@ -76,17 +76,13 @@ def fit(
                 **_data(loaded, scale), method=method, cv=folds, groups=loaded.groups, score=score, input=scale
             )
         except BelievableError as error:
-            raise InputError(f"{_called(file)}: {error}") from error
+            raise InputError(f"{called(file)}: {error}") from error
     console.print()
     say(console, in_options(str(result)))
     if result.recalibrator.n_features_in_ == 1 and result.method != "nothing":
         say(console, _examples(loaded, result.recalibrator))
     console.print()
     _write(console, result, output)
-
-
-def _called(file: Path) -> str:
-    return "standard input" if file == PIPE else str(file)
 
 
 def _check_method(method: str, scale: Scale) -> None:
@@ -99,18 +95,9 @@ def _check_method(method: str, scale: Scale) -> None:
         chosen.set_params(input=scale)._check_settings()
 
 
-def _check_folder(output: Path | None) -> None:
-    if output is None or output == PIPE:
-        return
-    if output.is_dir():
-        raise InputError(f"{output} is a folder: name a file to write the map to")
-    if not output.parent.is_dir():
-        raise InputError(f"{output} cannot be written: there is no folder {output.parent}")
-
-
 def _say_what_was_taken(console: Console, file: Path, loaded: Loaded, scale: Scale) -> None:
     taken = loaded.taken.replace("(logits)", "(raw scores)", 1) if scale == "scores" else loaded.taken
-    say(console, f"{_called(file)}: {len(loaded.predictions):,} rows; took {taken}")
+    say(console, f"{called(file)}: {len(loaded.predictions):,} rows; took {taken}")
     if loaded.dropped:
         left_out = ", ".join(f"{n:,} with {what}" for what, n in loaded.dropped.items())
         say(console, f"Rows left out: {left_out}")

@@ -33,3 +33,5 @@ class TestResult:
     def __str__(self) -> str:
         df = "" if self.df is None else f", df {self.df:g}"
         return f"statistic {self.statistic:.4g}{df}, p = {self.p_value:.3g} (n = {self.n:,}, {self.method})"
+
+    __repr__ = __str__

@@ -58,6 +58,8 @@ class Comparison:
             f"{100 * self.level:.4g} % interval {self.low:+.4f} … {self.high:+.4f}, p = {self.p_value:.3g}"
         )
 
+    __repr__ = __str__
+
 
 def compare(
     predictions_a: Any,

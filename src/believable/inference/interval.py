@@ -67,6 +67,8 @@ class Interval:
     def __str__(self) -> str:
         return f"{self.value:.4f}, {100 * self.level:.4g} % interval {self.low:.4f} … {self.high:.4f}"
 
+    __repr__ = __str__
+
 
 def interval(
     metric: str | Callable[..., Any],

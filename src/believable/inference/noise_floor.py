@@ -49,6 +49,8 @@ class NoiseFloor:
             return floor
         return f"{self.value:.4g}; {floor}; p = {self.p_value:.2g}"
 
+    __repr__ = __str__
+
 
 def noise_floor(
     metric: str | Callable[..., Any],

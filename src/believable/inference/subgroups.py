@@ -141,6 +141,8 @@ class Subgroups(Sequence[Subgroup]):
             lines.append(f"{line} {group.value:>8.4f}  {ends:<18} {' '.join(rest)}{' *' if group.flagged else ''}")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 def subgroups(
     predictions: Any,

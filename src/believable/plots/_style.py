@@ -29,10 +29,10 @@ _AXIS_LABELS = {
 def new_figure(width: float, height: float) -> Figure:
     """A figure outside pyplot: nothing global changes and nothing has to be closed."""
     try:
-        from matplotlib.figure import Figure
+        from believable.plots._figure import Picture
     except ImportError as error:
         raise MissingDependencyError("pictures need matplotlib: pip install matplotlib") from error
-    return Figure(figsize=(width, height), layout="constrained")
+    return Picture(figsize=(width, height), layout="constrained")
 
 
 def figure_of(ax: Axes) -> Figure:

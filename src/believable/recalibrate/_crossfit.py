@@ -84,8 +84,8 @@ class Problem:
         _refuse(source, given, actuals, input)
         values = source.scores if input == "probabilities" else _rows_that_count(predictions, sample_weight)
         counts = np.bincount(source.labels)
-        if np.count_nonzero(counts) < 2 or counts[counts > 0].min() < 2:
-            raise InputError("recalibration needs two classes, and of each at least two rows to put into folds")
+        if np.count_nonzero(counts > 1) < 2:
+            raise InputError("recalibration needs two classes, and of both at least two rows to put into folds")
         cluster = cluster_of_rows(groups, predictions, source, sample_weight)
         fold = folds(source.labels, cluster, n_folds, generator(random_state))
         return cls(values, input, _baseline(source, values, input), cluster, fold)
@@ -103,6 +103,8 @@ class Problem:
     def fit(self, method: Recalibrator, rows: Array | slice = slice(None)) -> Recalibrator:
         """A clone of a method, told what the scores are and what the classes are called, fitted on some of the rows."""
         names = self.baseline.predictions.classes
+        if names is not None and len({isinstance(name, str) for name in names}) > 1:
+            names = None  # an array of numbers and text is all text: these are known by their number
         model: Recalibrator = clone(method).set_params(input=self.input)
         if names is not None:
             model.set_params(classes=list(names))

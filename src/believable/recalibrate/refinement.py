@@ -48,7 +48,8 @@ class Refinement:
         whole, rest, gain = self.score, self.refinement, self.calibration
         name = WORDS[self.name]
         if not math.isfinite(gain.value):
-            return f"{name} {whole.value:.4f}, and {rest.value:.4f} after recalibration by {self.method}"
+            before, after = ("infinite" if math.isinf(one.value) else f"{one.value:.4f}" for one in (whole, rest))
+            return f"{name} {before}, and {after} after recalibration by {self.method}"
         return (
             f"{name} {whole.value:.4f} = calibration {gain.value:.4f} ({gain.low:.4f} … {gain.high:.4f}) + refinement "
             f"{rest.value:.4f}; recalibration by {self.method} takes {100 * self.share:.1f} % off it"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from believable._types import Ints
 from believable.predictions import Predictions
 from believable.report.heaping import heaping
-from believable.report.judgement import GUIDELINE, Verdict, rounded_up
+from believable.report.judgement import GUIDELINE, Verdict, decimals, rounded_up
 from believable.report.parts import Fix, Measured, Part
 from believable.stats import BinStats, ScoreSums
 
@@ -19,6 +19,7 @@ EMPTY_SHARE = 0.4  # of uniform bins
 FEW = 5  # expected events, or others, of a bin that can tell something
 ENDS = (0.03, 0.97)
 DESIGN_EFFECT = 2.0
+FEW_CLUSTERS = 10
 CONSTANT = 0.01  # standard deviation of scores that hardly differ
 MANY_ROWS = 100_000
 
@@ -88,7 +89,8 @@ def _worst_subgroup(facts: Facts) -> str:
     worst = max(flagged, key=lambda part: part.low or 0)
     way = "off in both directions" if worst.direction == "mixed" else worst.direction
     others = "" if len(flagged) == 1 else f" ({len(flagged)} subgroups are off)"
-    means = f"{worst.mean_score:.3f} predicted, {worst.rate:.3f} happened"
+    digits = decimals(3, worst.mean_score, worst.rate)
+    means = f"{worst.mean_score:.{digits}f} predicted, {worst.rate:.{digits}f} happened"
     return f"Look at {worst.column} = {worst.name}{others}: its scores are {way}, {means}."
 
 
@@ -146,11 +148,21 @@ def _never_seen(facts: Facts) -> str:
     lowest, highest = float(facts.predictions.scores.min()), float(facts.predictions.scores.max())
     if lowest < ENDS[0] and highest > ENDS[1]:
         return ""
+    below, above = _rounded_away(lowest, math.floor), _rounded_away(highest, math.ceil)
     if lowest < ENDS[0]:
-        return f"No score is above {highest:.2g}: nothing is known about scores higher than that."
+        return f"No score is above {above:g}: nothing is known about scores higher than that."
     if highest > ENDS[1]:
-        return f"No score is below {lowest:.2g}: nothing is known about scores lower than that."
-    return f"All scores lie between {lowest:.2g} and {highest:.2g}: nothing is known about others."
+        return f"No score is below {below:g}: nothing is known about scores lower than that."
+    return f"All scores lie between {below:g} and {above:g}: nothing is known about others."
+
+
+def _rounded_away(score: float, way: Callable[[float], int]) -> float:
+    """To two digits that count, so that no score lies beyond."""
+    if score == 0:
+        return 0.0
+    step = 10.0 ** (1 - math.floor(math.log10(score)))
+    nearest = round(score * step)
+    return (nearest if abs(score * step - nearest) < 1e-4 else way(score * step)) / step  # a float32 is that close
 
 
 def _heaped(facts: Facts) -> str:
@@ -166,7 +178,7 @@ def _impossible_happened(facts: Facts) -> str:
     loss = facts.metrics.get("nll")
     if loss is None or math.isfinite(loss.value):
         return ""
-    return "Something happened that had a probability of 0: the log loss is infinite, and no map can mend it by itself."
+    return "Something happened that had a probability of 0: the log loss is infinite as it is."
 
 
 def _weights(facts: Facts) -> str:
@@ -179,9 +191,11 @@ def _weights(facts: Facts) -> str:
 def _clusters(facts: Facts) -> str:
     if facts.cluster is None:
         return ""
+    n = int(facts.cluster.max()) + 1
+    few = " So few clusters say little about how clusters differ: the intervals are rough." if n < FEW_CLUSTERS else ""
     return (
-        f"Rows come in {int(facts.cluster.max()) + 1:,} clusters, which the intervals allow for; "
-        "noise floors take rows as independent."
+        f"Rows come in {n:,} clusters, which the intervals and the verdict allow for; noise floors take rows as "
+        f"independent.{few}"
     )
 
 

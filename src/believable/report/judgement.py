@@ -59,9 +59,11 @@ class Place:
         return "too high" if self.conf > self.acc else "too low"
 
     def __str__(self) -> str:
+        width = max(self.high - self.low, 1e-8)
+        ends, digits = max(-math.floor(math.log10(width)), 2), decimals(3, self.conf, self.acc)
         return (
-            f"scores from {self.low:.2f} to {self.high:.2f} are {self.way}: "
-            f"{self.conf:.3f} predicted, {self.acc:.3f} happened ({self.n:,} {'row' if self.n == 1 else 'rows'})"
+            f"scores from {self.low:.{ends}f} to {self.high:.{ends}f} are {self.way}: "
+            f"{self.conf:.{digits}f} predicted, {self.acc:.{digits}f} happened ({self.n:,} {'row' if self.n == 1 else 'rows'})"
         )
 
 
@@ -182,7 +184,8 @@ class Verdict:
             steps = ", ".join(f"below {below:.2f} {word}" for word, below in GUIDELINE)
             sentences.append(f"Guideline for the ECE: {steps}, otherwise poor.")
         if self.mean_score is not None and self.rate is not None:
-            means = f"mean score {self.mean_score:.4f}, happened {self.rate:.4f}"
+            digits = decimals(4, self.mean_score, self.rate)
+            means = f"mean score {self.mean_score:.{digits}f}, happened {self.rate:.{digits}f}"
             if self.off_by_a_factor:
                 means += (
                     f", {self.rate / self.mean_score:.2g} times as often as predicted"
@@ -190,9 +193,11 @@ class Verdict:
                     else ", which had a probability of 0"
                 )
             way = "high" if self.mean_score > self.rate else "low"
-            start = f"On the whole the scores are too {way}" if self.off_on_the_whole else "On the whole the scores fit"
-            sentences.append(f"{start}: {means}.")
-        means = f"mean confidence {self.confidence:.4f}, accuracy {self.accuracy:.4f}"
+            start = "are off by no more than chance explains" if self.standing == "too little data" else "fit"
+            start = f"are too {way}" if self.off_on_the_whole else start
+            sentences.append(f"On the whole the scores {start}: {means}.")
+        digits = decimals(4, self.confidence, self.accuracy)
+        means = f"mean confidence {self.confidence:.{digits}f}, accuracy {self.accuracy:.{digits}f}"
         if self.direction == "unclear":
             sentences.append(f"Neither over- nor under-confident beyond what chance explains: {means}.")
         else:
@@ -275,13 +280,14 @@ def verdict(
         asked = ask("ece", checked, options=options)
         chance = max(chance, chance_of_clusters(asked, cluster, DRAWS, generator(random_state)))
     by_ece = chance <= ONE_IN_TWENTY
+    low = ends.low if by_ece or level < 0.95 else 0.0  # few clusters vary too little to say so themselves
     beyond = by_ece or min(shift, tilt) <= ONE_IN_HUNDRED
     unlikely = ONE_IN_TWENTY if by_ece else ONE_IN_HUNDRED
     return Verdict(
         grade=grade(ends.value),
-        standing=_standing(ends.low, ends.high, beyond),
+        standing=_standing(low, ends.high, beyond),
         ece=ends.value,
-        low=ends.low,
+        low=low,
         high=ends.high,
         level=level,
         by_chance=floor.mean,
@@ -384,9 +390,15 @@ def _chance(drawn: Float64s, seen: float) -> float:
     return float((1 + np.count_nonzero(np.abs(drawn) >= abs(seen) - 1e-12)) / (1 + len(drawn)))
 
 
+def decimals(least: int, *shares: float) -> int:
+    """Digits after the point: two that count of the smallest share, and of what the largest lacks of 1; at most 8."""
+    seen = [one for share in shares for one in (share, 1 - share) if one > 1e-8]
+    return min(max([least, *(1 - math.floor(math.log10(one)) for one in seen)]), 8)
+
+
 def rounded_up(number: float) -> int:
     """To two digits that count: a number of rows that is asked for is never less than those there are."""
-    step = 10 ** max(math.floor(math.log10(number)) - 1, 0)
+    step: int = 10 ** max(math.floor(math.log10(number)) - 1, 0)
     return math.ceil(number / step - 1e-9) * step
 
 

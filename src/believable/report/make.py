@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from believable import _check
+from believable._random import generator
 from believable._types import Array, Floats, Notion, Strategy
 from believable.counting import TEN, UNIFORM, count_bins
 from believable.curves import corp_curve, smoothed_calibration_curve
@@ -106,14 +108,15 @@ def audit(
         checked = checked._with(borrowed=False)  # for the length of this call it may remember what was counted
     cluster = cluster_of_rows(groups, predictions, checked, sample_weight)
     columns = {} if by is None else columns_of(by, checked, predictions, sample_weight)
-    rival = None if compare_with is None else _rival(compare_with, actuals, sample_weight)
-    seed = int(np.random.default_rng(random_state).integers(2**31)) if random_state is not None else None
+    rival = None if compare_with is None else _rival(compare_with, checked, actuals, sample_weight)
+    seed = int(generator(random_state).integers(2**31))
     view = checked.view(notion, pooled=(notion or checked.default_notion) in POOLED)
-    options = {"n_bins": int(n_bins), "strategy": str(strategy), "notion": view.notion, "pooled": view.pooled}
+    n_bins = _check.positive_integer(n_bins, "n_bins")
+    options = {"n_bins": n_bins, "strategy": str(strategy), "notion": view.notion, "pooled": view.pooled}
     judged = verdict(checked, None, groups=cluster, level=level, random_state=seed, **options)  # type: ignore[arg-type]
     stats = count_bins(checked, **options, squares=True)  # type: ignore[arg-type]
     metrics = Measurer(checked, options, judged, cluster, level, seed).all()
-    parts = _classes(checked, int(n_bins), strategy, cluster, level, seed)
+    parts = _classes(checked, n_bins, strategy, cluster, level, seed)
     found = _subgroups(checked, columns, options, cluster, level, seed)
     mended = remedy(checked, cluster, level, seed, progress) if fix else Remedy(None, "it was not asked for", None, ())
     stages: dict[Stage, Predictions] = {"before": checked}
@@ -165,17 +168,19 @@ def audit(
     )
 
 
-def _rival(other: Any, actuals: Any, sample_weight: Any) -> Predictions:
-    if isinstance(other, Predictions):
-        return other
-    if actuals is None:
+def _rival(other: Any, checked: Predictions, actuals: Any, sample_weight: Any) -> Predictions:
+    if actuals is None and not isinstance(other, Predictions):
         raise InputError("compare_with must be a Predictions too, where the predictions are one")
-    return Predictions(other, actuals, sample_weight=sample_weight)
+    given = isinstance(other, Predictions)
+    rival: Predictions = other if given else Predictions(other, actuals, sample_weight=sample_weight)
+    if (rival.kind, rival.n_classes) != (checked.kind, checked.n_classes):
+        raise InputError(f"compare_with must be of the same kind as the predictions, got {rival!r} beside {checked!r}")
+    return rival
 
 
 def _dropped(dropped: Mapping[str, int] | None, predictions: Predictions) -> dict[str, int]:
     ignored = {"ignored label": predictions.n_ignored} if predictions.n_ignored else {}
-    return dict(dropped or {}) | ignored
+    return {str(reason): int(n) for reason, n in (dropped or {}).items()} | ignored
 
 
 def _effective_n(predictions: Predictions) -> float:

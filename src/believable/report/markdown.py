@@ -59,12 +59,17 @@ def _sections(audit: Audit) -> Iterator[str]:
 
 def escaped(words: str) -> str:
     """Text from outside, so that it stays text: neither markup nor another row of a table."""
-    one_line = " ".join(words.split())
-    return re.sub(r"([\\`*_{}\[\]<>#|~&])", r"\\\1", one_line)
+    one_line = text.one_line(words)
+    return re.sub(r"([\\`*_{}\[\]<>#|~&$])", r"\\\1", one_line)
 
 
 def _list(sentences: Sequence[str]) -> str:
-    return "\n".join(f"- {escaped(sentence)}" for sentence in sentences)
+    return "\n".join(f"- {_no_mark(escaped(sentence))}" for sentence in sentences)
+
+
+def _no_mark(sentence: str) -> str:
+    """A sentence that does not begin like a point of a list."""
+    return re.sub(r"^(\d*)([-+.)])(?=\s|$)", r"\1\\\2", sentence)
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:

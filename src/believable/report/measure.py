@@ -26,7 +26,9 @@ ERRORS: Mapping[Kind, tuple[str, ...]] = {
 }
 SCORES = ("brier", "nll")
 DISCRIMINATION = ("auc", "acc", "bss", "sharpness")
+CLOSED_FORM = ("slope", "citl", "oe")  # bring the intervals of the clinical literature: nothing is drawn
 DRAWS, DRAWS_OF_FLOOR, FEWEST_DRAWS = 300, 1000, 200
+NARROWEST = 1e-4  # smooth errors below have a bandwidth as small, and a floor that would take minutes
 MOST_ENTRIES = 200_000  # rows times classes: beyond, the AUC of a matrix gets no interval and its floors fewer draws
 
 
@@ -77,7 +79,7 @@ class Measurer:
             warnings.simplefilter("always", ClippedWarning)
             value = float(row.function(self.predictions, **asked))
         low, high, note = self._interval(row, asked)
-        floor, q95, p_value = self._floor(row, asked)
+        floor, q95, p_value = self._floor(row, asked, value)
         notion = "binary" if self.predictions.kind == "binary" else asked.get("notion", row.of)
         return Measured(
             name=row.name,
@@ -90,7 +92,7 @@ class Measurer:
             high=high,
             floor=floor,
             q95=q95,
-            p_value=p_value if self.cluster is None else None,
+            p_value=p_value if self.cluster is None or row is METRICS["expected_calibration_error"] else None,
             best=row.best,
             note=note or " ".join(str(one.message) for one in said),
         )
@@ -100,6 +102,12 @@ class Measurer:
             return self.verdict.low, self.verdict.high, ""
         if row is METRICS["auc"] and self._entries > MOST_ENTRIES:
             return None, None, "no interval: it would take too long for so many rows and classes"
+        if row.alias in CLOSED_FORM and self.cluster is None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ClippedWarning)  # said with the value
+                estimate = row.function(self.predictions, level=self.level, **asked)
+            estimate = getattr(estimate, "slope", estimate)
+            return estimate.low, estimate.high, ""
         try:
             found = interval(
                 row.name,
@@ -114,9 +122,13 @@ class Measurer:
             return None, None, str(reason)
         return found.low, found.high, found.note
 
-    def _floor(self, row: Metric, asked: dict[str, Any]) -> tuple[float | None, float | None, float | None]:
+    def _floor(
+        self, row: Metric, asked: dict[str, Any], value: float
+    ) -> tuple[float | None, float | None, float | None]:
         if row is METRICS["expected_calibration_error"]:
             return self.verdict.by_chance, self.verdict.q95, self.verdict.p_value
+        if row.fixed_point and value < NARROWEST:
+            return None, None, None
         if row.power is not None:
             found = noise_floor(
                 row.name,

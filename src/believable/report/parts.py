@@ -45,7 +45,8 @@ class Measured:
     value, low, high : float
         The metric of the data, and the interval for its value in the population; None where there is no interval.
     floor, q95, p_value : float or None
-        What perfect calibration would show on average and in 19 of 20 data sets, and the chance that it shows as much.
+        What perfect calibration would show on average and in 19 of 20 data sets, and the chance that it shows as much
+        (with clusters, of the ECE alone).
     best : float or None
         The value of a perfect model.
     note : str

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from unicodedata import combining, east_asian_width
 
 from believable.report.measure import shown
 from believable.report.parts import Measured, Part, Versus
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from believable.report.audit import Audit
 
 HEADINGS = {"calibration": "Calibration", "score": "Proper scores", "discrimination": "Discrimination"}
+LONGEST = 60  # letters of a name in a table
 USELESS = (
     "Calibration is not everything: a constant at the base rate is perfectly calibrated, and tells nobody from anybody."
 )
@@ -50,18 +52,35 @@ class Section:
         )
 
     def __str__(self) -> str:
-        title = [self.title] if self.title else []
-        return "\n".join([*title, *self._aligned(), *(f"- {line}" if self.listed else line for line in self.lines)])
+        title = [one_line(self.title)] if self.title else []
+        lines = [f"{'- ' if self.listed else ''}{one_line(line)}" for line in self.lines]
+        return "\n".join([*title, *self._aligned(), *lines])
 
     def _aligned(self) -> list[str]:
-        widths = [max(map(len, column)) for column in zip(*self.rows, strict=True)]
+        rows = [[one_line(cell) for cell in row] for row in self.rows]
+        widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
         return [
             "  ".join(
-                cell.rjust(width) if right else cell.ljust(width)
+                f"{' ' * (width - columns_of(cell))}{cell}" if right else f"{cell}{' ' * (width - columns_of(cell))}"
                 for cell, width, right in zip(row, widths, self.to_the_right, strict=True)
             ).rstrip()
-            for row in self.rows
+            for row in rows
         ]
+
+
+def one_line(words: str) -> str:
+    """Text from outside on one line, without characters that move a terminal's cursor or change its colours."""
+    return "".join(letter if letter.isprintable() else "�" for letter in " ".join(words.split()))
+
+
+def columns_of(words: str) -> int:
+    """How many columns of a terminal a text takes: wide letters take two, accents none."""
+    return sum(2 if east_asian_width(letter) in "WF" else not combining(letter) for letter in words)
+
+
+def shortened(name: str) -> str:
+    """A name that fits into a table."""
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
 
 
 def as_text(audit: Audit) -> str:
@@ -102,7 +121,9 @@ def opening(audit: Audit) -> list[str]:
     """What was audited."""
     what = f"{audit.title}: " if audit.title else ""
     clusters = "" if audit.n_clusters is None else f" in {audit.n_clusters:,} clusters"
-    first = f"{what}{audit.n:,} rows{clusters}" + (f"; took {audit.taken}" if audit.taken else "")
+    first = f"{what}{audit.n:,} {'row' if audit.n == 1 else 'rows'}{clusters}" + (
+        f"; took {audit.taken}" if audit.taken else ""
+    )
     lines = [first]
     if audit.weighted:
         lines.append(f"Weighted: they tell as much as {audit.effective_n:,.0f} rows of equal weight")
@@ -147,7 +168,7 @@ def part_rows(parts: Sequence[Part]) -> list[list[str]]:
     """Classes or subgroups, heading first."""
     table = [["", "rows", "predicted", "happened", "ECE", "interval", "by chance", ""]]
     for part in parts:
-        name = f"{part.column} = {part.name}" if part.column else part.name
+        name = shortened(f"{part.column} = {part.name}" if part.column else part.name)
         ends = "" if part.low is None else f"{part.low:.4f} … {shown(part.high)}"
         says = part.direction if part.flagged else part.note
         numbers = [shown(part.mean_score), shown(part.rate), shown(part.ece), ends, shown(part.floor)]

@@ -17,6 +17,7 @@ from believable.report.parts import Change, Fix, Tried
 from believable.report.remedy import Remedy
 
 MOST_ROWS = 20_000  # that methods are compared on; the chosen one is then judged on all
+FEWEST_ROWS, FEWEST_CLUSTERS = 100, 20  # of a rare class
 DRAWS = 200
 
 
@@ -25,7 +26,7 @@ def best_of_tried(
 ) -> Remedy:
     """The simplest recalibrator that helps beyond chance, compared on at most 20,000 rows and judged on all."""
     rows = _some(predictions, cluster, random_state)
-    few = predictions if rows is None else predictions.take(rows)
+    few = predictions if rows is None else _stand_in(predictions, rows) if cluster is None else predictions.take(rows)
     few_clusters = cluster if rows is None or cluster is None else cluster[rows]
     chosen: dict[str, Any] = {"errors": ("ece",), "level": level, "n_resamples": DRAWS, "random_state": random_state}
     selection = select(few, groups=few_clusters, progress=progress, **chosen)
@@ -56,16 +57,37 @@ def best_of_tried(
 
 
 def _some(predictions: Predictions, cluster: Ints | None, random_state: Any) -> Ints | None:
-    """Rows drawn at random, whole clusters of them, where there are more than methods are compared on."""
-    if len(predictions) <= MOST_ROWS:
+    """Rows drawn at random, whole clusters of them, where there are more than methods are compared on.
+
+    Of a class so rare that few would be drawn, 100 rows (or 20 clusters) are taken, or all there are.
+    """
+    if len(predictions) <= MOST_ROWS or predictions.kind == "multilabel" or predictions.labels.dtype.kind == "f":
         return None
-    rng = generator(random_state)
+    rng, labels = generator(random_state), predictions.labels
     if cluster is None:
-        return np.sort(rng.choice(len(predictions), MOST_ROWS, replace=False))
+        counts = np.bincount(labels)
+        wanted = np.minimum(counts, np.maximum(counts * MOST_ROWS // len(labels), FEWEST_ROWS))
+        order = rng.permutation(len(labels))
+        order = order[np.argsort(labels[order], kind="stable")]
+        place = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)  # within the class
+        return np.sort(order[place < np.repeat(wanted, counts)])
     order = rng.permutation(int(cluster.max()) + 1)
-    sizes = np.bincount(cluster)[order]
-    kept = order[: max(int(np.searchsorted(np.cumsum(sizes), MOST_ROWS)), 10)]
-    return np.flatnonzero(np.isin(cluster, kept))
+    n_kept = max(int(np.searchsorted(np.cumsum(np.bincount(cluster)[order]), MOST_ROWS)), 10)
+    turn = np.argsort(order)[cluster]  # of each row's cluster
+    for k in np.unique(labels):
+        turns = np.unique(turn[labels == k])
+        n_kept = max(n_kept, int(turns[:FEWEST_CLUSTERS][-1]) + 1)
+    return np.flatnonzero(turn < n_kept)
+
+
+def _stand_in(predictions: Predictions, rows: Ints) -> Predictions:
+    """Some of the rows, weighted where a rare class was drawn more often than the others."""
+    few = predictions.take(rows)
+    drawn, counts = np.bincount(few.labels), np.bincount(predictions.labels)
+    times = counts[few.labels] / drawn[few.labels]
+    if times.max() < 1.01 * times.min():  # but for rounding
+        return few
+    return few._with(weights=times if few.weights is None else times * few.weights, borrowed=False)
 
 
 def _fix(selection: Selection, changes: tuple[Change, ...], learnt: str | None, split: str) -> Fix:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from believable.report.audit import Audit
 from believable.report.html.page import axis_labels
 from believable.report.html.sections import KEY, TONES
 from believable.report.html.svg import diagram
 from believable.report.html.words import count, name, number, percent, rows, span, text, title_of
+from believable.report.judgement import Verdict
 
 BADGES = {"good": "#00795a", "warn": "#a86400", "bad": "#b34700", "unsure": "#64717e"}
-MOST_LINES = 4
+MOST_PLACES, MOST_ADVICE = 3, 2
 _TD = "padding:1px 12px 1px 0;text-align:right;white-space:nowrap;background:transparent"
 
 
@@ -34,18 +37,25 @@ def as_cell(audit: Audit) -> str:
         f"{mark} {text(found.label)}</span>"
     )
     title = f"<strong>{name(audit.title)}</strong> · " if audit.title else ""
-    lines = [line for line in found.lines()[1:] if not line.startswith("Guideline")][:MOST_LINES]
-    said = "".join(f"<li>{text(line)}</li>" for line in lines)
+    said = "".join(f"<li>{text(line)}</li>" for line in [*_lines(found), *audit.advice[:MOST_ADVICE]])
     picture = diagram(audit.table, *axis_labels(found.notion), size=180)
+    clusters = "" if audit.n_clusters is None else f" in {count(audit.n_clusters)} clusters"
     weighted = f", worth {count(audit.effective_n)} of equal weight" if audit.weighted else ""
     return (
         '<div style="display:flex;flex-wrap:wrap;gap:8px 28px;align-items:flex-start;max-width:1000px;line-height:1.4">'
         f'<div style="flex:1 1 380px;min-width:0;overflow-wrap:anywhere"><p style="margin:0 0 6px">{badge}</p>'
-        f'<p style="margin:0 0 6px">{title}{rows(audit.n)}{weighted}</p>'
+        f'<p style="margin:0 0 6px">{title}{rows(audit.n)}{clusters}{weighted}</p>'
         f'<p style="margin:0 0 6px"><strong>{text(found.headline)}</strong></p>'
         f'<ul style="margin:0 0 8px;padding-left:18px">{said}</ul>{_numbers(audit)}</div>'
         f'<div style="flex:0 0 auto">{picture}</div></div>'
     )
+
+
+def _lines(found: Verdict) -> list[str]:
+    """The verdict without the guideline, and of the places those that weigh most."""
+    heaviest = sorted(found.places, key=lambda place: -place.n * abs(place.conf - place.acc))[:MOST_PLACES]
+    kept = replace(found, places=tuple(place for place in found.places if place in heaviest))
+    return [line for line in kept.lines()[1:] if not line.startswith("Guideline")]
 
 
 def _numbers(audit: Audit) -> str:

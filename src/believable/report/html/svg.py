@@ -65,7 +65,7 @@ def diagram(table: Sequence[Bin], x_label: str, y_label: str, size: int = 260) -
     left, top, foot, hist = 40, 8, 34, 44
     bottom = top + size
     total = sum(row.weight for row in table) or 1.0
-    tallest = max([row.weight for row in table], default=1.0) or 1.0
+    tallest = max([_density(row) for row in table], default=1.0) or 1.0
     used = [row for row in table if row.n]
 
     def x(share: float) -> str:
@@ -84,7 +84,7 @@ def diagram(table: Sequence[Bin], x_label: str, y_label: str, size: int = 260) -
         drawn.append(f'<text x="{left - 5}" y="{y(tick)}" dy=".35em" text-anchor="end">{tick:g}</text>')
         drawn.append(f'<text x="{x(tick)}" y="{floor + 13}" text-anchor="middle">{tick:g}</text>')
     for row in used:
-        height = hist * row.weight / tallest
+        height = hist * _density(row) / tallest
         drawn.append(
             f'<rect x="{x(row.start)}" y="{floor - height:.1f}" width="{max(size * (row.end - row.start) - 1, 1):.1f}" '
             f'height="{height:.1f}" fill="currentColor" opacity=".3">'
@@ -108,3 +108,8 @@ def diagram(table: Sequence[Bin], x_label: str, y_label: str, size: int = 260) -
         f'fill="currentColor" style="max-width:100%;height:auto" aria-label="Reliability diagram: {text(words)}">'
         f"{''.join(drawn)}</svg>"
     )
+
+
+def _density(row: Bin) -> float:
+    """Weight for its width, so that bins of equal weight show where the scores crowd; a bin of 0 alone is narrow."""
+    return row.weight / max(row.end - row.start, 0.01)
