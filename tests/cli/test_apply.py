@@ -303,6 +303,110 @@ def test_overwrite(tmp_path, platt, kind):
     assert read(new).select(frame.columns).equals(expected)
 
 
+def test_overwriting_a_key_keeps_the_text_of_the_others(tmp_path, platt):
+    """Numbers that no float holds, escapes and nested values stay; the key is left out wherever it stands."""
+    old = tmp_path / "old.jsonl"
+    old.write_text(
+        ' { "p_calibrated" : {"a": [1, "}"]} , "p":0.50 ,"p_calibrated":2,"e":1e400, "s":"\\u00e9\\/" } \n'
+        '{"p":0.25, "p_calibrated":"}"}\n{"p_calibrated":0,"p":0.5}'
+    )
+    half, quarter = load_recalibrator(platt).transform([0.5, 0.25]).tolist()
+    assert run("apply", platt, old, "--overwrite").stdout == (
+        f' {{"p":0.50, "e":1e400, "s":"\\u00e9\\/", "p_calibrated": {half!r}}} \n'
+        f'{{"p":0.25, "p_calibrated": {quarter!r}}}\n{{"p":0.5, "p_calibrated": {half!r}}}'
+    )
+
+
+@pytest.mark.parametrize("batch_rows", [1, 100])
+@pytest.mark.parametrize("text", ["p\n50%\n\nNA\n0.3\n", "p,x\n0.5,1\n30%,2\n", '{"p": 0.5}\n{"p": "30%"}\n'])
+def test_percent_signs_in_some_rows_only(tmp_path, platt, text, batch_rows):
+    """Is 0.3 next to 50% a share or a percentage? It is refused, as by fit, whatever the batches."""
+    old = tmp_path / ("old.jsonl" if text.startswith("{") else "old.csv")
+    old.write_text(text)
+    with pytest.raises(ValueError, match=r"all written alike, got '\d0%' at row .* without a percent sign"):
+        apply_to_file(
+            load_recalibrator(platt), old, tmp_path / f"new{old.suffix}", missing="keep", batch_rows=batch_rows
+        )
+
+
+def test_percent_signs_in_some_rows_of_parquet(tmp_path, platt):
+    """Also where one piece of the file has signs in every row and the next has none."""
+    old, new = tmp_path / "old.parquet", tmp_path / "new.parquet"
+    polars.DataFrame({"p": ["10%"] * 300_000 + ["0.3"]}).write_parquet(old, row_group_size=10_000)
+    result = run("apply", platt, old, "-o", new)
+    assert result.exit_code == 2
+    assert "got the text '10%' at row 0 but '0.3', without a percent sign, at row 300000" in result.stderr
+    polars.DataFrame({"p": ["50%", None, "25 %"]}).write_parquet(old)
+    assert run("apply", platt, old, "-o", new, "--missing", "keep").exit_code == 0
+    half, quarter = load_recalibrator(platt).transform([0.5, 0.25]).tolist()
+    assert polars.read_parquet(new)["p_calibrated"].to_list() == [half, None, quarter]
+
+
+@pytest.mark.parametrize("scale", ["logits", "scores"])
+def test_logits_are_no_percentages(tmp_path, scale):
+    """A hundredth of a logit is another logit: refused, as by fit."""
+    z, y, _, _ = scores()
+    PlattScaling(input=scale).fit(z, y).to_json(tmp_path / "map.json")
+    (tmp_path / "plain.csv").write_text("z\n2\n-1\n")
+    (tmp_path / "signed.csv").write_text("z\n50%\n20%\n")
+    polars.DataFrame({"z": ["50%", "20%"]}).write_parquet(tmp_path / "signed.parquet")
+    result = run("apply", tmp_path / "map.json", tmp_path / "plain.csv", "--prob", "z", "--percent")
+    assert result.exit_code == 2
+    assert f"the map takes {scale}, and those are no percentages" in result.stderr
+    for name in ("signed.csv", "signed.parquet"):
+        result = run("apply", tmp_path / "map.json", tmp_path / name, "--prob", "z", "-o", tmp_path / f"new_{name}")
+        assert result.exit_code == 2
+        assert "column 'z' must hold numbers, got the text '50%' at row 0" in result.stderr
+
+
+@pytest.mark.parametrize("batch_rows", [1, 100])
+def test_commas_and_points_in_one_column(tmp_path, batch_rows):
+    """1.234 next to 0,5 may well be more than a thousand: refused, as by fit."""
+    z, y, _, _ = scores()
+    old = tmp_path / "old.csv"
+    for text in ("score;x\n0,5;1\n1.234;2\n", "score;x\n1.234;2\n0,5;1\n"):
+        old.write_text(text)
+        with pytest.raises(ValueError, match=r"all written alike, got '0,5' at row . .* but '1\.234' at row ."):
+            apply_to_file(PlattScaling(input="scores").fit(z, y), old, tmp_path / "new.csv", batch_rows=batch_rows)
+
+
+@pytest.mark.parametrize("batch_rows", [1, 100])
+def test_empty_lines_at_the_end_of_one_column(tmp_path, platt, batch_rows):
+    """They are no rows, and stay; before the end an empty line is a missing score."""
+    old, new = tmp_path / "old.csv", tmp_path / "new.csv"
+    recalibrator = load_recalibrator(platt)
+    half = repr(recalibrator.transform([0.5]).item())
+    old.write_text("p\n0.5\n\n\n")
+    assert apply_to_file(recalibrator, old, new, batch_rows=batch_rows).n_rows == 1
+    assert new.read_text() == f"p,p_calibrated\n0.5,{half}\n\n\n"
+    old.write_text("p\n0.5\n\n0.5\n")
+    assert apply_to_file(recalibrator, old, new, missing="keep", batch_rows=batch_rows).n_rows == 3
+    assert new.read_text() == f"p,p_calibrated\n0.5,{half}\n,\n0.5,{half}\n"
+    with pytest.raises(ValueError, match=r"holds no number at row 1 \(line 3\)"):
+        apply_to_file(recalibrator, old, new, batch_rows=batch_rows)
+
+
+@pytest.mark.parametrize("name", ["made", "made_", "p_calibrated"])
+def test_the_new_column_of_parquet_may_have_any_name(tmp_path, platt, name):
+    """No name is taken by what is held on the way."""
+    old, new = tmp_path / "old.parquet", tmp_path / "new.parquet"
+    polars.DataFrame({"p": [0.5], "x": [1]}).write_parquet(old)
+    assert run("apply", platt, old, "-o", new, "--to", name).exit_code == 0
+    assert polars.read_parquet(new).columns == ["p", "x", name]
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl"])
+def test_parquet_to_compressed_text(tmp_path, platt, kind):
+    """A name that ends in .gz holds what it says; Parquet is compressed by itself."""
+    old, new = tmp_path / "old.parquet", tmp_path / f"new.{kind}.gz"
+    polars.DataFrame({"p": [0.5]}).write_parquet(old)
+    assert run("apply", platt, old, "-o", new).exit_code == 0
+    assert repr(load_recalibrator(platt).transform([0.5]).item()) in gzip.decompress(new.read_bytes()).decode()
+    result = run("apply", platt, old, "-o", tmp_path / "new.parquet.gz")
+    assert result.exit_code == 2
+    assert "Parquet is compressed by itself, so let it end in .parquet" in result.stderr
+
+
 def test_a_file_may_be_replaced_by_itself(tmp_path, platt):
     """It is written beside and renamed, so what is read is not what is written."""
     path = tmp_path / "own.csv"
@@ -401,6 +505,7 @@ def test_the_first_bad_row_of_parquet_is_named(tmp_path, platt):
         ('p_cat,"p_o,wl"', [], "the map has the classes cat, o,wl, dog, but there is no column 'p_dog'; there are p_cat, p_o,wl"),
         ('p_cat,"p_o,wl",p_dog,p_cow', [], "the column 'p_cow' begins with 'p_', but the map has no such class"),
         ("p,x", [], "the map takes one column per class (cat, o,wl, dog), and there are p, x; say how their names begin with --prob-prefix"),
+        ('p_cat,"p_o,wl",p_dog,p_dog', [], "there are several columns called 'p_dog'"),
         ("p,x", ["--prob", "p"], "choose them with --prob-prefix, not with --prob"),
         ('p_cat,"p_o,wl",p_dog', ["--logits"], "was fitted to probabilities, so it cannot be applied to logits"),
         ('p_cat,"p_o,wl",p_dog', [], "rows of scores must sum to 1, got 1.5 at row 0 (line 2); divide by the row sums"),
@@ -414,6 +519,17 @@ def test_columns_must_be_the_classes(tmp_path, matrix, header, options, sentence
     result = run("apply", matrix, old, *options)
     assert result.exit_code == 2
     assert sentence in result.stderr, result.stderr
+
+
+def test_two_spellings_of_one_class(tmp_path):
+    """p_1 and p_01 are both of class 1: neither is taken for the other."""
+    _, _, logits, label = scores()
+    path, old = tmp_path / "map.json", tmp_path / "old.csv"
+    TemperatureScaling().fit(softmax(logits), label).to_json(path)
+    old.write_text("p_0,p_1,p_2,p_01\n0.2,0.3,0.5,0.9\n")
+    result = run("apply", path, old)
+    assert result.exit_code == 2
+    assert "the columns 'p_1' and 'p_01' are of one class: rename one of them" in result.stderr
 
 
 def test_its_own_columns_are_no_classes(tmp_path, matrix):
@@ -453,6 +569,9 @@ def test_one_event_has_no_prefix(tmp_path, platt):
         (["map.json", "clash.jsonl"], "clash.jsonl: there is a column 'p_calibrated' already at line 2"),
         (["map.json", "utf16.csv"], "utf16.csv is UTF-16 text: save it as UTF-8"),
         (["map.json", "text.parquet", "-o", "new.parquet"], "text.parquet: it cannot be read as parquet"),
+        (["map.json", "lists.parquet", "-o", "new.parquet"], "lists.parquet: column 'p' must hold one number per row, got values of type List"),
+        (["map.json", "twice.csv", "--overwrite"], "there are several columns called 'p_calibrated': choose another name"),
+        (["map.json", "cut.csv.gz"], "cut.csv.gz is compressed and damaged"),
         (["map.json", "words.parquet", "-o", "new.parquet"], "words.parquet: column 'p' must hold numbers, got the text 'a' at row 0"),
     ],
 )  # fmt: skip
@@ -467,6 +586,9 @@ def test_files_that_do_not_fit(tmp_path, platt, monkeypatch, arguments, sentence
     (tmp_path / "utf16.csv").write_text("p\n0.5\n", encoding="utf-16")
     (tmp_path / "text.parquet").write_text("p\n0.5\n")
     polars.DataFrame({"p": ["a", "b"]}).write_parquet(tmp_path / "words.parquet")
+    polars.DataFrame({"p": [[0.1, 0.9]]}).write_parquet(tmp_path / "lists.parquet")
+    (tmp_path / "twice.csv").write_text("p,p_calibrated,p_calibrated\n0.5,1,2\n")
+    (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(b"p\n" + b"0.5\n" * 10)[:-9])
     result = run("apply", *arguments)
     assert result.exit_code == 2, result.output
     assert sentence in result.stderr, result.stderr

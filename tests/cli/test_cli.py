@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
+from typing import get_args
 
 import pytest
 
 import believable
 from believable.cli import main
 from believable.cli._common import in_options
+from believable.readers.columns import LABEL_NAMES, PROB_NAMES, PROB_PREFIXES
+from believable.readers.source import Format
 
 
 def test_version_and_module(run):
@@ -35,6 +39,20 @@ def test_help_explains_every_option(run, name):
             longest = max(parameter.opts, key=len)
             starts = [line.split()[:2] for line in result.output.splitlines() if line.startswith("  -")]
             assert sum(longest in start for start in starts) == 1, longest
+
+
+def test_help_of_the_audit_has_every_name_that_is_guessed():
+    """Columns are found by documented names, and these are all of them."""
+    words = set(re.findall(r"\w+", main.commands["audit"].help))
+    assert {*PROB_NAMES, *LABEL_NAMES} <= words
+    assert {f"{prefix}CLASS" for prefix in PROB_PREFIXES} <= words
+
+
+@pytest.mark.parametrize("name", ["audit", "apply", "fit", "compare"])
+def test_every_format_can_be_named(name):
+    """--format takes what the readers know."""
+    (option,) = (each for each in main.commands[name].params if each.name == "format")
+    assert tuple(option.type.choices) == get_args(Format)
 
 
 def test_help_of_the_audit_is_in_sections(run):

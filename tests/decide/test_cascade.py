@@ -199,6 +199,23 @@ def test_float32_scores_route_themselves():
     assert found.route(Predictions(p, y)).sum() == found.route(p).sum()
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_a_probability_and_its_mirror_go_the_same_way(kind):
+    """1 - 0.07 is not 0.93 in floating point, and yet as sure; the same as two columns, and on rows to come."""
+    cents = np.random.default_rng(0).integers(0, 101, 1000)
+    p = (cents / 100).astype(kind)
+    y = np.random.default_rng(1).random(1000) < p
+    found = cascade(p, y, cost_fast=0.01, cost_slow=0.12)
+    assert len(found.curve.cut) == 52
+    columns = np.column_stack([(100 - cents) / 100, p]).astype(kind)
+    assert cascade(columns, y, cost_fast=0.01, cost_slow=0.12).fresh_cost == found.fresh_cost
+    sure = np.maximum(cents, 100 - cents)
+    at = round(100 * found.cut)
+    for scores in (p, columns, p.astype(np.float64), p.astype(np.float32)):
+        assert np.array_equal(found.route(scores), sure <= at)
+    assert found.routed == pytest.approx((np.maximum(p, 1 - p) <= found.cut).mean())
+
+
 def test_sentences():
     """The result reads as words, with the interval on rows that did not choose the cut."""
     p, y = data(2000)
@@ -220,6 +237,7 @@ def test_bad_input_is_refused():
     refused = {
         "cost_slow must be a number from 0": {"cost_slow": -1},
         "cost_error must be above 0": {"cost_error": 0},
+        "cost_error must be a number from 0 to 1e\\+100": {"cost_error": 1e300},
         "slow_error must be a number from 0 to 1": {"slow_error": 1.5},
         "pass one of slow and slow_error": {"slow": p, "slow_error": 0.1},
         "slow must have one entry for each of 20 rows": {"slow": p[:3]},
@@ -237,6 +255,8 @@ def test_bad_input_is_refused():
         cascade(p[:1], y[:1], **COSTS)
     with pytest.raises(InputError, match=r"class numbers 0\.\.2 or one column per class, got 7 at row 1"):
         cascade(np.full((6, 3), 1 / 3), [0, 1, 2] * 2, slow=[0, 7, 1, 1, 1, 1], **COSTS)
+    with pytest.raises(InputError, match="True or False, and there are more than two classes"):
+        cascade(np.full((6, 3), 1 / 3), [0, 1, 2] * 2, slow=[True, False] * 3, **COSTS)
     with pytest.raises(InputError, match="not multilabel"):
         cascade(Predictions(np.full((5, 2), 0.3), np.eye(5, 2, dtype=int), multilabel=True), **COSTS)
     with pytest.raises(InputError, match="these look like logits: take the sigmoid"):

@@ -108,6 +108,29 @@ def test_the_interval_covers():
     assert (inside / 200 >= 0.85).all()
 
 
+def test_where_no_row_is_treated_some_may_be():
+    """At thresholds that few rows reach, or nearly all do, the interval covers though the sample shows no such row."""
+    rng = np.random.default_rng(0)
+    t = np.array([0.0, 0.005, 0.8, 0.9])
+    population = rng.beta(0.7, 2, 200_000)
+    benefit = [np.mean((population >= each) * (population - each) / (1 - each)) for each in t]
+    treat_all = population.mean() - (1 - population.mean()) * t / (1 - t)
+    gain = benefit - np.maximum(treat_all, 0)
+    covered, nobody = np.zeros((2, len(t))), 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        p = rng.beta(0.7, 2, 60)
+        found = net_benefit(p, rng.random(60) < p, thresholds=t, n_resamples=100, random_state=0)
+        covered += [
+            (found.low <= benefit) & (benefit <= found.high),
+            (found.gain_low <= gain + 1e-12) & (gain <= found.gain_high + 1e-12),
+        ]
+        nobody += found.treated[-1] == 0
+        assert found.gain_low[0] == found.gain_high[0] == 0
+    assert nobody > 30
+    assert (covered / 100 > 0.88).all()
+
+
 def test_being_sure_holds_on_fresh_data():
     """Where the model is no better than treating all or none, it is called so beyond chance hardly ever."""
     rng = np.random.default_rng(10)

@@ -53,6 +53,10 @@ def test_ties_are_drawn_by_lot(strategy):
         counts[uncertainty_sample(scores, 2, strategy=strategy, random_state=seed)] += 1
     assert counts[[0, 5]].tolist() == [0, 0]
     assert np.all(np.abs(counts[1:5] - 200) < 50)
+    for kind in (np.float32, np.float64):  # neither knows 1 - 0.07 as 0.93
+        mirrored = np.array([0.07, 0.93], kind)
+        firsts = {int(uncertainty_sample(mirrored, 1, strategy=strategy, random_state=seed)[0]) for seed in range(40)}
+        assert firsts == {0, 1}
     rows = np.array([[0.1, 0.2, 0.7], [0.7, 0.1, 0.2], [0.2, 0.7, 0.1]])
     firsts = {int(uncertainty_sample(rows, 1, strategy=strategy, random_state=seed)[0]) for seed in range(40)}
     assert firsts == {0, 1, 2}

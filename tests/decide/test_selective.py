@@ -54,6 +54,19 @@ def test_matrix_curve_is_the_literal_one():
     assert found.area == pytest.approx(area)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_the_rule_keeps_the_rows_it_says(kind):
+    """Rows with max(p, 1 - p) of at least the cut are n, to the last digit; 0.07 and 0.93 go together."""
+    rng = np.random.default_rng(0)
+    for p in (rng.random(200).astype(kind), (rng.integers(0, 101, 400) / 100).astype(kind)):
+        found = selective(p, rng.random(len(p)) < p, random_state=0)
+        sure = np.maximum(p, 1 - p)
+        assert [int((sure >= cut).sum()) for cut in found.cut] == found.n.tolist()
+    assert len(found.cut) == 51
+    two = selective(np.column_stack([1 - p, p]), rng.random(400) < p, random_state=0)
+    assert two.n.tolist() == found.n.tolist()
+
+
 def test_the_best_order_is_the_best_of_all():
     """No order of the rows has a smaller area, weighted or not."""
     for w in ([1.0] * 5, [3.0, 1.0, 0.5, 2.0, 1.5]):

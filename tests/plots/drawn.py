@@ -36,9 +36,9 @@ def nothing_is_cut(figure):
     """Whether all words lie within the figure, and no tick labels of an axis touch."""
     figure.draw_without_rendering()
     axes = [one for ax in figure.axes for one in (ax, *ax.child_axes)]
-    beyond = {label for ax in axes for label in _out_of_view(ax)}
-    for text in figure.findobj(lambda artist: hasattr(artist, "get_text") and artist.get_visible()):
-        if not text.get_text() or text in beyond or not any(text in ax.findobj(type(text)) for ax in axes):
+    words = {text for ax in axes for text in ax.findobj(lambda artist: hasattr(artist, "get_text"))}
+    for text in words.difference(*(_out_of_view(ax) for ax in axes)):
+        if not text.get_text() or not text.get_visible():
             continue
         box = text.get_window_extent()
         if box.x0 < -1 or box.y0 < -1 or box.x1 > figure.bbox.x1 + 1 or box.y1 > figure.bbox.y1 + 1:

@@ -28,21 +28,22 @@ def test_the_lines_are_the_curve():
     assert title(figure).startswith(f"better than treating all and none at thresholds {first:g} … {last:g}\nn = 400")
 
 
-def test_several_models():
-    """Each by its name; thresholds are those asked for."""
+def test_several_models(tmp_path):
+    """Each by its name; thresholds are those asked for; saved where asked."""
     models = {"one": P, "other": np.clip(P + 0.1, 0, 1)}
-    figure = believable.plot_net_benefit(models, Y, thresholds=[0.1, 0.2, 0.3], title="both", **QUICK)
+    figure = believable.plot_net_benefit(
+        models, Y, thresholds=[0.1, 0.2, 0.3], title="both", save_path=tmp_path / "a.png", **QUICK
+    )
     assert legend(figure.axes[0]) == ["treat everyone", "treat no one", "one", "other"]
     assert line(figure.axes[0], "other")[0].tolist() == [0.1, 0.2, 0.3]
     assert nothing_is_cut(figure)
+    assert (tmp_path / "a.png").stat().st_size > 5000
 
 
 @pytest.mark.parametrize("name", ONE_EVENT)
-def test_difficult_data_are_drawn(name, tmp_path):
-    """Few rows, heaped, rare and certain scores give a picture with no words cut, saved where asked."""
-    figure = believable.plot_net_benefit(DIFFICULT[name], save_path=tmp_path / "a.png", **QUICK)
-    assert nothing_is_cut(figure)
-    assert (tmp_path / "a.png").stat().st_size > 5000
+def test_difficult_data_are_drawn(name):
+    """Few rows, heaped, rare and certain scores give a picture with no words cut."""
+    assert nothing_is_cut(believable.plot_net_benefit(DIFFICULT[name], **QUICK))
 
 
 def test_refusals():

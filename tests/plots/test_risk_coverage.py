@@ -8,7 +8,7 @@ import pytest
 import believable
 from believable.errors import InputError
 from tests.plots.data import DIFFICULT, P, Y
-from tests.plots.drawn import legend, line, nothing_is_cut, title
+from tests.plots.drawn import band, legend, line, nothing_is_cut, title
 
 QUICK = {"n_resamples": 100, "random_state": 0}
 
@@ -18,7 +18,9 @@ def test_the_line_is_the_curve():
     found = believable.selective(P, Y, **QUICK)
     figure = believable.plot_risk_coverage(P, Y, **QUICK)
     ax = figure.axes[0]
-    assert np.allclose(line(ax, "risk of what"), [100 * found.coverage, 100 * found.risk])
+    drawn = line(ax, "risk of what")
+    assert np.allclose(drawn[:, 1:], [100 * found.coverage, 100 * found.risk])
+    assert np.allclose(drawn[:, 0], [0, 100 * found.risk[0]])
     x, best = line(ax, "best possible order")
     assert best[-1] == pytest.approx(100 * found.risk[-1])
     assert (best[x < 100 * (1 - found.risk[-1]) - 1e-9] == 0).all()
@@ -26,23 +28,47 @@ def test_the_line_is_the_curve():
     assert f"best possible order: area {found.best:.4f}" in legend(ax)
 
 
-def test_several_models():
-    """Each by its name with its area; computed curves are taken as they are."""
+def area_below(x, y):
+    """Of a line between points, in shares."""
+    return float(np.trapezoid(y, x)) / 1e4
+
+
+@pytest.mark.parametrize("heaped", [False, True])
+def test_areas_are_those_of_the_title(heaped):
+    """The shaded area is the excess, and the dashed line bounds the best area, for soft labels and few scores too."""
+    rng = np.random.default_rng(0)
+    p = rng.random(600)
+    p, shares = (p.round(1), rng.random(600) < p) if heaped else (p, np.clip(p + rng.normal(0, 0.2, 600), 0, 1))
+    source = believable.Predictions(p, shares.astype(float), soft_labels=True)
+    found = believable.selective(source, **QUICK)
+    ax = believable.plot_risk_coverage(source, **QUICK).axes[0]
+    assert area_below(*line(ax, "best possible order")) == pytest.approx(found.best, abs=0.003)
+    x, low, high = band(ax, "excess")
+    assert area_below(x, high) - area_below(x, low) == pytest.approx(found.excess, abs=0.003)
+
+
+def test_one_confidence_is_a_line():
+    """Scores that are all the same are answered together, at one risk."""
+    figure = believable.plot_risk_coverage(np.full(10, 0.7), [1] * 6 + [0] * 4, **QUICK)
+    assert np.allclose(line(figure.axes[0], "risk of what"), [[0, 100], [40, 40]])
+
+
+def test_several_models(tmp_path):
+    """Each by its name with its area; computed curves are taken as they are; saved where asked."""
     other = believable.selective(np.clip(P + 0.1, 0, 1), Y, **QUICK)
-    figure = believable.plot_risk_coverage({"one": P, "other": other}, Y, title="both", **QUICK)
+    figure = believable.plot_risk_coverage({"one": P, "other": other}, Y, tmp_path / "a.png", title="both", **QUICK)
     words = legend(figure.axes[0])
     assert [text.split(":")[0] for text in words] == ["one", "other"]
     assert f"{other.area:.4f}" in words[1]
     assert title(figure) == "both\nrisk–coverage curves, 95 % intervals"
     assert nothing_is_cut(figure)
+    assert (tmp_path / "a.png").stat().st_size > 5000
 
 
 @pytest.mark.parametrize("name", DIFFICULT)
-def test_difficult_data_are_drawn(name, tmp_path):
-    """Few rows, heaped, rare and certain scores give a picture with no words cut, saved where asked."""
-    figure = believable.plot_risk_coverage(DIFFICULT[name], save_path=tmp_path / "a.png", **QUICK)
-    assert nothing_is_cut(figure)
-    assert (tmp_path / "a.png").stat().st_size > 5000
+def test_difficult_data_are_drawn(name):
+    """Few rows, heaped, rare and certain scores give a picture with no words cut."""
+    assert nothing_is_cut(believable.plot_risk_coverage(DIFFICULT[name], **QUICK))
 
 
 def test_refusals():

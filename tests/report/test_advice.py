@@ -159,3 +159,12 @@ def test_few_clusters_are_named():
     p, y = calibrated(300)
     assert "So few clusters say little" in found(p, y, groups=np.arange(300) % 4)[1]
     assert "So few clusters" not in found(p, y, groups=np.arange(300) % 40)[1]
+
+
+def test_few_rows_for_many_classes():
+    """Class-wise errors of a few rows each are named for what they are."""
+    rng = np.random.default_rng(0)
+    q = rng.dirichlet([1.0] * 20, 700)
+    y = np.array([rng.choice(20, p=row) for row in q])
+    assert "500 rows are few for 20 classes" in found(q[:500], y[:500])[1]
+    assert "rows are few" not in found(q, y)[1]

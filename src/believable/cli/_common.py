@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PIPE = Path("-")  # standard input, or output
-MOST_BINS = 1000
 GATE_FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130  # as shells have it: 128, and 2 for the signal

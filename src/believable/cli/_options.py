@@ -1,4 +1,4 @@
-"""Options that several commands share: which columns of a file are what."""
+"""Options that several commands share: which columns of a file are what, and how to measure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from believable.errors import InputError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Scale = Literal["probabilities", "logits", "scores"]
+MOST_BINS = 1000
 
-COLUMN_OPTIONS: dict[str, Callable[[Any], Any]] = {
+SHARED: dict[str, Callable[[Any], Any]] = {
     "prob": click.option("--prob", metavar="NAME", help="Column of P(y = 1)."),
     "prob_prefix": click.option(
         "--prob-prefix", metavar="TEXT", help="Beginning of the names of one column per class."
@@ -41,15 +42,29 @@ COLUMN_OPTIONS: dict[str, Callable[[Any], Any]] = {
         type=click.Choice(["csv", "tsv", "parquet", "jsonl", "npz"]),
         help="What FILE is, whatever it is called.",
     ),
+    "bins": click.option(
+        "--bins", type=click.IntRange(1, MOST_BINS), default=10, show_default=True, help="Number of bins."
+    ),
+    "strategy": click.option(
+        "--strategy",
+        type=click.Choice(["uniform", "quantile"]),
+        default="uniform",
+        show_default=True,
+        help="Bins of equal width, or of equal weight.",
+    ),
+    "level": click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals."),
+    "seed": click.option(
+        "--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed says the same."
+    ),
 }
 
 
-def column_options(*names: str) -> Callable[[Command], Command]:
+def shared_options(*names: str) -> Callable[[Command], Command]:
     """Give a command these options, in this order; each is an argument of the same name."""
 
     def give(command: Command) -> Command:
         for name in reversed(names):
-            command = COLUMN_OPTIONS[name](command)
+            command = SHARED[name](command)
         return command
 
     return give

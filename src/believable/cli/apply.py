@@ -11,7 +11,7 @@ import click
 
 from believable.cli._common import PIPE, called, new_console, say, sentences
 from believable.cli._notes import note, warnings_as_notes
-from believable.cli._options import column_options, scale_of
+from believable.cli._options import scale_of, shared_options
 from believable.errors import InputError, SchemaError
 
 
@@ -25,7 +25,7 @@ from believable.errors import InputError, SchemaError
     default=PIPE,
     help="Write here; - for the standard output.  [default: -]",
 )
-@column_options("prob", "prob_prefix", "logits", "scores", "percent", "format")
+@shared_options("prob", "prob_prefix", "logits", "scores", "percent", "format")
 @click.option("--to", metavar="NAME", default="p_calibrated", show_default=True, help="What to call the new column.")
 @click.option("--overwrite", is_flag=True, help="Replace a column of that name.")
 @click.option(

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from believable.cli._common import GATE_FAILED, MOST_BINS, PIPE, called, new_console, say, sentences
+from believable.cli._common import GATE_FAILED, PIPE, called, new_console, say, sentences
 from believable.cli._gates import gates_of
 from believable.cli._help import Sectioned
 from believable.cli._inputs import read, read_other
 from believable.cli._notes import warnings_as_notes
-from believable.cli._options import column_options
+from believable.cli._options import shared_options
 from believable.cli._outputs import check_outputs, write_outputs
 from believable.cli._show import show_audit, show_gates, show_verdict, working
 from believable.errors import InputError
@@ -39,23 +39,14 @@ READABLE = click.Path(path_type=Path)
 
 @click.command(cls=Sectioned, sections=SECTIONS)
 @click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
-@column_options(*SECTIONS["Which columns"])
-@click.option("--bins", type=click.IntRange(1, MOST_BINS), default=10, show_default=True, help="Number of bins.")
-@click.option(
-    "--strategy",
-    type=click.Choice(["uniform", "quantile"]),
-    default="uniform",
-    show_default=True,
-    help="Bins of equal width, or of equal weight.",
-)
+@shared_options(*SECTIONS["Which columns"])
+@shared_options("bins", "strategy", "level", "seed")
 @click.option(
     "--notion",
     type=click.Choice(["confidence", "classwise", "top_label"]),
     help="What the headline is about, with one column per class.  [default: confidence]",
 )
-@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
 @click.option("--fix/--no-fix", default=True, help="Look for a recalibration that helps, or do not.  [default: fix]")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed says the same.")
 @click.option("--html", type=WRITABLE, help="Write the page here; - for the standard output.")
 @click.option("--json", type=WRITABLE, help="Write all numbers here, for Audit.from_json; - for the standard output.")
 @click.option("--markdown", type=WRITABLE, help="Write Markdown here; - for the standard output.")

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from believable.cli._common import MOST_BINS, PIPE, called, new_console, say, sentences
+from believable.cli._common import PIPE, called, new_console, say, sentences
 from believable.cli._gates import find
 from believable.cli._inputs import read, read_other
 from believable.cli._notes import warnings_as_notes
-from believable.cli._options import column_options
+from believable.cli._options import shared_options
 from believable.cli._show import show_section, working
 from believable.errors import InputError
 
@@ -23,18 +23,9 @@ if TYPE_CHECKING:
 @click.argument("a", metavar="A", type=click.Path(path_type=Path, allow_dash=True))
 @click.argument("b", metavar="[B]", required=False, type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--prob", metavar="NAME", multiple=True, help="Column of scores; twice for two columns of A.")
-@column_options("prob_prefix", "logits", "percent", "label", "pos_label", "weight", "group", "drop_missing", "format")
+@shared_options("prob_prefix", "logits", "percent", "label", "pos_label", "weight", "group", "drop_missing", "format")
 @click.option("--metric", metavar="NAME", multiple=True, help="What to compare; may be given several times.")
-@click.option("--bins", type=click.IntRange(1, MOST_BINS), default=10, show_default=True, help="Number of bins.")
-@click.option(
-    "--strategy",
-    type=click.Choice(["uniform", "quantile"]),
-    default="uniform",
-    show_default=True,
-    help="Bins of equal width, or of equal weight.",
-)
-@click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed says the same.")
+@shared_options("bins", "strategy", "level", "seed")
 @sentences
 def compare(
     a: Path,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from believable.cli._common import MOST_BINS, new_console, say, sentences
+from believable.cli._common import new_console, say, sentences
+from believable.cli._options import shared_options
 from believable.cli._show import show_section, show_verdict, working
 from believable.errors import InputError
 
@@ -26,7 +27,7 @@ WHAT = "Is a handwritten digit odd? Two models, held-out predictions for 1,797 d
     show_default=True,
     help="Where to write the picture: .png, .svg or .pdf. The page goes beside it, as .html.",
 )
-@click.option("--bins", type=click.IntRange(1, MOST_BINS), default=10, show_default=True, help="Number of bins.")
+@shared_options("bins")
 @sentences
 def demo(output: Path, bins: int) -> None:
     """A verdict on two real models, a picture and a page. Needs no arguments and no network."""

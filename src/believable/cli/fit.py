@@ -9,7 +9,7 @@ import click
 
 from believable.cli._common import PIPE, called, in_options, new_console, say, sentences
 from believable.cli._notes import note, warnings_as_notes
-from believable.cli._options import Scale, column_options, scale_of
+from believable.cli._options import Scale, scale_of, shared_options
 from believable.cli._outputs import check_outputs
 from believable.errors import BelievableError, InputError
 
@@ -24,8 +24,8 @@ SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-@column_options("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "weight", "group")
-@column_options("drop_missing", "format")
+@shared_options("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "weight", "group")
+@shared_options("drop_missing", "format")
 @click.option("--method", default="auto", show_default=True, help="auto, or a name such as temperature or isotonic.")
 @click.option(
     "--score",

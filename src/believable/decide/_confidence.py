@@ -13,6 +13,7 @@ from believable.predictions import Predictions
 
 LOGITS = "these look like logits: take the sigmoid or softmax first"
 ONE_EACH = "one column at a time if they are independent"
+ROUNDING = {"float32": 6, "float64": 12}  # decimals: 1 - 0.07 and 0.93 are the same confidence
 
 
 def checked_scores(predictions: Any, name: str = "predictions") -> Floats:
@@ -32,6 +33,25 @@ def checked_scores(predictions: Any, name: str = "predictions") -> Floats:
 def confidence(scores: Floats) -> Floats:
     """The probability of the answer: max(p, 1 - p), or the largest of a row, in the type of the scores."""
     return np.asarray(np.maximum(scores, 1 - scores) if scores.ndim == 1 else kernels.top_one(scores)[0])
+
+
+def rounded(values: Floats, like: Floats) -> Floats:
+    """What differs by rounding alone made equal; `like` are the scores that it comes from."""
+    return np.asarray(np.round(values, ROUNDING[like.dtype.name]))
+
+
+def equalled_confidence(scores: Floats, end: np.ufunc) -> Floats:
+    """The confidence, of two outcomes the least or largest (`end`) of those that differ by rounding alone.
+
+    It is one of the scores' own confidences, so that a rule such as "at least the cut" keeps all of them or none.
+    """
+    sure = confidence(scores)
+    if scores.ndim == 2 and scores.shape[1] > 2:
+        return sure
+    _, first, place = np.unique(rounded(sure, scores), return_index=True, return_inverse=True)
+    ends = sure[first]
+    end.at(ends, place, sure)
+    return np.asarray(ends[place])
 
 
 def answer(scores: Floats) -> Array:

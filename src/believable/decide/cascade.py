@@ -11,13 +11,15 @@ from believable import _check
 from believable._arrays import as_numpy
 from believable._random import generator
 from believable._types import Array, Float64s, Ints
-from believable.decide._confidence import answer, checked_scores, confidence
+from believable.decide._confidence import answer, checked_scores, confidence, equalled_confidence, rounded
 from believable.decide._costs import CostCurve, Prices, Rows
 from believable.errors import InputError
 from believable.inference._units import cluster_of_rows
 from believable.inference._versus import mean_of_rows
 from believable.inference.interval import Interval
 from believable.predictions import Predictions, as_predictions
+
+MOST = 1e100  # that anything may cost: sums over rows stay finite
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,8 +97,12 @@ class Cascade:
         -------
         ndarray of bool
         """
-        sure = confidence(checked_scores(predictions))
-        return np.asarray(sure <= sure.dtype.type(self.cut))  # rounded to the type of the scores, as edges are
+        scores = checked_scores(predictions)
+        sure = confidence(scores)
+        cut = np.asarray(self.cut, sure.dtype)  # rounded to the type of the scores, as edges are
+        if scores.ndim == 1 or scores.shape[1] == 2:
+            sure, cut = rounded(sure, scores), rounded(cut, scores)
+        return np.asarray(sure <= cut)
 
     def lines(self) -> list[str]:
         """The result as sentences."""
@@ -157,9 +163,9 @@ def cascade(
                                     cost_error * fast is wrong              elsewhere).
 
     The cut is the confidence at which this is lowest on the rows given, or 0, which routes none; of equal ones the
-    least, which routes least. Rows of equal confidence go the same way. For comparison, the fast model alone costs
-    C(0), and the slow model alone cost_slow + cost_error * (its error rate): nobody asks the fast one then, so this is
-    less than routing everything.
+    least, which routes least. Rows of equal confidence (0.93 and 1 - 0.07 are) go the same way. For comparison, the
+    fast model alone costs C(0), and the slow model alone cost_slow + cost_error * (its error rate): nobody asks the
+    fast one then, so this is less than routing everything.
 
     If the scores can be believed, no data are needed: a row with confidence c is wrong with probability 1 - c, so
     routing it pays when (1 - c) cost_error > cost_slow + slow_error * cost_error, and the cut is
@@ -217,9 +223,9 @@ def cascade(
     array([False,  True, False])
     """
     prices = Prices(
-        _check.number(cost_fast, "cost_fast", 0),
-        _check.number(cost_slow, "cost_slow", 0),
-        _check.number(cost_error, "cost_error", 0),
+        _check.number(cost_fast, "cost_fast", 0, MOST),
+        _check.number(cost_slow, "cost_slow", 0, MOST),
+        _check.number(cost_error, "cost_error", 0, MOST),
     )
     if prices.error == 0:
         raise InputError("cost_error must be above 0: if errors cost nothing, no answer is worth asking for")
@@ -236,7 +242,7 @@ def cascade(
     else:
         slow_wrong = _wrong(_answers_of_slow(slow, predictions, source, sample_weight), source.labels)
     fast_wrong = _wrong(answer(source.scores), source.labels)
-    rows = Rows(confidence(source.scores), fast_wrong, slow_wrong, source.weights)
+    rows = Rows(equalled_confidence(source.scores, np.maximum), fast_wrong, slow_wrong, source.weights)
     cluster = cluster_of_rows(groups, predictions, source, sample_weight)
     fresh_cost, saving = _saving(rows, prices, cluster, n_folds, level, generator(random_state))
     return _result(rows, prices, fresh_cost, saving)
@@ -328,6 +334,8 @@ def _answers_of_slow(slow: Any, predictions: Any, source: Predictions, sample_we
 def _as_classes(values: Array, source: Predictions) -> Ints:
     if source.classes is not None:
         return _check.named_labels(values, source.classes, None)
+    if values.dtype.kind == "b" and source.n_classes > 2:
+        raise InputError("slow is True or False, and there are more than two classes: pass the class that it answers")
     numbers = _check.numeric(values, "slow")
     bad = np.flatnonzero(~np.isin(numbers, np.arange(source.n_classes)))
     if len(bad):

@@ -119,7 +119,8 @@ def net_benefit(
     level : float
         Of the intervals at each threshold, by the bootstrap, or where that is wider by the Clopper–Pearson interval of
         the rate among those treated (and not treated): ten rows treated without a mistake do not show that there are
-        none.
+        none. Where no row is treated (or every row), the share of rows that are (or are not) may still be a few in n,
+        with any rate.
     n_resamples : int
     random_state : None, int or numpy Generator
     sample_weight : array-like of shape (n,), optional
@@ -198,13 +199,15 @@ def _exact_ends(kept: Kept, n_cuts: Ints, target: Float64s, t: Float64s, level: 
     That is what the model has over treating no one if the rows treated are kept, their rate is how often it happened
     and the target t; over treating everyone, if the others are kept, how often it did not happen, and 1 - t. The ends
     are those of the rate, by Clopper and Pearson: resampling cannot see that rows without a mistake may have been luck.
+    Where none are kept, q is at most what would show no row in as many with a chance of (1 - level) / 2, and the rate
+    anything.
     """
-    at = np.maximum(n_cuts - 1, 0)
-    share = np.where(n_cuts > 0, kept.w[at] / kept.w[-1], 0)
+    at, some = np.maximum(n_cuts - 1, 0), n_cuts > 0
     rate, n, tail = kept.rate[at], kept.effective[at], (1 + level) / 2
-    ends = lower_bound(rate, n, tail), 1 - lower_bound(1 - rate, n, tail)
-    low, high = (share * (end - target) / (1 - t) for end in ends)
-    return low, high
+    unseen = np.where(target < 1, 1 - (1 - tail) ** (1 / kept.independent[-1]), 0)  # at t = 0 all must be treated
+    share = np.where(some, kept.w[at] / kept.w[-1], unseen)
+    least, most = np.where(some, lower_bound(rate, n, tail), 0), np.where(some, 1 - lower_bound(1 - rate, n, tail), 1)
+    return share * (least - target) / (1 - t), share * (most - target) / (1 - t)
 
 
 def _one_event(source: Predictions) -> tuple[Array, Float64s]:

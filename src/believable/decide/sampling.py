@@ -9,7 +9,7 @@ import numpy as np
 from believable import _check
 from believable._random import generator
 from believable._types import Float64s, Floats, Ints
-from believable.decide._confidence import checked_scores, confidence
+from believable.decide._confidence import checked_scores, confidence, rounded
 from believable.errors import InputError
 
 SampleBy = Literal["margin", "entropy", "confidence"]
@@ -80,7 +80,8 @@ def sampled(scores: Floats, n: Any, strategy: Any, random_share: Any, random_sta
     rng = generator(random_state)
     n_random = int(share * n + 0.5)
     shuffled = rng.permutation(len(scores))
-    order = shuffled[np.argsort(sureness(scores, strategy)[shuffled], kind="stable")]
+    sure = rounded(sureness(scores, strategy), like=scores)  # 0.07 and 0.93 are equally unsure
+    order = shuffled[np.argsort(sure[shuffled], kind="stable")]
     unsure, rest = order[: n - n_random], order[n - n_random :]
     return unsure, rng.choice(rest, n_random, replace=False) if n_random else rest[:0]
 

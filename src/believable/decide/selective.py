@@ -10,14 +10,14 @@ import numpy as np
 from believable import _check
 from believable._random import generator
 from believable._types import Array, Float64s, Int64s
-from believable.decide._confidence import answer, confidence
+from believable.decide._confidence import answer, equalled_confidence
 from believable.decide._resample import central, resampled_sums
 from believable.errors import InputError
 from believable.inference._units import cluster_of_rows
 from believable.predictions import Predictions, as_predictions
 
 MOST_CELLS = 1000  # of the replicates; the curve itself has all confidences
-ROUNDING = {"float32": 6, "float64": 12}  # decimals: 1 - 0.07 and 0.93 are the same confidence
+MOST_PLACES = 500  # of the best curve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +39,8 @@ class RiskCoverage:
     excess : float
         `area - best` (E-AURC): what the order of the confidences costs. 0 is best.
     level : float
+    best_coverage, best_risk : ndarray
+        The curve of that best order, at 500 places at most.
     """
 
     cut: Float64s
@@ -51,6 +53,8 @@ class RiskCoverage:
     best: float
     excess: float
     level: float
+    best_coverage: Float64s
+    best_risk: Float64s
 
     def risk_at(self, coverage: Any) -> Any:
         """The risk when at least this share of the rows is answered (a number, or an array of them).
@@ -98,10 +102,10 @@ def selective(
 
     The answer is the most probable class and the confidence its probability; for 1-D scores the answer is p > 0.5 and
     the confidence max(p, 1 - p). With R(c) the error rate of rows with a confidence of at least c, the area is the mean
-    of R over the rows, AURC = sum_i w_i R(c_i) / W. Equal confidences enter together. The area of the best possible
-    order has all right answers first, then the wrong ones (the lightest first); the excess E-AURC is what is above it.
-    In [0, 1], 0 is best. The area mixes how good the answers are with how well the confidence sorts them; the excess is
-    about the second.
+    of R over the rows, AURC = sum_i w_i R(c_i) / W. Equal confidences (0.93 and 1 - 0.07 are) enter together. The area
+    of the best possible order has all right answers first, then the wrong ones (the lightest first); the excess E-AURC
+    is what is above it. In [0, 1], 0 is best. The area mixes how good the answers are with how well the confidence
+    sorts them; the excess is about the second.
 
     Parameters
     ----------
@@ -163,6 +167,7 @@ def selective(
         best=best,
         excess=max(float(area) - best, 0.0),
         level=level,
+        **best_curve(weight, wrong),
     )
 
 
@@ -170,9 +175,7 @@ def confidence_and_error(source: Predictions) -> tuple[Float64s, Float64s]:
     """How sure each answer is, and whether it is wrong (the share that says so, of soft labels)."""
     if source.kind == "multilabel":
         raise InputError("selective needs one answer per row, not several labels: pass one column at a time")
-    sure = confidence(source.scores)
-    if source.kind == "binary":
-        sure = np.round(sure, ROUNDING[sure.dtype.name])
+    sure = equalled_confidence(source.scores, np.minimum)
     given = answer(source.scores)
     wrong: Array = given != source.labels
     if source.labels.dtype.kind == "f":
@@ -189,8 +192,20 @@ def area_under(w: Array, e: Array) -> Any:
 
 def best_area(weight: Float64s, wrong: Float64s) -> float:
     """The least area that any order of the rows gives: the fewest mistakes first, and of equal ones the lightest."""
-    order = np.lexsort([weight, wrong])
+    order = _best_order(weight, wrong)
     return float(area_under(weight[order], (weight * wrong)[order]))
+
+
+def best_curve(weight: Float64s, wrong: Float64s) -> dict[str, Float64s]:
+    """Coverage and risk in that order, at places spread over the rows."""
+    order = _best_order(weight, wrong)
+    w, e = np.cumsum(weight[order]), np.cumsum((weight * wrong)[order])
+    at = np.unique(np.linspace(0, len(w) - 1, MOST_PLACES).astype(np.intp))
+    return {"best_coverage": np.minimum(w[at] / w[-1], 1), "best_risk": np.clip(e[at] / w[at], 0, 1)}
+
+
+def _best_order(weight: Float64s, wrong: Float64s) -> Array:
+    return np.lexsort([weight, wrong])
 
 
 def _fewer(w: Float64s) -> Array:

@@ -95,8 +95,16 @@ class Cells:
         return np.asarray(self.w * drawn / self.size)
 
     def times(self, rng: np.random.Generator, n_draws: int) -> Float64s:
-        """How many pairs new samples of the same size have in each cell, as a multiple of what was counted."""
-        return np.asarray(rng.multinomial(int(self.n.sum()), self.n / self.n.sum(), n_draws) / self.n)
+        """How many pairs new samples of the same size have in each cell, as a multiple of what was counted.
+
+        A bin keeps one pair for sure. New samples fall into bins that this one left empty, so they have about as many
+        bins with a pair or two as this one, and as much noise; drawn from its own bins alone they would have less.
+        """
+        kept = int(self.are_bins)
+        left = self.n - kept
+        if not left.any():
+            return np.ones((n_draws, len(self)))
+        return np.asarray((kept + rng.multinomial(int(left.sum()), left / left.sum(), n_draws)) / self.n)
 
     def draw_anew(self, rate: Float64s, rng: np.random.Generator, times: Float64s) -> tuple[Float64s, Float64s]:
         """Outcomes and weights of new samples, so many times as large in each cell."""

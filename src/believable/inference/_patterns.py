@@ -15,8 +15,7 @@ from believable._types import Float64s, Int64s
 REACH = 0.3  # how far along the scores smooth gaps resemble each other
 # The share of a prior's variance that is smooth, and how gaps shrink towards 0 and 1: as a power of p (1 - p), which is
 # 1 for a shift of the logits.
-SMOOTH = ((0.5, 0.5), (0.95, 0.5), (1.0, 0.5), (0.95, 1.0), (1.0, 1.0))
-LEVEL = ((0.95, 0.0), (1.0, 0.0))  # gaps as large at 0 and 1 as elsewhere: rough shapes reach that by themselves
+SMOOTH = ((0.5, 0.5), (0.95, 0.5), (1.0, 0.5), (0.95, 1.0), (1.0, 1.0), (0.5, 0.0), (0.95, 0.0), (1.0, 0.0))
 SMOOTHEST = 0.9
 NONZERO = (0.3, 0.7, 1.0)  # the share of gaps that are not zero, where shapes are sparse
 AMPLITUDES = np.array([0.25, 0.5, 1, 2, 4, 8])  # in units of the noise
@@ -39,15 +38,16 @@ def draw_patterns(
     components: list[_Dense | _Sparse] = []
     if len(gap) <= MOST_DENSE:
         alike = np.exp(-((score[:, None] - score) ** 2) / (2 * REACH**2)) * (group[:, None] == group)
-        for share, power in SMOOTH if rough else SMOOTH + LEVEL:
+        for share, power in SMOOTH:
             if share < SMOOTHEST and not rough:
                 continue
             scale, amplitudes = _scale(score, variance, power)
             shape = (share * alike + (1 - share + 1e-9) * np.eye(len(gap))) * np.outer(scale, scale)
             components += [_Dense(gap, variance, a**2 * shape) for a in amplitudes]
     if rough or not components:
-        scale, amplitudes = _scale(score, variance, 0.5)
-        components += [_Sparse(gap, variance, (a * scale) ** 2, share) for share in NONZERO for a in amplitudes]
+        for power in (0.5, 0.0):
+            scale, amplitudes = _scale(score, variance, power)
+            components += [_Sparse(gap, variance, (a * scale) ** 2, share) for share in NONZERO for a in amplitudes]
     fit = np.array([part.log_fit for part in components])
     chance = np.exp(fit - fit.max())
     chance /= chance.sum()

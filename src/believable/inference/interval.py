@@ -234,7 +234,7 @@ def _noise_of_units(
     """Pairs that come in clusters, or several to a row: what units add to the cells, drawn with replacement."""
     unit, n_units = unit_of_rows(cluster, len(source), rng)
     residuals = residuals_by_unit(source, cells, unit, n_units)
-    spare = (drawn_counts(n_units, n_draws, rng) - 1) * np.sqrt(n_units / max(n_units - 1, 1))
+    spare = rng.choice([-1.0, 1.0], (n_draws, n_units))
     drift = np.asarray(spare @ residuals)
     variance = np.asarray(residuals.multiply(residuals).sum(axis=0)).ravel() / cells.w**2
     variance = np.maximum(variance, _of_one_pair(cells))

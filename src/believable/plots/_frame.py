@@ -13,7 +13,7 @@ from believable import _check
 from believable._types import Float64s, Ints, Notion
 from believable.counting import source_of
 from believable.errors import InputError
-from believable.plots._style import GREY, axis_labels, figure_of, plain
+from believable.plots._style import GREY, INK, axis_labels, figure_of, plain
 from believable.points import Points, PointStats, count_points, one_group
 from believable.predictions import Predictions
 from believable.stats import CellStats
@@ -169,6 +169,11 @@ def spread(n: int, *also: int) -> Ints:
     """At most some 2,000 of n positions in order, both ends and `also` among them."""
     evenly = np.linspace(0, n - 1, min(n, MOST_DRAWN)).astype(np.int64)
     return np.union1d(evenly, np.array(also, np.int64))
+
+
+def headed(ax: Axes, *lines: str | None, pad: float | None = None) -> None:
+    """The title: these lines, but for empty ones, above the left end."""
+    ax.set_title("\n".join(filter(None, lines)), fontsize=10.5, color=INK, loc="left", pad=pad)
 
 
 def legend_below(ax: Axes, under: Axes | None = None, columns: int = 1) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from believable.decide.cascade import Cascade, cascade
 from believable.errors import InputError
-from believable.plots._frame import legend_below, spread
+from believable.plots._frame import headed, legend_below, spread
 from believable.plots._style import FLAG, GREY, INK, TOO_LOW, figure_of, new_figure, plain, save, thousands
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def plot_cascade(
         )
     figure = new_figure(6.4, 5.2) if ax is None else figure_of(ax)
     ax = draw_cascade(value, figure.subplots() if ax is None else ax)
-    ax.set_title("\n".join(filter(None, [title, title_of(value)])), fontsize=10.5, color=INK, loc="left")
+    headed(ax, title, title_of(value))
     legend_below(ax, columns=2)
     save(figure, save_path)
     return figure

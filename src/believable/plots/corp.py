@@ -19,6 +19,7 @@ from believable.plots._frame import (
     draw_band,
     draw_diagonal,
     frame_end,
+    headed,
     legend_below,
     square_frame,
 )
@@ -211,7 +212,7 @@ def plot_corp_diagram(
     )
     figure = new_figure(4.8, 7.1 if show_histogram else 5.9) if ax is None else figure_of(ax)
     ax = draw_corp(value, figure.subplots() if ax is None else ax)
-    ax.set_title("\n".join(filter(None, [title, title_of(value)])), fontsize=10.5, color=INK, loc="left")
+    headed(ax, title, title_of(value))
     below = hang_histogram(value.histogram, ax) if show_histogram else None
     legend_below(ax, below, columns=2)
     save(figure, save_path)

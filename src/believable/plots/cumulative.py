@@ -11,7 +11,7 @@ import numpy as np
 from believable._types import Float64s, Notion
 from believable.counting import source_of
 from believable.inference.kuiper_test import kuiper_test
-from believable.plots._frame import Gathered, decimals, legend_below, spread
+from believable.plots._frame import Gathered, decimals, headed, legend_below, spread
 from believable.plots._style import GREY, INK, TOO_HIGH, TOO_LOW, figure_of, new_figure, plain, save, thousands
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def plot_cumulative_differences(
     value = CumulativeDifferences.of(gathered, test.p_value)
     figure = new_figure(6.0, 4.9) if ax is None else figure_of(ax)
     ax = draw_cumulative(value, figure.subplots() if ax is None else ax)
-    ax.set_title("\n".join(filter(None, [title, title_of(value)])), fontsize=10.5, color=INK, loc="left")
+    headed(ax, title, title_of(value))
     legend_below(ax, columns=2)
     save(figure, save_path)
     return figure

@@ -11,7 +11,7 @@ import numpy as np
 from believable import _check
 from believable.errors import InputError, UndefinedError
 from believable.inference.subgroups import Subgroup, Subgroups, subgroups
-from believable.plots._frame import beside, draw_intervals, inside, legend_below
+from believable.plots._frame import beside, draw_intervals, headed, inside, legend_below
 from believable.plots._style import (
     BAR,
     FLAG,
@@ -199,7 +199,7 @@ def plot_subgroup_forest(
     width = 5.2 + LETTER * max(len(words) for words, _ in lines)
     figure = new_figure(width, 1.9 + LINE * len(lines)) if ax is None else figure_of(ax)
     ax = draw_subgroups(value, figure.subplots() if ax is None else ax, groups)
-    ax.set_title("\n".join(filter(None, [title, title_of(value, len(groups))])), fontsize=10.5, color=INK, loc="left")
+    headed(ax, title, title_of(value, len(groups)))
     legend_below(ax, columns=2)
     save(figure, save_path)
     return figure

@@ -12,6 +12,7 @@ from believable import kernels
 from believable._types import Float64s
 from believable.binning import Edges
 from believable.errors import InputError
+from believable.plots._frame import headed
 from believable.plots._style import BAR, INK, TOO_HIGH, TOO_LOW, figure_of, new_figure, plain, save, thousands
 from believable.predictions import Predictions, as_predictions
 from believable.stats import ScoreSums
@@ -120,6 +121,6 @@ def plot_confidence_histogram(
     ax = draw_confidence_histogram(value, figure.subplots() if ax is None else ax)
     gap = value.mean_confidence - value.accuracy
     words = f"{'over' if gap > 0 else 'under'}-confident by {abs(gap):.3f}, n = {thousands(value.n)}"
-    ax.set_title("\n".join(filter(None, [title, words])), fontsize=10.5, color=INK, loc="left")
+    headed(ax, title, words)
     save(figure, save_path)
     return figure

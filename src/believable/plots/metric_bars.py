@@ -17,7 +17,7 @@ from believable.errors import InputError, UndefinedError
 from believable.inference.interval import Interval, interval
 from believable.inference.noise_floor import NoiseFloor, noise_floor
 from believable.metrics._table import Metric, find_metric
-from believable.plots._frame import beside, decimals, draw_intervals, inside, legend_below
+from believable.plots._frame import beside, decimals, draw_intervals, headed, inside, legend_below
 from believable.plots._style import (
     BAR,
     FLAG,
@@ -211,7 +211,7 @@ def plot_metrics(
     )
     figure = new_figure(6.2, 1.9 + 0.46 * len(bars)) if ax is None else figure_of(ax)
     ax = draw_metrics(bars, figure.subplots() if ax is None else ax)
-    ax.set_title("\n".join(filter(None, [title, title_of(bars), _size(source)])), fontsize=10.5, color=INK, loc="left")
+    headed(ax, title, title_of(bars), _size(source))
     legend_below(ax, columns=2)
     save(figure, save_path)
     return figure

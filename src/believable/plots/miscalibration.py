@@ -10,7 +10,7 @@ import numpy as np
 from believable import _check
 from believable._types import Array, Float64s, Notion
 from believable.curves.smoothed import Degree
-from believable.plots._frame import Gathered, draw_band, legend_below
+from believable.plots._frame import Gathered, draw_band, headed, legend_below
 from believable.plots._style import GREY, INK, TOO_HIGH, TOO_LOW, axis_labels, figure_of, new_figure, plain, save
 from believable.plots.scores import hang_histogram
 from believable.plots.smoothed import NAMES, Method, SmoothedCalibration
@@ -105,7 +105,7 @@ sample_weight, title
         ax.set_box_aspect(0.6)  # so that its height does not depend on what hangs below
         ax.set_anchor("N")
     draw_miscalibration(value, ax)
-    ax.set_title("\n".join(filter(None, [title, value.title])), fontsize=10.5, color=INK, loc="left")
+    headed(ax, title, value.title)
     below = hang_histogram(value.histogram, ax, drop=0.35) if show_histogram else None
     legend_below(ax, below, columns=2)
     save(figure, save_path)

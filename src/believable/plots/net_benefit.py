@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from believable._random import generator
 from believable.decide.net_benefit import DecisionCurve, net_benefit
-from believable.plots._frame import legend_below
+from believable.plots._frame import headed, legend_below
 from believable.plots._models import COLOURS, STYLES, by_name
 from believable.plots._style import GREY, INK, figure_of, new_figure, plain, save, shortened, thousands
 
@@ -128,7 +128,7 @@ def plot_net_benefit(
     ax = draw_net_benefit(models, figure.subplots() if ax is None else ax)
     first = next(iter(models.values()))
     words = title_of(first) if len(models) == 1 else f"n = {thousands(first.n)}, prevalence {first.prevalence:.3g}"
-    ax.set_title("\n".join(filter(None, [title, words])), fontsize=10.5, color=INK, loc="left")
+    headed(ax, title, words)
     legend_below(ax, columns=2)
     save(figure, save_path)
     return figure

@@ -11,7 +11,7 @@ from believable import _check
 from believable._types import Ints
 from believable.decide.ranking import Ranking, risk_aware_rank
 from believable.errors import InputError
-from believable.plots._frame import legend_below
+from believable.plots._frame import headed, legend_below
 from believable.plots._style import FLAG, GREY, INK, TOO_LOW, figure_of, new_figure, plain, save, shortened
 
 if TYPE_CHECKING:
@@ -173,8 +173,7 @@ def plot_ranking(
         raise InputError(f"names must be one for each of {len(value)} rows, got {len(names)}")
     figure = new_figure(7.6, 1.7 + LINE * len(rows)) if ax is None else figure_of(ax)
     ax = draw_ranking(value, figure.subplots() if ax is None else ax, rows, names)
-    words = "\n".join(filter(None, [title, title_of(value, rows)]))
-    ax.set_title(words, fontsize=10.5, color=INK, loc="left", pad=16)
+    headed(ax, title, title_of(value, rows), pad=16)
     slopes: Any = ax.child_axes[0]
     legend_below(ax, slopes, columns=2)
     save(figure, save_path)

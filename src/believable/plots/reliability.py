@@ -16,6 +16,7 @@ from believable.curves.binned import table_of
 from believable.errors import InputError
 from believable.metrics._error import binned_error
 from believable.metrics.scorer import predictions_of
+from believable.plots._frame import headed
 from believable.plots._style import (
     GREY,
     INK,
@@ -179,7 +180,7 @@ def plot_reliability_diagram(
 
     figure = new_figure(4.8, 6.0 if show_histogram else 4.9) if ax is None else figure_of(ax)
     ax = draw_reliability(value, figure.subplots() if ax is None else ax)
-    ax.set_title("\n".join(filter(None, [title, title_of(value)])), fontsize=10.5, color=INK, loc="left")
+    headed(ax, title, title_of(value))
     if show_histogram:
         hang_histogram(value.histogram, ax)
     save(figure, save_path)

@@ -10,9 +10,9 @@ import numpy as np
 
 from believable._random import generator
 from believable.decide.selective import RiskCoverage, selective
-from believable.plots._frame import legend_below, rounded_up, spread
+from believable.plots._frame import headed, legend_below, rounded_up, spread
 from believable.plots._models import COLOURS, STYLES, by_name
-from believable.plots._style import GREY, INK, figure_of, new_figure, plain, save, shortened, thousands
+from believable.plots._style import GREY, figure_of, new_figure, plain, save, shortened, thousands
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,19 +29,18 @@ def draw_risk_coverage(value: RiskCoverage | Mapping[str, RiskCoverage], ax: Axe
         at = spread(len(one.risk))
         interval = f"{one.area:.4f} ({one.low:.4f} … {one.high:.4f})"
         label = f"{shortened(name, 30)}: area {interval}" if name else "risk of what is answered"
-        x, y = 100 * one.coverage[at], 100 * one.risk[at]
+        x, y = 100 * np.append(0, one.coverage[at]), 100 * np.append(one.risk[0], one.risk[at])  # from 0 on
         ax.plot(x, y, drawstyle="steps-pre", lw=1.7, color=COLOURS[i], ls=STYLES[i % 4], zorder=4, label=label)
         later = one.coverage >= FEW
         highest = max(highest, float(one.risk[later].max()))
     if len(models) == 1:
         (one,) = models.values()
-        coverage = np.linspace(1e-3, 1, 500)
-        best = np.maximum(coverage - (1 - one.risk[-1]), 0) / coverage
         label = f"best possible order: area {one.best:.4f}"
-        ax.plot(100 * coverage, 100 * best, color=GREY, lw=1.2, ls=(0, (4, 3)), zorder=3, label=label)
-        at = spread(len(one.risk))
-        ours = 100 * np.interp(coverage, one.coverage[at], one.risk[at])
-        ax.fill_between(100 * coverage, 100 * best, ours, color=COLOURS[0], alpha=0.12, lw=0, label="excess")
+        x, y = 100 * one.best_coverage, 100 * one.best_risk
+        ax.plot(x, y, color=GREY, lw=1.2, ls=(0, (4, 3)), zorder=3, label=label)
+        coverage = np.linspace(1e-3, 1, 1000)
+        best, ours = np.interp(100 * coverage, x, y), 100 * one.risk_at(coverage)  # in steps, as the line is
+        ax.fill_between(100 * coverage, best, ours, color=COLOURS[0], alpha=0.12, lw=0, label="excess")
         ax.axhline(100 * one.risk[-1], color=GREY, lw=0.8, ls=":", zorder=2, label="any order, on average")
     ax.set(xlim=(0, 100), ylim=(0, 100 * min(rounded_up(1.05 * highest), 1.0)))
     ax.set(xlabel="answered (%), surest first", ylabel="wrong answers among them (%)")
@@ -114,7 +113,7 @@ def plot_risk_coverage(
     ax = draw_risk_coverage(models, figure.subplots() if ax is None else ax)
     first = next(iter(models.values()))
     words = title_of(first) if len(models) == 1 else f"risk–coverage curves, {100 * first.level:.4g} % intervals"
-    ax.set_title("\n".join(filter(None, [title, words])), fontsize=10.5, color=INK, loc="left")
+    headed(ax, title, words)
     legend_below(ax, columns=2 if len(models) == 1 else 1)
     save(figure, save_path)
     return figure

@@ -11,7 +11,7 @@ import numpy as np
 from believable._types import Float64s, Ints
 from believable.decide._confidence import checked_scores
 from believable.decide.sampling import SampleBy, sampled, sureness
-from believable.plots._frame import legend_below
+from believable.plots._frame import headed, legend_below
 from believable.plots._style import BAR, FLAG, INK, figure_of, new_figure, plain, save, thousands
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def plot_uncertainty_sample(
     ax = draw_uncertainty_sample(value, figure.subplots() if ax is None else ax)
     taken = int(value.unsure.sum() + value.drawn.sum())
     words = f"{thousands(taken)} of {thousands(int(value.n.sum()))} rows sampled"
-    ax.set_title("\n".join(filter(None, [title, words])), fontsize=10.5, color=INK, loc="left")
+    headed(ax, title, words)
     legend_below(ax, columns=2)
     save(figure, save_path)
     return figure

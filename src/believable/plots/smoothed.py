@@ -24,6 +24,7 @@ from believable.plots._frame import (
     draw_band,
     draw_diagonal,
     frame_end,
+    headed,
     legend_below,
     square_frame,
 )
@@ -201,7 +202,7 @@ def plot_smoothed_calibration(
     )
     figure = new_figure(4.8, 7.0 if show_histogram else 5.8) if ax is None else figure_of(ax)
     ax = draw_smoothed(value, figure.subplots() if ax is None else ax)
-    ax.set_title("\n".join(filter(None, [title, value.title])), fontsize=10.5, color=INK, loc="left")
+    headed(ax, title, value.title)
     below = hang_histogram(value.histogram, ax) if show_histogram else None
     legend_below(ax, below, columns=2)
     save(figure, save_path)

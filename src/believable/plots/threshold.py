@@ -9,7 +9,7 @@ import numpy as np
 
 from believable._types import Notion
 from believable.decide.threshold import Threshold, threshold_for
-from believable.plots._frame import legend_below
+from believable.plots._frame import headed, legend_below
 from believable.plots._style import BAR, FLAG, GREY, INK, TOO_LOW, figure_of, new_figure, plain, save, thousands
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def plot_threshold(
         )
     figure = new_figure(6.2, 4.9) if ax is None else figure_of(ax)
     ax = draw_threshold(value, figure.subplots() if ax is None else ax)
-    ax.set_title("\n".join(filter(None, [title, title_of(value)])), fontsize=10.5, color=INK, loc="left")
+    headed(ax, title, title_of(value))
     legend_below(ax, columns=2)
     save(figure, save_path)
     return figure

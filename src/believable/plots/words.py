@@ -14,6 +14,7 @@ from believable import _check
 from believable._types import Float64s
 from believable.decide.words import confidence_words, word_ends
 from believable.errors import InputError
+from believable.plots._frame import headed
 from believable.plots._style import INK, figure_of, new_figure, plain, save, shortened
 
 if TYPE_CHECKING:
@@ -148,6 +149,6 @@ def plot_confidence_words(
     figure = new_figure(8.4, 1.9 + LINE * len(value.p)) if ax is None else figure_of(ax)
     ax = draw_confidence_words(value, figure.subplots() if ax is None else ax)
     if title:
-        ax.set_title(title, fontsize=10.5, color=INK, loc="left", pad=44)
+        headed(ax, title, pad=44)
     save(figure, save_path)
     return figure

@@ -19,11 +19,18 @@ Place = Callable[[int], str]  # from a row of a batch to "row 17 (line 19)"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Which columns are read (as percentages, if so), and which are made of them."""
+    """Which columns are read, and which are made of them.
+
+    Attributes
+    ----------
+    take, make : tuple of str
+    percent : bool or None
+        All numbers are percentages; only those with a percent sign; None: none, and a sign is an error.
+    """
 
     take: tuple[str, ...]
     make: tuple[str, ...]
-    percent: bool = False
+    percent: bool | None = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +67,10 @@ class Making:
             if names.count(name) > 1:
                 raise self.error(f"there are several columns called {name!r}: rename them")
         for name in plan.make:
-            if names.count(name) > 1 or (name in names and not self.overwrite):
+            if name in names and not self.overwrite:
                 raise self.clash(name)
+            if names.count(name) > 1:
+                raise self.error(f"there are several columns called {name!r}: choose another name")
             if name in plan.take:
                 raise self.error(f"the column {name!r} is read, so it cannot be written too: choose another name")
         return plan

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from believable.errors import InputError
-
-GZIPPED = b"\x1f\x8b"
+from believable.readers.source import GZIP
 
 
 class Record(NamedTuple):
@@ -31,7 +30,7 @@ def records(path: str | os.PathLike[str]) -> Iterator[Record]:
     if not path.is_file():
         raise InputError(f"there is no file {path}" if not path.exists() else f"{path} is a folder, not a file")
     with path.open("rb") as file:
-        is_gzip = file.read(2) == GZIPPED
+        is_gzip = file.read(2) == GZIP
     some = False
     try:
         with gzip.open(path, "rt", encoding="utf-8-sig") if is_gzip else path.open(encoding="utf-8-sig") as lines:

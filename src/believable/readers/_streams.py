@@ -7,6 +7,7 @@ import gzip
 import io
 import os
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,15 +26,18 @@ TEXT: tuple[Format, ...] = ("csv", "tsv", "jsonl")
 def opened(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
     """The bytes of a file, a pipe or the standard input, decompressed if they are compressed."""
     name, file = called(path), Path(path)
-    if os.fspath(path) == PIPE:
-        yield _plain(_peekable(sys.stdin.buffer))
-        return
-    if not file.exists():
-        raise InputError(f"there is no file {name}")
-    if file.is_dir():
-        raise InputError(f"{name} is a folder, not a file")
-    with file.open("rb") as stream:
-        yield _plain(stream)
+    try:
+        if os.fspath(path) == PIPE:
+            yield _plain(_peekable(sys.stdin.buffer))
+            return
+        if not file.exists():
+            raise InputError(f"there is no file {name}")
+        if file.is_dir():
+            raise InputError(f"{name} is a folder, not a file")
+        with file.open("rb") as stream:
+            yield _plain(stream)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:  # found while it is read
+        raise InputError(f"{name} is compressed and damaged: {error}") from error
 
 
 def _peekable(stream: Any) -> io.BufferedReader:
@@ -85,6 +89,8 @@ def kind_written(source: str | os.PathLike[str], kind: Format, target: str | os.
     if Path(target).exists() and not Path(target).is_file():
         return kind  # a pipe has no ending
     written = by_ending(target)
+    if written == "parquet" and os.fspath(target).lower().endswith(".gz"):
+        raise InputError(f"{os.fspath(target)}: Parquet is compressed by itself, so let it end in .parquet")
     if written != kind and kind != "parquet" and {written, kind} != {"csv", "tsv"}:
         raise InputError(
             f"{called(source)} is {kind} and {os.fspath(target)} would be {written}: columns are added, and the rest "

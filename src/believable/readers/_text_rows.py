@@ -136,8 +136,9 @@ class CsvRows(TextRows):
                 self._line = self._skipped + self._reader.line_num + 1
         except csv.Error as error:
             if "end of data" in str(error) or "limit" in str(error):
+                long = "a very long cell, or " if "limit" in str(error) else ""
                 raise InputError(
-                    f"{self.source} has a quotation mark that is never closed, at line {self._line} or after"
+                    f"{self.source} has {long}a quotation mark that is never closed, at line {self._line} or after"
                 ) from error
             raise InputError(f"{self.source} cannot be read at line {self._line}: {error}") from error
 
@@ -151,20 +152,30 @@ class CsvRows(TextRows):
         places, width = [self.names.index(name) for name in take], len(self.names)
         self._line = self._skipped + self._reader.line_num + 1
         batch = Batch([[] for _ in take])
+        waiting: list[tuple[str, int]] = []
         for cells in self._parsed():
             text = self._text()
-            if len(cells) == width or (width == 1 and not cells):
+            if not cells and width == 1:  # an empty cell, or the end of the file
+                waiting.append((text, self._line))
+            elif not cells:
+                batch.add_blank(text)
+            elif len(cells) != width:
+                fields = "1 field" if len(cells) == 1 else f"{len(cells)} fields"
+                raise InputError(f"{self.source} has {fields} at line {self._line}, but {width} in its header")
+            else:
+                for empty, line in waiting:
+                    for column in batch.columns:
+                        column.append("")
+                    batch.add(empty, line)
+                waiting.clear()
                 for column, k in zip(batch.columns, places, strict=True):
-                    column.append(cells[k] if cells else "")
+                    column.append(cells[k])
                 batch.add(text, self._line)
                 if batch.is_full(batch_rows):
                     yield batch
                     batch = Batch([[] for _ in take])
-            elif cells:
-                fields = "1 field" if len(cells) == 1 else f"{len(cells)} fields"
-                raise InputError(f"{self.source} has {fields} at line {self._line}, but {width} in its header")
-            else:
-                batch.add_blank(text)
+        for text, _ in waiting:
+            batch.add_blank(text)
         yield batch
 
     def extended_header(self, make: Sequence[str]) -> str:
@@ -227,8 +238,7 @@ class JsonRows(TextRows):
         body = text.rstrip()
         end = text[len(body) :]
         if clash:
-            parsed = json.loads(body.removeprefix(BYTE_ORDER_MARK))
-            body = json.dumps({name: value for name, value in parsed.items() if name not in make}, ensure_ascii=False)
+            body = _without(body, make)
         pairs = zip(make, values, strict=True)
         added = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {value or 'null'}" for name, value in pairs)
         opened = body[:-1].rstrip()
@@ -255,6 +265,27 @@ def _first_line(lines: Iterator[str]) -> tuple[list[str], str]:
             return before, line
         before.append(line)
     return before, ""
+
+
+def _without(text: str, names: Sequence[str]) -> str:
+    """The text of a JSON object without some of its keys; the others keep theirs, which no float may hold."""
+    decode, kept = json.JSONDecoder().raw_decode, []
+    start = text.index("{")
+    at = _past_blanks(text, start + 1)
+    while text[at] != "}":
+        name, colon = decode(text, at)
+        _, end = decode(text, _past_blanks(text, _past_blanks(text, colon) + 1))
+        if name not in names:
+            kept.append(text[at:end])
+        at = _past_blanks(text, end)
+        at = _past_blanks(text, at + 1) if text[at] == "," else at
+    return text[: start + 1] + ", ".join(kept) + "}"
+
+
+def _past_blanks(text: str, at: int) -> int:
+    while text[at] in " \t\r\n":
+        at += 1
+    return at
 
 
 def _quoted(cell: str, separator: str) -> str:

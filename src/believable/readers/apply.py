@@ -41,6 +41,8 @@ class Applied:
 
     def __str__(self) -> str:
         rows = "1 row" if self.n_rows == 1 else f"{self.n_rows:,} rows"
+        if not self.take:  # not a single row to learn the columns from
+            return rows
         return f"{rows}; took scores {_few(self.take)}, made {_few(self.make)}"
 
 
@@ -141,8 +143,12 @@ def _plan(
     prob: str | None,
     prob_prefix: str | None,
     to: str,
-    percent: bool,
+    percent: bool | None,
 ) -> Plan:
+    if recalibrator.input != "probabilities":
+        if percent:
+            raise InputError(f"the map takes {recalibrator.input}, and those are no percentages")
+        percent = None
     classes = recalibrator.classes_.tolist()
     if recalibrator.n_features_in_ == 1:
         if prob_prefix is not None:
@@ -170,7 +176,9 @@ def _matrix(names: Sequence[str], classes: Sequence[Any], prefix: str) -> tuple[
     columns: dict[str, str] = {}
     for name in names:
         if name.startswith(prefix):
-            columns.setdefault(_end(name.removeprefix(prefix)), name)
+            other = columns.setdefault(_end(name.removeprefix(prefix)), name)
+            if other != name:
+                raise InputError(f"the columns {other!r} and {name!r} are of one class: rename one of them")
     wanted = [_end(label) for label in classes]
     lacking = [prefix + end for end in wanted if end not in columns]
     if lacking:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from believable.errors import InputError
-from believable.readers.columns import Columns, _plain
+from believable.readers.columns import Columns, plain_name
 
 if TYPE_CHECKING:
     from believable.readers.table import Table
@@ -24,7 +24,7 @@ def telling_names(names: Sequence[str], taken: Columns) -> tuple[str, ...]:
     Known are query, patient, subject, person, user, customer, client, account, household, session, visit, question,
     document, image, group and cluster, each also with _id at its end, and qid, uid and pid.
     """
-    return tuple(name for name in names if _plain(name) in CLUSTER_NAMES and name not in taken.names)
+    return tuple(name for name in names if plain_name(name) in CLUSTER_NAMES and name not in taken.names)
 
 
 def clusters_ignored(table: Table, taken: Columns) -> list[str]:

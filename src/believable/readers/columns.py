@@ -105,7 +105,7 @@ def choose_columns(
     if prob is not None and prob_prefix is not None:
         raise InputError("name one column of scores (prob) or the prefix of several (prob_prefix), not both")
     others = [name for name in names if name not in (weight, group, *by)]
-    known = any(_plain(name) in LABEL_NAMES for name in others)
+    known = any(plain_name(name) in LABEL_NAMES for name in others)
     label = label or guess(others if known else names, LABEL_NAMES, "labels", "label", taken=prob)
     if prob is None and prob_prefix is None:
         prob_prefix, prob = _guess_scores([name for name in others if name != label], logits)
@@ -132,8 +132,8 @@ def as_spelt(asked: Asked, names: Sequence[str]) -> Asked:
 
 
 def _suggestion(asked: str, names: Sequence[str]) -> str:
-    plain = {_plain(name): name for name in names}
-    close = get_close_matches(_plain(asked), plain, n=1, cutoff=0.7)
+    plain = {plain_name(name): name for name in names}
+    close = get_close_matches(plain_name(asked), plain, n=1, cutoff=0.7)
     if close:
         return f" (did you mean {plain[close[0]]!r}?)"
     several = [name for name in names if name.startswith(asked)]
@@ -148,7 +148,7 @@ def listed(names: Sequence[str]) -> str:
 
 def guess(names: Sequence[str], known: Sequence[str], what: str, option: str, taken: str | None = None) -> str:
     """The one name that is known, or an error that says which could be meant."""
-    found = [name for name in names if _plain(name) in known and name != taken]
+    found = [name for name in names if plain_name(name) in known and name != taken]
     if len(found) == 1:
         return found[0]
     if found:
@@ -160,11 +160,12 @@ def guess(names: Sequence[str], known: Sequence[str], what: str, option: str, ta
 
 def known_scores(names: Sequence[str], logits: bool) -> tuple[str, ...]:
     """The documented names to look for: those of logits first, where logits are meant."""
-    own = logits and any(_plain(name) in LOGIT_NAMES for name in names)
+    own = logits and any(plain_name(name) in LOGIT_NAMES for name in names)
     return LOGIT_NAMES if own else (*LOGIT_NAMES, *PROB_NAMES) if logits else PROB_NAMES
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
+    """A name as names are compared: without capitals, a space or hyphen as an underscore."""
     return name.strip().lower().replace(" ", "_").replace("-", "_")
 
 
@@ -180,7 +181,7 @@ def _guess_scores(names: Sequence[str], logits: bool) -> tuple[str | None, str |
     """A known prefix that at least two columns share, or else one known name; an error where another could be meant."""
     for prefixes, known in ([(LOGIT_PREFIXES, LOGIT_NAMES)] if logits else []) + [(PROB_PREFIXES, PROB_NAMES)]:
         found = [p for p in prefixes if sum(name.startswith(p) for name in names) >= 2]
-        single = [name for name in names if _plain(name) in known]
+        single = [name for name in names if plain_name(name) in known]
         if len(found) + len(single) > 1 and found:
             meant = ", ".join([*(f"{prefix}*" for prefix in found), *single])
             raise InputError(f"several columns could be the scores: {meant}; choose with prob or prob_prefix")

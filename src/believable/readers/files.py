@@ -147,11 +147,6 @@ def checked(
     )
 
 
-def numbers_of(frame: polars.DataFrame, name: str) -> Array:
-    """A column of numbers; where it holds text, an error names the first cell that is no number."""
-    return cells.array(cells.numbers(frame[name]))
-
-
 @contextmanager
 def said_of(
     path: str | os.PathLike[str] | Table, columns: Columns | None = None, rows: Ints | None = None

@@ -10,7 +10,7 @@ import numpy as np
 from believable._types import Array, Float64s
 from believable.errors import InputError
 from believable.readers.clusters import CLUSTER_NAMES
-from believable.readers.columns import _plain
+from believable.readers.columns import plain_name
 
 MOST_LEVELS = 50
 MOST_NUMBERS = 12  # as many as there are months; a column with more different numbers is a quantity
@@ -69,7 +69,7 @@ def _few(name: str, values: Array) -> tuple[Array, list[str]]:
 
 def _is_identifier(name: str) -> bool:
     """Whether numbers under this name are names: those of patients are no quantity."""
-    plain = _plain(name)
+    plain = plain_name(name)
     return plain in ("id", *CLUSTER_NAMES) or plain.endswith("_id")
 
 

@@ -18,12 +18,12 @@ from believable.readers.columns import (
     LOGIT_NAMES,
     PROB_NAMES,
     Columns,
-    _plain,
     as_spelt,
     choose_columns,
     guess,
     known_scores,
     listed,
+    plain_name,
 )
 from believable.readers.source import Source
 from believable.readers.table import Table
@@ -104,13 +104,13 @@ class NpzTable(Table):
 
     def _partner(self, of: str, known: Sequence[str], unlike: Sequence[str], what: str, option: str) -> str:
         """The array of a known name that goes with another; labels and labels_test could both go with probs_test."""
-        if _plain(of) in unlike:
+        if plain_name(of) in unlike:
             return guess(self._arrays, known, what, option, taken=of)
         found = [
             name
             for name in self._arrays
             if name != of and len(self._shapes[name]) and self._shapes[name][0] == self._shapes[of][0]
-            if _begins(name, known) and (_plain(name) in known or not _begins(name, unlike))
+            if _begins(name, known) and (plain_name(name) in known or not _begins(name, unlike))
         ]
         end = _end(of, unlike)
         others = [name for name in found if end and _end(name, known) not in ("", end)]
@@ -169,12 +169,12 @@ def _width(shape: tuple[int, ...]) -> int:
 
 
 def _begins(name: str, known: Sequence[str]) -> bool:
-    return any(_plain(name) == word or _plain(name).startswith(f"{word}_") for word in known)
+    return any(plain_name(name) == word or plain_name(name).startswith(f"{word}_") for word in known)
 
 
 def _end(name: str, known: Sequence[str]) -> str:
     """What follows a known word: test, of probs_test; nothing, where none begins the name."""
-    ends = [_plain(name).removeprefix(f"{word}_") for word in known if _plain(name).startswith(f"{word}_")]
+    ends = [plain_name(name).removeprefix(f"{word}_") for word in known if plain_name(name).startswith(f"{word}_")]
     return min(ends, key=len, default="")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from believable._types import Ints
 from believable.errors import InputError
-from believable.readers.columns import _plain
+from believable.readers.columns import plain_name
 from believable.readers.formats import open_table
 from believable.readers.loaded import Loaded
 from believable.readers.source import Format
@@ -24,7 +24,6 @@ ID_NAMES = ("id", "qid", "uid", "pid", "index", "row", "key", "doc_hash")
 def refuse_other_rows(a: Loaded, b: Loaded, name_a: str, name_b: str) -> None:
     """An error that says how the rows of two files differ: in number, classes, labels, weights or what was left out."""
     one, other = a.predictions, b.predictions
-    needed = NEEDED
     if one.kind != other.kind:
         kinds = " and ".join(
             f"{name} {'one score per row' if each.kind == 'binary' else 'a score for each class'}"
@@ -32,7 +31,7 @@ def refuse_other_rows(a: Loaded, b: Loaded, name_a: str, name_b: str) -> None:
         )
         raise InputError(f"the predictions differ in kind: {kinds}")
     if len(one) != len(other):
-        raise InputError(f"{name_a} has {len(one):,} rows and {name_b} {len(other):,}: {needed}")
+        raise InputError(f"{name_a} has {len(one):,} rows and {name_b} {len(other):,}: {NEEDED}")
     if one.scores.ndim == 2 and (one.n_classes != other.n_classes or one.classes != other.classes):
         names = [", ".join(each.class_name(k) for k in range(each.n_classes)) for each in (one, other)]
         raise InputError(f"the classes differ: {name_a} has {names[0]}, {name_b} has {names[1]}")
@@ -40,17 +39,17 @@ def refuse_other_rows(a: Loaded, b: Loaded, name_a: str, name_b: str) -> None:
     if len(different):
         row = int(different[0])
         more = "" if len(different) == 1 else f", and at {len(different) - 1:,} more"
-        raise InputError(f"the labels of {name_a} and {name_b} differ at row {row}{more}: {needed}")
+        raise InputError(f"the labels of {name_a} and {name_b} differ at row {row}{more}: {NEEDED}")
     weights = [np.ones(len(one)) if each.weights is None else each.weights for each in (one, other)]
     if not np.array_equal(weights[0], weights[1]):
-        raise InputError(f"the weights of {name_a} and {name_b} differ: {needed}")
+        raise InputError(f"the weights of {name_a} and {name_b} differ: {NEEDED}")
     as_long = len(one) + sum(a.dropped.values()) == len(other) + sum(b.dropped.values())
     left = np.flatnonzero(_rows(a) != _rows(b)) if as_long else np.zeros(0, np.intp)
     if len(left):
         row = min(int(_rows(each)[left[0]]) for each in (a, b))
         raise InputError(
             f"{name_a} and {name_b} have as many rows, but others were left out, the first of them near row {row}: "
-            f"{needed}"
+            f"{NEEDED}"
         )
 
 
@@ -76,7 +75,7 @@ def refuse_other_ids(
     except InputError:  # no table, such as one array in JSON
         return
     for name in one.names:
-        if name not in other.names or not (_plain(name) in ID_NAMES or _plain(name).endswith("_id")):
+        if name not in other.names or not (plain_name(name) in ID_NAMES or plain_name(name).endswith("_id")):
             continue
         try:
             columns = [table.read([name], naming=[name])[name] for table in (one, other)]

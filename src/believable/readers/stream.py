@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -103,12 +103,12 @@ def add_columns(
     with opened(source) as stream:
         kind = kind_of(source, format, stream)
         written = kind_written(source, kind, target)
+        compressed = os.fspath(target).lower().endswith(".gz")
         with written_to(target) as where:
             if kind == "parquet":
                 content = Path(source) if is_file else io.BytesIO(stream.read())
-                return wider_parquet(making, content, where, written, progress)
+                return wider_parquet(making, content, where, written, compressed, progress)
             size = Path(source).stat().st_size if is_file else 0
-            compressed = os.fspath(target).lower().endswith(".gz")
             with _text(stream) as text, text_writer(where, compressed) as write, _long_cells():
                 rows = _rows(making.source, _counted(text, size, progress), kind, written)
                 return _wider_text(making, rows, write, batch_rows)
@@ -155,32 +155,69 @@ def _wider_text(making: Making, rows: TextRows, write: Callable[[str], Any], bat
     if not rows.names:  # not a single object
         return 0
     plan = making.plan(rows.names)
-    n_rows, header, commas = 0, rows.extended_header(plan.make), _Commas()
+    n_rows, header, spelling = 0, rows.extended_header(plan.make), _Spelling(rows.decimal_comma, plan.percent)
     for batch in rows.batches(plan.take, plan.make, batch_rows):
-        text = "".join(_wider_rows(making, rows, plan, batch, n_rows, commas))
+        text = "".join(_wider_rows(making, rows, plan, batch, n_rows, spelling))
         write(header + text)  # not before: bad input in the first batch leaves a pipe empty
         n_rows, header = n_rows + len(batch.texts), ""
-    if commas.unclear and not commas.are_decimal:
-        raise making.error(f"{commas.unclear} may be thousands or decimals, and no other cell tells: write points")
+    if spelling.unclear and not spelling.commas_are_decimal:
+        raise making.error(f"{spelling.unclear} may be thousands or decimals, and no other cell tells: write points")
     return n_rows
 
 
 @dataclass(slots=True)
-class _Commas:
-    """What the commas in numbers have turned out to be: 1,234 alone does not tell, 0,5 beside it does."""
+class _Spelling:
+    """How the numbers of a file are written, as far as it was read.
 
-    are_decimal: bool = False
+    1,234 alone does not tell what its comma is, 0,5 beside it does. A column with percent signs in some cells only, or
+    with commas and points, is refused, as where the map is fitted.
+    """
+
+    decimal_comma: bool
+    percent: bool | None
+    commas_are_decimal: bool = False
     unclear: str = ""
+    seen: dict[tuple[str, str], str] = field(default_factory=dict)  # the first cell of a column with each mark
 
-    def look(self, cell: str, where: str) -> None:
+    def look_at_comma(self, cell: str, where: str) -> None:
         """One more number with a comma."""
         if not THOUSANDS.fullmatch(cell):
-            self.are_decimal = True
+            self.commas_are_decimal = True
         elif not self.unclear:
             self.unclear = f"the comma in {cell!r} at {where}"
 
+    def look(self, name: str, cells: list[Any], place: Callable[[int], str], *, plain: bool) -> str:
+        """Some numbers of a column, plain ones if none has a sign or comma; what is wrong with them, or nothing."""
+        pairs = [("no percent sign", "%")] if self.percent is False else []
+        pairs += [(".", ",")] if self.decimal_comma else []
+        for mark in (mark for pair in pairs for mark in (pair[:1] if plain else pair)):
+            if (name, mark) not in self.seen:
+                row = next((row for row, cell in enumerate(cells) if _has(cell, mark)), None)
+                if row is not None:
+                    self.seen[name, mark] = f"{cells[row]!r} at {place(row)}"
+        for one, other in pairs:
+            if (name, one) in self.seen and (name, other) in self.seen:
+                advice = "if all are percentages, read them with percent=True" if other == "%" else "write points"
+                without = ", without a percent sign" if other == "%" else ""
+                return (
+                    f"column {name!r} must hold numbers that are all written alike, got {self.seen[name, other]} but "
+                    f"{self.seen[name, one]}{without}; {advice}"
+                )
+        return ""
 
-def _wider_rows(making: Making, rows: TextRows, plan: Plan, batch: Batch, first: int, commas: _Commas) -> Iterator[str]:
+
+def _has(cell: Any, mark: str) -> bool:
+    if not isinstance(cell, str):
+        return mark == "no percent sign" and cell == cell
+    if mark == "no percent sign":
+        text = cell.strip()
+        return text not in ABSENT and not text.endswith("%")
+    return mark in cell
+
+
+def _wider_rows(
+    making: Making, rows: TextRows, plan: Plan, batch: Batch, first: int, spelling: _Spelling
+) -> Iterator[str]:
     """The rows of a batch with what is made of them, as text; `first` is the number of the first."""
     if batch.clash and not making.overwrite:
         raise making.clash(plan.make[0], f" at line {batch.lines[min(batch.clash)]}")
@@ -190,7 +227,7 @@ def _wider_rows(making: Making, rows: TextRows, plan: Plan, batch: Batch, first:
 
     numbers = np.empty((len(batch.texts), len(plan.take)))
     for k, (name, cells) in enumerate(zip(plan.take, batch.columns, strict=True)):
-        numbers[:, k] = _numbers(cells, name, rows, plan, making, place, commas)
+        numbers[:, k] = _numbers(cells, name, rows, plan, making, place, spelling)
     made = making.made(numbers, plan, place)
     columns = [["" if value != value else repr(value) for value in column.tolist()] for column in made.T]
     for row, (text, *values) in enumerate(zip(batch.texts, *columns, strict=True)):
@@ -207,22 +244,38 @@ def _numbers(
     plan: Plan,
     making: Making,
     place: Callable[[int], str],
-    commas: _Commas,
+    spelling: _Spelling,
 ) -> list[float]:
     """Cells as floats, NaN where there is none; an error names the first that holds something else."""
     try:
         numbers = list(map(float, cells))
-        if not plan.percent and not any(map(_is_odd, cells)):
-            return numbers
+        plain = not plan.percent and not any(map(_is_odd, cells))
     except (ValueError, OverflowError):
-        pass
+        plain = False
+    if not plain:
+        numbers = _numbers_one_by_one(cells, name, rows, plan, making, place, spelling)
+    wrong = spelling.look(name, cells, place, plain=plain)
+    if wrong:
+        raise making.error(wrong)
+    return numbers
+
+
+def _numbers_one_by_one(
+    cells: list[Any],
+    name: str,
+    rows: TextRows,
+    plan: Plan,
+    making: Making,
+    place: Callable[[int], str],
+    spelling: _Spelling,
+) -> list[float]:
     numbers = []
     for row, cell in enumerate(cells):
         number = _number(cell, rows.decimal_comma, plan.percent)
         if number is None:
             raise making.error(f"column {name!r} must hold numbers, got the text {cell!r} at {place(row)}")
         if isinstance(cell, str) and "," in cell:
-            commas.look(cell.strip(), place(row))
+            spelling.look_at_comma(cell.strip(), place(row))
         numbers.append(number)
     return numbers
 
@@ -232,14 +285,14 @@ def _is_odd(cell: Any) -> bool:
     return isinstance(cell, str) and "_" in cell
 
 
-def _number(cell: Any, decimal_comma: bool, percent: bool) -> float | None:
+def _number(cell: Any, decimal_comma: bool, percent: bool | None) -> float | None:
     """A number; NaN where the cell is empty; None where it holds something else."""
     if isinstance(cell, str):
         cell = cell.strip()
         if cell in ABSENT:
             return float("nan")
-        percent |= cell.endswith("%")
-        cell = cell.removesuffix("%").rstrip()
+        if percent is not None and cell.endswith("%"):
+            percent, cell = True, cell.removesuffix("%").rstrip()
         cell = cell.replace(",", ".") if decimal_comma else cell
         if not NUMBER.fullmatch(cell):
             return None

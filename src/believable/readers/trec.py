@@ -14,6 +14,7 @@ import numpy as np
 from believable import _check
 from believable._types import Array, Float64s, Ints
 from believable.errors import InputError, MissingDependencyError
+from believable.readers.source import GZIP
 
 if TYPE_CHECKING:
     import polars
@@ -24,7 +25,6 @@ RUN = "query, Q0, document, rank, score and tag, separated by spaces or tabs"
 QRELS = "query, 0, document and grade, separated by spaces or tabs"
 FOUR = ("query", "iteration", "document", "grade")
 THREE = ("query", "document", "grade")
-GZIPPED = b"\x1f\x8b"
 KEY = ["query", "document"]
 
 
@@ -265,7 +265,7 @@ def _lines(path: str | os.PathLike[str]) -> polars.DataFrame:
         raise InputError(f"there is no file {path}" if not path.exists() else f"{path} is a folder, not a file")
     data = path.read_bytes()
     try:
-        text = (gzip.decompress(data) if data.startswith(GZIPPED) else data).decode("utf-8-sig")
+        text = (gzip.decompress(data) if data.startswith(GZIP) else data).decode("utf-8-sig")
     except (UnicodeDecodeError, EOFError, gzip.BadGzipFile) as error:
         raise InputError(f"{path} is not a text file in UTF-8 (or a whole gzip of one): {error}") from error
     frame = pl.DataFrame({"text": [text]}).select(pl.col("text").str.split("\n").explode())

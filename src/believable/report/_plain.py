@@ -35,13 +35,13 @@ def from_plain(kind: Any, plain: Any, where: str) -> Any:
     if origin in (Union, UnionType):
         return _of_union(get_args(kind), plain, where)
     if origin is Literal:
-        return _checked(plain in get_args(kind), plain, f"one of {get_args(kind)}", plain, where)
+        return _checked(plain, plain in get_args(kind), f"one of {get_args(kind)}", where)
     if origin is tuple:
-        _checked(isinstance(plain, list), plain, "a list", plain, where)
+        _checked(plain, isinstance(plain, list), "a list", where)
         (entry, *_) = get_args(kind)
         return tuple(from_plain(entry, one, f"{where}[{i}]") for i, one in enumerate(plain))
     if origin is dict:
-        _checked(isinstance(plain, dict), plain, "an object", plain, where)
+        _checked(plain, isinstance(plain, dict), "an object", where)
         return {name: from_plain(get_args(kind)[1], one, f"{where}.{name}") for name, one in plain.items()}
     if is_dataclass(kind):
         return _of_dataclass(kind, plain, where)
@@ -49,10 +49,10 @@ def from_plain(kind: Any, plain: Any, where: str) -> Any:
         if isinstance(plain, str) and plain in NOT_FINITE:
             return NOT_FINITE[plain]
         number = isinstance(plain, (int, float)) and not isinstance(plain, bool)
-        return _checked(number, plain, "a number", float(plain) if number else plain, where)
+        return float(_checked(plain, number, "a number", where))
     if kind is int:
-        return _checked(isinstance(plain, int) and not isinstance(plain, bool), plain, "an integer", plain, where)
-    return _checked(isinstance(plain, kind), plain, f"a {kind.__name__}", plain, where)
+        return _checked(plain, isinstance(plain, int) and not isinstance(plain, bool), "an integer", where)
+    return _checked(plain, isinstance(plain, kind), f"a {kind.__name__}", where)
 
 
 def _of_union(kinds: tuple[Any, ...], plain: Any, where: str) -> Any:
@@ -70,7 +70,7 @@ def _of_dataclass(kind: Any, plain: Any, where: str) -> Any:
 
 def dataclass_fields(kind: Any, plain: Any, where: str) -> dict[str, Any]:
     """The checked fields of a dataclass."""
-    _checked(isinstance(plain, dict), plain, "an object", plain, where)
+    _checked(plain, isinstance(plain, dict), "an object", where)
     known = {item.name: item for item in fields(kind)}
     missing = [
         name
@@ -84,7 +84,7 @@ def dataclass_fields(kind: Any, plain: Any, where: str) -> dict[str, Any]:
     return {name: from_plain(hints[name], entry, f"{where}.{name}") for name, entry in plain.items()}
 
 
-def _checked(fine: bool, plain: Any, wanted: str, value: Any, where: str) -> Any:
+def _checked(plain: Any, fine: bool, wanted: str, where: str) -> Any:
     if not fine:
         raise SchemaError(f"the saved {where} must be {wanted}, got {str(plain)[:60]!r}")
-    return value
+    return plain

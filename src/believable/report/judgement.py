@@ -61,9 +61,10 @@ class Place:
     def __str__(self) -> str:
         width = max(self.high - self.low, 1e-8)
         ends, digits = max(-math.floor(math.log10(width)), 2), decimals(3, self.conf, self.acc)
+        rows = "row" if self.n == 1 else "rows"
         return (
             f"scores from {self.low:.{ends}f} to {self.high:.{ends}f} are {self.way}: "
-            f"{self.conf:.{digits}f} predicted, {self.acc:.{digits}f} happened ({self.n:,} {'row' if self.n == 1 else 'rows'})"
+            f"{self.conf:.{digits}f} predicted, {self.acc:.{digits}f} happened ({self.n:,} {rows})"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -9,12 +10,14 @@ import numpy as np
 
 from believable._types import Array, Ints
 from believable.predictions import Predictions
+from believable.report.by_class import column_of
 from believable.report.packed import N_CELLS, PackedCells
 from believable.report.parts import Part, Slice, Stage
 from believable.stats import CellStats
 from believable.views import View
 
 BUDGET = 170_000  # characters of packed cells; script, style, tables, curves and map take about 115,000 more
+ONE = {"classes": "class", "subgroups": "subgroup", "classes within subgroups": "class within a subgroup"}
 
 
 class Wanted(NamedTuple):
@@ -24,6 +27,13 @@ class Wanted(NamedTuple):
     column: str | None
     level: str | None
     rows: Ints | None
+
+    @property
+    def kind(self) -> str:
+        """What to call several of them."""
+        if self.column is None:
+            return "classes"
+        return "subgroups" if self.class_number is None else "classes within subgroups"
 
 
 def slices_of(
@@ -38,19 +48,17 @@ def slices_of(
     All rows come first, then the classes, then the subgroups, then classes within subgroups; of each, the worst first.
     """
     found: list[Slice] = []
-    used, left = 0, 0
+    used, left = 0, Counter[str]()
     for wanted in _wanted(next(iter(stages.values())), parts, subgroups, columns):
         made = [_slice(stage, predictions, view, wanted) for stage, predictions in stages.items()]
         size = sum(len(one.cells.data) for one in made)
         if (used + size > BUDGET and wanted.class_number is not None) or used + size > 2 * BUDGET:
-            left += 1
+            left[wanted.kind] += 1
             continue
         used += size
         found += made
-    words = (
-        "" if not left else f"{left:,} combinations of class and subgroup are left out, so that the page stays small."
-    )
-    return tuple(found), words
+    parts_left = ", ".join(f"{n:,} {kind if n > 1 else ONE[kind]}" for kind, n in left.items())
+    return tuple(found), f"Left out, so that the page stays small: {parts_left}." if left else ""
 
 
 def _wanted(
@@ -75,10 +83,6 @@ def _slice(stage: Stage, predictions: Predictions, view: View, wanted: Wanted) -
     if wanted.class_number is None:
         cells, name = CellStats.of(here, view, cells=N_CELLS), None
     else:
-        from believable.report.by_class import column_of
-
-        cells, name = (
-            CellStats.of(column_of(here, wanted.class_number), cells=N_CELLS),
-            here.class_name(wanted.class_number),
-        )
+        cells = CellStats.of(column_of(here, wanted.class_number), cells=N_CELLS)
+        name = here.class_name(wanted.class_number)
     return Slice(name, wanted.column, wanted.level, stage, PackedCells.of(cells))

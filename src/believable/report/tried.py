@@ -65,6 +65,8 @@ def _some(predictions: Predictions, cluster: Ints | None, random_state: Any) -> 
         return None
     rng, labels = generator(random_state), predictions.labels
     if cluster is None:
+        if not _has_rare(labels):
+            return np.sort(rng.choice(len(labels), MOST_ROWS, replace=False))
         counts = np.bincount(labels)
         wanted = np.minimum(counts, np.maximum(counts * MOST_ROWS // len(labels), FEWEST_ROWS))
         order = rng.permutation(len(labels))
@@ -80,13 +82,19 @@ def _some(predictions: Predictions, cluster: Ints | None, random_state: Any) -> 
     return np.flatnonzero(turn < n_kept)
 
 
+def _has_rare(labels: Ints) -> bool:
+    """Whether fewer than 100 rows of some class would be drawn."""
+    counts = np.bincount(labels)
+    return bool(np.any((counts > 0) & (counts * MOST_ROWS < FEWEST_ROWS * len(labels))))
+
+
 def _stand_in(predictions: Predictions, rows: Ints) -> Predictions:
     """Some of the rows, weighted where a rare class was drawn more often than the others."""
     few = predictions.take(rows)
+    if not _has_rare(predictions.labels):
+        return few
     drawn, counts = np.bincount(few.labels), np.bincount(predictions.labels)
     times = counts[few.labels] / drawn[few.labels]
-    if times.max() < 1.01 * times.min():  # but for rounding
-        return few
     return few._with(weights=times if few.weights is None else times * few.weights, borrowed=False)
 
 

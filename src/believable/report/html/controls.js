@@ -13,6 +13,7 @@ const Page = (() => {
 
   // Classes and subgroups are known by their number in these lists; null stands for all of them.
   const { classes, groups } = audit;
+  const groupNames = groups.map(({ column, level: name }) => `${column} = ${name}`);
   const kept = new Map(audit.slices.map((slice) => [key(slice.class, slice.group, slice.stage), slice]));
   const stages = ["before", "after"].filter((stage) => audit.slices.some((slice) => slice.stage === stage));
 
@@ -58,7 +59,7 @@ const Page = (() => {
   }
 
   function selectionInWords() {
-    const group = state.group === null ? "all rows" : `${groups[state.group].column} = ${groups[state.group].level}`;
+    const group = state.group === null ? "all rows" : groupNames[state.group];
     const cls = state.class === null ? "" : `, class ${classes[state.class]}`;
     const stage = stages.length > 1 ? `, ${state.stage} recalibration` : "";
     return `${group}${cls}${stage}`;
@@ -96,7 +97,7 @@ const Page = (() => {
     table(found.bins);
     controls(whole, cells);
     small("small-classes", classes, (i) => [i, null]);
-    small("small-groups", groups.map(({ column, level: name }) => `${column} = ${name}`), (i) => [null, i]);
+    small("small-groups", groupNames, (i) => [null, i]);
   }
 
   function ownWords() {
@@ -159,8 +160,8 @@ const Page = (() => {
     for (const [name, value] of [["strategy", state.strategy], ["stage", state.stage]]) {
       for (const radio of document.getElementsByName(name)) radio.checked = radio.value === value;
     }
-    select("class", classes.length, (i) => kept.has(key(i, state.group, state.stage)));
-    select("group", groups.length, (i) => kept.has(key(state.class, i, state.stage)));
+    select("class", (i) => kept.has(key(i, state.group, state.stage)));
+    select("group", (i) => kept.has(key(state.class, i, state.stage)));
     for (const radio of document.getElementsByName("stage")) radio.disabled = !kept.has(key(state.class, state.group, radio.value));
     for (const layer of ["band", "smoothed", "corp", "zoom"]) at(layer).checked = state[layer];
     for (const layer of ["smoothed", "corp"]) at(layer).disabled = !whole;
@@ -168,7 +169,7 @@ const Page = (() => {
     at("zoom").closest("label").hidden = high - low > 0.6 && !state.zoom;
   }
 
-  function select(name, length, there) {
+  function select(name, there) {
     const chooser = at(name);
     if (!chooser) return;
     chooser.value = state[name] === null ? "" : state[name];
@@ -191,21 +192,20 @@ const Page = (() => {
     show();
   }
 
-  function fill(name, words, titles) {
+  function fill(name, words) {
     const chooser = at(name);
     if (!chooser) return;
     words.forEach((word, i) => {
       const cut = word.length > 48 ? `${word.slice(0, 47)}…` : word;
-      chooser.append(html("option", { value: i, title: titles[i] }, cut));
+      chooser.append(html("option", { value: i, title: word }, cut));
     });
     chooser.addEventListener("change", () => set({ [name]: chooser.value === "" ? null : Number(chooser.value) }));
   }
 
   function begin() {
     document.documentElement.classList.add("js");
-    const names = groups.map(({ column, level: name }) => `${column} = ${name}`);
-    fill("class", classes, classes);
-    fill("group", names, names);
+    fill("class", classes);
+    fill("group", groupNames);
     at("bins").addEventListener("input", () => {
       const value = Number(at("bins").value);
       set({ bins: state.strategy === "uniform" ? Statistic.BIN_COUNTS[value] : value });

@@ -111,7 +111,7 @@ def as_data(audit: Audit) -> str:
 
 
 def _line(line: Line) -> dict[str, Any]:
-    """The points of a curve that can be drawn, to a hundredth of a pixel."""
+    """The points of a curve that can be drawn, to four digits: a small part of a pixel."""
     points = zip(line.x, line.y, line.low, line.high, strict=True)
     drawn = [tuple(round(value, 4) for value in point) for point in points if all(map(math.isfinite, point))]
     columns = zip(*drawn, strict=True) if drawn else ((), (), (), ())

@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from believable.metrics import find_metric
 from believable.report.audit import Audit
-from believable.report.html.explain import KNOWN, why
+from believable.report.html.explain import why
 from believable.report.html.svg import bar, scale_of
-from believable.report.html.words import SHORT, chance, count, name, number, percent, span, text, title_of
+from believable.report.html.words import chance, count, name, number, percent, span, text, title_of
 from believable.report.parts import Bin, Part
 
 ABOUT = {
@@ -18,7 +19,6 @@ ABOUT = {
     "top_label": "the predicted class, by class",
     "classwise": "each class",
 }
-ALIASES = {metric.name: alias for alias, metric in KNOWN.items()}
 FAMILIES = {"calibration": "calibration", "score": "both", "discrimination": "discrimination"}
 
 
@@ -48,11 +48,6 @@ def of_number(value: float | None) -> Cell:
 def of_count(value: float) -> Cell:
     """A number of rows."""
     return Cell(count(value), value)
-
-
-def of_name(words: str) -> Cell:
-    """A name from the file."""
-    return Cell(name(words), words, "name")
 
 
 def of_words(words: str) -> Cell:
@@ -261,7 +256,7 @@ def versus_table(audit: Audit) -> str:
     )
     rows = [
         (
-            of_words(SHORT.get(ALIASES.get(one.name, ""), one.name.replace("_", " "))),
+            of_words(title_of(find_metric(one.name).alias, one.name)),
             of_number(one.value),
             of_number(one.other),
             of_number(one.difference),
