@@ -215,9 +215,9 @@ def test_texts_that_state_one(text):
 def test_confidences_on_another_scale_are_told(tmp_path):
     """A bare 1 among percentages, and 0.9 where 90 was promised."""
     rows = [{"confidence": "85%", "correct": 1}, {"confidence": 1, "correct": 0}]
-    assert "The number 1 was stated 1 times" in load_samples(lines(tmp_path, rows, "a.jsonl")).notes[-1]
+    assert "The number 1 was stated 1 times" in " ".join(load_samples(lines(tmp_path, rows, "a.jsonl")).notes)
     rows = [{"confidence": 85, "correct": 1}, {"confidence": 0.9, "correct": 0}]
-    assert "read as less than 1 %" in load_samples(lines(tmp_path, rows, "a.jsonl"), percent=True).notes[-1]
+    assert "read as less than 1 %" in " ".join(load_samples(lines(tmp_path, rows, "a.jsonl"), percent=True).notes)
 
 
 def test_one_question_is_one_cluster(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 import believable
 from believable import Audit, Predictions, audit
 from believable.errors import InputError, SchemaError
-from believable.readers import load_demo
+from believable.readers import load, load_demo
 from tests.needs import real_data
 
 RNG = np.random.default_rng(0)
@@ -341,7 +341,7 @@ def test_the_text_has_every_part(binary, matrix):
         "Discrimination",
         "Reliability (10 uniform",
     ]
-    heads += ["Classes, worst first", "Subgroups", "Recalibration, out of fold"]
+    heads += ["Classes, the most surely bad first", "Subgroups", "Recalibration, out of fold"]
     places = [text.index(head) for head in heads]
     assert places == sorted(places)
     assert "a constant at the base rate is perfectly calibrated" in text
@@ -463,3 +463,43 @@ def test_errors_too_small_for_a_smooth_floor():
     assert found["smece"].value < 1e-4
     assert found["smece"].floor is None
     assert found["ece"].floor is not None
+
+
+def test_what_a_reader_hands_over(tmp_path):
+    """Clusters, subgroups, notes and what was dropped come with it."""
+    path = tmp_path / "answers.csv"
+    rows = [f"0.{9 - k % 3},{int(k % 4 > 0)},{'ab'[k % 2]},{k // 2}" for k in range(200)]
+    path.write_text("\n".join(["p,y,site,patient", *rows, ",1,a,0"]))
+    loaded = load(path, by="site", group="patient", drop_missing=True)
+    found = audit(loaded, fix=False)
+    assert (found.title, found.n, found.n_clusters) == ("answers.csv", 200, 100)
+    assert found.dropped == {"missing score": 1}
+    assert {part.name for part in found.subgroups} == {"a", "b"}
+    assert found.taken == loaded.taken
+    with pytest.raises(InputError, match="a Loaded already holds what it counted: leave actuals out"):
+        audit(loaded, [1])
+
+
+def test_bins_of_clusters_are_wider():
+    """The intervals of the table allow for clusters too."""
+    p, y = over_confident(100)
+    patient = np.repeat(np.arange(100), 8)
+    plain = audit(np.repeat(p, 8), np.repeat(y, 8), fix=False)
+    found = audit(np.repeat(p, 8), np.repeat(y, 8), groups=patient, fix=False)
+    for one, other in zip(found.table, plain.table, strict=True):
+        if one.n:
+            assert one.high - one.low > 1.5 * (other.high - other.low)
+
+
+def test_a_subgroup_that_the_whole_hides():
+    """Where the whole is fine, a subgroup that is not is named beside the verdict."""
+    rng = np.random.default_rng(1)
+    p = rng.random(8000)
+    site = np.where(np.arange(8000) < 400, "south", "north")
+    y = rng.random(8000) < np.where(site == "south", 0.5 * p, p)
+    found = audit(p, y, by={"site": site}, fix=False)
+    assert found.verdict.standing == "cannot be told from perfect"
+    assert found.exception.startswith("But site = south is off: its scores are too high, ")
+    assert found.exception in str(found)
+    fine = audit(p[400:], y[400:], by={"site": site[400:]}, fix=False)
+    assert fine.exception == ""

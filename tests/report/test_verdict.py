@@ -10,6 +10,7 @@ import pytest
 
 import believable
 from believable.errors import InputError
+from believable.readers import load_demo
 from believable.inference.interval import Interval, interval
 from believable.report import judgement, verdict
 from believable.report.judgement import GUIDELINE, grade
@@ -337,3 +338,42 @@ def test_two_clusters_prove_nothing():
     p = rng.random(200)
     judged = verdict(p, rng.random(200) < p**2, groups=np.arange(200) % 2)
     assert (judged.beyond_chance, judged.low) == (False, 0.0)
+
+
+def test_confidences_in_answers():
+    """With pairs the accuracy is the share of right answers, and over-confidence is said of that."""
+    p = np.repeat([0.5, 0.9], 200)
+    y = np.concatenate([np.arange(200) % 2, np.arange(200) % 5 > 1])  # half and six in ten are right
+    judged = verdict(p, y, pairs=True)
+    assert (judged.confidence, judged.accuracy) == pytest.approx((0.7, 0.55))
+    assert judged.direction == "over-confident"
+    assert "The model is over-confident: mean confidence 0.7000, accuracy 0.5500." in str(judged)
+    assert "On the whole" not in str(judged)
+    assert verdict(p, y, pairs=True, groups=np.arange(400) // 4).direction == "over-confident"
+    with pytest.raises(InputError, match="pairs=True is for 1-D scores"):
+        verdict([[0.5, 0.5]], [0], pairs=True)
+
+
+def test_rare_events_have_no_confidence():
+    """Where every score is on one side of one half, too high and too low say it all."""
+    rng = np.random.default_rng(4)
+    p = rng.beta(1, 30, 5000)
+    judged = verdict(p, rng.random(5000) < 0.5 * p)
+    assert judged.one_sided
+    assert "too high" in str(judged)
+    assert "confident" not in str(judged)
+
+
+def test_a_value_above_its_interval_is_explained():
+    """Chance adds to the error, and the headline says so."""
+    judged = verdict(*[np.asarray(one) for one in (load_demo()["logistic"].scores, load_demo()["logistic"].labels)])
+    assert judged.ece > judged.high
+    assert f"ECE {judged.ece:.4f} (chance adds to it), 95 % interval" in judged.headline
+
+
+def test_clusters_are_asked_for():
+    """Where rows come in clusters, so many clusters would do."""
+    p = np.repeat(RNG.random(30), 5)
+    judged = verdict(p, RNG.random(150) < p, groups=np.arange(150) // 5)
+    assert judged.standing == "too little data"
+    assert "clusters would do" in judged.headline

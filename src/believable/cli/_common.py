@@ -45,9 +45,12 @@ _OPTIONS = (
     ("pass Predictions(..., from_logits=True)", "use --logits"),
     ("pass Predictions(..., pos_label=...)", "name the positive one with --pos-label"),
     ("say which is positive with pos_label", "say which is positive with --pos-label"),
+    ("with prob and label", "with --prob and --label"),
     ("with prob or prob_prefix", "with --prob or --prob-prefix"),
     ("(prob) or the prefix of several (prob_prefix)", "(--prob) or the prefix of several (--prob-prefix)"),
     (" with label", " with --label"),
+    ("take them with prob_prefix='p_calibrated_'", "take them with --prob-prefix p_calibrated_"),
+    ("take it with prob='p_calibrated'", "take it with --prob p_calibrated"),
     (" with prob_prefix", " with --prob-prefix"),
     (" with prob", " with --prob"),
     ("pos_label=", "--pos-label "),
@@ -79,6 +82,7 @@ _OPTIONS_WITH_VALUES = (
     (r"^(group|percent|normalise|filter)\b(?= (?:is|and) )", r"--\1"),
     (r"^correct\b(?= is )", "--label"),
     (r"normalise and filter are", "normalise and --filter are"),
+    (r"\bactuals (must|have|are|differ|\(they hold|as 0 and 1)", r"labels \1"),
 )
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from believable.report import Audit, Verdict
     from believable.report.text import Section
 
-COLOURS = {"excellent": "green", "good": "green", "moderate": "yellow", "poor": "red"}
+COLOURS = {"good": "green", "warn": "yellow", "bad": "red", "unsure": "yellow"}
 MARKED = {"off": "red", "recommended": "green"}  # first words of cells
 DISPENSABLE = ("up to", "by chance")  # columns that a narrow terminal goes without
 NARROWEST = 26  # of a first column, before others go
@@ -47,19 +47,10 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
 
     first, *others = verdict.lines()
     if console.is_terminal:
-        console.print(Text(f" {verdict.label} ", style=f"bold reverse {colour_of(verdict)}"))
+        console.print(Text(f" {verdict.label} ", style=f"bold reverse {COLOURS[verdict.tone]}"))
     console.print(Text(first, style="bold"), soft_wrap=not console.is_terminal)
     for line in others:
         console.print(Text(line), soft_wrap=not console.is_terminal)
-
-
-def colour_of(verdict: Verdict) -> str:
-    """Green where there is nothing to mend, yellow where it is not known, red where there is."""
-    if verdict.standing == "cannot be told from perfect":
-        return "green"
-    if verdict.standing == "too little data" or verdict.label == "off on the whole":
-        return "yellow"
-    return COLOURS[verdict.grade]
 
 
 def show_section(console: Console, section: Section) -> None:

@@ -39,10 +39,11 @@ from believable.errors import InputError, SchemaError
 def apply(map_file: Path, new: Path, output: Path, logits: bool, scores: str | None, **options: Any) -> None:
     """Add calibrated probabilities to the rows of NEW.
 
-    MAP was written by `believable fit`, or from Python by to_json. NEW is csv, tsv, jsonl or parquet, or - for the
-    standard input, and has a column of scores, or one per class for a map of classes; labels are not needed. The output
-    has the column p_calibrated, or p_calibrated_CLASS for each class, after all others. Those, and the order of the
-    rows, stay as they are. It is read in pieces, so it may be larger than memory, and is written whole or not at all.
+    MAP was written by `believable fit`, or from Python by to_json. NEW is csv, tsv, jsonl, parquet or npz, or - for
+    the standard input, and has a column of scores, or one per class for a map of classes; labels are not needed. The
+    output has the column p_calibrated, or p_calibrated_CLASS for each class, after all others; an npz has the array
+    p_calibrated, with a column per class. All others, and the order of the rows, stay as they are. A table is read in
+    pieces, so it may be larger than memory, and is written whole or not at all.
     """
     from believable.readers.apply import apply_to_file
     from believable.recalibrate import load_recalibrator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 @click.argument("a", metavar="A", type=click.Path(path_type=Path, allow_dash=True))
 @click.argument("b", metavar="[B]", required=False, type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--prob", metavar="NAME", multiple=True, help="Column of scores; twice for two columns of A.")
-@shared_options("prob_prefix", "logits", "percent", "label", "pos_label", "weight", "group", "drop_missing", "format")
+@click.option("--prob-prefix", metavar="TEXT", multiple=True, help="The same for one column per class.")
+@shared_options("logits", "percent", "label", "pos_label", "weight", "group", "drop_missing", "format")
 @click.option("--metric", metavar="NAME", multiple=True, help="What to compare; may be given several times.")
 @shared_options("bins", "strategy", "level", "seed")
 @sentences
@@ -31,6 +33,7 @@ def compare(
     a: Path,
     b: Path | None,
     prob: tuple[str, ...],
+    prob_prefix: tuple[str, ...],
     metric: tuple[str, ...],
     bins: int,
     strategy: str,
@@ -41,8 +44,9 @@ def compare(
     """Which of two models is better, at what, and is that chance?
 
     A and B are files with the same rows in the same order, read as by `believable audit`. Or A alone holds the scores
-    of both: believable compare FILE --prob one --prob other. Compared are ECE, smooth ECE, Brier score, log loss, AUC
-    and accuracy, unless --metric names others. Rows (with --group, clusters) are drawn for both models together.
+    of both: believable compare FILE --prob one --prob other, or for classes --prob-prefix one_ --prob-prefix other_.
+    Compared are ECE, smooth ECE, Brier score, log loss, AUC and accuracy, unless --metric names others. Rows (with
+    --group, clusters) are drawn for both models together.
     """
     from believable._check import level as check_level
     from believable.inference._units import cluster_of_rows
@@ -52,7 +56,7 @@ def compare(
 
     metrics = [find(name, f"--metric {name}").name for name in metric] or None
     check_level(level, "--level")
-    (first, name_a), (second, name_b) = _both(a, b, prob, asked)
+    (first, name_a), (second, name_b) = _both(a, b, _columns(prob, prob_prefix), asked)
     refuse_other_rows(first, second, name_a, name_b)
     refuse_other_ids(first, second, a, b or a, name_a, name_b, asked.get("format"))
     with warnings_as_notes(), working(f"Comparing {len(first.predictions):,} rows"):
@@ -79,20 +83,44 @@ def compare(
         show_section(console, Section("Notes", lines=notes, listed=True))
 
 
+def _columns(prob: tuple[str, ...], prob_prefix: tuple[str, ...]) -> list[tuple[str, dict[str, str]]]:
+    """The scores that were asked for: what to call them, and the options that choose them."""
+    if prob and prob_prefix:
+        raise InputError("name columns of scores with --prob, or with --prob-prefix for classes, not with both")
+    chosen = [(name, {"prob": name}) for name in prob] + [(f"{one}*", {"prob_prefix": one}) for one in prob_prefix]
+    if len(chosen) > 2:
+        option = "--prob" if prob else "--prob-prefix"
+        raise InputError(f"two models are compared: name two files, or two columns with {option}, and no more")
+    return chosen
+
+
 def _both(
-    a: Path, b: Path | None, prob: tuple[str, ...], asked: dict[str, Any]
+    a: Path, b: Path | None, chosen: list[tuple[str, dict[str, str]]], asked: dict[str, Any]
 ) -> tuple[tuple[Loaded, str], tuple[Loaded, str]]:
     """The predictions of both models, and what to call them."""
     if a == b == PIPE:
         raise InputError("the standard input is read once: name a file for one of the two")
-    if b is None and len(prob) != 2:
-        raise InputError("name two files, or one file and two columns of scores: --prob one --prob other")
-    if len(prob) > 2 or (b is not None and a == b and len(prob) < 2):
-        raise InputError("two models are compared: name two files, or two columns with --prob, and no more")
-    if b is None:
+    asked = asked | {"prob": None, "prob_prefix": None}
+    same = b is None or a == b or (a.exists() and b.exists() and a.samefile(b))
+    if same and len(chosen) < 2:
+        given = "name two files, or one file" if b is None else f"{a} and {b} are one file: name another, or choose"
+        raise InputError(
+            f"{given}{' and' if b is None else ''} two columns of scores: --prob one --prob other (for classes, "
+            "--prob-prefix one_ --prob-prefix other_)"
+        )
+    if same:
         if a == PIPE:
             raise InputError("the standard input is read once: two columns of scores need a file")
-        return (read(a, asked | {"prob": prob[0]}), prob[0]), (read_other(a, asked, prob=prob[1]), prob[1])
-    columns = (prob[0], prob[-1]) if prob else (None, None)
-    names = [called(one) if one == PIPE or a.name == b.name else one.name for one in (a, b)]
-    return (read(a, asked | {"prob": columns[0]}), names[0]), (read_other(b, asked, prob=columns[1]), names[1])
+        (name_a, one), (name_b, other) = chosen
+        if one == other:
+            raise InputError(f"{name_a} is compared with itself: name two different columns of {a}")
+        return (_unhinted(read(a, asked | one)), name_a), (_unhinted(read_other(a, asked, **other)), name_b)
+    assert b is not None
+    (_, one), (_, other) = (chosen[0], chosen[-1]) if chosen else (("", {}), ("", {}))
+    names = [called(file) if file == PIPE or a.name == b.name else file.name for file in (a, b)]
+    return (read(a, asked | one), names[0]), (read_other(b, asked, **other), names[1])
+
+
+def _unhinted(loaded: Loaded) -> Loaded:
+    """Without the hint that there are other scores: both are being compared."""
+    return replace(loaded, notes=tuple(note for note in loaded.notes if " too: take " not in note))

@@ -107,8 +107,8 @@ def wilson_interval(rate: Float64s, n: Float64s, level: float) -> tuple[Float64s
     return np.maximum(low, 0), np.minimum(high, 1)
 
 
-def table_of(stats: BinStats, level: float = 0.95) -> ReliabilityTable:
-    """The table of a statistic, empty bins included."""
+def table_of(stats: BinStats, level: float = 0.95, effective_n: Float64s | None = None) -> ReliabilityTable:
+    """The table of a statistic, empty bins included; `effective_n` of the occupied ones, where it is known better."""
     _check.level(level)
     sizes = [len(stats.edges_of(g)) for g in range(stats.view.n_groups)]
     group = np.repeat(np.arange(len(sizes)), sizes)
@@ -123,7 +123,7 @@ def table_of(stats: BinStats, level: float = 0.95) -> ReliabilityTable:
         return column
 
     acc = np.clip(stats.acc, 0, 1)
-    low, high = wilson_interval(acc, stats.effective_n, level)
+    low, high = wilson_interval(acc, stats.effective_n if effective_n is None else effective_n, level)
     return ReliabilityTable(
         edges=edges,
         group=group,

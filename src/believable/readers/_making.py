@@ -57,10 +57,10 @@ class Making:
     overwrite: bool
     missing: Missing
 
-    def plan(self, names: Sequence[str]) -> Plan:
-        """The plan for a file with these columns."""
+    def plan(self, names: Sequence[str], choose: Callable[[Sequence[str]], Plan] | None = None) -> Plan:
+        """The plan for a file with these columns; `choose` in place of its own, where they are arrays."""
         try:
-            plan = self.choose(names)
+            plan = (choose or self.choose)(names)
         except InputError as error:
             raise self.error(str(error)) from error
         for name in plan.take:

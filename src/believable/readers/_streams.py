@@ -56,8 +56,6 @@ def kind_of(path: str | os.PathLike[str], format: Format | None, stream: io.Buff
     if format is not None:
         _check.choice(format, get_args(Format), "format")
     kind = format or (sniffed(head) if os.fspath(path) == PIPE or not Path(path).is_file() else by_ending(path))
-    if kind == "npz":
-        raise InputError(f"{name}: columns cannot be added to npz; write it as csv, tsv, jsonl or parquet first")
     if kind in TEXT:
         found = [other for magic, other in MAGIC.items() if head.startswith(magic)]
         if found:
@@ -75,23 +73,28 @@ def by_ending(path: str | os.PathLike[str]) -> Format:
     """What the name of a file says."""
     name = os.fspath(path).lower().removesuffix(".gz")
     for ending, kind in ENDINGS.items():
-        if name.endswith(ending) and kind != "npz":
+        if name.endswith(ending):
             return kind
-    raise InputError(f"{os.fspath(path)}: the file must end in .csv, .tsv, .jsonl, .ndjson or .parquet")
+    raise InputError(f"{os.fspath(path)}: the file must end in .csv, .tsv, .jsonl, .ndjson, .parquet or .npz")
 
 
 def kind_written(source: str | os.PathLike[str], kind: Format, target: str | os.PathLike[str]) -> Format:
     """What is written: by the ending, where that is the kind of the source, or can be without a guess."""
     if os.fspath(target) == PIPE:
+        if kind == "npz" and sys.stdout.isatty():
+            raise InputError(
+                f"{called(source)} is npz, and that is nothing to read on a terminal: name a file to write"
+            )
         return "csv" if kind == "parquet" else kind
     if Path(target).is_dir():
         raise InputError(f"{os.fspath(target)} is a folder, not a file")
     if Path(target).exists() and not Path(target).is_file():
         return kind  # a pipe has no ending
     written = by_ending(target)
-    if written == "parquet" and os.fspath(target).lower().endswith(".gz"):
-        raise InputError(f"{os.fspath(target)}: Parquet is compressed by itself, so let it end in .parquet")
-    if written != kind and kind != "parquet" and {written, kind} != {"csv", "tsv"}:
+    if written in ("parquet", "npz") and os.fspath(target).lower().endswith(".gz"):
+        what = "Parquet is compressed" if written == "parquet" else "an npz archive can be compressed"
+        raise InputError(f"{os.fspath(target)}: {what} by itself, so let it end in .{written}")
+    if written != kind and (kind != "parquet" or written == "npz") and {written, kind} != {"csv", "tsv"}:
         raise InputError(
             f"{called(source)} is {kind} and {os.fspath(target)} would be {written}: columns are added, and the rest "
             f"stays as it is, so let it end in .{kind}"

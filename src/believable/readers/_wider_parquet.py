@@ -52,7 +52,7 @@ def wider_parquet(
 
     def piece(column: polars.Series) -> polars.Series:
         try:
-            made = making.made(_numbers(making, column.struct.unnest(), plan), plan, partial(_row, 0))
+            made = making.made(numbers_of(making, column.struct.unnest(), plan), plan, partial(_row, 0))
         except InputError as error:
             refused.append(error)
             raise
@@ -101,7 +101,7 @@ def _refuse_some_signs(making: Making, text: polars.LazyFrame, plan: Plan) -> No
         signed = cell.str.ends_with("%")
         bare = ~signed & ~cell.is_in(list(NULLS))
         if all(text.select(signed.any().alias("signed"), bare.any().alias("bare")).collect().row(0)):
-            _numbers(making, text.select(name).collect(), Plan((name,), ()))
+            numbers_of(making, text.select(name).collect(), Plan((name,), ()))
 
 
 def _unused(names: list[str]) -> str:
@@ -111,7 +111,8 @@ def _unused(names: list[str]) -> str:
     return held
 
 
-def _numbers(making: Making, frame: polars.DataFrame, plan: Plan, first: int = 0) -> Floats:
+def numbers_of(making: Making, frame: polars.DataFrame, plan: Plan, first: int = 0) -> Floats:
+    """The columns to take as a matrix; an error names the row, where `first` is the number of the first."""
     try:
         read = cells.numbers if plan.percent is None else partial(cells.scores, percent=plan.percent)
         columns = [read(frame[name]) for name in plan.take]
@@ -124,7 +125,7 @@ def _look_again(making: Making, frame: polars.LazyFrame, plan: Plan, n_rows: int
     """Raise at the first row that is wrong."""
     for first in range(0, n_rows, LOOK_AGAIN):
         part = frame.select(plan.take).slice(first, LOOK_AGAIN).collect()
-        making.made(_numbers(making, part, plan, first), plan, partial(_row, first))
+        making.made(numbers_of(making, part, plan, first), plan, partial(_row, first))
 
 
 def _row(first: int, row: int) -> str:

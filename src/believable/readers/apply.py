@@ -11,12 +11,20 @@ from believable import _check, kernels
 from believable._types import Float64s, Floats
 from believable.errors import InputError
 from believable.readers._making import Missing, Plan
-from believable.readers.columns import LOGIT_PREFIXES, PROB_PREFIXES, as_spelt, guess, known_scores, listed
+from believable.readers.columns import (
+    CALIBRATED,
+    LOGIT_PREFIXES,
+    PROB_PREFIXES,
+    as_spelt,
+    guess,
+    known_scores,
+    listed,
+    plain_name,
+)
+from believable.readers.npz import NpzTable
 from believable.readers.source import Format
 from believable.readers.stream import BATCH_ROWS, Progress, add_columns
 from believable.recalibrate import Recalibrator
-
-CALIBRATED = "p_calibrated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +86,12 @@ def apply_to_file(
         The column of scores, for a map of one event; guessed by the names that `read_predictions` knows if left out.
     prob_prefix : str, optional
         The beginning of the names of one column per class, for a map of a matrix; the ends must be its classes.
-        p_, prob_ and proba_ are known.
+        p_, prob_ and proba_ are known. In an npz, `prob` may be the array of shape (n, K) instead.
     percent : bool
         The scores are percentages, from 0 to 100; text that ends in a percent sign is one anyway.
     to : str
-        What to call the new column; with one per class, each gets "_" and the class after it.
+        What to call the new column; with one per class, each gets "_" and the class after it, except in an
+        npz, where they make one array of shape (n, K).
     overwrite, missing, format, batch_rows, progress
         As in `add_columns`.
 
@@ -112,6 +121,10 @@ def apply_to_file(
         seen.append(_plan(recalibrator, names, prob, prob_prefix, to, percent))
         return seen[0]
 
+    def choose_arrays(table: NpzTable) -> Plan:
+        seen.append(_plan_of_arrays(recalibrator, table, prob, prob_prefix, to, percent))
+        return seen[0]
+
     def compute(scores: Floats) -> Float64s:
         extremes.append(kernels.extrema(scores))
         if recalibrator.input == "probabilities":
@@ -124,8 +137,8 @@ def apply_to_file(
                 _check.row_sums(scores, scores, None, "scores", "them through a map that was fitted to logits")
         return recalibrator.transform(scores)
 
-    options: dict[str, Any] = {"overwrite": overwrite, "missing": missing, "format": format}
-    n_rows = add_columns(source, target, choose, compute, batch_rows=batch_rows, progress=progress, **options)
+    options: dict[str, Any] = {"overwrite": overwrite, "missing": missing, "format": format, "batch_rows": batch_rows}
+    n_rows = add_columns(source, target, choose, compute, choose_arrays=choose_arrays, progress=progress, **options)
     notes = []
     inside = bool(extremes) and all(low >= 0 and high <= 1 for low, high in extremes)
     if recalibrator.input == "logits" and inside:
@@ -145,10 +158,7 @@ def _plan(
     to: str,
     percent: bool | None,
 ) -> Plan:
-    if recalibrator.input != "probabilities":
-        if percent:
-            raise InputError(f"the map takes {recalibrator.input}, and those are no percentages")
-        percent = None
+    percent = _percent(recalibrator, percent)
     classes = recalibrator.classes_.tolist()
     if recalibrator.n_features_in_ == 1:
         if prob_prefix is not None:
@@ -163,6 +173,50 @@ def _plan(
     known = PROB_PREFIXES if recalibrator.input == "probabilities" else (*LOGIT_PREFIXES, *PROB_PREFIXES)
     others = [name for name in names if name not in own]
     return Plan(_matrix(others, classes, prob_prefix or _guessed(others, classes, known)), make, percent)
+
+
+def _percent(recalibrator: Recalibrator, percent: bool | None) -> bool | None:
+    if recalibrator.input == "probabilities":
+        return percent
+    if percent:
+        raise InputError(f"the map takes {recalibrator.input}, and those are no percentages")
+    return None
+
+
+def _plan_of_arrays(
+    recalibrator: Recalibrator,
+    table: NpzTable,
+    prob: str | None,
+    prob_prefix: str | None,
+    to: str,
+    percent: bool | None,
+) -> Plan:
+    """The same for the arrays of an npz: the array to make has all classes."""
+    classes, arrays = recalibrator.classes_.tolist(), table.arrays
+    one = recalibrator.n_features_in_ == 1
+    known = known_scores(arrays, recalibrator.input != "probabilities")
+    if prob is not None:
+        prob = as_spelt(prob, table.names if prob in table.names else arrays)
+    elif prob_prefix is None:
+        wide = [name for name in arrays if one or len(table.columns_of(name)) > 1]
+        if one or any(plain_name(name) in known for name in wide):
+            prob = guess(wide, known, "scores", "prob")
+    if prob is None or (one and prob_prefix is not None):
+        plan = _plan(recalibrator, table.names, prob, prob_prefix, to, percent)
+        return Plan(plan.take, (to,), plan.percent)
+    columns = table.columns_of(prob) if prob in arrays else (prob,)
+    if one and len(columns) > 1:
+        raise InputError(
+            f"array {prob!r} has {len(columns)} columns, and the map takes one score per row: choose one of them with "
+            f"prob, such as {columns[-1]}"
+        )
+    if not one and [_end(label) for label in classes] != [str(k) for k in range(len(columns))]:
+        raise InputError(
+            f"the map has the classes {_listed(classes)}, and array {prob!r} "
+            + ("one score per row" if len(columns) == 1 else f"the columns 0 to {len(columns) - 1}")
+            + "; save an array for each class, called p_CLASS"
+        )
+    return Plan(columns, (to,), _percent(recalibrator, percent))
 
 
 def _one(names: Sequence[str], prob: str | None, input: str) -> str:

@@ -24,6 +24,7 @@ LABEL_NAMES = (
 )
 PROB_PREFIXES = ("p_", "prob_", "proba_")
 LOGIT_PREFIXES = ("logit_", "logits_", "z_")
+CALIBRATED = "p_calibrated"  # what applying a map adds; for classes, with _CLASS at its end
 MOST_NAMES = 20  # listed in a sentence
 
 Asked = TypeVar("Asked", str, str | None)
@@ -87,7 +88,8 @@ def choose_columns(
     """The columns asked for, the rest by their documented names.
 
     Capitals do not matter, and a space or hyphen counts as an underscore. With `logits`, names of those (logit, logits,
-    z; logit_, logits_, z_) are looked for first.
+    z; logit_, logits_, z_) are looked for first. What applying a map added (p_calibrated, p_calibrated_CLASS) is taken
+    where it is asked for, and is none of the classes of p_.
 
     Examples
     --------
@@ -100,6 +102,9 @@ def choose_columns(
     """
     if all(_is_number(name) for name in names):
         raise InputError(f"the first line must hold the names of the columns, got {listed(names)}")
+    refuse_absent((prob, label, weight, group, *((by,) if isinstance(by, str) else by)), names)
+    if prob is None and prob_prefix is None and label is None:
+        refuse_unknown(names, logits)
     prob, label, weight, group = (as_spelt(asked, names) for asked in (prob, label, weight, group))
     by = tuple(as_spelt(name, names) for name in ((by,) if isinstance(by, str) else by))
     if prob is not None and prob_prefix is not None:
@@ -131,6 +136,27 @@ def as_spelt(asked: Asked, names: Sequence[str]) -> Asked:
     raise InputError(f"there is no column {asked!r}{_suggestion(asked, names)}; there are {listed(names)}")
 
 
+def refuse_absent(asked: Sequence[str | None], names: Sequence[str]) -> None:
+    """An error that names all columns that were asked for and are not there, where they are several."""
+    there = [name.strip() for name in names]
+    absent = [name for name in dict.fromkeys(asked) if name is not None and name.strip() not in there]
+    if len(absent) > 1:
+        each = ", ".join(f"{name!r}{_suggestion(name, names)}" for name in absent)
+        raise InputError(f"there are no columns {each}; there are {listed(names)}")
+
+
+def refuse_unknown(names: Sequence[str], logits: bool) -> None:
+    """An error where no column has a name that is known for scores, and none one for labels."""
+    known, prefixes = known_scores(names, logits), (*(LOGIT_PREFIXES if logits else ()), *PROB_PREFIXES)
+    plain = [plain_name(name) for name in names]
+    if any(name in known or name in LABEL_NAMES or name.startswith(prefixes) for name in plain):
+        return
+    raise InputError(
+        f"no column has a name known for scores ({', '.join(known)}) or for labels ({', '.join(LABEL_NAMES)}); choose "
+        f"two of {listed(names)} with prob and label"
+    )
+
+
 def _suggestion(asked: str, names: Sequence[str]) -> str:
     plain = {plain_name(name): name for name in names}
     close = get_close_matches(plain_name(asked), plain, n=1, cutoff=0.7)
@@ -144,6 +170,23 @@ def listed(names: Sequence[str]) -> str:
     """Names in a sentence, the first of very many."""
     more = len(names) - MOST_NAMES
     return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def is_calibrated(name: str) -> bool:
+    """Whether a column is called as those that applying a map adds."""
+    return name == CALIBRATED or name.startswith(f"{CALIBRATED}_")
+
+
+def calibrated_too(names: Sequence[str], taken: Columns) -> list[str]:
+    """A sentence on columns of calibrated scores, where others were taken."""
+    if any(map(is_calibrated, taken.prob)):
+        return []
+    found = [name for name in names if is_calibrated(name) and name not in taken.names]
+    if CALIBRATED in found:
+        return [f"there is a column {CALIBRATED} too: take it with prob={CALIBRATED!r}"]
+    if len(found) > 1:
+        return [f"there are columns {CALIBRATED}_* too: take them with prob_prefix='{CALIBRATED}_'"]
+    return []
 
 
 def guess(names: Sequence[str], known: Sequence[str], what: str, option: str, taken: str | None = None) -> str:
@@ -179,6 +222,7 @@ def _is_number(name: str) -> bool:
 
 def _guess_scores(names: Sequence[str], logits: bool) -> tuple[str | None, str | None]:
     """A known prefix that at least two columns share, or else one known name; an error where another could be meant."""
+    shown, names = names, [name for name in names if not is_calibrated(name)]
     for prefixes, known in ([(LOGIT_PREFIXES, LOGIT_NAMES)] if logits else []) + [(PROB_PREFIXES, PROB_NAMES)]:
         found = [p for p in prefixes if sum(name.startswith(p) for name in names) >= 2]
         single = [name for name in names if plain_name(name) in known]
@@ -189,13 +233,15 @@ def _guess_scores(names: Sequence[str], logits: bool) -> tuple[str | None, str |
             return found[0], None
         if single:
             break
-    return None, guess(names, known_scores(names, logits), "scores", "prob")
+    return None, guess(shown, known_scores(names, logits), "scores", "prob")
 
 
 def _matrix(
     names: Sequence[str], prefix: str, label: str, weight: str | None, group: str | None, by: tuple[str, ...]
 ) -> Columns:
+    own = is_calibrated(prefix)
     found = [name for name in names if name.startswith(prefix) and name not in (label, weight, group, *by)]
+    found = [name for name in found if own or not is_calibrated(name)]
     if len(found) < 2:
         raise InputError(f"fewer than two columns begin with {prefix!r}; there are {listed(names)}")
     if len({label, weight}) < 2:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from believable.errors import InputError
@@ -80,19 +79,7 @@ def load_samples(
         for name, given in (("correct", correct is not None), ("group", group is not None), ("percent", percent)):
             if given:
                 raise InputError(f"{name} is for stated confidences, and {Path(path).name} is a log of samples")
-        return _explained(load_lm_eval(path, normalise=normalise, filter=filter))
+        return load_lm_eval(path, normalise=normalise, filter=filter)
     if normalise != "none" or filter is not None:
         raise InputError(f"normalise and filter are for logs of samples, which {Path(path).name} is not")
-    return _explained(load_stated(path, confidence=confidence, correct=correct, group=group, percent=percent))
-
-
-def _explained(loaded: Loaded) -> Loaded:
-    """With a note on what happens, where the scores are confidences in one answer."""
-    if loaded.predictions.kind != "binary":
-        return loaded
-    right = float(loaded.predictions.labels.mean())
-    note = (
-        f"The scores are confidences in an answer, and what happens is that it is right: {100 * right:.4g} % of the time. "
-        "The accuracy in the tables is another: that of expecting a right answer where the confidence is above one half."
-    )
-    return replace(loaded, notes=(*loaded.notes, note))
+    return load_stated(path, confidence=confidence, correct=correct, group=group, percent=percent)

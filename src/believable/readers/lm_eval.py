@@ -56,7 +56,7 @@ def load_lm_eval(path: str | os.PathLike[str], *, normalise: Normalise = "none",
     Returns
     -------
     Loaded
-        `groups` are the documents, where some are there more than once. `notes` say how many samples agree with the
+        `groups` are the documents, where there are several and some are there more than once. `notes` say how many samples agree with the
         log's own accuracy; where more than a tenth does not, the target was misread and that is an error.
 
     References
@@ -94,7 +94,10 @@ def load_lm_eval(path: str | os.PathLike[str], *, normalise: Normalise = "none",
     )
     rows = np.array([finite[k].row for k in kept])
     questions = np.array([finite[k].question for k in kept], object)
-    repeated = len(set(questions.tolist())) < len(questions)
+    distinct = len(set(questions.tolist()))
+    repeated = 1 < distinct < len(questions)
+    if distinct == 1 and len(questions) > 1:
+        notes.append("Every sample has the same document in the log, so there are no clusters of samples.")
     return Loaded(
         predictions=predictions,
         title=path.name,
@@ -103,6 +106,7 @@ def load_lm_eval(path: str | os.PathLike[str], *, normalise: Normalise = "none",
         groups=questions if repeated else None,
         dropped={reason: n for reason, n in dropped.items() if n},
         notes=(*how, *notes),
+        pairs=predictions.kind == "binary",
         rows=None if rows.tolist() == list(range(len(rows))) else rows,
     )
 

@@ -14,12 +14,14 @@ from believable.errors import InputError
 from believable.predictions import Predictions
 from believable.readers import cells
 from believable.readers.clusters import clusters_ignored
-from believable.readers.columns import Columns, listed
+from believable.readers.columns import Columns, calibrated_too, listed
 from believable.readers.files import checked, said_of
 from believable.readers.formats import open_table
 from believable.readers.loaded import Loaded
+from believable.readers.npz import NpzTable
 from believable.readers.progress import reading
 from believable.readers.source import STDIN, Format, called, source_of
+from believable.readers.table import Table
 
 if TYPE_CHECKING:
     import polars
@@ -110,7 +112,12 @@ def load(
         groups=None if columns.group is None else _kept(frame[columns.group], counted),
         by={name: _kept(frame[name], counted) for name in columns.by},
         dropped=dropped,
-        notes=(*table.notes, *_notes(predictions, columns, percent, from_logits), *clusters_ignored(table, columns)),
+        notes=(
+            *table.notes,
+            *_notes(predictions, columns, percent, from_logits),
+            *clusters_ignored(table, columns),
+            *([] if prob is not None else _calibrated_too(table, columns)),
+        ),
         raw=_raw(frame, columns, counted) if from_logits else None,
         rows=left,
     )
@@ -149,6 +156,10 @@ def _refuse(name: str, what: str, gone: Array) -> None:
 def _kept(column: polars.Series, counted: Array | None) -> Array:
     values = cells.array_of_names(column)
     return values if counted is None else values[counted]
+
+
+def _calibrated_too(table: Table, columns: Columns) -> list[str]:
+    return calibrated_too(table.arrays if isinstance(table, NpzTable) else table.names, columns)
 
 
 def _raw(frame: polars.DataFrame, columns: Columns, counted: Array | None) -> Array:

@@ -28,6 +28,8 @@ class Loaded:
         Rows that were left out, by reason.
     notes : tuple of str
         Sentences that belong into the report, such as how raw scores became probabilities.
+    pairs : bool
+        Whether the scores are confidences in an answer, and the labels whether it was right.
     raw : ndarray or None
         The logits that the predictions were made of, where these are what the file holds.
     rows : ndarray of int or None
@@ -41,5 +43,6 @@ class Loaded:
     by: Mapping[str, Array] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    pairs: bool = False
     raw: Array | None = None
     rows: Ints | None = None

@@ -21,9 +21,12 @@ from believable.readers.columns import (
     as_spelt,
     choose_columns,
     guess,
+    is_calibrated,
     known_scores,
     listed,
     plain_name,
+    refuse_absent,
+    refuse_unknown,
 )
 from believable.readers.source import Source
 from believable.readers.table import Table
@@ -31,7 +34,7 @@ from believable.readers.table import Table
 if TYPE_CHECKING:
     import polars
 
-DAMAGED = (OSError, ValueError, EOFError, KeyError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+DAMAGED = (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
 @final
@@ -41,6 +44,11 @@ class NpzTable(Table):
     An array of shape (n,) or (n, 1) called NAME is the column NAME; one of shape (n, K) is the columns NAME_0 …
     NAME_{K-1}, and may be asked for by NAME. Other shapes are left aside. Only the chosen arrays must have one
     length. Nothing is unpickled.
+
+    Attributes
+    ----------
+    arrays : tuple of str
+        Those of one or two dimensions.
     """
 
     def __init__(self, source: Source) -> None:
@@ -63,7 +71,7 @@ class NpzTable(Table):
                 column = name if _width(shape) == 1 else f"{name}_{k}"
                 if _width(shape) == 1 or _width(usable.get(column, (0, 2))) > 1:  # an array's own name comes first
                     self._places[column] = (name, k)
-        self._arrays = tuple(usable)
+        self.arrays = tuple(usable)
         self.names = tuple(self._places)
 
     def choose(
@@ -76,7 +84,10 @@ class NpzTable(Table):
         **asked: Any,
     ) -> Columns:
         """Arrays by name. Where one of scores and labels is named, the other must be the only one that fits it."""
-        names = self._arrays
+        names = self.arrays
+        refuse_absent((prob, label), names)
+        if prob is None and prob_prefix is None and label is None:
+            refuse_unknown(names, logits)
         prob, label = as_spelt(prob, names), as_spelt(label, names)
         if prob_prefix is None:
             known = known_scores(names, logits)
@@ -88,7 +99,7 @@ class NpzTable(Table):
             prob = prob or guess(names, known, "scores", "prob", taken=label)
         columns = choose_columns(names, prob=prob, prob_prefix=prob_prefix, label=label, logits=logits, **asked)
         self._check_shapes(columns)
-        others = [name for name in names if name not in columns.names]
+        others = [name for name in names if name not in columns.names and not is_calibrated(name)]
         if others:
             self.notes = (f"left unread in the file: {listed(others)}",)
         width = _width(self._shapes[columns.prob[0]])
@@ -102,13 +113,18 @@ class NpzTable(Table):
             )
         return replace(columns, prob=tuple(f"{prob}_{k}" for k in range(width)), classes=tuple(range(width)))
 
+    def columns_of(self, array: str) -> tuple[str, ...]:
+        """The names of the columns of an array."""
+        width = _width(self._shapes[array])
+        return (array,) if width == 1 else tuple(f"{array}_{k}" for k in range(width))
+
     def _partner(self, of: str, known: Sequence[str], unlike: Sequence[str], what: str, option: str) -> str:
         """The array of a known name that goes with another; labels and labels_test could both go with probs_test."""
         if plain_name(of) in unlike:
-            return guess(self._arrays, known, what, option, taken=of)
+            return guess(self.arrays, known, what, option, taken=of)
         found = [
             name
-            for name in self._arrays
+            for name in self.arrays
             if name != of and len(self._shapes[name]) and self._shapes[name][0] == self._shapes[of][0]
             if _begins(name, known) and (plain_name(name) in known or not _begins(name, unlike))
         ]
@@ -122,7 +138,7 @@ class NpzTable(Table):
             raise InputError(
                 f"several arrays could be the {what} of {of}: {', '.join(found)}; choose one with {option}"
             )
-        return found[0] if found else guess(self._arrays, known, what, option, taken=of)
+        return found[0] if found else guess(self.arrays, known, what, option, taken=of)
 
     def _check_shapes(self, columns: Columns) -> None:
         several = len(columns.prob) > 1

@@ -156,6 +156,7 @@ def load_stated(
         groups=None if group is None else np.array(clusters, object),
         dropped=dict(dropped),
         notes=(*_notes(len(p), in_words, dropped, questions), *_of_another_scale(odd, in_words, percent)),
+        pairs=True,
         rows=np.array(rows) if dropped else None,
     )
 

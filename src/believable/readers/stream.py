@@ -20,9 +20,11 @@ from believable._types import Float64s, Floats
 from believable.readers._making import Making, Missing, Plan
 from believable.readers._streams import kind_of, kind_written, opened, text_writer, written_to
 from believable.readers._text_rows import Batch, CsvRows, JsonRows, TextRows
+from believable.readers._wider_npz import wider_npz
 from believable.readers._wider_parquet import wider_parquet
 from believable.readers.delimited import NULLS
 from believable.readers.delimited import THOUSANDS as LIKE_THOUSANDS
+from believable.readers.npz import NpzTable
 from believable.readers.source import Format, called
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}
@@ -41,6 +43,7 @@ def add_columns(
     choose: Callable[[Sequence[str]], Plan],
     compute: Callable[[Floats], Float64s],
     *,
+    choose_arrays: Callable[[NpzTable], Plan] | None = None,
     overwrite: bool = False,
     missing: Missing = "error",
     format: Format | None = None,
@@ -51,27 +54,30 @@ def add_columns(
 
     Rows are read in batches, so memory does not grow with the file. A row of CSV, TSV or JSON lines keeps its text to
     the byte and gets its new cells at the end, numbers written so that they read back as the same float. Parquet keeps
-    its types. The target appears when it is complete, or not at all.
+    its types, and npz its arrays. The target appears when it is complete, or not at all.
 
     Parameters
     ----------
     source, target : path, or "-"
-        Their endings say what they are: .csv, .tsv, .jsonl (.ndjson) or .parquet; .gz may follow those of text. The
-        target is of the kind of the source, except that csv may become tsv and the other way round, and Parquet any of
-        them. "-" is the standard input or output; its first bytes say what comes in, and what goes out is the same,
-        csv for Parquet.
+        Their endings say what they are: .csv, .tsv, .jsonl (.ndjson), .parquet or .npz; .gz may follow those of text.
+        The target is of the kind of the source, except that csv may become tsv and the other way round, and Parquet
+        any of the others but npz. "-" is the standard input or output; its first bytes say what comes in, and what
+        goes out is the same, csv for Parquet.
     choose : callable
         From the names of the columns to the `Plan`: which to take, which to make.
     compute : callable
         From the numbers of a batch, of shape (n,) for one column to take and (n, k) for more, to as many rows of those
         to make, each from its own row alone. An `InputError` that says "at row 3" is about the batch, and is told again
         with the row and the line of the file.
+    choose_arrays : callable, optional
+        The same for npz, from its table: which columns to take, and which one array to make of them. None: npz is
+        refused.
     overwrite : bool
         Replace columns that are there already, which are an error otherwise. Rows are written anew then: cells keep
         their text, but not their quotation marks.
     missing : {"error", "keep"}
         A number that is not there is an error, or makes empty cells.
-    format : {"csv", "tsv", "parquet", "jsonl"}, optional
+    format : {"csv", "tsv", "parquet", "jsonl", "npz"}, optional
         What the source is, whatever it is called.
     batch_rows : int
         Rows of a batch of text; what is written does not depend on it.
@@ -102,12 +108,17 @@ def add_columns(
     is_file = Path(source).is_file()
     with opened(source) as stream:
         kind = kind_of(source, format, stream)
+        if kind == "npz" and choose_arrays is None:
+            raise making.error("columns cannot be added to npz; write it as csv, tsv, jsonl or parquet first")
         written = kind_written(source, kind, target)
         compressed = os.fspath(target).lower().endswith(".gz")
         with written_to(target) as where:
             if kind == "parquet":
-                content = Path(source) if is_file else io.BytesIO(stream.read())
-                return wider_parquet(making, content, where, written, compressed, progress)
+                table = Path(source) if is_file else io.BytesIO(stream.read())
+                return wider_parquet(making, table, where, written, compressed, progress)
+            if kind == "npz" and choose_arrays is not None:
+                content = Path(source) if is_file and isinstance(stream.raw, io.FileIO) else stream.read()
+                return wider_npz(making, content, where, choose_arrays)
             size = Path(source).stat().st_size if is_file else 0
             with _text(stream) as text, text_writer(where, compressed) as write, _long_cells():
                 rows = _rows(making.source, _counted(text, size, progress), kind, written)

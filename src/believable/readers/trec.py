@@ -221,6 +221,7 @@ def judge(run: polars.DataFrame, qrels: polars.DataFrame, *, rel: int = 1, unjud
         raise InputError(
             f"no query of the run is in the judgements: the run has {_examples(run)}, the judgements {_examples(qrels)}"
         )
+    _refuse_grade(qrels, rel)
     as_zero = unjudged == "not relevant"
     n_unjudged = known["grade"].null_count()
     rows = known.with_columns(pl.col("grade").fill_null(0)) if as_zero else known.filter(pl.col("grade").is_not_null())
@@ -249,6 +250,14 @@ def judge(run: polars.DataFrame, qrels: polars.DataFrame, *, rel: int = 1, unjud
         absent_queries=qrels["query"].n_unique() - known_queries,
         not_retrieved=in_run.join(run.select(KEY), on=KEY, how="anti").height,
     )
+
+
+def _refuse_grade(qrels: polars.DataFrame, rel: int) -> None:
+    """Where no document at all is that relevant, every score would be wrong."""
+    grades = qrels["grade"].to_numpy()
+    if grades.max() < rel:
+        there = f"grades are {grades.min()} to {grades.max()}" if grades.min() < grades.max() else f"all have {grades[0]}"
+        raise InputError(f"no judged document has grade {rel} or more; {there}")
 
 
 # --- lines and fields -------------------------------------------------------------------------------------------------

@@ -10,8 +10,9 @@ import numpy as np
 
 from believable._types import Ints
 from believable.predictions import Predictions
+from believable.report._digits import rounded_up
 from believable.report.heaping import heaping
-from believable.report.judgement import GUIDELINE, Verdict, decimals, rounded_up
+from believable.report.judgement import GUIDELINE, Verdict
 from believable.report.parts import Fix, Measured, Part
 from believable.stats import BinStats, ScoreSums
 
@@ -43,7 +44,7 @@ class Facts:
 
 def advice(facts: Facts) -> tuple[str, ...]:
     """What to do."""
-    rules = (_more_data, _recalibrate, _worst_subgroup, _quantile_bins, _rarely_right_about)
+    rules = (_more_data, _recalibrate, _worst_subgroup, _quantile_bins, _classes_that_are_off)
     return tuple(sentence for rule in rules if (sentence := rule(facts)))
 
 
@@ -68,8 +69,8 @@ def caveats(facts: Facts) -> tuple[str, ...]:
 
 
 def _more_data(facts: Facts) -> str:
-    needed = facts.verdict.rows_needed
-    return "" if needed is None else f"Collect more data: about {needed:,} rows would tell good calibration from poor."
+    needed = facts.verdict.needed
+    return f"Collect more data. {needed} would tell good calibration from poor." if needed else ""
 
 
 def _recalibrate(facts: Facts) -> str:
@@ -85,15 +86,16 @@ def _recalibrate(facts: Facts) -> str:
 
 
 def _worst_subgroup(facts: Facts) -> str:
-    flagged = [part for part in facts.subgroups if part.flagged]
+    """A subgroup that is off; where the whole is off too, one that is worse than that for sure."""
+    verdict = facts.verdict
+    least = verdict.high if verdict.beyond_chance else 0.0
+    flagged = [part for part in facts.subgroups if part.flagged and (part.low or 0) > least]
     if not flagged:
-        return ""
+        off = sum(part.flagged for part in facts.subgroups)
+        return f"{off} subgroups are off, as the whole is: none stands out." if off > 1 else ""
     worst = max(flagged, key=lambda part: part.low or 0)
-    way = "off in both directions" if worst.direction == "mixed" else worst.direction
     others = "" if len(flagged) == 1 else f" ({len(flagged)} subgroups are off)"
-    digits = decimals(3, worst.mean_score, worst.rate)
-    means = f"{worst.mean_score:.{digits}f} predicted, {worst.rate:.{digits}f} happened"
-    return f"Look at {worst.column} = {worst.name}{others}: its scores are {way}, {means}."
+    return f"Look at {worst.column} = {worst.name}{others}: {worst.in_words}."
 
 
 def _quantile_bins(facts: Facts) -> str:
@@ -104,7 +106,7 @@ def _quantile_bins(facts: Facts) -> str:
     return f"{empty} of {stats.per_group} uniform bins are empty: look at quantile bins too."
 
 
-def _rarely_right_about(facts: Facts) -> str:
+def _classes_that_are_off(facts: Facts) -> str:
     flagged = [part for part in facts.parts if part.flagged]
     if not flagged:
         return ""

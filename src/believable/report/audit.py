@@ -38,6 +38,8 @@ class Audit:
     n_clusters : int or None
         Clusters of rows, where they were named.
     weighted : bool
+    pairs : bool
+        Whether the scores are confidences in an answer, and what happens is that it is right.
     dropped : dict of str to int
         Rows that were left out, by reason.
     classes : tuple of str
@@ -80,6 +82,7 @@ class Audit:
     effective_n: float
     n_clusters: int | None
     weighted: bool
+    pairs: bool
     dropped: dict[str, int]
     classes: tuple[str, ...]
     rates: tuple[float, ...]
@@ -108,6 +111,15 @@ class Audit:
                 return measured
         known = ", ".join(measured.alias for measured in self.metrics)
         raise KeyError(f"this audit has no metric {name!r}; it has {known}")
+
+    @property
+    def exception(self) -> str:
+        """The subgroup that is worst, in words, where the whole gives no cause to look for one; otherwise ""."""
+        flagged = [part for part in self.subgroups if part.flagged]
+        if self.verdict.standing == "off" or not flagged:
+            return ""
+        worst = max(flagged, key=lambda part: part.low or 0)
+        return f"But {worst.column} = {worst.name} is off: {worst.in_words}."
 
     def to_dict(self) -> dict[str, Any]:
         """A dictionary that JSON can hold, with the name and version of its schema."""

@@ -97,7 +97,7 @@ def _adjusted(parts: list[tuple[Part, ScoreSums]], n_classes: int) -> list[Part]
     adjusted = false_discovery_control([*p_values, *[1.0] * (n_classes - len(parts))])
     made = []
     for (part, sums), p in zip(parts, adjusted, strict=False):
-        part = replace(part, adjusted=float(p), flagged=float(p) <= RATE)
+        part = replace(part, adjusted=float(p), flagged=float(p) <= RATE and bool(part.low))
         made.append(replace(part, direction=direction_of(part, sums)))
     return made
 

@@ -13,8 +13,8 @@ from believable.stats import BinStats
 def effective_rows(predictions: Predictions, stats: BinStats, cluster: Ints) -> Float64s:
     r"""The number of independent rows that tell as much about the rate of each occupied bin.
 
-    .. math:: n_b = \frac{q (1 - q)}{V_b}, \quad V_b = \frac{G}{G - 1} \sum_c \Big(\sum_{i \in c, b} w_i (y_i - q)\Big)^2
-              \Big/ \Big(\sum_{i \in b} w_i\Big)^2
+    .. math:: n_b = \frac{q (1 - q)}{V_b}, \quad
+              V_b = \frac{G}{G - 1} \frac{\sum_c (\sum_{i \in c, b} w_i (y_i - q))^2}{(\sum_{i \in b} w_i)^2}
 
     with q the rate of the bin and G the number of its clusters; at most as many as without clusters, and where all
     outcomes of a bin are the same, or it holds one cluster, the number of its clusters.

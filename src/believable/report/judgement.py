@@ -2,70 +2,33 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from believable._random import generator
-from believable._types import Float64s, Ints, Notion, Strategy
+from believable._types import Notion, Strategy
 from believable.counting import TEN, UNIFORM, count_bins
 from believable.curves.binned import table_of
 from believable.errors import InputError
-from believable.inference._cells import Cells
 from believable.inference._clustered import chance_of_clusters
 from believable.inference._question import ask
 from believable.inference._units import cluster_of_rows
 from believable.inference.interval import interval
 from believable.inference.noise_floor import noise_floor
-from believable.predictions import Predictions, as_predictions
-from believable.stats import BinStats, ScoreSums
-from believable.stats.sums import row_terms
+from believable.predictions import as_predictions
+from believable.report._digits import decimals, rounded_up
+from believable.report.clustered import effective_rows
+from believable.report.means import DRAWS, Direction, Means, confidence_bins
+from believable.report.places import Place, places_of
+from believable.stats import BinStats
 
 GUIDELINE = (("excellent", 0.05), ("good", 0.10), ("moderate", 0.15))  # below so much ECE; otherwise poor
 Grade = Literal["excellent", "good", "moderate", "poor"]
 Standing = Literal["off", "cannot be told from perfect", "too little data"]
-Direction = Literal["over-confident", "under-confident", "unclear"]
+Tone = Literal["good", "warn", "bad", "unsure"]
 ONE_IN_TWENTY, ONE_IN_HUNDRED = 0.05, 0.01
-CROWD = 0.9
-DRAWS = 4000
+CROWD, ONE_SIDE = 0.9, 0.95
 FACTOR = 1.25
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A range of scores where prediction and outcome differ by more than chance makes likely.
-
-    Attributes
-    ----------
-    low, high : float
-        Ends of the range.
-    conf, acc : float
-        What was predicted and what happened there, on average.
-    n : int
-        Rows.
-    """
-
-    low: float
-    high: float
-    conf: float
-    acc: float
-    n: int
-
-    @property
-    def way(self) -> Literal["too high", "too low"]:
-        """Of the scores."""
-        return "too high" if self.conf > self.acc else "too low"
-
-    def __str__(self) -> str:
-        width = max(self.high - self.low, 1e-8)
-        ends, digits = max(-math.floor(math.log10(width)), 2), decimals(3, self.conf, self.acc)
-        rows = "row" if self.n == 1 else "rows"
-        return (
-            f"scores from {self.low:.{ends}f} to {self.high:.{ends}f} are {self.way}: "
-            f"{self.conf:.{digits}f} predicted, {self.acc:.{digits}f} happened ({self.n:,} {rows})"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +54,8 @@ class Verdict:
         The bins it was computed with.
     notion : str
         Which probabilities it is about.
-    n : int
-        Rows.
+    n, n_clusters : int
+        Rows, and the clusters that they come in; None where these were not named.
     mean_score, rate : float or None
         What was predicted and what happened on the whole, for 1-D scores.
     off_on_the_whole : bool
@@ -100,6 +63,12 @@ class Verdict:
     direction : {"over-confident", "under-confident", "unclear"}
         By mean confidence less accuracy, if that is more than chance explains.
     confidence, accuracy : float
+        Of the predicted class; of the answers, with `pairs`.
+    pairs : bool
+        Whether the scores are confidences in an answer, and what happens is that it is right.
+    one_sided : bool
+        Whether nearly all scores of an event lie on one side of one half, as those of rare events do: then being too
+        sure of what is predicted says nothing that "too high" or "too low" does not say better.
     places : tuple of Place
         Runs of bins whose 95 % interval leaves out the mean score; none where chance explains the whole.
     crowded : bool
@@ -120,12 +89,15 @@ class Verdict:
     strategy: str
     notion: str
     n: int
+    n_clusters: int | None
     mean_score: float | None
     rate: float | None
     off_on_the_whole: bool
     direction: Direction
     confidence: float
     accuracy: float
+    pairs: bool
+    one_sided: bool
     places: tuple[Place, ...]
     crowded: bool
 
@@ -140,6 +112,15 @@ class Verdict:
         if self.standing == "off" and self.off_by_a_factor and self.grade in ("excellent", "good"):
             return "off on the whole"
         return self.grade if self.standing == "off" else self.standing
+
+    @property
+    def tone(self) -> Tone:
+        """For a colour: nothing to mend, something, much, or not known."""
+        if self.standing == "too little data":
+            return "unsure"
+        if self.standing == "cannot be told from perfect" or self.label in ("excellent", "good"):
+            return "good"
+        return "bad" if self.label == "poor" else "warn"
 
     @property
     def off_by_a_factor(self) -> bool:
@@ -159,10 +140,20 @@ class Verdict:
         return rounded_up(self.n * ((self.high - self.low) / GUIDELINE[0][1]) ** 2)
 
     @property
+    def needed(self) -> str:
+        """The same in words, and in clusters where rows come in them."""
+        if self.rows_needed is None:
+            return ""
+        if self.n_clusters is None:
+            return f"About {self.rows_needed:,} rows"
+        return f"About {rounded_up(self.n_clusters * self.rows_needed / self.n):,} clusters"
+
+    @property
     def headline(self) -> str:
         """The first sentence."""
         interval = f"{100 * self.level:.4g} % interval {self.low:.4f} … {self.high:.4f}"
-        value = f"ECE {self.ece:.4f}, {interval} ({self.bins})"
+        above = " (chance adds to it)" if self.ece > self.high else ""
+        value = f"ECE {self.ece:.4f}{above}, {interval} ({self.bins})"
         chance = f"a perfectly calibrated model with these scores would show about {self.by_chance:.2g} by chance"
         if self.standing == "too little data":
             so_far = (
@@ -170,7 +161,7 @@ class Verdict:
                 if self.beyond_chance
                 else "There is too little data to tell good calibration from poor"
             )
-            return f"{so_far}: {value}; {chance}. About {self.rows_needed:,} rows would do."
+            return f"{so_far}: {value}; {chance}. {self.needed} would do."
         if self.standing == "cannot be told from perfect":
             return f"Calibration cannot be told from perfect at this sample size: {value}; {chance}."
         if self.off_by_a_factor and self.grade in ("excellent", "good"):
@@ -180,11 +171,14 @@ class Verdict:
 
     def lines(self) -> list[str]:
         """The verdict as sentences."""
-        sentences = [self.headline]
-        if self.standing == "off":
-            steps = ", ".join(f"below {below:.2f} {word}" for word, below in GUIDELINE)
-            sentences.append(f"Guideline for the ECE: {steps}, otherwise poor.")
-        if self.mean_score is not None and self.rate is not None:
+        steps = ", ".join(f"below {below:.2f} {word}" for word, below in GUIDELINE)
+        guideline = [f"Guideline for the ECE: {steps}, otherwise poor."] if self.standing == "off" else []
+        return [self.headline, *guideline, *self.details()]
+
+    def details(self) -> list[str]:
+        """The sentences after the first, without the guideline: which way, and where."""
+        sentences = []
+        if self.mean_score is not None and self.rate is not None and not self.pairs:
             digits = decimals(4, self.mean_score, self.rate)
             means = f"mean score {self.mean_score:.{digits}f}, happened {self.rate:.{digits}f}"
             if self.off_by_a_factor:
@@ -199,7 +193,9 @@ class Verdict:
             sentences.append(f"On the whole the scores {start}: {means}.")
         digits = decimals(4, self.confidence, self.accuracy)
         means = f"mean confidence {self.confidence:.{digits}f}, accuracy {self.accuracy:.{digits}f}"
-        if self.direction == "unclear":
+        if self.one_sided and not self.pairs:
+            pass  # it was said on the whole
+        elif self.direction == "unclear":
             sentences.append(f"Neither over- nor under-confident beyond what chance explains: {means}.")
         else:
             sentences.append(f"The model is {self.direction}: {means}.")
@@ -222,6 +218,7 @@ def verdict(
     *,
     notion: Notion | None = None,
     pooled: bool = False,
+    pairs: bool = False,
     groups: Any = None,
     level: float = 0.95,
     random_state: Any = 0,
@@ -229,7 +226,7 @@ def verdict(
 ) -> Verdict:
     """Judge the calibration of predictions in words.
 
-    The grade follows a guideline of the calibration literature for the ECE: below 0.05 excellent, below 0.10 good,
+    The grade follows a convention for the ECE: below 0.05 excellent, below 0.10 good,
     below 0.15 moderate, otherwise poor. Small samples show a positive ECE even for a perfect model; the verdict says
     how much, and gives no grade where that explains what is seen, or where the interval of the ECE reaches from
     excellent to moderate. Nor does it call anything excellent or good where on the whole a quarter more or less
@@ -237,7 +234,9 @@ def verdict(
 
     Parameters are those of `expected_calibration_error`, for notions with one curve ("binary", "confidence", or others
     with pooled=True). What chance alone would show is simulated (`noise_floor`); with the same `random_state` the same
-    words come out. Rows that belong together (patients, queries) are named by `groups`, as in `interval`.
+    words come out. Rows that belong together (patients, queries) are named by `groups`, as in `interval`. With `pairs`
+    the 1-D scores are confidences in an answer and the outcomes whether it was right, as language models give them:
+    accuracy is then the share that is right.
 
     Returns
     -------
@@ -257,22 +256,17 @@ def verdict(
     """
     checked = as_predictions(predictions, actuals, sample_weight)
     stats = count_bins(checked, n_bins, strategy, notion=notion, pooled=pooled, squares=True)
+    if pairs and checked.kind != "binary":
+        raise InputError("pairs=True is for 1-D scores, confidences in an answer, with whether it was right")
     if stats.view.n_groups > 1:
         raise InputError(f"a verdict is about one curve, not notion={stats.view.notion!r}: pass pooled=True")
     cluster = cluster_of_rows(groups, predictions, checked, sample_weight)
     options = {"n_bins": n_bins, "strategy": strategy, "notion": notion, "pooled": pooled}
     ends = interval("ece", checked, options=options, groups=cluster, level=level, random_state=random_state)
     floor = noise_floor("ece", checked, options=options, n_resamples=DRAWS, random_state=random_state)
-    sums = ScoreSums.of(checked)
-    binary = checked.kind == "binary"
-    means = Means(
-        confidence=sums.confidence / sums.w,
-        accuracy=sums.correct / sums.w,
-        mean_score=float(sums.wp[0] / sums.w) if binary else None,
-        rate=float(sums.wy[0] / sums.w) if binary else None,
-    )
+    means = Means.of(checked, pairs)
     shift, tilt = (
-        means.chances(stats, _confident(checked, stats, n_bins, strategy), generator(random_state))
+        means.chances(stats, confidence_bins(checked, stats, n_bins, strategy), generator(random_state))
         if cluster is None
         else means.chances_of_clusters(checked, cluster)
     )
@@ -284,6 +278,8 @@ def verdict(
     low = ends.low if by_ece or level < 0.95 else 0.0  # few clusters vary too little to say so themselves
     beyond = by_ece or min(shift, tilt) <= ONE_IN_HUNDRED
     unlikely = ONE_IN_TWENTY if by_ece else ONE_IN_HUNDRED
+    worth = None if cluster is None else effective_rows(checked, stats, cluster)
+    one_sided = means.mean_score is not None and not pairs and _is_one_sided(stats)
     return Verdict(
         grade=grade(ends.value),
         standing=_standing(low, ends.high, beyond),
@@ -299,13 +295,17 @@ def verdict(
         strategy=stats.strategy,
         notion=stats.view.notion,
         n=len(checked),
+        n_clusters=None if cluster is None else int(cluster.max()) + 1,
         mean_score=means.mean_score,
         rate=means.rate,
-        off_on_the_whole=binary and shift <= unlikely,
-        direction=means.direction if tilt <= unlikely else "unclear",
+        # Scores that are too sure vary less than their outcomes do, so the draws are too quick to call a shift one.
+        off_on_the_whole=means.mean_score is not None and shift <= ONE_IN_HUNDRED,
+        direction=means.direction if tilt <= unlikely and not one_sided else "unclear",
         confidence=means.confidence,
         accuracy=means.accuracy,
-        places=tuple(_places(stats)) if beyond else (),
+        pairs=pairs,
+        one_sided=one_sided,
+        places=tuple(places_of(table_of(stats, effective_n=worth))) if beyond else (),
         crowded=stats.strategy == "uniform" and stats.per_group > 1 and float(stats.w.max() / stats.w.sum()) > CROWD,
     )
 
@@ -317,90 +317,9 @@ def _standing(low: float, high: float, beyond_chance: bool) -> Standing:
     return "off" if beyond_chance else "cannot be told from perfect"
 
 
-@dataclass(frozen=True, slots=True)
-class Means:
-    """What was predicted and what happened, on the whole and of the predicted class."""
-
-    confidence: float
-    accuracy: float
-    mean_score: float | None
-    rate: float | None
-
-    @property
-    def direction(self) -> Direction:
-        return "over-confident" if self.confidence > self.accuracy else "under-confident"
-
-    @property
-    def shift(self) -> float:
-        """Of the scores on the whole; none for a matrix, whose rows sum to one."""
-        return 0.0 if self.mean_score is None or self.rate is None else self.rate - self.mean_score
-
-    def chances(self, stats: BinStats, confident: BinStats | None, rng: np.random.Generator) -> tuple[float, float]:
-        """How often a calibrated model is off as much on the whole, and in its confidence.
-
-        Outcomes are drawn bin by bin, since a normal limit is too quick to call rare events off. The confidence of the
-        predicted class has bins of its own where the others are about something else; that of an event, which is its
-        score or what is left of it, has not.
-        """
-        drift = _drift(stats, rng)
-        if confident is None:
-            tilt = (np.where(stats.conf > 0.5, 1, -1) * drift).sum(axis=1)
-        else:
-            tilt = (drift if confident is stats else _drift(confident, rng)).sum(axis=1)
-        return _chance(drift.sum(axis=1), self.shift), _chance(tilt, self.accuracy - self.confidence)
-
-    def chances_of_clusters(self, predictions: Predictions, cluster: Ints) -> tuple[float, float]:
-        """The same where rows come in clusters: by the spread of what whole clusters add up to."""
-        from scipy.special import stdtr
-
-        terms = row_terms(predictions)
-        weight = np.ones(len(predictions)) if predictions.weights is None else predictions.weights
-        n_clusters = int(cluster.max()) + 1
-        chances = []
-        for gap, size in (
-            ((terms["y"] - terms["p"])[:, 0], self.shift),
-            (_row_mean(terms["correct"] - terms["confidence"]), self.accuracy - self.confidence),
-        ):
-            sums = np.bincount(cluster, weight * gap, n_clusters)
-            error = float(np.sqrt((sums**2).sum() * n_clusters / (n_clusters - 1)) / weight.sum())
-            chances.append(float(2 * stdtr(n_clusters - 1, -abs(size) / error)) if error else 1.0)
-        return chances[0] if self.mean_score is not None else 1.0, chances[1]
-
-
-def _confident(predictions: Predictions, stats: BinStats, n_bins: int, strategy: Strategy) -> BinStats | None:
-    """Bins of the predicted class's probability; None for events, of which none is predicted in the place of others."""
-    if predictions.kind != "multiclass":
-        return None
-    if stats.view.notion in ("confidence", "top_label"):
-        return stats
-    return count_bins(predictions, n_bins, strategy, notion="confidence", squares=True)
-
-
-def _drift(stats: BinStats, rng: np.random.Generator) -> Float64s:
-    """What calibrated outcomes add to the scores by chance, draw by draw and bin by bin, as a share of all."""
-    cells = Cells.of(stats, [])
-    return np.asarray((cells.draw(cells.conf, rng, DRAWS) - stats.wp) / stats.w.sum())
-
-
-def _row_mean(values: Float64s) -> Float64s:
-    return values if values.ndim == 1 else np.asarray(values.mean(axis=1))
-
-
-def _chance(drawn: Float64s, seen: float) -> float:
-    """Two-sided, with values equal but for rounding counted as equal."""
-    return float((1 + np.count_nonzero(np.abs(drawn) >= abs(seen) - 1e-12)) / (1 + len(drawn)))
-
-
-def decimals(least: int, *shares: float) -> int:
-    """Digits after the point: two that count of the smallest share, and of what the largest lacks of 1; at most 8."""
-    seen = [one for share in shares for one in (share, 1 - share) if one > 1e-8]
-    return min(max([least, *(1 - math.floor(math.log10(one)) for one in seen)]), 8)
-
-
-def rounded_up(number: float) -> int:
-    """To two digits that count: a number of rows that is asked for is never less than those there are."""
-    step: int = 10 ** max(math.floor(math.log10(number)) - 1, 0)
-    return math.ceil(number / step - 1e-9) * step
+def _is_one_sided(stats: BinStats) -> bool:
+    above = float(stats.w[stats.conf > 0.5].sum() / stats.w.sum())
+    return max(above, 1 - above) >= ONE_SIDE
 
 
 def grade(ece: float) -> Grade:
@@ -409,30 +328,3 @@ def grade(ece: float) -> Grade:
         if ece < below:
             return word  # type: ignore[return-value]
     return "poor"
-
-
-def _places(stats: BinStats) -> list[Place]:
-    """Neighbouring bins that are off in the same direction, together."""
-    table = table_of(stats)
-    with np.errstate(invalid="ignore"):
-        sign = np.where(table.conf > table.high, -1, np.where(table.conf < table.low, 1, 0))
-    occupied = np.flatnonzero(table.n)
-    places: list[Place] = []
-    run: list[int] = []
-    for i, following in zip(occupied, [*occupied[1:], None], strict=True):
-        if sign[i]:
-            run.append(int(i))
-        if run and (following is None or sign[following] != sign[run[0]]):
-            weight = table.weight[run]
-            conf, acc = np.average(table.conf[run], weights=weight), np.average(table.acc[run], weights=weight)
-            places.append(
-                Place(
-                    float(table.edges[run[0], 0]),
-                    float(table.edges[run[-1], 1]),
-                    float(conf),
-                    float(acc),
-                    int(table.n[run].sum()),
-                )
-            )
-            run = []
-    return places

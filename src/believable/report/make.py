@@ -11,23 +11,25 @@ import numpy as np
 from believable import _check
 from believable._random import generator
 from believable._types import Array, Floats, Notion, Strategy
-from believable.counting import TEN, UNIFORM, count_bins
+from believable.counting import TEN, UNIFORM, count_bins, refuse_extras
 from believable.curves import corp_curve, smoothed_calibration_curve
-from believable.curves.binned import table_of
+from believable.curves.binned import ReliabilityTable, table_of
 from believable.errors import InputError
 from believable.inference._units import cluster_of_rows
 from believable.inference.subgroups import columns_of, subgroups
 from believable.predictions import Predictions, as_predictions
+from believable.readers.loaded import Loaded
 from believable.report.advice import Facts, advice, caveats
 from believable.report.audit import Audit
 from believable.report.by_class import by_class, direction_of
+from believable.report.clustered import effective_rows
 from believable.report.judgement import verdict
 from believable.report.measure import Measurer
 from believable.report.parts import Bin, Line, Part, Stage
 from believable.report.remedy import Remedy, remedy
 from believable.report.slices import slices_of
 from believable.report.versus import versus
-from believable.stats import BinStats, ScoreSums
+from believable.stats import ScoreSums
 
 LINE_POINTS = 201
 DRAWS = 300
@@ -41,6 +43,7 @@ def audit(
     strategy: Strategy = UNIFORM,
     *,
     notion: Notion | None = None,
+    pairs: bool = False,
     groups: Any = None,
     by: Any = None,
     compare_with: Any = None,
@@ -60,12 +63,14 @@ def audit(
     Parameters
     ----------
     predictions, actuals
-        Arrays, or a `Predictions`.
+        Arrays, or a `Predictions`; or what a reader hands over (`Loaded`), with its clusters, subgroups and notes.
     n_bins, strategy
         The bins of the headline, the reliability table and the binned metrics.
     notion : str, optional
         What the headline is about: "binary" for 1-D scores; "confidence" (the default), "classwise" or "top_label" for
         a matrix, the last two with the classes put together.
+    pairs : bool
+        The 1-D scores are confidences in an answer, and the outcomes whether it was right.
     groups : array-like of shape (n,), optional
         Clusters of rows that belong together (patients, queries): the intervals allow for them.
     by : array-like, mapping of names to them, or data frame, optional
@@ -103,19 +108,26 @@ def audit(
     >>> Audit.from_json(found.to_json()) == found
     True
     """
+    if isinstance(predictions, Loaded):
+        refuse_extras("Loaded", actuals=actuals, sample_weight=sample_weight)
+        loaded, predictions = predictions, predictions.predictions
+        groups, by = loaded.groups if groups is None else groups, (dict(loaded.by) or None) if by is None else by
+        title, taken, pairs = title or loaded.title, taken or loaded.taken, pairs or loaded.pairs
+        dropped, notes = {**loaded.dropped, **(dropped or {})}, (*loaded.notes, *notes)
     checked = as_predictions(predictions, actuals, sample_weight)
     if checked.borrowed:
         checked = checked._with(borrowed=False)  # for the length of this call it may remember what was counted
     cluster = cluster_of_rows(groups, predictions, checked, sample_weight)
     columns = {} if by is None else columns_of(by, checked, predictions, sample_weight)
     rival = None if compare_with is None else _rival(compare_with, checked, actuals, sample_weight)
-    seed = int(generator(random_state).integers(2**31))
+    seed = random_state if isinstance(random_state, int) else int(generator(random_state).integers(2**31))
     view = checked.view(notion, pooled=(notion or checked.default_notion) in POOLED)
     n_bins = _check.positive_integer(n_bins, "n_bins")
     options = {"n_bins": n_bins, "strategy": str(strategy), "notion": view.notion, "pooled": view.pooled}
-    judged = verdict(checked, None, groups=cluster, level=level, random_state=seed, **options)  # type: ignore[arg-type]
+    judged = verdict(checked, None, pairs=pairs, groups=cluster, level=level, random_state=seed, **options)  # type: ignore[arg-type]
     stats = count_bins(checked, **options, squares=True)  # type: ignore[arg-type]
     metrics = Measurer(checked, options, judged, cluster, level, seed).all()
+    worth = None if cluster is None else effective_rows(checked, stats, cluster)
     parts = _classes(checked, n_bins, strategy, cluster, level, seed)
     found = _subgroups(checked, columns, options, cluster, level, seed)
     mended = remedy(checked, cluster, level, seed, progress) if fix else Remedy(None, "it was not asked for", None, ())
@@ -125,16 +137,16 @@ def audit(
     slices, left_out = slices_of(stages, view, parts, found, columns)
     effective, left = _effective_n(checked), _dropped(dropped, checked)
     facts = Facts(
-        checked,
-        stats,
-        judged,
-        {one.alias: one for one in metrics},
-        mended.fix,
-        parts,
-        found,
-        cluster,
-        left,
-        effective,
+        predictions=checked,
+        stats=stats,
+        verdict=judged,
+        metrics={one.alias: one for one in metrics},
+        fix=mended.fix,
+        parts=parts,
+        subgroups=found,
+        cluster=cluster,
+        dropped=left,
+        effective_n=effective,
     )
     return Audit(
         title=title,
@@ -144,12 +156,13 @@ def audit(
         effective_n=effective,
         n_clusters=None if cluster is None else int(cluster.max()) + 1,
         weighted=checked.weights is not None,
+        pairs=pairs,
         dropped=left,
         classes=tuple(checked.class_name(k) for k in range(checked.n_classes)),
         rates=_rates(checked),
         verdict=judged,
         metrics=metrics,
-        table=_bins(stats, level),
+        table=_bins(table_of(stats, level, worth)),
         lines=_lines(checked, view.notion, level, seed) if not view.pooled else (),
         parts=parts,
         n_parts=0 if checked.kind == "binary" else checked.n_classes,
@@ -198,8 +211,7 @@ def _rates(predictions: Predictions) -> tuple[float, ...]:
     return tuple(np.atleast_1d(happened).tolist())
 
 
-def _bins(stats: BinStats, level: float) -> tuple[Bin, ...]:
-    table = table_of(stats, level)
+def _bins(table: ReliabilityTable) -> tuple[Bin, ...]:
     rows = zip(
         *(column.tolist() for column in (table.n, table.weight, table.conf, table.acc, table.low, table.high)),
         strict=True,
@@ -269,7 +281,7 @@ def _subgroups(
             floor=group.floor,
             p_value=group.p_value,
             adjusted=group.adjusted,
-            flagged=group.flagged,
+            flagged=group.flagged and bool(group.low),  # what is called off has an interval that leaves out 0
             direction="unclear",
             detectable=group.detectable,
             note=group.note,

@@ -13,47 +13,24 @@ if TYPE_CHECKING:
 
 
 def as_markdown(audit: Audit) -> str:
-    """The same sections as the text, as headings, lists and tables."""
-    return "\n\n".join(_sections(audit)) + "\n"
+    """The sections of the text, as headings, lists and tables."""
+    return "\n\n".join(_parts(audit)) + "\n"
 
 
-def _sections(audit: Audit) -> Iterator[str]:
+def _parts(audit: Audit) -> Iterator[str]:
+    opening, verdict, *others = text.sections(audit)
     yield f"# Calibration audit{': ' + escaped(audit.title) if audit.title else ''}"
-    first, *others = audit.verdict.lines()
+    first, *details = verdict.lines
     yield f"**Verdict: {audit.verdict.label}.** {escaped(first)}"
-    yield _list(others)
-    yield _list(text.opening(audit))
-    if audit.advice:
-        yield "## What to do"
-        yield _list(audit.advice)
-    for family, heading in text.HEADINGS.items():
-        rows = [one for one in audit.metrics if one.family == family]
-        if rows:
-            yield f"## {heading}"
-            yield _table(text.metric_rows(rows, audit.kind != "binary" and family == "calibration"))
-            if family == "discrimination":
-                yield text.USELESS
-    yield f"## Reliability ({audit.verdict.bins})"
-    yield _table(text.table_rows(audit))
-    if audit.parts:
-        yield "## Classes, worst first"
-        yield _table(text.part_rows(audit.parts))
-    if audit.subgroups:
-        yield "## Subgroups"
-        yield _table(text.part_rows(audit.subgroups))
-    yield "## Recalibration"
-    if audit.fix is None:
-        yield f"None was tried: {escaped(audit.no_fix)}"
-    else:
-        yield _table(text.tried_rows(audit))
-        yield _list([audit.fix.rows, audit.fix.advice, audit.fix.refinement])
-    if audit.versus:
-        yield f"## Compared with {escaped(audit.other)}"
-        yield _table(text.versus_rows(audit.versus))
-    for heading, sentences in (("Keep in mind", audit.caveats), ("Notes", audit.notes)):
-        if sentences:
-            yield f"## {heading}"
-            yield _list(sentences)
+    yield _list(details)
+    yield _list(opening.lines)
+    for section in others:
+        if section.title:
+            yield f"## {escaped(section.title)}"
+        if section.rows:
+            yield _table(section.rows)
+        if section.lines:
+            yield _list(section.lines)
     yield f"Made with believable {audit.package}."
 
 

@@ -65,8 +65,8 @@ class Measurer:
         found = []
         for family, aliases in families.items():
             for row in map(find_metric, aliases):
-                if self.predictions.kind not in row.kinds:
-                    continue
+                if self.predictions.kind not in row.kinds or (row.alias == "acc" and self.verdict.pairs):
+                    continue  # of answers the accuracy is the share that is right, and told as that
                 try:
                     found.append(self._measured(row, family))
                 except UndefinedError:  # the AUC of one class, say: nothing to show

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from believable.metrics import find_metric
+from believable.report._digits import decimals
 from believable.report.packed import PackedCells
 
 Family = Literal["calibration", "score", "discrimination"]
@@ -146,6 +147,16 @@ class Part:
     detectable: float | None = None
     note: str = ""
 
+    @property
+    def in_words(self) -> str:
+        """Which way, and by how much."""
+        way = {"mixed": "off in both directions", "unclear": "not off beyond chance"}.get(
+            self.direction, self.direction
+        )
+        digits = decimals(3, self.mean_score, self.rate)
+        means = f"{self.mean_score:.{digits}f} predicted, {self.rate:.{digits}f} happened"
+        return f"its scores are {way}, {means}"
+
 
 @dataclass(frozen=True, slots=True)
 class Tried:
@@ -202,7 +213,7 @@ class Fix:
     map : str or None
         The fitted map as JSON, for `load_recalibrator`.
     refinement : str
-        How much of the log loss a map can mend, in words.
+        How much of the log loss the chosen map mends, in words; "" where none is recommended.
     """
 
     chosen: str

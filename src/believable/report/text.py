@@ -11,7 +11,7 @@ from unicodedata import combining, east_asian_width
 
 from believable.report.measure import shown
 from believable.report.parts import Measured, Part, Versus
-from believable.report.versus import in_words
+from believable.report.versus import SMALLEST_P, in_words
 
 if TYPE_CHECKING:
     from believable.report.audit import Audit
@@ -21,6 +21,8 @@ LONGEST = 60  # letters of a name in a table
 USELESS = (
     "Calibration is not everything: a constant at the base rate is perfectly calibrated, and tells nobody from anybody."
 )
+ABOVE = "Chance adds to an error, so a value may lie above the interval of the true one."
+INFINITE = "Infinite: it gave a probability of 0 to something that happened."
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +93,20 @@ def as_text(audit: Audit) -> str:
 def sections(audit: Audit) -> Iterator[Section]:
     """What there is to say, in order."""
     yield Section(lines=opening(audit))
-    yield Section(lines=audit.verdict.lines())
+    yield Section(lines=[*audit.verdict.lines(), *([audit.exception] if audit.exception else [])])
     if audit.advice:
         yield Section("What to do", lines=audit.advice, listed=True)
     for family, heading in HEADINGS.items():
         rows = [one for one in audit.metrics if one.family == family]
         if rows:
             of = audit.kind != "binary" and family == "calibration"
-            yield Section(heading, metric_rows(rows, of), [USELESS] if family == "discrimination" else [])
+            above = any(one.high is not None and one.value > one.high for one in rows)
+            said = [USELESS] if family == "discrimination" else [ABOVE] if above else []
+            yield Section(heading, metric_rows(rows, of), said)
     yield Section(f"Reliability ({audit.verdict.bins})", table_rows(audit))
     if audit.parts:
         shown_of = "" if len(audit.parts) == audit.n_parts else f", the worst {len(audit.parts)} of {audit.n_parts:,}"
-        yield Section(f"Classes, worst first{shown_of}", part_rows(audit.parts))
+        yield Section(f"Classes, the most surely bad first{shown_of}", part_rows(audit.parts))
     if audit.subgroups:
         yield Section("Subgroups", part_rows(audit.subgroups))
     if audit.fix is not None or audit.no_fix:
@@ -128,7 +132,8 @@ def opening(audit: Audit) -> list[str]:
     if audit.weighted:
         lines.append(f"Weighted: they tell as much as {audit.effective_n:,.0f} rows of equal weight")
     if audit.kind == "binary":
-        lines.append(f"It happens in {100 * audit.rates[0]:.4g} % of them")
+        what = "The answer is right" if audit.pairs else "It happens"
+        lines.append(f"{what} in {100 * audit.rates[0]:.4g} % of them")
     elif audit.kind == "multiclass":
         k = max(range(len(audit.rates)), key=audit.rates.__getitem__)
         lines.append(
@@ -158,7 +163,7 @@ def table_rows(audit: Audit) -> list[list[str]]:
         if one.conf is None or one.low is None or one.high is None:
             table.append([*row, "", "", "", ""])
             continue
-        off = one.conf < one.low or one.conf > one.high
+        off = audit.verdict.beyond_chance and (one.conf < one.low or one.conf > one.high)
         ends = f"{one.low:.4f} … {one.high:.4f}"
         table.append([*row, shown(one.conf), shown(one.acc), ends, "off" if off else ""])
     return table
@@ -181,7 +186,11 @@ def fix_section(audit: Audit) -> Section:
     fix = audit.fix
     if fix is None:
         return Section(lines=[f"Recalibration: none was tried, {audit.no_fix}"])
-    lines = [fix.rows, fix.advice, f"{fix.refinement[0].upper()}{fix.refinement[1:]}."]
+    lines = [fix.rows, fix.advice]
+    if fix.refinement:
+        lines.append(f"{fix.refinement[0].upper()}{fix.refinement[1:]}.")
+    if any(math.isinf(one.log_loss) for one in fix.tried):
+        lines.append(INFINITE)
     return Section("Recalibration, out of fold", tried_rows(audit), lines)
 
 
@@ -202,14 +211,19 @@ def versus_rows(found: Sequence[Versus], a: str = "this", b: str = "other") -> l
     table = [["", a, b, "difference", "interval", "p"]]
     for one in found:
         ends = f"{shown(one.low)} … {shown(one.high)}"
-        numbers = [shown(one.value), shown(one.other), f"{one.difference:+.4f}", ends, f"{one.p_value:.2g}"]
+        numbers = [shown(one.value), shown(one.other), f"{one.difference:+.4f}", ends, _p_value(one.p_value)]
         table.append([one.title, *numbers])
     return table
 
 
+def _p_value(p: float) -> str:
+    """The smallest that so many draws can give is an upper bound."""
+    return f"< {p:.1g}" if p <= SMALLEST_P else f"{p:.2g}"
+
+
 def _is_number(cell: str) -> bool:
     """Whether a cell holds numbers and nothing else."""
-    return re.fullmatch(r"[-+–\d.,…e() ]*", cell.replace("infinite", "")) is not None
+    return re.fullmatch(r"[-+–<\d.,…e() ]*", cell.replace("infinite", "")) is not None
 
 
 def _without_empty(rows: list[list[str]]) -> list[list[str]]:

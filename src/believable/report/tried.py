@@ -30,11 +30,10 @@ def best_of_tried(
     few_clusters = cluster if rows is None or cluster is None else cluster[rows]
     chosen: dict[str, Any] = {"errors": ("ece",), "level": level, "n_resamples": DRAWS, "random_state": random_state}
     selection = select(few, groups=few_clusters, progress=progress, **chosen)
-    split = refinement(few, groups=few_clusters, level=level, random_state=random_state)
     if selection.chosen == NOTHING:
-        fix = _fix(selection, (), None, str(split))
-        return Remedy(fix, "", None, selection.caveats)
+        return Remedy(_fix(selection, (), None, ""), "", None, selection.caveats)
     candidate = selection[selection.chosen]
+    split = refinement(few, method=candidate.method, groups=few_clusters, level=level, random_state=random_state)
     if rows is None:
         changes = _changes(candidate.scored, selection[NOTHING].scored)
         after, learnt = candidate.predictions, selection.recalibrator

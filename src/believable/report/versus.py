@@ -22,6 +22,7 @@ BETTER = {
     "acc": "is right more often",
 }
 DRAWS, FEWER_DRAWS = 300, 100
+SMALLEST_P = 2 / (1 + DRAWS)  # two-sided, that so many draws can tell
 MOST_ENTRIES = 200_000  # rows times classes: beyond, what has to be computed anew for each draw gets fewer of them
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from believable.report.audit import Audit
 from believable.report.html.page import axis_labels
-from believable.report.html.sections import KEY, TONES
+from believable.report.html.sections import KEY, mark_of
 from believable.report.html.svg import diagram
 from believable.report.html.words import count, name, number, percent, rows, span, text, title_of
 from believable.report.judgement import Verdict
@@ -31,7 +31,7 @@ def as_cell(audit: Audit) -> str:
         A fragment of HTML.
     """
     found = audit.verdict
-    tone, mark = TONES.get(found.label, ("unsure", "?"))
+    tone, mark = found.tone, mark_of(found)
     badge = (
         f'<span style="background:{BADGES[tone]};color:#fff;border-radius:4px;padding:2px 9px;font-weight:600">'
         f"{mark} {text(found.label)}</span>"
@@ -55,7 +55,7 @@ def _lines(found: Verdict) -> list[str]:
     """The verdict without the guideline, and of the places those that weigh most."""
     heaviest = sorted(found.places, key=lambda place: -place.n * abs(place.conf - place.acc))[:MOST_PLACES]
     kept = replace(found, places=tuple(place for place in found.places if place in heaviest))
-    return [line for line in kept.lines()[1:] if not line.startswith("Guideline")]
+    return kept.details()
 
 
 def _numbers(audit: Audit) -> str:

@@ -17,7 +17,7 @@ from believable.report.html.tables import (
     versus_table,
 )
 from believable.report.html.words import NOTIONS, count, name, number, percent, rows, span, template, text, title_of
-from believable.report.judgement import GUIDELINE
+from believable.report.judgement import GUIDELINE, Verdict
 from believable.report.parts import Family, Measured
 
 KEY = ("ece", "sce", "tlce", "smece", "slope", "brier", "nll", "auc", "acc")
@@ -27,15 +27,7 @@ FAMILIES: dict[Family, str] = {
     "discrimination": "Discrimination: do they tell cases apart?",
 }
 USELESS = "A constant forecast of the base rate is calibrated, and useless: look at both."
-TONES = {
-    "excellent": ("good", "✓"),
-    "good": ("good", "✓"),
-    "cannot be told from perfect": ("good", "≈"),
-    "moderate": ("warn", "!"),
-    "off on the whole": ("warn", "!"),
-    "poor": ("bad", "✕"),
-    "too little data": ("unsure", "?"),
-}
+MARKS = {"good": "✓", "warn": "!", "bad": "✕", "unsure": "?"}
 MOST_LINES = 6
 STEPS = ", ".join(f"below {below:.2f} {word}" for word, below in GUIDELINE)
 
@@ -70,11 +62,16 @@ def facts(audit: Audit) -> str:
     return " · ".join(said)
 
 
+def mark_of(found: Verdict) -> str:
+    """A sign beside the colour."""
+    return "≈" if found.standing == "cannot be told from perfect" else MARKS[found.tone]
+
+
 def verdict(audit: Audit) -> str:
     """The badge, the headline, the direction and where."""
     found = audit.verdict
-    tone, mark = TONES.get(found.label, ("unsure", "?"))
-    lines = [line for line in found.lines()[1:] if not line.startswith("Guideline")]
+    tone, mark = found.tone, mark_of(found)
+    lines = [*found.details(), *([audit.exception] if audit.exception else [])]
     more = ""
     if len(lines) > MOST_LINES:
         more = (
