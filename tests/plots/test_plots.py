@@ -163,3 +163,16 @@ def test_few_rows_are_drawn_too(n):
     """One row is enough for a picture."""
     assert believable.plot_reliability_diagram(P[:n], Y[:n])
     assert believable.plot_confidence_histogram(MATRIX[:n], LABELS[:n])
+
+
+def test_small_scores_fill_the_frame():
+    """Where all scores are small the axes end above them, unless asked otherwise; the histogram with them."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(1.2, 40, 3000)
+    y = rng.random(3000) < p
+    ax = believable.plot_reliability_diagram(p, y, strategy="quantile").axes[0]
+    below = ax.child_axes[0]
+    assert p.max() > ax.get_xlim()[1] == ax.get_ylim()[1] < 0.2
+    assert below.get_xlim() == ax.get_xlim()
+    assert len(below.patches) == 25
+    assert believable.plot_reliability_diagram(p, y, limit=1.0).axes[0].get_xlim() == (0, 1)

@@ -16,7 +16,7 @@ from believable.curves.binned import table_of
 from believable.errors import InputError
 from believable.metrics._error import binned_error
 from believable.metrics.scorer import predictions_of
-from believable.plots._frame import headed
+from believable.plots._frame import Gathered, frame_end, headed
 from believable.plots._style import (
     GREY,
     INK,
@@ -29,7 +29,7 @@ from believable.plots._style import (
     save,
     thousands,
 )
-from believable.plots.scores import HISTOGRAM_BINS, hang_histogram
+from believable.plots.scores import HISTOGRAM_BINS, ScoreHistogram, hang_histogram
 from believable.predictions import Predictions
 from believable.stats import BinStats, CellStats
 
@@ -74,7 +74,7 @@ class Reliability:
         )
 
 
-def draw_reliability(value: Reliability, ax: Axes, *, legend: bool = True) -> Axes:
+def draw_reliability(value: Reliability, ax: Axes, *, legend: bool = True, limit: float = 1.0) -> Axes:
     """Draw the diagonal, the bins at their mean score with interval, and the gaps between them and the diagonal."""
     table = value.table
     full = table.n > 0
@@ -96,11 +96,11 @@ def draw_reliability(value: Reliability, ax: Axes, *, legend: bool = True) -> Ax
         color=INK,
         ecolor=INK,
         zorder=3,
-        clip_on=False,  # rates of 0 and 1 lie on the frame
+        clip_on=limit < 1,  # rates of 0 and 1 lie on the frame
         label=f"mean of bin, {100 * table.level:.0f} % interval",
     )
     x_label, y_label = axis_labels(value.notion)
-    ax.set(xlim=(0, 1), ylim=(0, 1), xlabel=x_label, ylabel=y_label)
+    ax.set(xlim=(0, limit), ylim=(0, limit), xlabel=x_label, ylabel=y_label)
     ax.set_aspect("equal", adjustable="box")
     plain(ax)
     if legend:
@@ -132,6 +132,7 @@ def plot_reliability_diagram(
     level: float = 0.95,
     sample_weight: Any = None,
     edges: Any = None,
+    limit: float | None = None,
     title: str | None = None,
 ) -> Figure:
     """Reliability diagram with the interval of every bin and a histogram of the scores below.
@@ -150,6 +151,8 @@ def plot_reliability_diagram(
         Draw here instead of on a new figure; the histogram hangs below it, so leave room or use a layout engine.
     level : float
         Of the intervals.
+    limit : float, optional
+        Where the axes end. Left out: at 1, or at a round number above the bins where all scores are small.
     title : str, optional
         A first line for the title.
 
@@ -178,13 +181,22 @@ def plot_reliability_diagram(
         histogram = count_bins(source, HISTOGRAM_BINS, notion=notion, r=r, threshold=threshold, pooled=pooled)
     value = Reliability.of(stats, histogram, level)
 
+    full = value.table.n > 0
+    end = frame_end(limit, value.table.conf[full], value.table.acc[full], value.table.weight[full])
     figure = new_figure(4.8, 6.0 if show_histogram else 4.9) if ax is None else figure_of(ax)
-    ax = draw_reliability(value, figure.subplots() if ax is None else ax)
+    ax = draw_reliability(value, figure.subplots() if ax is None else ax, limit=end)
     headed(ax, title, title_of(value))
     if show_histogram:
-        hang_histogram(value.histogram, ax)
+        finer = end < 1 and isinstance(source, Predictions) and threshold is None and not pooled
+        hang_histogram(_up_to(end, source, notion, r) if finer else value.histogram, ax)
     save(figure, save_path)
     return figure
+
+
+def _up_to(end: float, source: Source, notion: Notion | None, r: int | None) -> ScoreHistogram:
+    """A histogram of the scores that are shown, where the axes end before 1."""
+    gathered = Gathered.of(source, notion=notion, r=r)
+    return ScoreHistogram.of(gathered.points, gathered.dtype, end)
 
 
 def _has_fine_bins(source: Source) -> bool:

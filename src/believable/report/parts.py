@@ -7,26 +7,12 @@ from typing import Literal
 
 from believable.metrics import find_metric
 from believable.report._digits import decimals
+from believable.report.names import long_name
 from believable.report.packed import PackedCells
 
 Family = Literal["calibration", "score", "discrimination"]
 Direction = Literal["too high", "too low", "over-confident", "under-confident", "mixed", "unclear"]
 Stage = Literal["before", "after"]
-
-TITLES = {
-    "auc": "AUC",
-    "brier": "Brier score",
-    "bss": "Brier skill score",
-    "ks": "Kolmogorov–Smirnov error",
-    "nll": "log loss",
-    "oe": "observed over expected",
-    "slope": "calibration slope",
-}
-
-
-def title_of(alias: str, name: str) -> str:
-    """What to call a metric."""
-    return TITLES.get(alias, name.replace("_", " "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +57,7 @@ class Measured:
     @property
     def title(self) -> str:
         """What to call it."""
-        return title_of(self.alias, self.name)
+        return long_name(self.alias, self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,4 +250,4 @@ class Versus:
     @property
     def title(self) -> str:
         """What to call it."""
-        return title_of(find_metric(self.name).alias, self.name)
+        return long_name(find_metric(self.name).alias, self.name)

@@ -8,8 +8,9 @@ from believable.report.audit import Audit
 from believable.report.html.page import axis_labels
 from believable.report.html.sections import KEY, mark_of
 from believable.report.html.svg import diagram
-from believable.report.html.words import count, name, number, percent, rows, span, text, title_of
+from believable.report.html.words import count, name, number, percent, rows, span, text
 from believable.report.judgement import Verdict
+from believable.report.names import short_name
 
 BADGES = {"good": "#00795a", "warn": "#a86400", "bad": "#b34700", "unsure": "#64717e"}
 MOST_PLACES, MOST_ADVICE = 3, 2
@@ -66,7 +67,7 @@ def _numbers(audit: Audit) -> str:
             if one.alias != alias:
                 continue
             cells = (number(one.value), span(one.low, one.high), number(one.floor), text(one.bins))
-            first = f'<th style="{_TD};text-align:left">{text(title_of(one.alias, one.name))}</th>'
+            first = f'<th style="{_TD};text-align:left">{text(short_name(one.alias, one.name))}</th>'
             made.append(f"<tr>{first}{''.join(f'<td style={_quoted(_TD)}>{cell}</td>' for cell in cells)}</tr>")
     return f'<table style="border-collapse:collapse;font-size:90%">{"".join(made)}</table>'
 

@@ -4,7 +4,7 @@ const Page = (() => {
 
   const audit = JSON.parse(document.getElementById("audit").textContent);
   const at = (id) => document.getElementById(id);
-  const { html, number, count, edge } = Draw;
+  const { html, number, share, count, edge } = Draw;
   const MOST_QUANTILE = Math.max(40, audit.strategy === "quantile" ? audit.bins : 0);
   const nearest = (m) => Statistic.BIN_COUNTS.reduce((best, each) => (Math.abs(each - m) < Math.abs(best - m) ? each : best));
   const level = `${Number((100 * audit.level).toFixed(2))} %`;
@@ -86,7 +86,8 @@ const Page = (() => {
       level,
       title: `Reliability diagram of ${selectionInWords()}, in ${binsInWords()}: ECE ${number(found.ece)}. Arrow keys move from bin to bin.`,
     });
-    for (const name of ["ece", "chance", "mce", "rmsce", "base", "mean"]) at(`live-${name}`).textContent = number(found[name]);
+    for (const name of ["ece", "chance", "mce", "rmsce"]) at(`live-${name}`).textContent = number(found[name]);
+    for (const name of ["base", "mean"]) at(`live-${name}`).textContent = share(found[name]);
     at("live-n").textContent = count(found.n);
     at("live-bins").textContent = binsInWords();
     at("live-of").textContent = selectionInWords();
@@ -116,10 +117,10 @@ const Page = (() => {
       const cells = [
         [`${edge(bin.low)} to ${edge(bin.high)}`, bin.low],
         [count(bin.n), bin.n],
-        [number(bin.conf), bin.conf],
-        [number(bin.acc), bin.acc],
+        [share(bin.conf), bin.conf],
+        [share(bin.acc), bin.acc],
         [number(bin.gap), bin.gap],
-        [`${number(bin.lower)} to ${number(bin.upper)}`, bin.lower],
+        [`${share(bin.lower)} to ${share(bin.upper)}`, bin.lower],
         [`${Draw.MARKS[way]} ${Draw.READINGS[way]}`, Draw.READINGS[way]],
       ];
       return html("tr", {}, ...cells.map(([words, by], i) => html(i ? "td" : "th", { "data-v": by, ...(i ? {} : { scope: "row" }), ...(i === 6 ? { class: `words ${way}` } : {}) }, words)));

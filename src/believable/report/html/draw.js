@@ -25,12 +25,18 @@ const Draw = (() => {
 
   // --- words ---------------------------------------------------------------------------------------------------------
 
-  // Four digits after the point; two that count for small numbers. The same as `number` in words.py.
+  // Four digits after the point; two that count for small numbers, and none of those that four digits round to 0.
+  // The same as `number` in words.py.
   function number(value) {
+    return value !== null && Math.abs(value) < 0.00005 ? "0.0000" : share(value);
+  }
+
+  // The same as `share` in words.py: how often a rare event happens is small, and matters.
+  function share(value) {
     if (value === null || Number.isNaN(value)) return "–";
     const size = Math.abs(value);
-    const shown = size > 0 && size < 0.001 ? size.toPrecision(2) : size.toFixed(4);
-    return (value < 0 ? "−" : "") + shown;
+    const digits = size > 0 && size < 0.001 ? Math.min(1 - Number(size.toExponential(1).split("e")[1]), 8) : 4;
+    return (value < 0 ? "−" : "") + size.toFixed(digits);
   }
 
   function count(value) {
@@ -49,8 +55,8 @@ const Draw = (() => {
   function words(bin, level) {
     return [
       `Scores ${edge(bin.low)} to ${edge(bin.high)}: ${count(bin.n)} ${bin.n === 1 ? "row" : "rows"}`,
-      `predicted ${number(bin.conf)}, happened ${number(bin.acc)}`,
-      `${level} interval ${number(bin.lower)} to ${number(bin.upper)}`,
+      `predicted ${share(bin.conf)}, happened ${share(bin.acc)}`,
+      `${level} interval ${share(bin.lower)} to ${share(bin.upper)}`,
       READINGS[reading(bin)],
     ];
   }
@@ -236,5 +242,5 @@ const Draw = (() => {
     return made;
   }
 
-  return { diagram, small, html, number, count, edge, reading, reach, byChance, MARKS, READINGS };
+  return { diagram, small, html, number, share, count, edge, reading, reach, byChance, MARKS, READINGS };
 })();

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from believable.metrics import METRICS
-from believable.report.html.words import sentence, text, title_of
+from believable.report.html.words import sentence, text
+from believable.report.names import short_name
 
 KNOWN = {metric.alias: metric for metric in METRICS.values()}
 
@@ -76,7 +77,7 @@ def explanations(aliases: Iterable[str]) -> str:
     for alias in dict.fromkeys([*filter(KNOWN.get, aliases), "ece", "mce", "rmsce"]):
         metric = KNOWN[alias]
         entries.append(
-            (f"why-{alias}", title_of(alias, metric.name), f"{sentence(metric.summary)} {MORE.get(alias, '')}")
+            (f"why-{alias}", short_name(alias, metric.name), f"{sentence(metric.summary)} {MORE.get(alias, '')}")
         )
     return "\n".join(
         f'<div popover id="{key}" class="why"><h3>{text(title)}</h3><p>{text(words)}</p></div>'

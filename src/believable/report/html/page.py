@@ -14,7 +14,7 @@ from believable.report.audit import Audit
 from believable.report.html.explain import explanations, why
 from believable.report.html.sections import facts, key_numbers, sections, verdict
 from believable.report.html.svg import diagram
-from believable.report.html.words import name, part, template, text
+from believable.report.html.words import count, name, part, template, text
 from believable.report.parts import Line
 
 SCRIPTS = ("statistic.js", "draw.js", "tables.js", "controls.js")
@@ -26,6 +26,10 @@ SLIDER = (
 CURVES = {"smoothed": "smoothed curve", "corp": "isotonic curve (CORP)"}
 OF_BINS = {"ece": "ECE", "chance": "by chance ≈", "mce": "largest gap", "rmsce": "RMS of gaps"}
 OF_ROWS = {"n": "rows", "base": "happened", "mean": "mean score"}
+BY_ROWS = (
+    "The intervals in this diagram, and what it calls chance, take rows as independent, as its cells do not know the "
+    "clusters: they may be too narrow. The verdict and the key numbers allow for the {n} clusters."
+)
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # within JSON they can only stand in text
 
 
@@ -163,6 +167,8 @@ def _select(key: str, title: str, whole: str) -> str:
 def _live(audit: Audit) -> str:
     """The numbers of what is looked at, and the legend."""
     left = f'<p class="quiet">{text(audit.left_out)}</p>' if audit.left_out else ""
+    if audit.n_clusters is not None:
+        left += f'<p class="quiet">{BY_ROWS.format(n=count(audit.n_clusters))}</p>'
     return template("live", of_bins=_entries(OF_BINS), of_rows=_entries(OF_ROWS), left_out=left)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from believable.metrics import find_metric
 from believable.report.audit import Audit
 from believable.report.html.explain import why
 from believable.report.html.svg import bar, scale_of
@@ -16,8 +17,9 @@ from believable.report.html.tables import (
     tried_table,
     versus_table,
 )
-from believable.report.html.words import NOTIONS, count, name, number, percent, rows, span, template, text, title_of
+from believable.report.html.words import NOTIONS, count, name, number, percent, rows, span, template, text
 from believable.report.judgement import GUIDELINE, Verdict
+from believable.report.names import short_name
 from believable.report.parts import Family, Measured
 
 KEY = ("ece", "sce", "tlce", "smece", "slope", "brier", "nll", "auc", "acc")
@@ -95,7 +97,7 @@ def key_numbers(audit: Audit) -> str:
         found = [one for alias in KEY for one in audit.metrics if one.alias == alias and one.family == family]
         if not found:
             continue
-        shared = scale_of([end for one in found if one.alias != "slope" for end in (one.value, one.high, one.q95)])
+        shared = scale_of([end for one in found if not _is_inside(one) for end in (one.value, one.high, one.q95)])
         items = "".join(_key_number(one, shared) for one in found)
         note = f'<p class="quiet">{USELESS}</p>' if family == "discrimination" else ""
         blocks.append(f'<h3>{heading}</h3><ul class="keys">{items}</ul>{note}')
@@ -104,15 +106,22 @@ def key_numbers(audit: Audit) -> str:
     return f'<h2 id="numbers-title">Key numbers</h2>{legend}{"".join(blocks)}'
 
 
+def _is_inside(one: Measured) -> bool:
+    """Whether a metric can be too low and too high: its best value is no end of its range."""
+    row = find_metric(one.name)
+    return one.best is not None and row.low < one.best < row.high
+
+
 def _key_number(one: Measured, shared: tuple[float, float]) -> str:
     scale, target = shared, None
     if one.family == "discrimination":
         scale = (0.0, 1.0)
-    elif one.family == "score" or one.alias == "slope":
+    elif one.family == "score":
         scale = scale_of([one.value, one.high, one.q95, one.floor])
-    if one.alias == "slope":
+    if _is_inside(one):
         target = one.best
-    title = title_of(one.alias, one.name)
+        scale = scale_of([one.value, one.low, one.high, one.q95, one.floor, target])
+    title = short_name(one.alias, one.name)
     said = [] if one.low is None else [span(one.low, one.high)]
     if one.floor is not None:
         said.append(f"{'if right' if one.family == 'score' else 'by chance about'} {number(one.floor)}")
@@ -181,7 +190,7 @@ def _classes(audit: Audit) -> str:
     if len(notions) > 1:
         scale = scale_of([end for one in notions for end in (one.value, one.high, one.q95)])
         cards = "".join(
-            f"<li><strong>{text(title_of(one.alias, one.name))}</strong> {why(one.alias, one.alias)} "
+            f"<li><strong>{text(short_name(one.alias, one.name))}</strong> {why(one.alias, one.alias)} "
             f"<b>{number(one.value)}</b>{bar(one.value, one.low, one.high, one.floor, one.q95, scale)}"
             f"<small>{NOTIONS.get(one.notion, text(one.notion))}; {text(one.bins)}; {span(one.low, one.high)}; "
             f"by chance about {number(one.floor)}</small></li>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from believable.report.html.words import number, text
+from believable.report.html.words import share, text
 from believable.report.parts import Bin
 
 ROUND = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
@@ -49,7 +49,7 @@ def bar(
     if q95 is not None and q95 > start:
         width = 97 * (min(q95, end) - max(start, 0.0)) / (end - start)
         drawn.append(f'<rect class="shade" x="{at(max(start, 0.0))}" width="{width:.1f}%" y="15%" height="70%"/>')
-    if target is not None and start < target < end:
+    if target is not None and start <= target <= end:
         drawn.append(f'<line class="target" x1="{at(target)}" x2="{at(target)}" y1="0" y2="100%"/>')
     if floor is not None:
         drawn.append(f'<line class="floor" x1="{at(floor)}" x2="{at(floor)}" y1="8%" y2="92%"/>')
@@ -74,7 +74,7 @@ def diagram(table: Sequence[Bin], x_label: str, y_label: str, size: int = 260) -
     def y(share: float) -> str:
         return f"{bottom - size * share:.1f}"
 
-    words = "; ".join(f"predicted {number(row.conf)}, happened {number(row.acc)}" for row in used)
+    words = "; ".join(f"predicted {share(row.conf)}, happened {share(row.acc)}" for row in used)
     floor = bottom + 6 + hist
     drawn = [
         f'<rect x="{left}" y="{top}" width="{size}" height="{size}" fill="none" stroke="currentColor" opacity=".35"/>',

@@ -10,7 +10,8 @@ from believable.metrics import find_metric
 from believable.report.audit import Audit
 from believable.report.html.explain import why
 from believable.report.html.svg import bar, scale_of
-from believable.report.html.words import chance, count, name, number, percent, span, text, title_of
+from believable.report.html.words import chance, count, name, number, percent, share, span, span_of_shares, text
+from believable.report.names import short_name
 from believable.report.parts import Bin, Part
 
 ABOUT = {
@@ -43,6 +44,11 @@ class Cell:
 def of_number(value: float | None) -> Cell:
     """A number."""
     return Cell(number(value), value)
+
+
+def of_share(value: float | None) -> Cell:
+    """How often something is predicted, or happens."""
+    return Cell(share(value), value)
 
 
 def of_count(value: float) -> Cell:
@@ -98,7 +104,7 @@ def metrics_table(audit: Audit) -> str:
     )
     rows = []
     for one in audit.metrics:
-        title = title_of(one.alias, one.name)
+        title = short_name(one.alias, one.name)
         rows.append(
             (
                 Cell(f"{text(title)} {why(one.alias, title)}", title, "name"),
@@ -142,8 +148,8 @@ def parts_table(parts: Sequence[Part], what: str, caption: str, bins: str, level
         row = [
             Cell(shown, label, "name"),
             of_count(part.n),
-            of_number(part.mean_score),
-            of_number(part.rate),
+            of_share(part.mean_score),
+            of_share(part.rate),
             of_number(part.ece),
             Cell(bar(part.ece, part.low, part.high, part.floor, None, scale), part.ece, "bars"),
             Cell(span(part.low, part.high), part.low),
@@ -185,10 +191,10 @@ def reliability_table(table_rows: Sequence[Bin], bins: str, level: float) -> str
             (
                 Cell(f"{row.start:.4g} to {row.end:.4g}", row.start),
                 of_count(row.n),
-                of_number(row.conf),
-                of_number(row.acc),
+                of_share(row.conf),
+                of_share(row.acc),
                 of_number(row.acc - row.conf),
-                Cell(span(row.low, row.high), row.low),
+                Cell(span_of_shares(row.low, row.high), row.low),
                 of_words(off),
             )
         )
@@ -256,7 +262,7 @@ def versus_table(audit: Audit) -> str:
     )
     rows = [
         (
-            of_words(title_of(find_metric(one.name).alias, one.name)),
+            of_words(short_name(find_metric(one.name).alias, one.name)),
             of_number(one.value),
             of_number(one.other),
             of_number(one.difference),

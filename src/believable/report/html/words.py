@@ -9,6 +9,7 @@ from string import Template
 
 NOTHING = "–"
 LONGEST, LONGEST_TITLE = 120, 1000  # letters of a name that are shown, and that a mouse over it shows
+SMALLEST = 0.00005
 CONTROLS = {code: "\ufffd" for code in range(32) if chr(code) not in "\t\n\r"}  # HTML cannot hold them
 
 NOTIONS = {
@@ -16,27 +17,6 @@ NOTIONS = {
     "confidence": "the probability of the predicted class",
     "top_label": "the probability of the predicted class, by predicted class",
     "classwise": "the probability of each class",
-}
-SHORT = {
-    "ece": "ECE",
-    "smece": "Smooth ECE",
-    "ace": "Adaptive error",
-    "mce": "Largest gap (MCE)",
-    "rmsce": "Root mean square error",
-    "dce": "Debiased error",
-    "ks": "Kolmogorov–Smirnov error",
-    "ici": "Integrated index (ICI)",
-    "slope": "Calibration slope",
-    "citl": "Shift on the whole",
-    "oe": "Happened / predicted",
-    "sce": "Class-wise error",
-    "tlce": "Top-label error",
-    "brier": "Brier score",
-    "nll": "Log loss",
-    "auc": "AUC",
-    "acc": "Accuracy",
-    "bss": "Brier skill",
-    "sharpness": "Sharpness",
 }
 
 
@@ -63,18 +43,30 @@ def name(words: str) -> str:
 
 
 def number(value: float | None) -> str:
-    """Four digits after the point; two that count for small numbers."""
+    """Four digits after the point; two that count for small numbers, and none of those that four digits round to 0."""
+    if value is not None and abs(value) < SMALLEST:
+        return "0.0000"
+    return share(value)
+
+
+def share(value: float | None) -> str:
+    """A number that may be small and still matter, as how often a rare event happens: two digits that count."""
     if value is None or math.isnan(value):
         return NOTHING
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    shown = f"{value:.2g}" if 0 < abs(value) < 0.001 else f"{value:.4f}"
-    return shown.replace("-", "−", 1) if value < 0 else shown
+    digits = min(1 - int(f"{value:.1e}"[-3:]), 8) if 0 < abs(value) < 0.001 else 4
+    return ("−" if value < 0 else "") + f"{abs(value):.{digits}f}"
 
 
 def span(low: float | None, high: float | None) -> str:
     """The ends of an interval."""
     return NOTHING if low is None or high is None else f"{number(low)} to {number(high)}"
+
+
+def span_of_shares(low: float | None, high: float | None) -> str:
+    """The ends of an interval of how often something happens."""
+    return NOTHING if low is None or high is None else f"{share(low)} to {share(high)}"
 
 
 def count(value: float) -> str:
@@ -92,11 +84,6 @@ def chance(p_value: float | None) -> str:
     if p_value is None:
         return NOTHING
     return "&lt; 0.001" if p_value < 0.001 else f"{p_value:.3f}"
-
-
-def title_of(alias: str, full: str) -> str:
-    """What a metric is called on the page."""
-    return SHORT.get(alias, full.replace("_", " "))
 
 
 def percent(level: float) -> str:
