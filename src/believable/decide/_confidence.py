@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from believable import _check, kernels
-from believable._types import Array, Floats
+from believable._types import Array, Float64s, Floats
 from believable.errors import InputError
 from believable.predictions import Predictions
 
@@ -57,3 +57,10 @@ def equalled_confidence(scores: Floats, end: np.ufunc) -> Floats:
 def answer(scores: Floats) -> Array:
     """The class with the largest probability; the lower one in a tie, as accuracy has it."""
     return np.asarray((scores > 0.5).astype(np.intp) if scores.ndim == 1 else kernels.top_one(scores)[1])
+
+
+def share_wrong(answers: Array, labels: Array) -> Float64s:
+    """1 where the answer is not the label; of soft labels the share that says otherwise."""
+    if labels.dtype.kind == "f":
+        return np.asarray(np.abs(answers - labels.astype(np.float64)))
+    return np.asarray(answers != labels, np.float64)

@@ -10,8 +10,15 @@ import numpy as np
 from believable import _check
 from believable._arrays import as_numpy
 from believable._random import generator
-from believable._types import Array, Float64s, Ints
-from believable.decide._confidence import answer, checked_scores, confidence, equalled_confidence, rounded
+from believable._types import Array, Ints
+from believable.decide._confidence import (
+    answer,
+    checked_scores,
+    confidence,
+    equalled_confidence,
+    rounded,
+    share_wrong,
+)
 from believable.decide._costs import CostCurve, Prices, Rows
 from believable.errors import InputError
 from believable.inference._units import cluster_of_rows
@@ -240,19 +247,12 @@ def cascade(
     elif slow_error:
         raise InputError("pass one of slow and slow_error: the predictions say how often they are wrong")
     else:
-        slow_wrong = _wrong(_answers_of_slow(slow, predictions, source, sample_weight), source.labels)
-    fast_wrong = _wrong(answer(source.scores), source.labels)
+        slow_wrong = share_wrong(_answers_of_slow(slow, predictions, source, sample_weight), source.labels)
+    fast_wrong = share_wrong(answer(source.scores), source.labels)
     rows = Rows(equalled_confidence(source.scores, np.maximum), fast_wrong, slow_wrong, source.weights)
     cluster = cluster_of_rows(groups, predictions, source, sample_weight)
     fresh_cost, saving = _saving(rows, prices, cluster, n_folds, level, generator(random_state))
     return _result(rows, prices, fresh_cost, saving)
-
-
-def _wrong(answers: Array, labels: Array) -> Float64s:
-    """1 where the answer is not the label; of soft labels the share that says otherwise."""
-    if labels.dtype.kind == "f":
-        return np.asarray(np.abs(answers - labels.astype(np.float64)))
-    return np.asarray(answers != labels, np.float64)
 
 
 def _saving(

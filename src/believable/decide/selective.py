@@ -10,7 +10,7 @@ import numpy as np
 from believable import _check
 from believable._random import generator
 from believable._types import Array, Float64s, Int64s
-from believable.decide._confidence import answer, equalled_confidence
+from believable.decide._confidence import answer, equalled_confidence, share_wrong
 from believable.decide._resample import central, resampled_sums
 from believable.errors import InputError
 from believable.inference._units import cluster_of_rows
@@ -176,11 +176,7 @@ def confidence_and_error(source: Predictions) -> tuple[Float64s, Float64s]:
     if source.kind == "multilabel":
         raise InputError("selective needs one answer per row, not several labels: pass one column at a time")
     sure = equalled_confidence(source.scores, np.minimum)
-    given = answer(source.scores)
-    wrong: Array = given != source.labels
-    if source.labels.dtype.kind == "f":
-        wrong = np.where(given == 1, 1 - source.labels, source.labels)
-    return sure.astype(np.float64), wrong.astype(np.float64)
+    return sure.astype(np.float64), share_wrong(answer(source.scores), source.labels)
 
 
 def area_under(w: Array, e: Array) -> Any:
