@@ -67,8 +67,8 @@ if TYPE_CHECKING:
     from believable.recalibrate.saved import load_recalibrator as load_recalibrator
     from believable.recalibrate.select import select as select
     from believable.report import Audit as Audit
-    from believable.report.make import audit as audit
     from believable.report import verdict as verdict
+    from believable.report.make import audit as audit
 
 # Loaded when first used: rooms by name, and functions that bring matplotlib or a file engine with them.
 _ROOMS = (

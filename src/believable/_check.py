@@ -300,10 +300,11 @@ def positive_label(actuals: Array, pos_label: Any, rows: Ints | None) -> Array:
     no_missing(actuals, rows)
     positive = is_label(actuals, pos_label, "pos_label")
     if not positive.any():
-        found = sorted({repr(_plain(value)) for value in actuals[:1000]})[:5]
+        found = sorted({repr(_plain(value)) for value in actuals[:1000]})
+        same = [word for word in found if word.strip("' ").lower() == str(pos_label).strip().lower()]
+        advice = f"did you mean {same[0]}?" if same else "if there are truly no positives, pass actuals as 0 and 1"
         raise InputError(
-            f"pos_label={pos_label!r} does not occur in actuals (they hold {', '.join(found)}); if there are truly no "
-            "positives, pass actuals as 0 and 1"
+            f"pos_label={pos_label!r} does not occur in actuals (they hold {', '.join(found[:5])}); {advice}"
         )
     return positive.view(np.uint8)
 

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 
 import numpy as np
 import polars
@@ -571,6 +572,14 @@ def test_one_event_has_no_prefix(tmp_path, platt):
         (["map.json", "text.parquet", "-o", "new.parquet"], "text.parquet: it cannot be read as parquet"),
         (["map.json", "lists.parquet", "-o", "new.parquet"], "lists.parquet: column 'p' must hold one number per row, got values of type List"),
         (["map.json", "twice.csv", "--overwrite"], "there are several columns called 'p_calibrated': choose another name"),
+        (["map.json", "old.npz", "-o", "new.csv"], "old.npz is npz and new.csv would be csv: columns are added, and the rest stays as it is, so let it end in .npz"),
+        (["map.json", "old.csv", "-o", "new.npz"], "old.csv is csv and new.npz would be npz"),
+        (["map.json", "words.parquet", "-o", "new.npz"], "words.parquet is parquet and new.npz would be npz"),
+        (["map.json", "old.npz", "-o", "new.npz.gz"], "new.npz.gz: an npz archive can be compressed by itself, so let it end in .npz"),
+        (["map.json", "old.npz", "--prob", "wide"], "old.npz: array 'wide' has 2 columns, and the map takes one score per row: choose one of them with --prob, such as wide_1"),
+        (["map.json", "old.npz", "--to", "id"], "old.npz: there is a column 'id' already; choose another name with --to, or use --overwrite"),
+        (["map.json", "old.npz", "--prob", "wide_0"], "old.npz: column 'wide_0' must lie in [0, 1], got 3 at row 1"),
+        (["map.json", "text.npz"], "text.npz cannot be read as npz"),
         (["map.json", "cut.csv.gz"], "cut.csv.gz is compressed and damaged"),
         (["map.json", "words.parquet", "-o", "new.parquet"], "words.parquet: column 'p' must hold numbers, got the text 'a' at row 0"),
     ],
@@ -580,6 +589,8 @@ def test_files_that_do_not_fit(tmp_path, platt, monkeypatch, arguments, sentence
     monkeypatch.chdir(tmp_path)
     (tmp_path / "old.csv").write_text("p\n0.5\n")
     (tmp_path / "old.xlsx").write_text("p\n0.5\n")
+    np.savez(tmp_path / "old.npz", p=[0.5, 0.1], id=[1, 2], wide=[[0.5, 0.5], [3.0, 1.0]])
+    (tmp_path / "text.npz").write_text("p\n0.5\n")
     (tmp_path / "list.jsonl").write_text('[{"p": 0.5}]')
     (tmp_path / "lines.jsonl").write_text('{"p": 0.5}\n{"p"}\n')
     (tmp_path / "clash.jsonl").write_text('{"p": 0.5}\n{"p": 0.5, "p_calibrated": 1}\n')
@@ -605,6 +616,81 @@ def test_logits_that_look_like_probabilities_are_worth_a_note(tmp_path):
     result = run("apply", tmp_path / "map.json", old)
     assert result.exit_code == 0
     assert "Note: The map takes logits, and all scores lie in [0, 1]: are they probabilities?" in result.stderr
+
+
+# --- npz --------------------------------------------------------------------------------------------------------------
+
+
+def members(path):
+    """What is in an archive, to the byte."""
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_an_archive_keeps_its_arrays(tmp_path, platt, save):
+    """Every member is there to the byte, even one that nobody may unpickle; the new array is that of transform."""
+    p = np.random.default_rng(0).random(60).astype(np.float32)
+    old, new = tmp_path / "old.npz", tmp_path / "new.npz"
+    save(old, p=p, y=p > 0.5, cube=np.zeros((2, 2, 2)), objects=np.array([{"a": 1}], dtype=object))
+    result = run("apply", platt, old, "-o", new)
+    assert result.exit_code == 0, result.output
+    assert "60 rows; took scores p, made p_calibrated; written to" in result.output
+    before, after = members(old), members(new)
+    assert list(after) == [*before, "p_calibrated.npy"]
+    assert {name: after[name] for name in before} == before
+    made = np.load(new)["p_calibrated"]
+    assert made.shape == (60,)
+    assert np.array_equal(made, load_recalibrator(platt).transform(p))
+    again = run("apply", platt, new, "-o", new, "--overwrite")
+    assert again.exit_code == 0, again.output
+    assert members(new) == after
+
+
+def test_classes_of_an_archive_make_one_array(tmp_path):
+    """The columns of a matrix are classes by number, and so are those of what is made of it."""
+    _, _, logits, label = scores(80)
+    p = softmax(logits)
+    old, new, saved = tmp_path / "old.npz", tmp_path / "new.npz", tmp_path / "map.json"
+    np.savez(old, probs=p, labels=label, other=p)
+    fitted = run("fit", old, "--method", "temperature", "-o", saved)
+    assert fitted.exit_code == 0, fitted.output
+    for options in ([], ["--prob", "probs"], ["--prob-prefix", "probs_"]):
+        result = run("apply", saved, old, "-o", new, "--to", "mended", *options)
+        assert result.exit_code == 0, result.output
+        assert np.array_equal(np.load(new)["mended"], load_recalibrator(saved).transform(p))
+    piped = run("apply", saved, "-", "--to", "mended", input=old.read_bytes())
+    assert np.array_equal(np.load(io.BytesIO(piped.stdout_bytes))["mended"], np.load(new)["mended"])
+    read = run("fit", new, "--prob", "mended", "--method", "temperature")
+    assert "took scores mended_0 … mended_2 (3 classes), labels labels" in read.output
+
+
+def test_classes_with_names_need_arrays_with_names(tmp_path, matrix):
+    """A matrix does not say which of its columns is the cat."""
+    _, _, logits, _ = scores(60)
+    p = softmax(logits)
+    np.savez(tmp_path / "matrix.npz", probs=p)
+    refused = run("apply", matrix, tmp_path / "matrix.npz", "-o", tmp_path / "new.npz")
+    assert refused.exit_code == 2
+    assert "and array 'probs' the columns 0 to 2; save an array for each class, called p_CLASS" in refused.stderr
+    np.savez(tmp_path / "named.npz", **{f"p_{name}": p[:, k] for k, name in enumerate(CLASSES)})
+    assert run("apply", matrix, tmp_path / "named.npz", "-o", tmp_path / "new.npz").exit_code == 0
+    recalibrator = load_recalibrator(matrix)
+    order = [CLASSES.index(name) for name in recalibrator.classes_]
+    assert np.array_equal(np.load(tmp_path / "new.npz")["p_calibrated"], recalibrator.transform(p[:, order]))
+
+
+@pytest.mark.parametrize("missing", ["error", "keep"])
+def test_missing_scores_of_an_archive(tmp_path, platt, missing):
+    """A NaN is an error that names its row, or stays one."""
+    old, new = tmp_path / "old.npz", tmp_path / "new.npz"
+    np.savez(old, p=[0.5, np.nan, 0.2])
+    result = run("apply", platt, old, "-o", new, "--missing", missing)
+    if missing == "error":
+        assert "old.npz: column 'p' holds no number at row 1; fill it in" in result.stderr
+        assert not new.exists()
+    else:
+        assert np.isnan(np.load(new)["p_calibrated"]).tolist() == [False, True, False]
 
 
 # --- pipes and interruptions ------------------------------------------------------------------------------------------
@@ -634,7 +720,7 @@ def test_pipes(tmp_path, platt, kind):
 def test_a_reader_that_has_seen_enough(tmp_path, platt):
     """`| head` ends the run without a word."""
     old = tmp_path / "old.csv"
-    old.write_text("p\n" + "0.5\n" * 200_000)
+    old.write_text("p\n" + "0.5\n" * 100_000)
     with subprocess.Popen(
         [sys.executable, "-m", "believable", "apply", platt, old], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:

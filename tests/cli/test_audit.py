@@ -347,7 +347,9 @@ def test_bad_input_is_one_sentence(run, folder, monkeypatch, arguments, sentence
         ("y,p\n1,0.5,3\n0,0.5\n", "has 3 fields at line 2, but 2 in its header"),
         ("y,p\n1,high\n0,0.5\n", "column 'p' must hold numbers, got the text 'high' at row 0 (line 2)"),
         ("y,p\n2,0.5\n1,0.5\n", "name the positive one with --pos-label"),
-        ("a,b\n1,0.5\n", "choose one of a, b with --label"),
+        ("a,b\n1,0.5\n", "actuals, outcomes); choose two of a, b with --prob and --label"),
+        ("a,p\n1,0.5\n", "choose one of a, p with --label"),
+        ("y,p\n2,0.5\n1,0.5\n", "labels must be integers 0..1, got 2 at row 0 (line 2)"),
         ("y,p\n0.5,0.5\n1,0.1\n", "from Python, pass Predictions(..., soft_labels=True)"),
     ],
 )
@@ -424,3 +426,55 @@ def test_a_terminal_gets_colour_and_its_width(whole, width):
         assert f"{one.value:.4f}" in text
     heading = lines[lines.index("Calibration") + 1].split()
     assert ("up" in heading, "chance" in heading) == (width == 120, width >= 80)
+
+
+def test_a_title_of_ones_own(run, quick, folder, tmp_path):
+    """--title is what report and page are called."""
+    page = tmp_path / "page.html"
+    found = audited(run, tmp_path, folder / "short.csv", *FAST, "--title", "Model <7>", "--html", page)
+    assert found.title == "Model <7>"
+    assert "<title>Model &lt;7&gt; " in page.read_text(encoding="utf-8")
+
+
+def test_what_apply_wrote_can_be_audited(run, quick, folder, tmp_path):
+    """The columns it adds are no classes of the others; a note names them, until they are asked for."""
+    path = tmp_path / "out.csv"
+    frame = polars.read_csv(folder / "classes.csv").head(100)
+    frame.with_columns(polars.col("^p_.*$").name.map(lambda name: name.replace("p_", "p_calibrated_"))).write_csv(path)
+    found = audited(run, tmp_path, path, *FAST)
+    assert found.taken == "scores p_cat … p_owl (3 classes), labels label"
+    assert "there are columns p_calibrated_* too: take them with --prob-prefix p_calibrated_" in found.notes
+    asked = audited(run, tmp_path, path, *FAST, "--prob-prefix", "p_calibrated_")
+    assert asked.taken == "scores p_calibrated_cat … p_calibrated_owl (3 classes), labels label"
+    assert asked.classes == found.classes
+    assert not any("too: take" in note for note in asked.notes)
+    frame = polars.read_csv(folder / "short.csv").with_columns(p_calibrated=0.5)
+    frame.write_csv(path)
+    found = audited(run, tmp_path, path, *FAST)
+    assert "there is a column p_calibrated too: take it with --prob p_calibrated" in found.notes
+    np.savez(tmp_path / "out.npz", **frame.to_dict())
+    assert audited(run, tmp_path, tmp_path / "out.npz", *FAST).notes == found.notes
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--pos-label", "yes"], "--pos-label 'yes' does not occur in labels (they hold 'No', 'Yes'); did you mean 'Yes'?"),
+        (["--pos-label", "ill"], "(they hold 'No', 'Yes'); if there are truly no positives, pass labels as 0 and 1"),
+        (["--prob", "a", "--label", "yy"], "there are no columns 'a', 'yy'; there are y, p"),
+        (["--prob", "a"], "there is no column 'a'; there are y, p"),
+    ],
+)  # fmt: skip
+def test_names_that_are_not_there(run, tmp_path, options, sentence):
+    """All of them are told at once, and one that differs in capitals is suggested."""
+    path = tmp_path / "words.csv"
+    path.write_text("y,p\nYes,0.5\nNo,0.1\n")
+    result = run("audit", path, *options)
+    assert result.exit_code == 2
+    assert sentence in result.stderr, result.stderr
+
+
+def test_scores_and_labels_swapped(run, folder):
+    """Which option names which is said in place of an order of arguments."""
+    result = run("audit", folder / "a.csv", "--prob", "y", "--label", "p")
+    assert "scores and labels look swapped: --prob names the scores, --label the outcomes" in result.stderr

@@ -55,6 +55,40 @@ def test_every_format_can_be_named(name):
     assert tuple(option.type.choices) == get_args(Format)
 
 
+def test_help_shows_whole_sentences(run):
+    """The line of a command in the list of them is not cut off."""
+    lines = run("--help").output.splitlines()
+    for name in main.commands:
+        (line,) = [line for line in lines if line.split()[:1] == [name]]
+        assert line.endswith((".", "?"))
+        assert not line.endswith("...")
+
+
+@pytest.mark.parametrize("given", ["scores.csv", "run.trec", "-"])
+def test_a_file_in_place_of_a_command(run, given):
+    """The command that was meant is named; another word is left to click."""
+    result = run(given)
+    assert result.exit_code == 2
+    assert f"type `believable audit {given}`" in result.stderr
+    assert "No such command 'audi'" in run("audi").stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent differently there")
+def test_an_interruption_of_the_imports(tmp_path):
+    """Ctrl-C before there is a command ends with 130, and without a traceback."""
+    code = (
+        "import builtins, runpy\n"
+        "real = builtins.__import__\n"
+        "def importing(name, *rest, **named):\n"
+        "    if name == 'click': raise KeyboardInterrupt\n"
+        "    return real(name, *rest, **named)\n"
+        "builtins.__import__ = importing\n"
+        "runpy.run_module('believable', run_name='__main__')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
 def test_help_of_the_audit_is_in_sections(run):
     """Options are listed by what they are about."""
     lines = run("audit", "--help").output.splitlines()

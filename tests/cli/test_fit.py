@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import numpy as np
 import polars
@@ -80,9 +81,9 @@ def test_options_reach_the_comparison(one, tmp_path, data):
 def test_scores_that_mean_what_they_say_are_left_alone(tmp_path):
     """The map that is written then changes nothing, and that is said."""
     rng = np.random.default_rng(0)
-    p = rng.random(2000)
+    p = rng.random(400)
     path, out = tmp_path / "good.csv", tmp_path / "map.json"
-    polars.DataFrame({"p": p, "y": (rng.random(2000) < p).astype(int)}).write_csv(path)
+    polars.DataFrame({"p": p, "y": (rng.random(400) < p).astype(int)}).write_csv(path)
     result = run("fit", path, "-o", out)
     assert result.exit_code == 0, result.output
     assert "Leave the scores alone" in result.output
@@ -228,3 +229,73 @@ def test_the_data_are_not_overwritten_by_their_map(one):
     assert result.exit_code == 2
     assert f"--output {one} is what is read: choose another name" in result.stderr
     assert one.read_bytes() == before
+
+
+@pytest.fixture
+def reranker(tmp_path):
+    """A run with a graded judgement of every document."""
+    rng = np.random.default_rng(4)
+    score = rng.normal(size=(12, 8)) * 2 + 3
+    grade = np.clip(score + rng.normal(size=score.shape) - 2, 0, 3).astype(int)
+    places = [(q, d) for q in range(12) for d in range(8)]
+    run_file, qrels = tmp_path / "run.trec", tmp_path / "qrels.txt"
+    run_file.write_text("".join(f"q{q} Q0 d{d} {d + 1} {float(score[q, d])!r} m\n" for q, d in places))
+    qrels.write_text("".join(f"q{q} 0 d{d} {grade[q, d]}\n" for q, d in places))
+    return ["--run", run_file, "--qrels", qrels], score.ravel(), grade.ravel()
+
+
+@pytest.mark.parametrize(("words", "scale"), [("raw", "scores"), ("logits", "logits")])
+def test_a_map_of_a_rerankers_scores(reranker, tmp_path, words, scale):
+    """It is that of calibrate, with queries kept whole; --rel says what is relevant."""
+    given, score, grade = reranker
+    out = tmp_path / "map.json"
+    result = run("fit", *given, "--scores", words, "--rel", 2, "--method", "platt", "-o", out)
+    assert result.exit_code == 0, result.output
+    queries = np.repeat([f"q{q}" for q in range(12)], 8)
+    expected = believable.calibrate(score, grade >= 2, "platt", input=scale, groups=queries)
+    assert out.read_text().strip() == expected.to_json()
+    assert str(expected) in result.output
+    how = "raw numbers" if words == "raw" else "logits (sigmoid)"
+    assert f"took scores of run.trec as {how}, relevant from grade 2 in qrels.txt, clusters by query" in result.output
+
+
+def test_the_audit_of_raw_scores_says_how_to_save_the_map(reranker, tmp_path, monkeypatch):
+    """What its note says can be typed, and writes the map that the audit names."""
+    given, _, _ = reranker
+    monkeypatch.chdir(tmp_path)
+    audited = run("audit", *given, "--scores", "raw", "--rel", 2, "--no-fix")
+    assert audited.exit_code == 0, audited.output
+    (line,) = [line for line in audited.output.splitlines() if "To save the map" in line]
+    command = shlex.split(line.partition(": ")[2])
+    assert command[0] == "believable"
+    assert run(*command[1:]).exit_code == 0
+    slope = json.loads((tmp_path / "map.json").read_text())["maps"][0]["slope"]
+    assert f"PlattScaling (slope {slope:.4g}" in audited.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["fit"], "name a FILE of scores (- for the standard input), or a run with --run and --qrels"),
+        (["fit", "--run", "run.trec"], "--run needs --qrels"),
+        (["fit", "one.csv", "--rel", 2], "--rel is for a run and its judgements: name the run with --run"),
+        (["fit", "run.trec"], "run.trec is called as a run or its judgements are: name both files, with --run RUN"),
+        (["audit", "run.trec"], "name both files, with --run RUN --qrels QRELS"),
+        (["fit", "--run", "run.trec", "--qrels", "qrels.txt", "--label", "y"], "--label is for a FILE, not for a run"),
+        (
+            ["audit", "--run", "run.trec", "--qrels", "qrels.txt", "--scores", "raw", "--rel", 4],
+            "no judged document has grade 4 or more; grades are 0 to 3",
+        ),
+        (
+            ["audit", "--run", "run.trec", "--qrels", "qrels.txt", "--logits", "--map", "isotonic"],
+            "--map is for --scores raw or --graded: logits are audited as they are",
+        ),
+    ],
+)
+def test_runs_and_files_are_kept_apart(reranker, tmp_path, monkeypatch, arguments, sentence):
+    """What goes with a run only, and what does not, is one sentence each."""
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert sentence in result.stderr, result.stderr
+    assert len(result.stderr.strip().splitlines()) == 1

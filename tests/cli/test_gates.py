@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 import believable
-from believable.cli._gates import Gate, gates_of
+from believable.cli._gates import Gate, find, gates_of
 from believable.errors import InputError
+from believable.metrics import METRICS
 from believable.readers import load_demo
+from believable.report.names import long_name, short_name
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +80,7 @@ def test_a_value_beyond_its_interval_is_explained(found):
             True,
             "--fail-above ec=0.1: there is no metric 'ec' (did you mean ece?); `believable metrics` lists",
         ),
-        ("log_loss=0.5", True, "there is no metric 'log_loss' (did you mean nll?)"),
+        ("log_los=0.5", True, "there is no metric 'log_los' (did you mean nll?)"),
         ("xyz=0.5", True, "there is no metric 'xyz'; `believable metrics` lists them"),
         ("ece.upper=0.1", True, "after the point comes low, high or value, not 'upper'"),
         ("ece=small", True, "--fail-above ece=small: the limit must be a number, got 'small'"),
@@ -137,3 +139,28 @@ def test_a_gate_that_cannot_be_judged_writes_nothing(run, folder, tmp_path, monk
     assert result.exit_code == 2
     assert "auc is not defined for these predictions" in result.stderr
     assert not (tmp_path / "audit.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "alias"),
+    [
+        ("log_loss", "nll"),
+        ("Log loss", "nll"),
+        ("brier_score", "brier"),
+        ("Brier score", "brier"),
+        ("Largest gap (MCE)", "mce"),
+        ("observed over expected", "oe"),
+        ("Happened / predicted", "oe"),
+        ("KOLMOGOROV–SMIRNOV ERROR", "ks"),
+    ],
+)
+def test_names_as_reports_have_them(name, alias):
+    """What is printed or shown as the name of a metric can be asked for."""
+    assert find(name, "here").alias == alias
+
+
+def test_no_two_metrics_share_a_name():
+    """Whatever a report calls a metric leads to that metric."""
+    for row in METRICS.values():
+        for title in (row.name, row.alias, long_name(row.alias, row.name), short_name(row.alias, row.name)):
+            assert find(title, "here") is row, title

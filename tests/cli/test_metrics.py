@@ -26,7 +26,18 @@ def test_one_metric_in_full(run, name):
     result = run("metrics", name)
     assert result.exit_code == 0
     assert result.stdout.startswith("expected_calibration_error (ece): lies in [0, 1], best 0; for binary, multiclass")
-    assert inspect.getdoc(METRICS["expected_calibration_error"].function) in result.stdout
+    head, _, rest = inspect.getdoc(METRICS["expected_calibration_error"].function).partition(".. math::")
+    assert head in result.stdout
+    assert rest.partition("\n")[2] in result.stdout
+    assert "\n    ( Σ_c W_c/T |acc_c - conf_c|^p )^(1/p)\n" in result.stdout
+
+
+@pytest.mark.parametrize("name", [row.alias for row in METRICS.values() if "math" in inspect.getdoc(row.function)])
+def test_formulas_are_text(run, name):
+    """No directive and no backslash is left."""
+    shown = run("metrics", name).stdout
+    assert "math:" not in shown
+    assert "\\" not in shown
 
 
 def test_json(run):

@@ -87,7 +87,7 @@ REFUSED = {
     "missing": (None, "there is no file"),
     "empty": ("", "is empty"),
     "header": ("y,p\n", "has a header and no rows"),
-    "unknown names": ("a,b\n1,0.5\n", "no column has a name known for labels"),
+    "unknown names": ("a,b\n1,0.5\n", "or for labels (y, label,"),
     "spaces": (" \n\n", "is empty"),
     "old Mac": ("y,p\r1,0.5\r", "has lines that end in a carriage return alone"),
     "long line": ("y,p\n1,0.5\n0,0.5,7\n", "has 3 fields at line 3, but 2 in its header"),

@@ -181,6 +181,14 @@ def test_documents_that_repeat_are_clusters(tmp_path):
     assert load_samples(write(tmp_path, [*LINES, other])).groups is None
 
 
+def test_one_document_in_all_samples_is_no_cluster(tmp_path):
+    """A log that gives every sample the same hash says nothing of clusters, and a note says so."""
+    loaded = load_samples(write(tmp_path, [line | {"doc_hash": "same"} for line in LINES]))
+    assert loaded.groups is None
+    assert "clusters" not in loaded.taken
+    assert "Every sample has the same document in the log, so there are no clusters of samples." in loaded.notes
+
+
 def test_likelihoods_without_the_question_are_left_out(tmp_path):
     """With acc_mutual_info the second half of the likelihoods is that of the choices alone."""
     line = sample(0, [-1.0, -2.0, -0.1, -0.2], 0, acc=1.0) | {"acc_mutual_info": 1.0}

@@ -70,4 +70,4 @@ def test_infinite_scores():
     assert found.score.value == np.inf
     assert np.isnan(found.share)
     assert "nan" not in str(found)
-    assert "log loss inf, and 0." in str(found)
+    assert "log loss infinite, and 0." in str(found)

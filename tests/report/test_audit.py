@@ -28,6 +28,12 @@ def over_confident(n, k=None, rng=RNG):
     return q, (p.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=k - 1)
 
 
+def few_metrics(monkeypatch, *errors):
+    """Where the others would only take time."""
+    kinds = ("binary", "multiclass", "multilabel")
+    monkeypatch.setattr("believable.report.measure.ERRORS", dict.fromkeys(kinds, errors or ("ece",)))
+
+
 @pytest.fixture(scope="module")
 def binary():
     p, y = over_confident(1500)
@@ -139,8 +145,9 @@ def test_classes_side_by_side(matrix):
         assert part.ece == pytest.approx(believable.expected_calibration_error(p[rows], y[rows]), rel=1e-12)
 
 
-def test_many_classes_keep_the_worst():
+def test_many_classes_keep_the_worst(monkeypatch):
     """Of many classes those furthest from chance are told, and the one that was spoilt is first."""
+    few_metrics(monkeypatch)
     rng = np.random.default_rng(5)
     q = rng.dirichlet(np.full(30, 0.3), 3000)
     y = np.array([rng.choice(30, p=row) for row in q])
@@ -221,8 +228,9 @@ def test_clusters_widen_the_intervals():
     assert any("150 clusters" in sentence for sentence in found.caveats)
 
 
-def test_compared_with_another_model():
+def test_compared_with_another_model(monkeypatch):
     """The differences are those of `compare`."""
+    few_metrics(monkeypatch)
     models = load_demo()
     found = audit(models["naive_bayes"], compare_with=models["logistic"], other="logistic", fix=False)
     for one in found.versus:
@@ -259,6 +267,7 @@ def test_rows_dropped_and_notes_are_told():
 
 def test_large_data_are_compared_on_some_rows(monkeypatch):
     """Methods are compared on some rows, whole clusters of them, and the chosen one is judged on all."""
+    few_metrics(monkeypatch)
     monkeypatch.setattr("believable.report.tried.MOST_ROWS", 500)
     p, y = over_confident(3000)
     found = audit(p, y)
@@ -410,6 +419,7 @@ def test_names_that_are_numbers_and_text():
 def test_a_rare_class_is_among_the_rows_compared(monkeypatch):
     """Of many rows with few events enough events are compared on; the gain is that of all rows, not of the mixture."""
     monkeypatch.setattr("believable.report.tried.MOST_ROWS", 1000)
+    few_metrics(monkeypatch)
     rng = np.random.default_rng(2)
     p = rng.beta(1, 400, 20_000)
     y = rng.random(20_000) < np.minimum(8 * p, 1)
@@ -455,8 +465,10 @@ def test_markdown_lists_stay_lists():
         assert line in text.splitlines()
 
 
-def test_errors_too_small_for_a_smooth_floor():
+def test_errors_too_small_for_a_smooth_floor(monkeypatch):
     """Risks of one in a hundred thousand: the smooth error has no floor, which would take minutes."""
+    few_metrics(monkeypatch, "ece", "smece")
+    monkeypatch.setattr("believable.report.measure.DRAWS", 100)
     rng = np.random.default_rng(0)
     p = rng.beta(0.5, 5e4, 20_000)
     found = audit(p, np.arange(20_000) == 7, fix=False)
@@ -480,8 +492,9 @@ def test_what_a_reader_hands_over(tmp_path):
         audit(loaded, [1])
 
 
-def test_bins_of_clusters_are_wider():
+def test_bins_of_clusters_are_wider(monkeypatch):
     """The intervals of the table allow for clusters too."""
+    few_metrics(monkeypatch)
     p, y = over_confident(100)
     patient = np.repeat(np.arange(100), 8)
     plain = audit(np.repeat(p, 8), np.repeat(y, 8), fix=False)
@@ -491,8 +504,9 @@ def test_bins_of_clusters_are_wider():
             assert one.high - one.low > 1.5 * (other.high - other.low)
 
 
-def test_a_subgroup_that_the_whole_hides():
+def test_a_subgroup_that_the_whole_hides(monkeypatch):
     """Where the whole is fine, a subgroup that is not is named beside the verdict."""
+    few_metrics(monkeypatch)
     rng = np.random.default_rng(1)
     p = rng.random(8000)
     site = np.where(np.arange(8000) < 400, "south", "north")

@@ -15,8 +15,9 @@ from believable import Predictions, audit
 from believable.readers import load_demo
 from believable.report.audit import Audit
 from believable.report.html import as_cell, as_page
+from believable.report.html.sections import _key_number, key_numbers
 from believable.report.html.svg import bar, rounded_up
-from believable.report.html.words import name, number
+from believable.report.html.words import name, number, share
 from tests.needs import real_data
 
 HOSTILE = (
@@ -266,6 +267,42 @@ def test_numbers_and_names_as_words():
     ]  # fmt: skip
     assert name("<b>") == "<bdi>&lt;b&gt;</bdi>"
     assert name("x" * 121) == f'<bdi title="{"x" * 121}">{"x" * 120}…</bdi>'
+
+
+def test_what_four_digits_round_to_nothing_is_nothing():
+    """No number has an exponent; how often a rare event happens keeps two digits that count."""
+    assert [number(x) for x in (2.6e-5, -2.6e-5, 4.99e-5, 5.1e-5, 0.00009999)] == [
+        "0.0000", "0.0000", "0.0000", "0.000051", "0.00010",
+    ]  # fmt: skip
+    assert [share(x) for x in (2.6e-5, -2.6e-5, 1e-12, 0.5, None)] == [
+        "0.000026",
+        "−0.000026",
+        "0.00000000",
+        "0.5000",
+        "–",
+    ]
+
+
+def test_a_best_value_inside_the_range_is_on_the_axis(demo):
+    """The bar of the slope reaches 1, which is marked, however far off the slope is."""
+    slope = demo["slope"]
+    assert slope.high < 0.5
+    shown = key_numbers(replace(demo, metrics=(slope,)))
+    assert "0<span>1</span>" in shown
+    assert re.search(r'class="target" x1="98.5%"', shown)
+    assert "right is 1" in shown
+    ratio = replace(slope, name="observed_expected_ratio", alias="oe", value=0.4, low=0.3, high=0.5)
+    assert 'class="target"' in _key_number(ratio, (0.0, 0.5))
+    assert 'class="target"' not in _key_number(demo["ece"], (0.0, 0.5))
+
+
+def test_clusters_that_the_live_numbers_do_not_know(demo):
+    """The page says that intervals by row may be too narrow, where there are clusters, and only there."""
+    sentence = "take rows as independent: they may be too narrow."
+    assert sentence not in as_page(demo)
+    assert f"{sentence} The verdict and the key numbers allow for the 40 clusters." in as_page(
+        replace(demo, n_clusters=40)
+    )
 
 
 def test_bars_stay_inside():

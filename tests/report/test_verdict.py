@@ -10,8 +10,8 @@ import pytest
 
 import believable
 from believable.errors import InputError
-from believable.readers import load_demo
 from believable.inference.interval import Interval, interval
+from believable.readers import load_demo
 from believable.report import judgement, verdict
 from believable.report.judgement import GUIDELINE, grade
 

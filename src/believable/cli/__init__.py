@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from believable._version import __version__
@@ -13,7 +15,19 @@ from believable.cli.fit import fit
 from believable.cli.metrics import metrics
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class Commands(click.Group):
+    """Commands; the name of a file in place of one is answered with the command that was meant."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        given = args[0]
+        if self.get_command(ctx, given) is None and (given == "-" or "." in given or os.path.exists(given)):
+            ctx.fail(f"{given!r} is no command: to judge the predictions in a file, type `believable audit {given}`")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="believable")
 def main() -> None:
     """Are my numeric scores believable probabilities?"""

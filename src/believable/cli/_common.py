@@ -43,6 +43,10 @@ def sentences(command: Callable[..., None]) -> Callable[..., None]:
 # What the library says of its arguments, in the words of the command line.
 _OPTIONS = (
     ("pass Predictions(..., from_logits=True)", "use --logits"),
+    (
+        "the arguments look swapped: the order is (predictions, actuals), scores first",
+        "scores and labels look swapped: --prob names the scores, --label the outcomes",
+    ),
     ("pass Predictions(..., pos_label=...)", "name the positive one with --pos-label"),
     ("say which is positive with pos_label", "say which is positive with --pos-label"),
     ("with prob and label", "with --prob and --label"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -123,18 +124,23 @@ def gates_of(fail_above: Iterable[str], fail_below: Iterable[str]) -> list[Gate]
 
 
 def find(name: str, where: str) -> Metric:
-    """A metric by name or alias, whatever the case; an error that suggests one like it."""
+    """A metric by name, alias or what reports call it, whatever the case; an error that suggests one like it."""
     from believable.metrics import METRICS
-    from believable.report.parts import title_of
+    from believable.report.names import long_name, short_name
 
-    plain = name.strip().lower().replace(" ", "_").replace("-", "_")
-    known = {name: row for row in METRICS.values() for name in (row.name, row.alias)}
-    if plain in known:
-        return known[plain]
-    titles = {title_of(row.alias, row.name).lower().replace(" ", "_"): row for row in METRICS.values()}
-    close = get_close_matches(plain, [*known, *titles], n=1, cutoff=0.6)
-    meant = f" (did you mean {(known | titles)[close[0]].alias}?)" if close else ""
+    known: dict[str, Metric] = {}
+    for row in METRICS.values():
+        for called in (row.name, row.alias, long_name(row.alias, row.name), short_name(row.alias, row.name)):
+            known.setdefault(_plain(called), row)
+    if _plain(name) in known:
+        return known[_plain(name)]
+    close = get_close_matches(_plain(name), known, n=1, cutoff=0.6)
+    meant = f" (did you mean {known[close[0]].alias}?)" if close else ""
     raise InputError(f"{where}: there is no metric {name!r}{meant}; `believable metrics` lists them")
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
 def _limit(number: str, row: Metric, where: str) -> float:

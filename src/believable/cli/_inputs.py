@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 COLUMNS = ("prob", "prob_prefix", "label", "pos_label", "weight", "group", "by", "percent", "drop_missing", "format")
 OF_RUNS = ("qrels", "rel", "graded", "unjudged", "map")
+ENDINGS_OF_RUNS = ("run", "trec", "qrels", "qrel")
 OF_SAMPLES = ("normalise", "filter")
 NOT_STATED = ("prob_prefix", "pos_label", "weight", "by", "drop_missing", "format", "logits", "scores")
 
@@ -39,11 +41,12 @@ def read_other(file: Path, asked: Mapping[str, Any], **instead: Any) -> Loaded:
 
 
 def _read(file: Path | None, asked: Mapping[str, Any]) -> Loaded:
-    if asked.get("run") is not None or asked.get("qrels") is not None:
-        return _run(file, asked)
-    _refuse(asked, OF_RUNS, "is for a run and its judgements: name the run with --run")
+    if names_a_run(asked):
+        return read_run(file, asked)
+    refuse(asked, OF_RUNS, "is for a run and its judgements: name the run with --run")
     if file is None:
         raise InputError("name a FILE of predictions (- for the standard input), or a run with --run and --qrels")
+    refuse_run(file, asked)
     scale = scale_of(asked.get("scores"), asked["logits"])
     if scale == "scores":
         raise InputError(
@@ -52,7 +55,7 @@ def _read(file: Path | None, asked: Mapping[str, Any]) -> Loaded:
         )
     if _is_samples(file, asked):
         return _samples(file, asked)
-    _refuse(asked, OF_SAMPLES, f"is for a log of a language model's samples, which {file} is not")
+    refuse(asked, OF_SAMPLES, f"is for a log of a language model's samples, which {file} is not")
     from believable.readers import load
 
     columns = {name: asked[name] for name in COLUMNS if name in asked}
@@ -68,7 +71,23 @@ def names_in(given: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(name for row in csv.reader(given, skipinitialspace=True) for name in row if name))
 
 
-def _run(file: Path | None, asked: Mapping[str, Any]) -> Loaded:
+def names_a_run(asked: Mapping[str, Any]) -> bool:
+    """Whether a run or its judgements are named."""
+    return asked.get("run") is not None or asked.get("qrels") is not None
+
+
+def refuse_run(file: Path, asked: Mapping[str, Any]) -> None:
+    """An error where a file is called as runs and judgements are, and was named as a table."""
+    ending = file.name.lower().removesuffix(".gz").rpartition(".")[2]
+    if ending in ENDINGS_OF_RUNS and asked.get("format") is None and not asked.get("samples"):
+        raise InputError(
+            f"{file} is called as a run or its judgements are: name both files, with --run RUN --qrels QRELS; if it is "
+            "a table, say what kind with --format"
+        )
+
+
+def read_run(file: Path | None, asked: Mapping[str, Any], *, to_fit: bool = False) -> Loaded:
+    """The judged documents of a run; `to_fit`, raw scores are handed over as they are, and no map is learnt."""
     from believable.readers import load_run
 
     run, qrels = asked.get("run"), asked.get("qrels")
@@ -77,21 +96,37 @@ def _run(file: Path | None, asked: Mapping[str, Any]) -> Loaded:
         raise InputError(f"{given} needs {missing}: a run has the scores, and judgements (qrels) say what is relevant")
     if file is not None:
         raise InputError(f"name either {file} or a run with --run and --qrels, not both")
-    _refuse(asked, (*COLUMNS, "samples", *OF_SAMPLES), "is for a FILE, not for a run and its judgements")
+    refuse(asked, (*COLUMNS, "samples", *OF_SAMPLES), "is for a FILE, not for a run and its judgements")
     scale = scale_of(asked.get("scores"), asked["logits"])
+    if asked.get("map") is not None and scale != "scores" and not asked.get("graded"):
+        raise InputError(f"--map is for --scores raw or --graded: {scale} are audited as they are")
     chosen = {
         "rel": asked.get("rel"),
         "unjudged": None if asked.get("unjudged") is None else asked["unjudged"].replace("-", " "),
         "method": asked.get("map"),
     }
-    return load_run(
+    loaded = load_run(
         run,
         qrels,
-        scores="raw" if scale == "scores" else scale,
+        scores=scale if scale != "scores" else "logits" if to_fit else "raw",
         graded=bool(asked.get("graded")),
         random_state=asked.get("seed", 0),
         **{name: value for name, value in chosen.items() if value is not None},
     )
+    if scale != "scores" or asked.get("graded"):
+        return loaded
+    if to_fit:
+        return replace(loaded, taken=loaded.taken.replace("logits (sigmoid)", "raw numbers", 1))
+    return replace(loaded, notes=(*loaded.notes, _how_to_save(asked)))
+
+
+def _how_to_save(asked: Mapping[str, Any]) -> str:
+    """The command that learns the map of raw scores again, and writes it."""
+    words = ["believable", "fit", "--run", str(asked["run"]), "--qrels", str(asked["qrels"]), "--scores", "raw"]
+    for option in ("rel", "unjudged"):
+        words += [] if asked.get(option) is None else [f"--{option}", str(asked[option])]
+    words += ["--method", str(asked.get("map") or "platt"), "-o", "map.json"]
+    return f"To save the map, for `believable apply`: {shlex.join(words)}"
 
 
 def _is_samples(file: Path, asked: Mapping[str, Any]) -> bool:
@@ -123,7 +158,7 @@ def _states_confidences(file: Path) -> bool:
 def _samples(file: Path, asked: Mapping[str, Any]) -> Loaded:
     from believable.readers import load_samples
 
-    _refuse(asked, NOT_STATED, f"is for a table, and {file} is read as the answers of a language model")
+    refuse(asked, NOT_STATED, f"is for a table, and {file} is read as the answers of a language model")
     return load_samples(
         file,
         normalise=asked.get("normalise") or "none",
@@ -135,7 +170,8 @@ def _samples(file: Path, asked: Mapping[str, Any]) -> Loaded:
     )
 
 
-def _refuse(asked: Mapping[str, Any], names: Iterable[str], why: str) -> None:
+def refuse(asked: Mapping[str, Any], names: Iterable[str], why: str) -> None:
+    """An error for the first of these options that was given."""
     for name in names:
         if asked.get(name) not in (None, False, ()):
             raise InputError(f"--{name.replace('_', '-')} {why}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import click
@@ -41,6 +42,16 @@ SHARED: dict[str, Callable[[Any], Any]] = {
         "--format",
         type=click.Choice(["csv", "tsv", "parquet", "jsonl", "npz"]),
         help="What FILE is, whatever it is called.",
+    ),
+    "run": click.option(
+        "--run", type=click.Path(path_type=Path), help="A TREC run: query Q0 document rank score name."
+    ),
+    "qrels": click.option("--qrels", type=click.Path(path_type=Path), help="Its judgements: query 0 document grade."),
+    "rel": click.option("--rel", type=click.IntRange(1), help="The lowest grade that is relevant.  [default: 1]"),
+    "unjudged": click.option(
+        "--unjudged",
+        type=click.Choice(["drop", "not-relevant"]),
+        help="What becomes of documents without a judgement.  [default: drop]",
     ),
     "bins": click.option(
         "--bins", type=click.IntRange(1, MOST_BINS), default=10, show_default=True, help="Number of bins."

@@ -27,7 +27,7 @@ SECTIONS = {
         *("drop_missing", "format"),
     ),
     "How to measure": ("bins", "strategy", "notion", "level", "fix", "seed"),
-    "What to write": ("html", "json", "markdown", "plot", "quiet"),
+    "What to write": ("html", "json", "markdown", "plot", "title", "quiet"),
     "Gates": ("fail_above", "fail_below"),
     "Another model on the same rows": ("compare", "compare_prob"),
     "Rerankers": ("run", "qrels", "rel", "graded", "unjudged", "map"),
@@ -37,7 +37,7 @@ WRITABLE = click.Path(path_type=Path, allow_dash=True)
 READABLE = click.Path(path_type=Path)
 
 
-@click.command(cls=Sectioned, sections=SECTIONS)
+@click.command(cls=Sectioned, sections=SECTIONS, short_help="Judge the predictions in FILE, in words and numbers.")
 @click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
 @shared_options(*SECTIONS["Which columns"])
 @shared_options("bins", "strategy", "level", "seed")
@@ -51,6 +51,7 @@ READABLE = click.Path(path_type=Path)
 @click.option("--json", type=WRITABLE, help="Write all numbers here, for Audit.from_json; - for the standard output.")
 @click.option("--markdown", type=WRITABLE, help="Write Markdown here; - for the standard output.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Write the reliability diagram here: .png, .svg or .pdf.")
+@click.option("--title", metavar="TEXT", help="What to call the predictions.  [default: the name of the file]")
 @click.option("--quiet", "-q", is_flag=True, help="Print the verdict only.")
 @click.option(
     "--fail-above",
@@ -69,15 +70,9 @@ READABLE = click.Path(path_type=Path)
 )
 @click.option("--compare", type=READABLE, help="Another file, with the same rows, labels and names of columns.")
 @click.option("--compare-prob", metavar="NAME", help="Its column of scores; without --compare, one of FILE.")
-@click.option("--run", type=READABLE, help="A TREC run: query Q0 document rank score name.")
-@click.option("--qrels", type=READABLE, help="Its judgements: query 0 document grade.")
-@click.option("--rel", type=click.IntRange(1), help="The lowest grade that is relevant.  [default: 1]")
+@shared_options("run", "qrels", "rel")
 @click.option("--graded", is_flag=True, help="Grades 0, 1 and above as classes: not, relevant, highly relevant.")
-@click.option(
-    "--unjudged",
-    type=click.Choice(["drop", "not-relevant"]),
-    help="What becomes of documents without a judgement.  [default: drop]",
-)
+@shared_options("unjudged")
 @click.option(
     "--map", metavar="METHOD", help="How raw scores become probabilities, out of fold by query.  [default: platt]"
 )
@@ -101,6 +96,7 @@ def audit(
     json: Path | None,
     markdown: Path | None,
     plot: Path | None,
+    title: str | None,
     quiet: bool,
     fail_above: tuple[str, ...],
     fail_below: tuple[str, ...],
@@ -139,20 +135,15 @@ def audit(
         from believable.report.make import POOLED
 
         found: Audit = make(
-            loaded.predictions,
+            loaded,
             n_bins=bins,
             strategy=strategy,
             notion=notion,
-            groups=loaded.groups,
-            by=dict(loaded.by) or None,
             compare_with=None if other is None else other.predictions,
             other=other_name,
             fix=fix,
             level=level,
-            title=loaded.title,
-            taken=loaded.taken,
-            dropped=loaded.dropped,
-            notes=loaded.notes,
+            title=title or "",
             progress=False,
             random_state=seed,
         )

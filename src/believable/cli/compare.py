@@ -44,9 +44,9 @@ def compare(
     """Which of two models is better, at what, and is that chance?
 
     A and B are files with the same rows in the same order, read as by `believable audit`. Or A alone holds the scores
-    of both: believable compare FILE --prob one --prob other, or for classes --prob-prefix one_ --prob-prefix other_.
-    Compared are ECE, smooth ECE, Brier score, log loss, AUC and accuracy, unless --metric names others. Rows (with
-    --group, clusters) are drawn for both models together.
+    of both, in columns that --prob names twice, or --prob-prefix for classes: believable compare FILE --prob one
+    --prob other. Compared are ECE, smooth ECE, Brier score, log loss, AUC and accuracy, unless --metric names others.
+    Rows (with --group, clusters) are drawn for both models together.
     """
     from believable._check import level as check_level
     from believable.inference._units import cluster_of_rows
@@ -103,7 +103,7 @@ def _both(
     asked = asked | {"prob": None, "prob_prefix": None}
     same = b is None or a == b or (a.exists() and b.exists() and a.samefile(b))
     if same and len(chosen) < 2:
-        given = "name two files, or one file" if b is None else f"{a} and {b} are one file: name another, or choose"
+        given = "name two files, or one file" if b is None else f"{a} is named twice: name another file, or choose"
         raise InputError(
             f"{given}{' and' if b is None else ''} two columns of scores: --prob one --prob other (for classes, "
             "--prob-prefix one_ --prob-prefix other_)"

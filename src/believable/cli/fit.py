@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from believable.cli._common import PIPE, called, in_options, new_console, say, sentences
+from believable.cli._inputs import COLUMNS, OF_RUNS, names_a_run, read_run, refuse, refuse_run
 from believable.cli._notes import note, warnings_as_notes
 from believable.cli._options import Scale, scale_of, shared_options
 from believable.cli._outputs import check_outputs
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
 SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-@click.command()
-@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@click.command(short_help="Learn a map from scores to probabilities.")
+@click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
 @shared_options("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "weight", "group")
-@shared_options("drop_missing", "format")
+@shared_options("drop_missing", "format", "run", "qrels", "rel", "unjudged")
 @click.option("--method", default="auto", show_default=True, help="auto, or a name such as temperature or isotonic.")
 @click.option(
     "--score",
@@ -43,7 +44,7 @@ SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
 )
 @sentences
 def fit(
-    file: Path,
+    file: Path | None,
     logits: bool,
     scores: str | None,
     method: str,
@@ -55,28 +56,29 @@ def fit(
     """Learn a map from the scores in FILE to probabilities that can be believed.
 
     FILE holds scores with known outcomes, of rows that the model was not trained on: csv, tsv, parquet, jsonl or npz,
-    or - for the standard input. Columns are found by name, as by `believable audit`.
+    or - for the standard input. Columns are found by name, as by `believable audit`. A reranker's scores are taken from
+    --run, and what is relevant from --qrels, in place of FILE; queries are kept whole then.
 
     With --method auto several maps are compared by cross-fitting, doing nothing among them: each row is mapped by a map
     that has not seen it. The simplest that is as good as the best is fitted on all rows. Where chance explains all
     gains, the map that is written changes nothing. `believable apply` applies the map to new scores.
     """
-    from believable.readers.load import load
     from believable.recalibrate import calibrate
 
     console = new_console(stderr=output == PIPE)
     scale = scale_of(scores, logits)
     _check_method(method, scale)  # before the work, not after it
-    check_outputs({"output": output}, [file])
-    loaded = load(file, from_logits=scale != "probabilities", **columns)
-    _say_what_was_taken(console, file, loaded, scale)
+    check_outputs({"output": output}, [file, columns["run"], columns["qrels"]])
+    loaded = _read(file, scale, columns | {"logits": logits, "scores": scores})
+    where = called(file or columns["run"])
+    _say_what_was_taken(console, where, loaded, scale)
     with warnings_as_notes():
         try:
             result = calibrate(
                 **_data(loaded, scale), method=method, cv=folds, groups=loaded.groups, score=score, input=scale
             )
         except BelievableError as error:
-            raise InputError(f"{called(file)}: {error}") from error
+            raise InputError(f"{where}: {error}") from error
     console.print()
     say(console, in_options(str(result)))
     if result.recalibrator.n_features_in_ == 1 and result.method != "nothing":
@@ -95,9 +97,22 @@ def _check_method(method: str, scale: Scale) -> None:
         chosen.set_params(input=scale)._check_settings()
 
 
-def _say_what_was_taken(console: Console, file: Path, loaded: Loaded, scale: Scale) -> None:
+def _read(file: Path | None, scale: Scale, asked: dict[str, Any]) -> Loaded:
+    from believable.readers.load import load
+
+    if names_a_run(asked):
+        return read_run(file, asked, to_fit=True)
+    if file is None:
+        raise InputError("name a FILE of scores (- for the standard input), or a run with --run and --qrels")
+    refuse_run(file, asked)
+    refuse(asked, OF_RUNS, "is for a run and its judgements: name the run with --run")
+    columns = {name: asked[name] for name in COLUMNS if name in asked}
+    return load(file, from_logits=scale != "probabilities", **columns)
+
+
+def _say_what_was_taken(console: Console, where: str, loaded: Loaded, scale: Scale) -> None:
     taken = loaded.taken.replace("(logits)", "(raw scores)", 1) if scale == "scores" else loaded.taken
-    say(console, f"{called(file)}: {len(loaded.predictions):,} rows; took {taken}")
+    say(console, f"{where}: {len(loaded.predictions):,} rows; took {taken}")
     if loaded.dropped:
         left_out = ", ".join(f"{n:,} with {what}" for what, n in loaded.dropped.items())
         say(console, f"Rows left out: {left_out}")

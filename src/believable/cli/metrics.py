@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from believable.cli._common import new_console, say, sentences
+from believable.cli._formulas import without_markup
 from believable.cli._gates import find
 from believable.cli._show import show_section
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from believable.metrics import Metric
 
 
-@click.command()
+@click.command(short_help="The table of metrics, or one of them in full.")
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @sentences
@@ -63,7 +64,7 @@ def _in_full(row: Metric) -> str:
     facts = [f"lies in {_range(row)}", f"for {', '.join(row.kinds)} predictions"]
     if row.bins:
         facts.append({"own": "chooses its own bins"}.get(row.bins, f"{row.bins} bins unless asked otherwise"))
-    return f"{names}: {'; '.join(facts)}\n\n{_definition(row)}"
+    return f"{names}: {'; '.join(facts)}\n\n{without_markup(_definition(row))}"
 
 
 def _facts(row: Metric) -> dict[str, Any]:

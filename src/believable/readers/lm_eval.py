@@ -56,8 +56,9 @@ def load_lm_eval(path: str | os.PathLike[str], *, normalise: Normalise = "none",
     Returns
     -------
     Loaded
-        `groups` are the documents, where there are several and some are there more than once. `notes` say how many samples agree with the
-        log's own accuracy; where more than a tenth does not, the target was misread and that is an error.
+        `groups` are the documents, where there are several and some are there more than once. `notes` say how many
+        samples agree with the log's own accuracy; where more than a tenth does not, the target was
+        misread and that is an error.
 
     References
     ----------

@@ -256,7 +256,9 @@ def _refuse_grade(qrels: polars.DataFrame, rel: int) -> None:
     """Where no document at all is that relevant, every score would be wrong."""
     grades = qrels["grade"].to_numpy()
     if grades.max() < rel:
-        there = f"grades are {grades.min()} to {grades.max()}" if grades.min() < grades.max() else f"all have {grades[0]}"
+        there = (
+            f"grades are {grades.min()} to {grades.max()}" if grades.min() < grades.max() else f"all have {grades[0]}"
+        )
         raise InputError(f"no judged document has grade {rel} or more; {there}")
 
 

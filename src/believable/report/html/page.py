@@ -27,8 +27,8 @@ CURVES = {"smoothed": "smoothed curve", "corp": "isotonic curve (CORP)"}
 OF_BINS = {"ece": "ECE", "chance": "by chance ≈", "mce": "largest gap", "rmsce": "RMS of gaps"}
 OF_ROWS = {"n": "rows", "base": "happened", "mean": "mean score"}
 BY_ROWS = (
-    "The intervals in this diagram, and what it calls chance, take rows as independent, as its cells do not know the "
-    "clusters: they may be too narrow. The verdict and the key numbers allow for the {n} clusters."
+    "Intervals in this diagram and its table, and what it calls chance, take rows as independent: they may be too "
+    "narrow. The verdict and the key numbers allow for the {n} clusters."
 )
 UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # within JSON they can only stand in text
 
