@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,7 @@ RNG = np.random.default_rng(0)
 def literal(p, y, w, cluster, edges):
     """The definition, bin by bin and cluster by cluster."""
     found = []
-    for low, high in zip(edges[:-1], edges[1:], strict=True):
+    for low, high in pairwise(edges):
         here = [i for i in range(len(p)) if low < p[i] <= high or (low == 0 and p[i] == 0)]
         if not here:
             continue
