@@ -10,9 +10,11 @@ from believable import (
     CellStats,
     Predictions,
     ScoreSums,
+    adaptive_calibration_error,
     brier_score,
     expected_calibration_error,
     interval,
+    maximum_calibration_error,
     root_mean_square_calibration_error,
     smooth_calibration_error,
 )
@@ -626,3 +628,42 @@ def test_smooth_errors_of_extreme_scores_are_covered(stretch):
         found = interval("smece", 1 / (1 + np.exp(-stretch * z)), happened, n_resamples=200, random_state=seed)
         covered += found.low <= truth <= found.high
     assert covered >= 16
+
+
+def four_classes(rng, n, factor):
+    """One class is hardly ever predicted, though it happens as often as the others; logits are too large by a factor."""
+    z = rng.normal(0, 1, (n, 4))
+    label = rng.integers(0, 4, n)
+    z[:, 3] -= 6
+    z[np.arange(n), label] += 1
+    q = np.exp(factor * (z - z.max(axis=1, keepdims=True)))
+    return q / q.sum(axis=1, keepdims=True), label
+
+
+def over_confident(rng, n, factor):
+    z = rng.normal(size=n)
+    return 1 / (1 + np.exp(-factor * z)), rng.random(n) < 1 / (1 + np.exp(-z))
+
+
+@pytest.mark.parametrize(("draw_data", "factor"), [(four_classes, 1), (four_classes, 10), (over_confident, 30)])
+def test_equal_counts_of_extreme_scores_are_covered(draw_data, factor):
+    """Bins of equal counts crowd where scores are 0 or 1, and gaps may be large there (30 data sets; 24 is a freak)."""
+    rng = np.random.default_rng(41)
+    truth = adaptive_calibration_error(*draw_data(rng, 100_000, factor))
+    found = [interval("ace", *draw_data(rng, 400, factor), n_resamples=200, random_state=seed) for seed in range(30)]
+    assert sum(truth in each for each in found) >= 25
+    assert np.mean([width(each) for each in found]) < 0.12
+
+
+def test_largest_gap_of_many_rows():
+    """A sparse bin does not hide that a full one is off; the lower end stays below the truth (40 data sets)."""
+    rng = np.random.default_rng(42)
+    lows = []
+    for seed in range(40):
+        p = np.append(0.5 + 0.49 * rng.random(2000), 0.05 * rng.random(4))
+        y = rng.random(len(p)) < p - 0.15 * (p > 0.5)
+        found = interval("mce", p, y, n_resamples=100, random_state=seed)
+        assert found.value == maximum_calibration_error(p, y)
+        lows.append(found.low)
+    assert np.mean(lows) > 0.07
+    assert np.mean(np.array(lows) > 0.15) <= 0.1

@@ -120,20 +120,34 @@ def test_drawn_rates(rate, size):
 
 
 def test_drawn_anew():
-    """New samples have other numbers of pairs in each cell; a cell without any shows no gap."""
+    """New samples have other numbers of pairs in each cell: a bin keeps one, a point may have none and shows no gap."""
     p, y, w = data(60)
-    cells = cells_of("ece", Predictions(p, y, sample_weight=w), n_bins=30)
     rng = np.random.default_rng(4)
-    times = cells.times(rng, 3000)
-    assert (times @ cells.n) == pytest.approx(np.full(3000, 60.0))
-    assert times.mean(axis=0) == pytest.approx(np.ones(len(cells)), abs=0.12)
-    rate = np.broadcast_to(np.clip(cells.conf + 0.1, 0, 1), times.shape)
-    wy, weight = cells.draw_anew(rate, rng, times)
-    assert (weight > 0).all()
-    empty = times == 0
-    assert empty.any()
-    assert (wy / weight)[empty] == pytest.approx(np.broadcast_to(cells.conf, times.shape)[empty])
-    assert (weight / cells.w)[~empty] == pytest.approx(times[~empty])
+    for metric, options in (("ece", {"n_bins": 30}), ("ks", {})):
+        cells = cells_of(metric, Predictions(p, y, sample_weight=w), **options)
+        times = cells.times(rng, 3000)
+        assert (times @ cells.n) == pytest.approx(np.full(3000, 60.0))
+        assert times.mean(axis=0) == pytest.approx(np.ones(len(cells)), abs=0.12)
+        rate = np.broadcast_to(np.clip(cells.conf + 0.1, 0, 1), times.shape)
+        wy, weight = cells.draw_anew(rate, rng, times)
+        assert (weight > 0).all()
+        empty = times == 0
+        assert empty.any() == (metric == "ks")
+        assert (times * cells.n >= 1 - 1e-9).all() == (metric == "ece")
+        assert (wy / weight)[empty] == pytest.approx(np.broadcast_to(cells.conf, times.shape)[empty])
+        assert (weight / cells.w)[~empty] == pytest.approx(times[~empty])
+
+
+def test_lone_pairs_are_as_noisy():
+    """Where bins have a pair or two, new samples show as much noise as data with other outcomes do."""
+    rng = np.random.default_rng(15)
+    p = rng.random(40)
+    cells = cells_of("ece", Predictions(p, rng.random(40) < p), n_bins=40)
+    rate = np.broadcast_to(cells.conf, (3000, len(cells)))
+    wy, w = cells.draw_anew(rate, rng, cells.times(rng, 3000))
+    anew = np.abs(wy - w * cells.conf).sum(axis=1).mean()
+    again = np.abs(cells.draw(cells.conf, rng, 3000) - cells.w * cells.conf).sum(axis=1).mean()
+    assert anew == pytest.approx(again, rel=0.05)
 
 
 def test_with_outcomes():
@@ -261,6 +275,16 @@ def test_groups_are_apart():
     assert drawn[:, 8:].mean() == pytest.approx(0.0, abs=0.01)
 
 
+def test_known_gaps_stay_at_the_ends():
+    """A gap that is known well is drawn as it is, though scores are 0 or 1 there and most other gaps are none."""
+    score = np.repeat([1e-9, 0.5, 1 - 1e-9], 20)
+    gap = np.where(np.arange(60) % 20 == 7, np.sign(0.5 - score - 1e-3) * 0.25, 0.0)
+    drawn = draw_patterns(
+        gap, np.full(60, 0.03**2), score, np.zeros(60, int), 500, np.random.default_rng(0), rough=True
+    )
+    assert drawn.mean(axis=0)[[7, 27, 47]] == pytest.approx(gap[[7, 27, 47]], abs=0.04)
+
+
 @pytest.mark.parametrize("n", [1, 2, 301, 1000])
 def test_any_number_of_cells(n):
     """One cell, or more than priors of dependent gaps are made for."""
@@ -297,6 +321,51 @@ def test_errors_that_cannot_be():
     tails = tails_of(ask("ece", np.full(50, 0.5), np.arange(50) % 2), None, 200, np.random.default_rng(0))
     assert tails.at(0.6) == (1.0, 0.0)
     assert invert(tails, 0.95).high < 0.5
+
+
+def test_stretched_past_the_ends():
+    """Where some gaps can grow no more, the others make up for it: shapes have the error that was asked for."""
+    rng = np.random.default_rng(16)
+    p = np.repeat([1e-6, 0.3, 0.6, 1 - 1e-6], 50)
+    y = rng.random(200) < np.repeat([0.2, 0.4, 0.5, 0.8], 50)
+    question = ask("ece", p, y)
+    tails = tails_of(question, None, 300, rng)
+    for error in (0.1, 0.2, 0.3):
+        rate, reached = tails._stretched(error)
+        assert ((rate >= 0) & (rate <= 1)).all()
+        assert reached.mean() > 0.9
+        found = question.replicates(tails.cells.with_outcomes(tails.cells.w * rate))[reached]
+        assert (found > 0.95 * error - 1e-9).all()
+        assert (found < 1.0001 * error).all()
+
+
+def test_largest_gap_for_sure():
+    """The bound on the largest gap is the best of the exact bounds of the bins, by hand."""
+    from scipy.stats import beta
+
+    p = np.repeat([0.95, 0.45, 0.25], [4, 1000, 50])
+    y = np.concatenate([np.arange(n) < happened for n, happened in ((4, 2), (1000, 300), (50, 13))])
+    tails = tails_of(ask("mce", p, y), None, 200, np.random.default_rng(0))
+    each = 0.02 / 3
+    literal = max(
+        0.95 - beta.ppf(1 - each, 3, 2), 0.45 - beta.ppf(1 - each, 301, 700), beta.ppf(each, 13, 38) - 0.25, 0.0
+    )
+    assert tails.for_sure(0.02) == pytest.approx(literal, rel=1e-9)
+    assert invert(tails, 0.95).low == pytest.approx(literal, rel=1e-9)
+    assert tails.observed == pytest.approx(0.45)
+
+
+def test_classes_that_mirror_each_other():
+    """Two columns that say the same are no more evidence than one: the error of both varies like that of one."""
+    rng = np.random.default_rng(17)
+    p = np.clip(rng.beta(0.7, 0.7, 600), 1e-3, 1 - 1e-3)
+    y = (rng.random(600) < 0.7 * p + 0.15).astype(int)
+    one = tails_of(ask("ece", p, y), None, 1500, rng)
+    both = Predictions(np.stack([1 - p, p], axis=1), y)
+    two = tails_of(ask("sce", both, options={"n_bins": 10}), None, 1500, rng)
+    assert one.widened == 1
+    assert two.widened == pytest.approx(np.sqrt(2), rel=0.15)
+    assert two._shown(0.08).std() == pytest.approx(one._shown(0.08).std(), rel=0.2)
 
 
 def test_nothing_seen():

@@ -14,7 +14,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from believable._types import Float64s
+from believable._types import Array, Float64s
 from believable.inference._cells import Cells
 from believable.inference._patterns import draw_patterns
 from believable.inference._question import Question
@@ -23,6 +23,7 @@ TIGHTER = (0.8, 0.9)  # of the nominal tails, below and above: the shape of the 
 ANCHORS = 30  # cells in which shapes are drawn, where there are many points
 N_BETWEEN = 7  # candidates tried between the ends, at first
 NEARLY = 0.95  # of an error, that a shape has to reach where rates stop at 0 and 1
+ROUNDS, MOST_STRETCHED = 6, 10.0  # tries to reach it, and how much farther each may go
 FEWEST = 0.02  # of all shapes, that have to reach it
 LUCKY = 0.1  # of what perfect calibration shows lies below: such values are raised to here for upper ends
 NARROWEST = 1e-3  # bandwidth: narrower ones cost much and decide nothing
@@ -52,10 +53,11 @@ class Tails:
         noise: Noise,
         n_draws: int,
         rng: np.random.Generator,
+        widened: float = 1.0,
     ) -> None:
         assert question.row is not None
         assert question.row.power is not None
-        self.question, self.cells, self.noise = question, cells, noise
+        self.question, self.cells, self.noise, self.widened = question, cells, noise, widened
         self.power, self.most = question.row.power, question.row.high
         self.observed = float(question.replicates(cells.with_outcomes(cells.wy))[0])
         if question.is_fixed_point and self.observed < NARROWEST:
@@ -85,19 +87,35 @@ class Tails:
         cells, again = self.cells, np.random.default_rng(self.seed)  # candidates differ by nothing but themselves
         rate = None
         if error > 0:
-            size = self._size(error)
-            meant = cells.conf + (error / size)[:, None] ** (1 / self.power) * self.shapes
-            rate = np.clip(meant, 0, 1)
-            reached = size > NONE  # a shape without gaps has no error, whatever it is stretched by
-            if not np.array_equal(rate, meant):  # rates that stop at 0 or 1 make a smaller error than the one meant
-                found = self.question.replicates(cells.with_outcomes(cells.w * rate), self._width(error))
-                reached = found > NEARLY * error
+            rate, reached = self._stretched(error)
             able = np.flatnonzero(reached)
             if len(able) < FEWEST * len(rate):
                 return np.empty(0)
             rate = rate[np.resize(able, len(rate))]  # those that can stand in for those that cannot
         wy, w = self.noise(rate, again)
-        return self.question.replicates(cells.with_outcomes(wy, w), max(self.observed, NARROWEST))
+        shown = self.question.replicates(cells.with_outcomes(wy, w), max(self.observed, NARROWEST))
+        if self.widened == 1:
+            return shown
+        middle = np.median(shown)
+        return np.maximum(middle + self.widened * (shown - middle), 0)
+
+    def _stretched(self, error: float) -> tuple[Float64s, Array]:
+        """The rates at which the shapes have this error, and whether they do: rates stop at 0 and 1."""
+        cells, size = self.cells, self._size(error)
+        reached = size > NONE  # a shape without gaps has no error, whatever it is stretched by
+        by = (error / size) ** (1 / self.power)
+        for k in range(ROUNDS if cells.are_bins else 1):
+            meant = cells.conf + by[:, None] * self.shapes
+            rate = np.clip(meant, 0, 1)
+            if k == 0 and np.array_equal(rate, meant):
+                return rate, reached
+            # Gaps that stopped make a smaller error than the one meant: the others have to make up for it.
+            found = self.question.replicates(cells.with_outcomes(cells.w * rate), self._width(error))
+            reached = found > NEARLY * error
+            by = by * np.where(reached, 1.0, np.minimum(error / np.maximum(found, NONE), MOST_STRETCHED))
+            if reached.all():
+                break
+        return rate, reached
 
     def _size(self, error: float) -> Float64s:
         """The error of the shapes as they are; it depends on the candidate only where the norm does."""
@@ -115,6 +133,22 @@ class Tails:
     def _spread_at_zero(self) -> float:
         low, self.lucky, high = map(float, np.quantile(self._shown(0.0), [0.025, LUCKY, 0.975]))
         return high - low or max(self.observed, 1e-3)
+
+    def for_sure(self, tail: float) -> float:
+        """The largest gap less what chance may have added to it, in whichever bin that leaves most.
+
+        A test of the largest gap has next to no power: a bin with five rows shows a large one by chance. But bins have
+        bounds of their own (exact, for binomial counts; this tail is shared out among the bins), and the largest true
+        gap is no smaller than any of them.
+        """
+        from scipy.special import betaincinv
+
+        cells, each = self.cells, tail / len(self.cells)
+        rate = np.clip(cells.wy / cells.w, 0, 1)
+        yes, no = rate * cells.size, (1 - rate) * cells.size
+        least = np.where(yes > 0, betaincinv(np.maximum(yes, NONE), no + 1, each), 0.0)
+        most = 1 - np.where(no > 0, betaincinv(np.maximum(no, NONE), yes + 1, each), 0.0)
+        return float(np.max(np.maximum(least - cells.conf, cells.conf - most), initial=0.0))
 
     def lifted(self) -> Tails:
         """For upper ends: a value that perfect calibration undercuts one time in ten is luck, and counts as that."""
@@ -144,6 +178,8 @@ def invert(tails: Tails, level: float, refine: bool = True) -> Inverted:
             tails.at(float(error))
     high = _crossing(above, 1, upper_tail, refine)
     low = 0.0 if zero_may_be else _crossing(tails, 0, tail, refine)
+    if tails.question.is_largest:
+        low = tails.for_sure(tail)
     estimate = 0.0 if tails.at(0.0)[0] >= 0.5 else _crossing(tails, 0, 0.5, refine)
     return Inverted(low, max(high, low), min(max(estimate, low), max(high, low)), note)
 

@@ -2,8 +2,8 @@
 
 How much noise adds to an error depends on how the true gaps are shaped: many small ones hide in it, one large one does
 not. Each shape is a draw from the posterior under a mixture of priors: smooth along the scores, smooth with rough
-edges, and sparse (most gaps zero). Amplitudes are mixed too, so nothing has to be chosen; what does not fit the
-observed gaps has no weight.
+edges, and sparse (most gaps zero, a few of any size). Some shrink towards scores of 0 and 1 and some do not, and
+amplitudes are mixed too, so nothing has to be chosen; what does not fit the observed gaps has no weight.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ REACH = 0.3  # how far along the scores smooth gaps resemble each other
 # 1 for a shift of the logits.
 SMOOTH = ((0.5, 0.5), (0.95, 0.5), (1.0, 0.5), (0.95, 1.0), (1.0, 1.0), (0.5, 0.0), (0.95, 0.0), (1.0, 0.0))
 SMOOTHEST = 0.9
+WIDE, OUTLYING = 0.3, 0.05  # how large outlying gaps are, and their share of those that are not zero
 NONZERO = (0.3, 0.7, 1.0)  # the share of gaps that are not zero, where shapes are sparse
 AMPLITUDES = np.array([0.25, 0.5, 1, 2, 4, 8])  # in units of the noise
 DENSE_WEIGHT = 50.0  # how much more likely a smooth shape is than a sparse one, before looking
@@ -79,22 +80,32 @@ class _Dense:
 
 
 class _Sparse:
-    """Gaps independent of each other, each zero or normal."""
+    """Gaps independent of each other, each zero, normal, or now and then of any size."""
 
     def __init__(self, gap: Float64s, variance: Float64s, prior: Float64s, share: float) -> None:
-        some = np.log(share) - (gap**2 / (variance + prior) + np.log(variance + prior)) / 2
-        none = np.full(len(gap), -np.inf)
-        if share < 1:
-            none = np.log(1 - share) - (gap**2 / variance + np.log(variance)) / 2
-        either = np.logaddexp(some, none)
+        wide = np.full(len(gap), WIDE**2)
+        self.kept, fit = [], []
+        for weight, slab in (
+            (1 - share, np.zeros(len(gap))),
+            (share * (1 - OUTLYING), prior),
+            (share * OUTLYING, wide),
+        ):
+            total = variance + slab
+            with np.errstate(divide="ignore"):
+                fit.append(np.log(weight) - (gap**2 / total + np.log(total)) / 2)
+            kept = slab / total
+            self.kept.append((kept * gap, np.sqrt(kept * variance)))
+        either = np.logaddexp.reduce(fit)
         self.log_fit = float(either.sum())
-        self.nonzero = np.exp(some - either)
-        kept = prior / (prior + variance)
-        self.mean, self.deviation = kept * gap, np.sqrt(kept * variance)
+        self.chance = np.exp(np.array(fit) - either)
 
     def draw(self, n: int, rng: np.random.Generator) -> Float64s:
-        nonzero = rng.random((n, len(self.mean))) < self.nonzero
-        empty = np.flatnonzero(~nonzero.any(axis=1))  # a shape has to have something in it
-        chance = self.nonzero + 1e-300
-        nonzero[empty, rng.choice(len(self.mean), len(empty), p=chance / chance.sum())] = True
-        return np.asarray(nonzero * (self.mean + self.deviation * rng.standard_normal(nonzero.shape)))
+        nothing, normal, _ = self.chance
+        which = rng.random((n, len(nothing)))
+        zero, wide = which < nothing, which >= nothing + normal
+        empty = np.flatnonzero(zero.all(axis=1))  # a shape has to have something in it
+        chance = 1 - nothing + 1e-300
+        zero[empty, rng.choice(len(chance), len(empty), p=chance / chance.sum())] = False
+        (mean, deviation), (wide_mean, wide_deviation) = self.kept[1:]
+        mean, deviation = np.where(wide, wide_mean, mean), np.where(wide, wide_deviation, deviation)
+        return np.asarray(~zero * (mean + deviation * rng.standard_normal(zero.shape)))

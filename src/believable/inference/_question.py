@@ -72,6 +72,11 @@ class Question:
         """Whether the metric is the fixed point of a norm, and no bandwidth of one's own was asked for."""
         return self.row is not None and bool(self.row.fixed_point) and self.options.get(self.row.fixed_point) is None
 
+    @property
+    def is_largest(self) -> bool:
+        """Whether the metric is the largest gap of any bin."""
+        return self.row is METRICS["maximum_calibration_error"] or self.options.get("norm") == "max"
+
     def statistic(self, finest: int) -> tuple[Statistic, list[Float64s]] | None:
         """What can be resampled in place of rows, and for points the last score of each; None if there is nothing.
 

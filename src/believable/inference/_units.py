@@ -61,17 +61,42 @@ def residuals_by_unit(source: Predictions, cells: Cells, unit: Ints, n_units: in
     """Sums of w (y - p) by (unit, cell), as a sparse matrix."""
     from scipy.sparse import coo_array
 
-    view = cells.statistic.view
+    row, cell, weight, residual = _pairs(source, cells)
+    return coo_array((weight * residual, (unit[row], cell)), shape=(n_units, len(cells))).tocsr()
+
+
+def weights_by_unit(source: Predictions, cells: Cells, unit: Ints, n_units: int) -> Any:
+    """Sums of w by (unit, cell), as a sparse matrix."""
+    from scipy.sparse import coo_array
+
+    row, cell, weight, _ = _pairs(source, cells)
+    return coo_array((weight, (unit[row], cell)), shape=(n_units, len(cells))).tocsr()
+
+
+def clustering(source: Predictions, cells: Cells, cluster: Ints | None) -> float:
+    """How many times larger clusters make the variance of outcomes, over all cells; at least 1."""
+    if cluster is None:
+        return 1.0
+    from scipy.sparse import coo_array
+
+    row, cell, weight, residual = _pairs(source, cells)
+    excess = weight * (residual - cells.gap[cell])
+    added = coo_array((excess, (cluster[row], cell)), shape=(int(cluster.max()) + 1, len(cells))).tocsr()
+    return max(1.0, float(added.multiply(added).sum()) / max(float(excess @ excess), 1e-300))
+
+
+def _pairs(source: Predictions, cells: Cells) -> tuple[Ints, Ints, Float64s, Float64s]:
+    """Row, cell, weight, and outcome less score of every pair."""
     numbered = source._with(weights=np.arange(1, len(source) + 1, dtype=np.float64))  # a pair's weight names its row
     parts = []
-    for pairs in numbered.pairs(view):
+    for pairs in numbered.pairs(cells.statistic.view):
         assert pairs.weight is not None
         row = pairs.weight.astype(np.intp) - 1
-        weight = 1.0 if source.weights is None else source.weights[row]
-        excess = weight * (pairs.outcome.astype(np.float64) - pairs.score)
-        parts.append((excess, unit[row], cells.locate(pairs.score, pairs.group)))
-    excess, row_unit, cell = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return coo_array((excess, (row_unit, cell)), shape=(n_units, len(cells))).tocsr()
+        weight = np.ones(len(row)) if source.weights is None else source.weights[row].astype(np.float64)
+        residual = pairs.outcome.astype(np.float64) - pairs.score
+        parts.append((row, cells.locate(pairs.score, pairs.group), weight, residual))
+    row, cell, weight, residual = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return row, cell, weight, residual
 
 
 def has_several_pairs_per_row(view: View) -> bool:

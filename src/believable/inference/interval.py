@@ -10,27 +10,21 @@ import numpy as np
 
 from believable import _check
 from believable._random import generator
-from believable._types import Float64s, Ints
+from believable._types import Ints
 from believable.errors import InputError
 from believable.inference import _bootstrap
 from believable.inference._cells import Cells
-from believable.inference._inversion import Inverted, Noise, Tails, invert
+from believable.inference._inversion import Inverted, Tails, invert
+from believable.inference._noise import bins_of_units, noise_of_pairs, noise_of_points
 from believable.inference._pairs import is_kernel_error, kernel_interval
 from believable.inference._question import Question, ask
-from believable.inference._units import (
-    cluster_of_rows,
-    drawn_counts,
-    has_several_pairs_per_row,
-    residuals_by_unit,
-    unit_of_rows,
-)
+from believable.inference._units import cluster_of_rows, has_several_pairs_per_row
 from believable.metrics import METRICS
 from believable.predictions import Predictions
 
 Method = Literal["auto", "inversion", "percentile", "bca"]
 METHODS = ("auto", "inversion", "percentile", "bca")
 MOST_POINTS = 1000
-FEW_POINTS = 60  # up to here outcomes are drawn anew for every candidate
 FINEST = 200  # points that stand for the scores while a test is inverted
 
 
@@ -117,8 +111,10 @@ def interval(
     Notes
     -----
     For errors the lower end is 0 when perfect calibration is not rejected, and the interval is about the error in the
-    same bins: bins hide what averages out within them. From a statistic, and for notions with one pair per row, no row
-    is touched, so n does not matter; `debiased_calibration_error` gets the interval of the root mean square error it
+    same bins: bins hide what averages out within them. The lower end of the largest gap (`maximum_calibration_error`)
+    comes from the bins' own exact bounds, with their number allowed for; its upper end leans on what the other bins
+    show, and is too low where one bin alone is off. From a statistic, and for notions with one pair per row, no row is
+    touched, so n does not matter; `debiased_calibration_error` gets the interval of the root mean square error it
     estimates. A `CellStats` does not know which classes belong to one row, so for several classes its intervals take
     them as independent and come out somewhat too narrow.
 
@@ -181,14 +177,17 @@ def tails_of(question: Question, cluster: Ints | None, n_draws: int, rng: np.ran
     """The test of any candidate for the true error."""
     found = question.statistic(_finest(question))
     assert found is not None
-    cells = Cells.of(*found)
-    if isinstance(question.source, Predictions) and (
+    cells, widened = Cells.of(*found), 1.0
+    by_units = isinstance(question.source, Predictions) and (
         cluster is not None or has_several_pairs_per_row(cells.statistic.view)
-    ):
-        variance, noise = _noise_of_units(question.source, cells, cluster, n_draws, rng)
+    )
+    if by_units and cells.are_bins:
+        cells, widened = bins_of_units(question, cells, cluster, n_draws, rng)
+    if by_units and not cells.are_bins:
+        variance, noise = noise_of_points(question, cells, cluster, n_draws, rng)
     else:
-        variance, noise = _noise_of_pairs(cells, n_draws, rng)
-    return Tails(question, cells, variance, noise, n_draws, rng)
+        variance, noise = noise_of_pairs(cells, n_draws, rng)
+    return Tails(question, cells, variance, noise, n_draws, rng, widened)
 
 
 def _finest(question: Question) -> int:
@@ -196,54 +195,6 @@ def _finest(question: Question) -> int:
     if not question.is_fixed_point:
         return FINEST
     return int(np.clip(4 / max(question.value(), 1e-9), FINEST, MOST_POINTS))
-
-
-def _noise_of_pairs(cells: Cells, n_draws: int, rng: np.random.Generator) -> tuple[Float64s, Noise]:
-    """Pairs independent of each other: as many in each cell as chance has it, and their outcomes."""
-    pulled = (cells.wy / cells.w * cells.size + cells.conf) / (cells.size + 1)  # a lone outcome says little
-    variance = np.maximum(cells.variance(np.clip(pulled, 0, 1)), 1e-6)
-    calibrated = cells.draw(cells.conf, rng, n_draws)  # as the noise floor has it: then the two agree
-    times = cells.times(rng, n_draws)
-    if cells.are_bins or len(cells) <= FEW_POINTS:
-
-        def drawn(rate: Float64s | None, again: np.random.Generator) -> tuple[Float64s, Float64s | None]:
-            if rate is None:
-                return calibrated, None
-            wy, w = cells.draw_anew(rate, again, times)
-            # Points are read for what is left of outcomes less scores, and keep their weight.
-            return (wy, w) if cells.are_bins else (cells.w * cells.conf + (wy - w * cells.conf), None)
-
-        return variance / cells.size, drawn
-    # There are many points, and what is read of them adds many up: the noise is drawn once and scaled for each rate.
-    typical = (cells.wy / cells.w * cells.size + cells.conf + 0.25) / (cells.size + 1.5)  # never quite 0 or 1
-    scale = np.sqrt(np.maximum(cells.variance(typical), 1e-6))
-    unit = (cells.draw(typical, rng, n_draws) - cells.w * typical) / scale
-
-    def scaled(rate: Float64s | None, again: np.random.Generator) -> tuple[Float64s, Float64s | None]:
-        if rate is None:
-            return calibrated, None
-        happened = cells.w * (cells.conf + times * (rate - cells.conf))
-        return happened + unit * np.sqrt(cells.variance(rate)), None
-
-    return variance / cells.size, scaled
-
-
-def _noise_of_units(
-    source: Predictions, cells: Cells, cluster: Ints | None, n_draws: int, rng: np.random.Generator
-) -> tuple[Float64s, Noise]:
-    """Pairs that come in clusters, or several to a row: what units add to the cells, drawn with replacement."""
-    unit, n_units = unit_of_rows(cluster, len(source), rng)
-    residuals = residuals_by_unit(source, cells, unit, n_units)
-    spare = rng.choice([-1.0, 1.0], (n_draws, n_units))
-    drift = np.asarray(spare @ residuals)
-    variance = np.asarray(residuals.multiply(residuals).sum(axis=0)).ravel() / cells.w**2
-    variance = np.maximum(variance, _of_one_pair(cells))
-    return variance, lambda rate, again: (cells.w * (cells.conf if rate is None else rate) + drift, None)
-
-
-def _of_one_pair(cells: Cells) -> Float64s:
-    """A floor for the variance of gaps that were seen once or twice."""
-    return np.asarray(cells.variance(cells.conf) / (cells.size + 1) ** 2)
 
 
 def _bootstrapped(
