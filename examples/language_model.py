@@ -46,7 +46,7 @@ print(json.dumps(lines[0]), json.dumps(spoken[0]), sep="\n")
 
 # %%
 quiz = load_samples("samples_quiz.jsonl")
-audit = believable.audit(quiz.predictions, by={"subject": subject}, title=quiz.title, taken=quiz.taken)
+audit = believable.audit(quiz, by={"subject": subject})
 audit
 
 # %%
@@ -62,14 +62,7 @@ print(believable.subgroups(quiz.predictions, by={"subject": subject}, random_sta
 
 # %%
 stated = load_samples("stated.jsonl", group="question_id")
-asked = believable.audit(
-    stated.predictions,
-    groups=stated.groups,
-    title=stated.title,
-    taken=stated.taken,
-    dropped=stated.dropped,
-    notes=stated.notes,
-)
+asked = believable.audit(stated)
 asked
 
 # %%

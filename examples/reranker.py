@@ -52,15 +52,7 @@ print(*loaded.notes, sep="\n")
 
 # %%
 kind = np.array([query.split("-")[0] for query in loaded.groups])
-audit = believable.audit(
-    loaded.predictions,
-    groups=loaded.groups,
-    by={"kind": kind},
-    title=loaded.title,
-    taken=loaded.taken,
-    dropped=loaded.dropped,
-    notes=loaded.notes,
-)
+audit = believable.audit(loaded, by={"kind": kind})
 audit
 
 # %%
