@@ -50,7 +50,7 @@ demo: $(VENV)/.core  ## a verdict on two real models, a picture and a page
 	@$(BIN)/believable demo
 
 test: $(VENV)/.$(EXTRAS)  ## run the tests (EXTRAS=all: the whole suite, with optional packages)
-	$(BIN)/python -m pytest -q $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(PYTEST_ARGS)
 
 lint: $(VENV)/.lint  ## ruff and mypy --strict
 	$(BIN)/ruff check .
