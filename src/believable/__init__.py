@@ -24,7 +24,7 @@ from believable.curves import (
 from believable.metrics import *  # noqa: F403 - its __all__ names the metrics and their table
 from believable.metrics import __all__ as _metrics
 from believable.predictions import Predictions, average_predictions
-from believable.stats import BinStats, CellStats, ScoreSums
+from believable.stats import BinStats, CellStats, Layout, ScoreSums, Summary
 from believable.views import View
 
 if TYPE_CHECKING:
@@ -138,8 +138,10 @@ __all__ = [
     "BinStats",
     "CellStats",
     "Edges",
+    "Layout",
     "Predictions",
     "ScoreSums",
+    "Summary",
     "View",
     "__version__",
     "average_predictions",

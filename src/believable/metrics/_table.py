@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from believable._types import Kind, Needs
+from believable._types import Kind, Needs, Spacing
 from believable.errors import InputError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -42,6 +42,8 @@ class Metric:
         interval is then made by inverting a test, because the plain value is too large near 0. None for other numbers.
     fixed_point : str
         The option that turns it into a plain norm of the residuals where it is the fixed point of one (smECE).
+    spacing : {"uniform", "logit"}
+        The grid of cells that it is best read from: "logit" where it looks at logits, or at the order of small scores.
     target : str
         The metric whose value in the population it estimates, if that is not its own.
     reference : str
@@ -60,6 +62,7 @@ class Metric:
     of: str
     power: float | None
     fixed_point: str
+    spacing: Spacing
     target: str
     reference: str
 
@@ -96,6 +99,7 @@ def metric(
     of: str = "",
     power: float | None = None,
     fixed_point: str = "",
+    spacing: Spacing = "uniform",
     target: str = "",
 ) -> Callable[[Function], Function]:
     """Enter a function into the table."""
@@ -116,6 +120,7 @@ def metric(
             of=of,
             power=power,
             fixed_point=fixed_point,
+            spacing=spacing,
             target=target,
             reference=reference,
         )

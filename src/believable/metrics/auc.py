@@ -16,7 +16,7 @@ from believable.predictions import Predictions
 from believable.stats import BinStats, CellStats
 
 
-@metric(alias="auc", needs="cells", best=1.0, reference="Hanley and McNeil 1982")
+@metric(alias="auc", needs="cells", best=1.0, spacing="logit", reference="Hanley and McNeil 1982")
 def auc(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:
     """Probability that a row that happened scores above a row that did not; ties count half.
 

@@ -33,6 +33,7 @@ from believable.points import Points, count_points, one_group
     low=-math.inf,
     high=math.inf,
     kinds=("binary", "multiclass"),
+    spacing="logit",
     reference="Cox 1958",
 )
 def calibration_in_the_large(

@@ -61,6 +61,7 @@ class SlopeIntercept:
     high=math.inf,
     best=1.0,
     kinds=("binary", "multiclass"),
+    spacing="logit",
     reference="Cox 1958",
 )
 def calibration_slope_intercept(

@@ -12,7 +12,7 @@ from believable.counting import refuse_extras
 from believable.errors import ClippedWarning, InputError, UndefinedError
 from believable.metrics._table import METRICS, Metric, find_metric
 from believable.predictions import Predictions, as_predictions
-from believable.stats import BinStats, CellStats, ScoreSums
+from believable.stats import BinStats, CellStats, ScoreSums, Summary
 
 _READ_FROM: dict[Needs, tuple[type, ...]] = {
     "sums": (ScoreSums,),
@@ -84,7 +84,7 @@ def evaluate(
 
     Parameters
     ----------
-    predictions : array-like, Predictions, a statistic, or a sequence of statistics
+    predictions : array-like, Predictions, a statistic, a sequence of statistics, or a Summary
         `evaluate([ScoreSums, CellStats])` answers from whichever statistic holds what a metric needs.
     actuals : array-like of shape (n,)
     metrics : iterable of str, optional
@@ -141,6 +141,8 @@ def _names(metrics: Iterable[str]) -> Iterable[str]:
 
 
 def _sources(predictions: Any, actuals: Any, sample_weight: Any) -> list[Any]:
+    if isinstance(predictions, Summary):
+        predictions = [predictions.sums, *predictions.cells]
     statistics = predictions if isinstance(predictions, (list, tuple)) else [predictions]
     if statistics and all(isinstance(item, (ScoreSums, BinStats, CellStats)) for item in statistics):
         refuse_extras("statistic", actuals=actuals, sample_weight=sample_weight)
@@ -155,7 +157,7 @@ def _value(row: Metric, sources: list[Any], options: dict[str, Any]) -> float:
             raise UndefinedError(f"it is defined for {' and '.join(row.kinds)} predictions, these are {first.kind}")
         return float(row.function(first, **options))
     reasons = []
-    for source in sources:
+    for source in sorted(sources, key=lambda one: isinstance(one, CellStats) and one.grid.spacing != row.spacing):
         if not isinstance(source, _READ_FROM[row.needs]):
             continue
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, final
@@ -15,7 +16,7 @@ from believable.binning import Edges
 from believable.errors import InputError, SchemaError
 from believable.predictions import Predictions
 from believable.stats._saved import field_of, float_list
-from believable.stats.counts import Counts, as_checked, count, from_moments, load_counts, moments
+from believable.stats.counts import Counts, as_checked, columns_of, count, from_moments, load_counts, moments
 from believable.views import View
 
 
@@ -108,6 +109,28 @@ class BinStats(Counts):
             edges = tuple(Edges(tuple(values.tolist()), dtype, strategy) for values in lists)
         except InputError as error:
             raise SchemaError(f"the saved edges are damaged: {error}") from error
+        return cls._within(view, edges, columns)
+
+    @classmethod
+    def from_columns(cls, view: View, edges: Edges | tuple[Edges, ...], columns: Mapping[str, Any]) -> BinStats:
+        """The statistic of sums that were counted elsewhere, by a database or on a device; they are checked.
+
+        Parameters
+        ----------
+        view : View
+        edges : Edges or tuple of Edges
+            One set for all groups, or one for each.
+        columns : mapping of str to array-like
+            key = group * bins per group + bin, n and the sums, as in `Counts`, one entry per occupied (group, bin) in
+            any order. Without weights key, n, ny, wp, wpp and wpy are enough.
+        """
+        edges = edges if isinstance(edges, tuple) else (edges,)
+        if len(edges) not in (1, view.n_groups):
+            raise InputError(f"edges must be one set, or one for each of {view.n_groups} groups, got {len(edges)}")
+        return cls._within(view, edges, columns_of(columns))
+
+    @classmethod
+    def _within(cls, view: View, edges: tuple[Edges, ...], columns: dict[str, Any]) -> BinStats:
         stats = cls(view=view, edges=edges, **columns)
         if len(stats.key) and int(stats.key[-1]) >= view.n_groups * stats.per_group:
             raise SchemaError("the saved keys go beyond the bins")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -15,7 +16,7 @@ from believable.errors import InputError, SchemaError
 from believable.predictions import Predictions
 from believable.stats._saved import field_of
 from believable.stats.bins import BinStats
-from believable.stats.counts import Counts, as_checked, count, load_counts
+from believable.stats.counts import Counts, as_checked, columns_of, count, load_counts
 from believable.views import View
 
 
@@ -73,6 +74,24 @@ class CellStats(Counts):
             grid = Grid(field_of(saved, "cells", int), field_of(saved, "spacing", str), field_of(saved, "dtype", str))
         except InputError as error:
             raise SchemaError(f"the saved grid is damaged: {error}") from error
+        return cls._within(view, grid, columns)
+
+    @classmethod
+    def from_columns(cls, view: View, grid: Grid, columns: Mapping[str, Any]) -> CellStats:
+        """The statistic of sums that were counted elsewhere, by a database or on a device; they are checked.
+
+        Parameters
+        ----------
+        view : View
+        grid : Grid
+        columns : mapping of str to array-like
+            key = group * len(grid) + cell, n and the sums, as in `Counts`, one entry per occupied (group, cell) in any
+            order. Without weights key, n, ny, wp, wpp and wpy are enough.
+        """
+        return cls._within(view, grid, columns_of(columns))
+
+    @classmethod
+    def _within(cls, view: View, grid: Grid, columns: dict[str, Any]) -> CellStats:
         stats = cls(view=view, grid=grid, **columns)
         if len(stats.key) and int(stats.key[-1]) >= view.n_groups * len(grid):
             raise SchemaError("the saved keys go beyond the cells")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
@@ -245,22 +245,50 @@ def load_counts(kind: type[Counts], saved: Any) -> tuple[dict[str, Any], View]:
     """The checked sums and view of a saved statistic."""
     open_saved(saved, _schema(kind), 1)
     view = load_view(saved)
-    key = _integers(saved, "key")
-    if np.any(np.diff(key) <= 0) or (len(key) and key[0] < 0):
-        raise SchemaError("the saved keys must increase and not be negative")
-    columns: dict[str, Any] = {"key": key, "n": _integers(saved, "n")}
+    columns: dict[str, Any] = {"key": _integers(saved, "key"), "n": _integers(saved, "n")}
     for name in SUMS:
         present = name if name in saved else SAME_WITHOUT_WEIGHTS.get(name, name)
         columns[name] = columns[present] if name not in saved and present in columns else float_list(saved, name)
+    check_columns(columns)
+    return columns, view
+
+
+def check_columns(columns: Mapping[str, Array]) -> None:
+    """Raise unless these can be the key, n and sums of a statistic, by whatever engine they were counted."""
+    key = columns["key"]
+    if np.any(np.diff(key) <= 0) or (len(key) and key[0] < 0):
+        raise SchemaError("the saved keys must increase and not be negative")
     for name, column in columns.items():
         if len(column) != len(key):
             raise SchemaError(f"the saved {name} has {len(column)} entries, key has {len(key)}")
+        if not np.isfinite(column).all():
+            raise SchemaError(f"the saved {name} must be finite")
     if np.any(columns["n"] < 1) or np.any(columns["w"] <= 0) or np.any(columns["w2"] <= 0):
         raise SchemaError("every saved entry must count at least one pair of positive weight")
     for part, whole in (("ny", "n"), ("wp", "w"), ("wpp", "wp"), ("wy", "w"), ("wpy", "wp")):
         if np.any(columns[part] < 0) or np.any(columns[part] > columns[whole] * (1 + 1e-9)):
             raise SchemaError(f"the saved {part} cannot be negative or more than {whole}")
-    return columns, view
+
+
+def columns_of(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The key, n and sums of a statistic that was counted elsewhere, checked, in ascending order of key.
+
+    Columns that are the same without weights may be left out (w is n then, wy is ny, and so on).
+    """
+    unknown = set(given) - {"key", "n", *SUMS}
+    missing = {"key", "n", "ny", "wp", "wpp", "wpy"} - set(given)
+    if unknown or missing:
+        raise SchemaError(f"a statistic has the columns key, n, {', '.join(SUMS)}; got {', '.join(given)}")
+    order = np.argsort(np.asarray(given["key"]), kind="stable")
+    columns: dict[str, Any] = {name: np.asarray(given[name], np.int64)[order] for name in ("key", "n")}
+    for name in SUMS:
+        if name in given:
+            columns[name] = np.asarray(given[name], np.float64)[order]
+        else:
+            same = columns["n" if name == "w" else SAME_WITHOUT_WEIGHTS[name]]
+            columns[name] = same.astype(np.float64)
+    check_columns(columns)
+    return columns
 
 
 def load_view(saved: dict[str, Any]) -> View:

@@ -1,0 +1,107 @@
+"""`Layout`: what one pass over rows counts, and on which grids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, get_args
+
+import numpy as np
+
+from believable import _check
+from believable._types import Kind, Notion, Spacing
+from believable.binning import N_CELLS, Grid
+from believable.errors import InputError
+from believable.views import View
+
+NOTIONS: dict[Kind, tuple[Notion, ...]] = {
+    "binary": ("binary",),
+    "multiclass": ("confidence", "classwise", "top_label"),
+    "multilabel": ("classwise",),
+}
+GRIDS = (N_CELLS, 5040, 840)  # each nests in the one before it
+MOST_CELLS = 1_000_000  # of all groups of a view together: with many classes each gets a coarser grid
+IN_SUBGROUPS = (
+    25_200  # there may be many subgroups; it still nests 2 to 10, 12, 14, 15, 16, 18, 20, 25, 50 and 100 bins
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What to count: the kind of predictions, and views with their grids.
+
+    Attributes
+    ----------
+    kind : {"binary", "multiclass", "multilabel"}
+    n_classes : int
+    views : tuple of (View, Grid)
+        The first is the headline; it alone is counted for subgroups.
+
+    Examples
+    --------
+    >>> layout = Layout.of("multiclass", 3)
+    >>> [(view.notion, grid.n_cells) for view, grid in layout.views]
+    [('confidence', 50400), ('classwise', 50400), ('top_label', 50400)]
+    """
+
+    kind: Kind
+    n_classes: int
+    views: tuple[tuple[View, Grid], ...]
+
+    @classmethod
+    def of(
+        cls,
+        kind: Kind = "binary",
+        n_classes: int = 2,
+        dtype: Any = "float64",
+        *,
+        notions: Sequence[Notion | View] | None = None,
+        cells: int | None = None,
+        spacing: Spacing | Sequence[Spacing] | None = None,
+    ) -> Layout:
+        """The views of some notions, each on one grid or several.
+
+        Parameters
+        ----------
+        kind, n_classes, dtype
+            Of the predictions; the type of the scores is that of the grids' edges.
+        notions : sequence of str or View, optional
+            If left out: "binary" for 1-D scores; "confidence", "classwise" and "top_label" for a matrix; "classwise"
+            for multilabel.
+        cells : int, optional
+            50,400 if left out, fewer where classes are so many that they would be over a million together.
+        spacing : {"uniform", "logit"} or both, optional
+            If left out: both for 1-D scores, where the logit-spaced grid is for the tails (slope, AUC, the maps of
+            rare events); otherwise uniform.
+        """
+        _check.choice(kind, get_args(Kind), "kind")
+        _check.positive_integer(n_classes, "n_classes", 2)
+        views = [_view(one, kind, n_classes) for one in (NOTIONS[kind] if notions is None else notions)]
+        if not views:
+            raise InputError("notions must name at least one notion to count")
+        made = []
+        for view in dict.fromkeys(views):
+            default: tuple[Spacing, ...] = ("uniform", "logit") if view.notion == "binary" else ("uniform",)
+            for one in default if spacing is None else (spacing,) if isinstance(spacing, str) else tuple(spacing):
+                n_cells = _cells_for(view) if cells is None else cells
+                made.append((view, Grid(n_cells, one, np.dtype(dtype).name)))
+        return cls(kind, n_classes, tuple(made))
+
+    def for_subgroups(self) -> Layout:
+        """The headline alone, on a grid that is somewhat coarser where that divides it."""
+        view, grid = self.views[0]
+        coarser = min(grid.n_cells, IN_SUBGROUPS)
+        grid = replace(grid, n_cells=coarser if grid.n_cells % coarser == 0 else grid.n_cells)
+        return replace(self, views=((view, grid),))
+
+
+def _view(one: Notion | View, kind: Kind, n_classes: int) -> View:
+    view = one if isinstance(one, View) else View(one, n_classes, multilabel=kind == "multilabel")
+    _check.notion_fits(view.notion, kind, n_classes)
+    if view.n_classes != n_classes or view.multilabel != (kind == "multilabel"):
+        raise InputError(f"{view!r} does not fit {kind} predictions of {n_classes} classes")
+    return view
+
+
+def _cells_for(view: View) -> int:
+    return next((cells for cells in GRIDS if cells * view.n_groups <= MOST_CELLS), GRIDS[-1])

@@ -1,0 +1,246 @@
+"""`Summary`: all that one pass over rows keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self, final
+
+import numpy as np
+
+from believable._types import Array, Kind, Notion, Spacing
+from believable.errors import InputError, MergeError, SchemaError, UndefinedError
+from believable.predictions import Predictions
+from believable.stats._saved import field_of, open_saved
+from believable.stats.cells import CellStats
+from believable.stats.counts import as_checked
+from believable.stats.layout import Layout
+from believable.stats.sums import ScoreSums
+
+_SCHEMA = "believable.Summary"
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class Summary:
+    """The sums of rows, the cells of each notion, and the same for every subgroup: what an audit is made from.
+
+    Summaries of parts add up to the summary of the whole, so files, partitions and streams of any length reduce to
+    one. Its size does not grow with the rows.
+
+    Attributes
+    ----------
+    sums : ScoreSums
+    cells : tuple of CellStats
+        One for each view and grid of the layout; the first is the headline.
+    by : dict of str to dict of str to Summary
+        Column of subgroups, to level, to the summary of its rows (of the headline alone).
+    classes : tuple of str or None
+        Names of the classes, where they were given.
+    dropped : dict of str to int
+        Rows that were left out, by reason.
+
+    Examples
+    --------
+    >>> monday = Summary.of(Predictions([0.1, 0.8], [0, 1]))
+    >>> tuesday = Summary.of(Predictions([0.15, 0.4], [1, 0]))
+    >>> monday + tuesday
+    Summary(n=4, kind='binary', cells of binary, binary (logit))
+    """
+
+    sums: ScoreSums
+    cells: tuple[CellStats, ...]
+    by: Mapping[str, Mapping[str, Summary]] = field(default_factory=dict)
+    classes: tuple[str, ...] | None = None
+    dropped: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, predictions: Predictions, layout: Layout | None = None, *, by: Mapping[str, Array] | None = None
+    ) -> Summary:
+        """Count checked predictions.
+
+        Parameters
+        ----------
+        predictions : Predictions
+        layout : Layout, optional
+            What to count; by default `Layout.of` for such predictions.
+        by : mapping of str to array of str, optional
+            Columns of subgroups, one entry for each row that is left.
+        """
+        kind, n_classes, dtype = as_checked(predictions).kind, predictions.n_classes, predictions.scores.dtype
+        layout = Layout.of(kind, n_classes, dtype) if layout is None else layout
+        if (layout.kind, layout.n_classes) != (kind, n_classes) or any(g.dtype != dtype for _, g in layout.views):
+            raise InputError(f"{predictions!r} of {dtype} scores does not fit the layout, made for {_words(layout)}")
+        cells = (
+            CellStats.of(predictions, view, cells=grid.n_cells, spacing=grid.spacing) for view, grid in layout.views
+        )
+        within = layout.for_subgroups()
+        return cls(
+            sums=ScoreSums.of(predictions),
+            cells=tuple(cells),
+            by={name: _by_level(predictions, within, name, levels) for name, levels in (by or {}).items()},
+            classes=None if predictions.classes is None else tuple(map(str, predictions.classes)),
+            dropped={"ignored label": predictions.n_ignored} if predictions.n_ignored else {},
+        )
+
+    # --- reading ---
+
+    @property
+    def kind(self) -> Kind:
+        """Of the predictions."""
+        return self.sums.kind
+
+    @property
+    def n_classes(self) -> int:
+        """Of the predictions."""
+        return self.sums.n_classes
+
+    @property
+    def n(self) -> int:
+        """Rows."""
+        return self.sums.n // (self.n_classes if self.kind == "multilabel" else 1)
+
+    @property
+    def effective_n(self) -> float:
+        """Rows of equal weight that tell as much."""
+        return self.n * self.sums.w**2 / (self.sums.w2 * self.sums.n)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows had weights other than 1."""
+        cells = self.cells[0]
+        return not (np.array_equal(cells.w, cells.n) and np.array_equal(cells.w2, cells.n))
+
+    @property
+    def layout(self) -> Layout:
+        """What was counted."""
+        return Layout(self.kind, self.n_classes, tuple((one.view, one.grid) for one in self.cells))
+
+    @property
+    def default_notion(self) -> Notion:
+        """The notion of the headline."""
+        return self.cells[0].view.notion
+
+    def class_name(self, k: int) -> str:
+        """What to call class k."""
+        return str(k) if self.classes is None else self.classes[k]
+
+    def cells_of(
+        self, notion: Notion | None = None, *, r: int | None = None, spacing: Spacing = "uniform"
+    ) -> CellStats:
+        """The cells of a notion (None: the headline), on the grid asked for if it was counted, else on the other."""
+        notion = self.default_notion if notion is None else notion
+        found = [
+            one
+            for one in self.cells
+            if (one.view.notion, one.view.r) == (notion, r) and one.view.threshold is None and not one.view.pooled
+        ]
+        if not found:
+            counted = ", ".join(dict.fromkeys(one.view.notion for one in self.cells))
+            raise UndefinedError(
+                f"the summary counted {counted}, not {notion}{'' if r is None else f' with r={r}'}: count again with "
+                "it among the notions"
+            )
+        return next((one for one in found if one.grid.spacing == spacing), found[0])
+
+    def __repr__(self) -> str:
+        views = [f"{one.view.notion}{' (logit)' if one.grid.spacing == 'logit' else ''}" for one in self.cells]
+        by = f", by {', '.join(self.by)}" if self.by else ""
+        return f"Summary(n={self.n:,}, kind={self.kind!r}, cells of {', '.join(views)}{by})"
+
+    # --- adding ---
+
+    def __add__(self, other: Self) -> Summary:
+        if not isinstance(other, Summary):
+            return NotImplemented
+        if len(self.cells) != len(other.cells):
+            raise MergeError(f"cannot merge statistics: {self!r} and {other!r} count different notions")
+        if self.classes != other.classes:
+            raise MergeError(f"cannot merge statistics: their classes differ, {self.classes} and {other.classes}")
+        if set(self.by) != set(other.by):
+            raise MergeError(f"cannot merge statistics: their subgroups differ, {list(self.by)} and {list(other.by)}")
+        return Summary(
+            sums=self.sums + other.sums,
+            cells=tuple(mine + others for mine, others in zip(self.cells, other.cells, strict=True)),
+            by={name: _merged(levels, other.by[name]) for name, levels in self.by.items()},
+            classes=self.classes,
+            dropped=_merged(self.dropped, other.dropped),
+        )
+
+    def __radd__(self, other: object) -> Self:
+        """So that `sum(parts)` works."""
+        if isinstance(other, int) and other == 0:
+            return self
+        return NotImplemented
+
+    # --- saving ---
+
+    def to_dict(self) -> dict[str, Any]:
+        """A dictionary that JSON can hold, with the name and version of its schema."""
+        return {
+            "schema": _SCHEMA,
+            "version": 1,
+            "sums": self.sums.to_dict(),
+            "cells": [one.to_dict() for one in self.cells],
+            "by": {name: {level: one.to_dict() for level, one in levels.items()} for name, levels in self.by.items()},
+            "classes": None if self.classes is None else list(self.classes),
+            "dropped": dict(self.dropped),
+        }
+
+    @classmethod
+    def from_dict(cls, saved: dict[str, Any]) -> Summary:
+        """The summary behind `to_dict`; a damaged or foreign dictionary is refused."""
+        open_saved(saved, _SCHEMA, 1)
+        sums = ScoreSums.from_dict(field_of(saved, "sums", dict))
+        cells = tuple(CellStats.from_dict(one) for one in field_of(saved, "cells", list))
+        return cls.checked(
+            sums,
+            cells,
+            {
+                str(name): {str(level): cls.from_dict(one) for level, one in levels.items()}
+                for name, levels in field_of(saved, "by", dict).items()
+                if isinstance(levels, dict)
+            },
+            None if saved.get("classes") is None else tuple(field_of(saved, "classes", list)),
+            field_of(saved, "dropped", dict),
+        )
+
+    @classmethod
+    def checked(
+        cls,
+        sums: ScoreSums,
+        cells: tuple[CellStats, ...],
+        by: Mapping[str, Mapping[str, Summary]],
+        classes: tuple[Any, ...] | None,
+        dropped: Mapping[str, Any],
+    ) -> Summary:
+        """A summary of parts that came from elsewhere, or an error where they do not belong together."""
+        if not cells:
+            raise SchemaError("the saved summary has no cells")
+        for one in cells:
+            if one.view.n_classes != sums.n_classes or one.view.multilabel != (sums.kind == "multilabel"):
+                raise SchemaError(f"the saved cells of {one.view} do not belong to {sums.kind} sums")
+        if classes is not None and (len(classes) != sums.n_classes or not all(isinstance(c, str) for c in classes)):
+            raise SchemaError(f"the saved classes must be {sums.n_classes} names")
+        if not all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in dropped.values()):
+            raise SchemaError("the saved counts of dropped rows must be whole numbers")
+        return cls(sums=sums, cells=cells, by=by, classes=classes, dropped={str(k): n for k, n in dropped.items()})
+
+
+def _words(layout: Layout) -> str:
+    dtypes = " and ".join(dict.fromkeys(grid.dtype for _, grid in layout.views))
+    return f"{layout.kind} predictions of {layout.n_classes} classes with {dtypes} scores"
+
+
+def _merged(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: a[name] + b[name] if name in a and name in b else a.get(name, b.get(name)) for name in {**a, **b}}
+
+
+def _by_level(predictions: Predictions, layout: Layout, name: str, levels: Array) -> dict[str, Summary]:
+    if len(levels) != len(predictions):
+        raise InputError(f"by[{name!r}] has {len(levels)} entries, the predictions have {len(predictions)} rows")
+    found, level_of = np.unique(np.asarray(levels, dtype=str), return_inverse=True)
+    order = np.argsort(level_of, kind="stable")
+    rows = np.split(order, np.cumsum(np.bincount(level_of, minlength=len(found)))[:-1])
+    return {str(level): Summary.of(predictions.take(here), layout) for level, here in zip(found, rows, strict=True)}
