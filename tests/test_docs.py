@@ -60,7 +60,7 @@ def test_the_python_of_the_page_on_recalibration_runs(tmp_path, monkeypatch):
     assert (tmp_path / "map.json").exists()
 
 
-@pytest.mark.parametrize("page", ["audit.md", "deciding.md"])
+@pytest.mark.parametrize("page", ["audit.md", "deciding.md", "monitoring.md"])
 def test_the_python_of_other_pages_runs(page, tmp_path, monkeypatch):
     """Every block runs as it stands, one after the other, and leaves its files."""
     monkeypatch.chdir(tmp_path)

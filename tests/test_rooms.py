@@ -15,6 +15,7 @@ SOURCE = ROOT / "src" / "believable"
 ROOMS: dict[str, set[str]] = {
     "_version": set(),
     "errors": set(),
+    "_write": set(),
     "_types": {"numpy"},
     "kernels": {"numpy", "scipy"},
     "_arrays": {"numpy"},
@@ -29,8 +30,10 @@ ROOMS: dict[str, set[str]] = {
     "curves": {"numpy", "polars", "pandas", "pyarrow"},  # data frames, on request
     "metrics": {"numpy"},
     "inference": {"numpy", "scipy"},
+    "streams": {"numpy"},
     "recalibrate": {"numpy", "scipy", "sklearn", "rich"},  # rich: the progress bar
     "decide": {"numpy", "scipy"},
+    "engines": {"numpy", "narwhals", "pyspark"},  # pyspark: its vectors
     "readers": {"numpy", "polars", "rich"},  # rich: the sign of life while a large file is read
     "plots": {"numpy", "matplotlib", "mpl_toolkits"},
     "report": {"numpy", "scipy"},

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from believable.inference.noise_floor import noise_floor as noise_floor
     from believable.inference.spiegelhalter import spiegelhalter as spiegelhalter
     from believable.inference.subgroups import subgroups as subgroups
+    from believable.plots import plot_calibration_over_time as plot_calibration_over_time
     from believable.plots import plot_cascade as plot_cascade
     from believable.plots import plot_classwise_reliability as plot_classwise_reliability
     from believable.plots import plot_confidence_histogram as plot_confidence_histogram
@@ -69,15 +70,21 @@ if TYPE_CHECKING:
     from believable.report import Audit as Audit
     from believable.report import verdict as verdict
     from believable.report.make import audit as audit
+    from believable.streams.drift import DriftAlarm as DriftAlarm
+    from believable.streams.meter import CalibrationMeter as CalibrationMeter
+    from believable.streams.monitor import CalibrationMonitor as CalibrationMonitor
 
 # Loaded when first used: rooms by name, and functions that bring matplotlib or a file engine with them.
 _ROOMS = (
     *("curves", "decide", "inference", "kernels", "metrics", "plots", "readers", "recalibrate", "report", "stats"),
-    "toolbox",
+    *("engines", "streams", "toolbox"),
 )
 _LAZY = {
     "Audit": "believable.report",
     "audit": "believable.report",
+    "CalibrationMeter": "believable.streams",
+    "CalibrationMonitor": "believable.streams",
+    "DriftAlarm": "believable.streams",
     "calibrate": "believable.recalibrate",
     "cascade": "believable.decide",
     "compare": "believable.inference",
@@ -90,6 +97,7 @@ _LAZY = {
     "load_recalibrator": "believable.recalibrate",
     "net_benefit": "believable.decide",
     "noise_floor": "believable.inference",
+    "plot_calibration_over_time": "believable.plots",
     "plot_cascade": "believable.plots",
     "plot_classwise_reliability": "believable.plots",
     "plot_confidence_histogram": "believable.plots",

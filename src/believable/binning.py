@@ -14,11 +14,12 @@ from typing import Any, get_args
 import numpy as np
 
 from believable import _check, kernels
-from believable._types import Array, Floats, Ints, Spacing
+from believable._types import Array, Float64s, Floats, Ints, Spacing
 from believable.errors import InputError
 
 N_CELLS = 50_400  # nests every number of bins from 2 to 10, and 12, 14, 15, 16, 18, 20, 21, 24, 25, 28, 30, …, 100
 MAX_BINS = 1_000_000  # float32 still tells such edges apart near 1
+FEW_SCORES = 512  # up to here, a search is quicker than what saves it
 LOGIT_REACH = 40.0  # |logit p| of the outermost logit-spaced cell edge
 
 
@@ -143,18 +144,46 @@ class Grid:
         """The n + 1 edges of the cells between {0} and {1}; read-only."""
         return _grid_edges(self.n_cells, self.spacing, self.dtype)
 
+    def lower_edges(self) -> Floats:
+        """The lower end of every cell, {0} and {1} included."""
+        edges = self.inner_edges()
+        return np.concatenate([edges[:1], edges[:-1], edges[-1:]])
+
     def upper_edges(self) -> Floats:
         """The upper end of every cell, {0} and {1} included."""
         edges = self.inner_edges()
         return np.concatenate([edges[:1], edges[1:], edges[-1:]])
 
+    def lower_bounds(self) -> Floats:
+        """Numbers, one for each cell from the second on, such that a score's cell is how many of them are below it."""
+        edges = self.inner_edges()
+        below_one = np.nextafter(edges[-1], edges[0])  # logit-spaced edges may be rounded to 1 itself
+        return np.asarray(np.minimum(edges, below_one))
+
     def assign(self, scores: Floats) -> Ints:
         """The cell of each score, 0 to n + 1."""
         edges = self.inner_edges()
-        index = kernels.uniform_index if self.spacing == "uniform" else kernels.bin_index
-        cell = index(scores, edges) + 1
+        if self.spacing == "uniform":
+            cell = kernels.uniform_index(scores, edges)
+        elif len(scores) < FEW_SCORES or self.n_cells > kernels.MOST_LOGIT_CELLS:
+            cell = kernels.bin_index(scores, edges)
+        else:
+            cell = kernels.logit_index(scores, edges, _near_one(self.n_cells, self.dtype), LOGIT_REACH)
+        cell += 1
         cell[scores == 0] = 0
         cell[scores == 1] = self.n_cells + 1
+        return cell
+
+    def place(self, scores: Floats, logit: Float64s) -> Floats:
+        """`assign` as floats, for scores whose logits are known and may be overwritten; not for 0 and 1."""
+        edges = self.inner_edges()
+        if self.spacing == "uniform":
+            cell = kernels.uniform_floor(scores, edges)
+        elif len(scores) < FEW_SCORES or self.n_cells > kernels.MOST_LOGIT_CELLS:
+            cell = kernels.bin_index(scores, edges).astype(np.float64)
+        else:
+            cell = kernels.logit_floor(scores, logit, edges, _near_one(self.n_cells, self.dtype), LOGIT_REACH)
+        cell += 1
         return cell
 
 
@@ -177,3 +206,10 @@ def _grid_edges(n_cells: int, spacing: Spacing, dtype: str) -> Floats:
     edges = steps.astype(dtype)
     edges.flags.writeable = False
     return edges
+
+
+@lru_cache(maxsize=8)
+def _near_one(n_cells: int, dtype: str) -> Array:
+    table = kernels.near_one(_grid_edges(n_cells, "logit", dtype))
+    table.flags.writeable = False
+    return table

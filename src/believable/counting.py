@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import Any, TypeVar, get_args
 
+import numpy as np
+
 from believable import _check
-from believable._types import Notion, Strategy
+from believable._types import Notion, Spacing, Strategy
 from believable.binning import Edges
 from believable.errors import InputError, UndefinedError
 from believable.predictions import Predictions, as_predictions
-from believable.stats import BinStats, CellStats
+from believable.stats import BinStats, CellStats, Summary
 from believable.stats.bins import edges_for
+from believable.stats.coarse import warn_of_crowded_cells
 from believable.stats.points import PointStats
 from believable.stats.sums import ScoreSums
 from believable.views import View
@@ -33,7 +36,7 @@ TEN = DefaultBins(10)
 UNIFORM: Any = DefaultStrategy("uniform")
 QUANTILE: Any = DefaultStrategy("quantile")
 
-Source = Predictions | BinStats | CellStats | PointStats
+Source = Predictions | BinStats | CellStats | PointStats | Summary
 Statistic = TypeVar("Statistic", BinStats, CellStats)
 
 
@@ -41,7 +44,7 @@ def source_of(predictions: Any, actuals: Any = None, sample_weight: Any = None) 
     """What a metric was handed: a statistic as it is, anything else as checked predictions."""
     if isinstance(predictions, ScoreSums):
         raise UndefinedError("this is not read from ScoreSums: pass CellStats or the predictions")
-    if isinstance(predictions, (BinStats, CellStats, PointStats)):
+    if isinstance(predictions, (BinStats, CellStats, PointStats, Summary)):
         refuse_extras(type(predictions).__name__, actuals=actuals, sample_weight=sample_weight)
         return predictions
     return as_predictions(predictions, actuals, sample_weight)
@@ -49,7 +52,23 @@ def source_of(predictions: Any, actuals: Any = None, sample_weight: Any = None) 
 
 def is_binary(source: Source) -> bool:
     """Whether the scores are P(y = 1)."""
-    return source.kind == "binary" if isinstance(source, Predictions) else source.view.notion == "binary"
+    return source.kind == "binary" if isinstance(source, (Predictions, Summary)) else source.view.notion == "binary"
+
+
+def cells_in(
+    summary: Summary, notion: Notion | None = None, r: int | None = None, *, spacing: Spacing = "uniform"
+) -> CellStats:
+    """The cells that a summary counted for a notion (None: its headline), on the grid asked for, if it was counted."""
+    if notion is not None:
+        _check.choice(notion, get_args(Notion), "notion")
+        _check.notion_fits(notion, summary.kind, summary.n_classes)
+    return summary.cells_of(notion, r=r, spacing=spacing)
+
+
+def _finest(summary: Summary, notion: Notion | None, r: int | None) -> CellStats:
+    """The cells of the grid that keeps more pairs apart: the logit-spaced one, where scores are next to 0."""
+    grids = (cells_in(summary, notion, r), cells_in(summary, notion, r, spacing="logit"))
+    return min(grids, key=lambda cells: float(np.sum(cells.w**2)))
 
 
 def count_bins(
@@ -76,6 +95,11 @@ def count_bins(
         view = source.view(notion, r=r, threshold=threshold, pooled=pooled)
         made = edges_for(source, view, n_bins, strategy, edges)
         return BinStats.counted(source, view, made, squares or not source.borrowed)
+    if isinstance(source, Summary):
+        own_edges = strategy == "quantile" and edges is None and threshold is None
+        source = _finest(source, notion, r) if own_edges else cells_in(source, notion, r)
+    if isinstance(source, CellStats) and threshold is not None and source.view.threshold is None:
+        source = source.above(threshold)
     same_question(source.view, notion, r, threshold, pooled)
     if isinstance(source, PointStats):
         raise UndefinedError("this is read from bins, which points do not have")
@@ -121,7 +145,10 @@ def _from_cells(stats: CellStats, n_bins: int, strategy: Strategy, pooled: bool,
         stats = stats.pool()
     if edges is not None:
         return stats.coarsen(edges if isinstance(edges, (Edges, tuple)) else Edges.given(edges, stats.grid.dtype))
-    return stats.coarsen(n_bins if strategy == "uniform" else stats.quantile_edges(n_bins))
+    if strategy == "uniform":
+        return stats.coarsen(n_bins)
+    warn_of_crowded_cells(stats, n_bins)
+    return stats.coarsen(stats.quantile_edges(n_bins))
 
 
 def not_empty(stats: Statistic) -> Statistic:

@@ -35,3 +35,7 @@ class SmallSampleWarning(UserWarning):
 
 class LimitWarning(UserWarning):
     """The data do not determine the map (classes are separated, say), so a documented limit was taken."""
+
+
+class CoarseCellsWarning(UserWarning):
+    """Scores that this number tells apart share a cell; count on the logit-spaced grid too."""

@@ -9,24 +9,36 @@ import numpy as np
 
 from believable import kernels
 from believable._types import Array, Notion
-from believable.counting import Source, not_empty, same_question
+from believable.counting import Source, cells_in, not_empty, same_question
 from believable.errors import UndefinedError
 from believable.predictions import Predictions
-from believable.stats import BinStats, CellStats
+from believable.stats import BinStats, CellStats, Summary
+from believable.stats.coarse import warn_of_wide_cells
+from believable.stats.joined import joined
 from believable.stats.points import Points as Points
 from believable.stats.points import PointStats as PointStats
 from believable.views import View
 
 
-def count_points(source: Source, *, notion: Notion | None = None, r: int | None = None) -> list[Points]:
-    """The points of every group that has any: one for notions that keep nothing apart."""
+def count_points(
+    source: Source, *, notion: Notion | None = None, r: int | None = None, logits: bool = False
+) -> list[Points]:
+    """The points of every group that has any: one for notions that keep nothing apart.
+
+    From a `Summary` they are those of both grids, each where its cells are narrower. What looks at `logits` gets a
+    warning where uniform cells are too wide for that.
+    """
     if isinstance(source, PointStats):
         return list(source.groups)
     if isinstance(source, BinStats):
         raise UndefinedError("this is read from CellStats or predictions, not from BinStats")
+    if isinstance(source, Summary):
+        return _of_summary(source, notion, r, logits)
     if isinstance(source, CellStats):
         same_question(source.view, notion, r)
         not_empty(source)
+        if logits:
+            warn_of_wide_cells(source)
         return [_of_cells(source.only_group(g)) for g in range(source.view.n_groups) if np.any(source.group == g)]
     view = source.view(notion, r=r)
     key = ("points", view)
@@ -59,6 +71,14 @@ def mean_over_groups(values: Sequence[Any], points: Sequence[Points]) -> Any:
 def as_number(value: Array | float) -> Any:
     """A float; an array of them where the statistic held replicates."""
     return float(value) if np.ndim(value) == 0 else np.asarray(value)
+
+
+def _of_summary(summary: Summary, notion: Notion | None, r: int | None, logits: bool) -> list[Points]:
+    uniform, logit = cells_in(summary, notion, r), cells_in(summary, notion, r, spacing="logit")
+    if uniform.grid.spacing == logit.grid.spacing:  # one grid was counted
+        return count_points(uniform, logits=logits)
+    groups = np.unique(uniform.group).tolist()
+    return [joined(uniform.only_group(g), logit.only_group(g)) for g in groups]
 
 
 def _of_cells(cells: CellStats) -> Points:

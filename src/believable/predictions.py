@@ -247,6 +247,10 @@ class Predictions:
         if waiting:
             yield _joined(waiting)
 
+    def n_pairs(self, view: View) -> int:
+        """How many pairs a view has, a threshold aside."""
+        return len(self) * {"classwise": self.n_classes, "top_r": view.r or 1}.get(view.notion, 1)
+
     def all_pairs(self, view: View) -> Pairs:
         """The pairs of a view, all at once."""
         (pairs,) = self.pairs(view, at_least=self.scores.size)

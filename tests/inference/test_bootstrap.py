@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from believable import BinStats, CellStats, Predictions, auc, brier_score, interval, negative_log_likelihood
-from believable.errors import InputError
 from believable.inference import _bootstrap
 from believable.inference._question import ask
 
@@ -89,13 +88,15 @@ def test_unequal_weights_ask_for_rows():
     assert _bootstrap.statistic_replicates(ask("auc", matrix), 100, rng) is None
 
 
-def test_cells_of_unequal_weights_are_refused():
-    """Cells that mix weights do not say how they vary; those of equal weights do."""
-    p = np.repeat([0.2, 0.4, 0.6, 0.8], 30)
-    y = np.random.default_rng(6).random(120) < p
-    mixed = CellStats.of(Predictions(p, y, sample_weight=1 + np.arange(120) % 3))
-    with pytest.raises(InputError, match="rows of unequal weight share a cell"):
-        interval("auc", mixed, random_state=0)
+def test_cells_of_unequal_weights():
+    """Cells that mix weights vary as their sums of squares say; those of equal weights as their counts do."""
+    p = np.repeat([0.2, 0.4, 0.6, 0.8], 300)
+    y = np.random.default_rng(6).random(1200) < p
+    source = Predictions(p, y, sample_weight=1 + np.arange(1200) % 3)
+    points = _bootstrap.statistic_replicates(ask("auc", CellStats.of(source)), 2000, np.random.default_rng(7))
+    rows = _bootstrap.row_replicates(ask("auc", source), None, 2000, np.random.default_rng(8))
+    assert np.std(points) == pytest.approx(np.std(rows), rel=0.1)  # four standard errors of 2,000 draws are 0.09
+    p, y = p[::10], y[::10]
     equal = CellStats.of(Predictions(p, y, sample_weight=np.full(120, 3.0)))
     found = interval("auc", equal, n_resamples=100, random_state=0)
     assert found.low <= found.value <= found.high

@@ -10,6 +10,7 @@ from believable import (
     CellStats,
     Predictions,
     ScoreSums,
+    Summary,
     adaptive_calibration_error,
     brier_score,
     expected_calibration_error,
@@ -578,7 +579,7 @@ def test_refused_metrics():
     for metric in ("brier", "auc", "acc", "kce", lambda a, b: 0.0):
         with pytest.raises(InputError, match="method='inversion' is for calibration errors"):
             interval(metric, p, y, method="inversion", **ONE)
-    with pytest.raises(InputError, match="an interval needs the rows: sums alone do not say how much they vary"):
+    with pytest.raises(InputError, match="an interval needs the rows, or a Summary of them: sums alone do not"):
         interval("brier", ScoreSums.of(Predictions(p, y)), **ONE)
     with pytest.raises(InputError, match="metric must be a name from the table of metrics or a function, got 3"):
         interval(3, p, y)
@@ -667,3 +668,17 @@ def test_largest_gap_of_many_rows():
         lows.append(found.low)
     assert np.mean(lows) > 0.07
     assert np.mean(np.array(lows) > 0.15) <= 0.1
+
+
+@pytest.mark.parametrize("metric", ["ks", "ici", "smece", "auc", "slope", "brier"])
+def test_the_value_lies_in_its_interval_at_a_trillion_rows(metric):
+    """Points are put together to be drawn; what that moves the value by is more than so many rows leave open."""
+    rng = np.random.default_rng(4)
+    p = rng.beta(1, 3, 20_000)
+    summary = Summary.of(Predictions(p, rng.random(20_000) < p / (p + 1.2 * (1 - p))))
+    for _ in range(26):
+        summary = summary + summary
+    found = interval(metric, summary, n_resamples=100, random_state=0)
+    assert summary.n > 1e12
+    assert found.low <= found.value <= found.high
+    assert found.high - found.low < 1e-4

@@ -265,6 +265,6 @@ def test_refusals():
         noise_floor("ece", p, n_resamples=0)
     source = Predictions(p, p > 0.5)
     with pytest.raises(UndefinedError, match="needs the predictions, not a statistic"):
-        noise_floor("brier", ScoreSums.of(source))
+        noise_floor("nll", ScoreSums.of(source))
     with pytest.raises(UndefinedError, match="read from CellStats or predictions, not from BinStats"):
         noise_floor("ks", BinStats.of(source))

@@ -16,6 +16,7 @@ from believable.recalibrate import (
     IsotonicCalibration,
     PlattScaling,
     TemperatureScaling,
+    VectorScaling,
     VennAbers,
 )
 from tests.recalibrate.data import binary, logit, multiclass
@@ -81,8 +82,10 @@ def test_cells_that_hold_something_else():
     two = Predictions(np.column_stack([1 - x, x]), y)
     with pytest.raises(UndefinedError, match="2 groups of scores, 1 are needed; count with notion='binary'"):
         PlattScaling().fit_from_cells(CellStats.of(two, two.view("classwise")))
+    with pytest.raises(UndefinedError, match="VectorScaling needs the rows"):
+        VectorScaling().fit_from_cells(CellStats.of(Predictions(x, y)))
     with pytest.raises(UndefinedError, match="TemperatureScaling needs the rows"):
-        TemperatureScaling().fit_from_cells(CellStats.of(Predictions(x, y)))
+        TemperatureScaling().fit_from_cells(CellStats.of(two, two.view("classwise")))
 
 
 @pytest.mark.parametrize("cls", [PlattScaling, BetaCalibration, TemperatureScaling, Identity])

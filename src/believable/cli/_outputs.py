@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,8 @@ def _refuse_place(option: str, path: Path, inputs: list[Path | None]) -> None:
         raise InputError(f"--{option} {path} is a folder: name a file")
     if not path.parent.is_dir():
         raise InputError(f"--{option} {path} cannot be written: there is no folder {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"--{option} {path} cannot be written: nothing may be written in the folder {path.parent}")
     if any(one is not None and one.resolve() == path.resolve() for one in inputs):
         raise InputError(f"--{option} {path} is what is read: choose another name")
     if option == "plot" and path.suffix.lower() not in PICTURES:

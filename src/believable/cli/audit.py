@@ -11,6 +11,7 @@ from believable.cli._common import GATE_FAILED, PIPE, called, new_console, say, 
 from believable.cli._gates import gates_of
 from believable.cli._help import Sectioned
 from believable.cli._inputs import read, read_other
+from believable.cli._large import Large, files_behind, is_large, read_large
 from believable.cli._notes import warnings_as_notes
 from believable.cli._options import shared_options
 from believable.cli._outputs import check_outputs, write_outputs
@@ -29,6 +30,7 @@ SECTIONS = {
     "How to measure": ("bins", "strategy", "notion", "level", "fix", "seed"),
     "What to write": ("html", "json", "markdown", "plot", "title", "quiet"),
     "Gates": ("fail_above", "fail_below"),
+    "Large files": ("stream", "checkpoint", "checkpoint_every", "save_summary"),
     "Another model on the same rows": ("compare", "compare_prob"),
     "Rerankers": ("run", "qrels", "rel", "graded", "unjudged", "map"),
     "Language models": ("samples", "normalise", "filter"),
@@ -38,7 +40,7 @@ READABLE = click.Path(path_type=Path)
 
 
 @click.command(cls=Sectioned, sections=SECTIONS, short_help="Judge the predictions in FILE, in words and numbers.")
-@click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
 @shared_options(*SECTIONS["Which columns"])
 @shared_options("bins", "strategy", "level", "seed")
 @click.option(
@@ -68,6 +70,19 @@ READABLE = click.Path(path_type=Path)
     help="The same for metrics that are best high, such as auc and acc: exit with 1 unless the lower end of the "
     "interval is at least LIMIT; NAME.high and NAME.value look at those.",
 )
+@click.option("--stream", is_flag=True, help="Read Parquet in one pass, as files of over 5 million rows are anyway.")
+@click.option(
+    "--checkpoint",
+    type=READABLE,
+    help="Keep the state of the pass here. If it is interrupted, the same command goes on from there.",
+)
+@click.option(
+    "--checkpoint-every",
+    metavar="ROWS",
+    type=click.IntRange(1),
+    help="Rows between checkpoints.  [default: ten seconds]",
+)
+@click.option("--save-summary", type=READABLE, help="Write all that was counted here; it can be audited like a FILE.")
 @click.option("--compare", type=READABLE, help="Another file, with the same rows, labels and names of columns.")
 @click.option("--compare-prob", metavar="NAME", help="Its column of scores; without --compare, one of FILE.")
 @shared_options("run", "qrels", "rel")
@@ -85,7 +100,7 @@ READABLE = click.Path(path_type=Path)
 @click.option("--filter", metavar="NAME", help="Which filter of the log to take.  [default: the first]")
 @sentences
 def audit(
-    file: Path | None,
+    files: tuple[Path, ...],
     bins: int,
     strategy: Any,
     notion: Any,
@@ -115,6 +130,10 @@ def audit(
     A --by column of more than 12 different numbers is cut into four ranges; of more than 50 texts the 50 most frequent
     stay.
 
+    Parquet files of over 5 million rows, several files, a folder, or a pattern in quotes ('2026-*.parquet') are counted
+    in one pass that never holds more than a few batches of rows. A summary that was saved is taken in place of rows.
+    Options that need the rows themselves (--group, --compare) go with neither.
+
     A reranker is audited by --run and --qrels in place of FILE. Logs of lm-evaluation-harness (--log_samples), and JSON
     lines with confidence and correct, are recognised by their fields.
 
@@ -125,17 +144,25 @@ def audit(
     outputs = {"html": html, "json": json, "markdown": markdown, "plot": plot}
     gates = gates_of(fail_above, fail_below)
     check_level(level, "--level")
-    check_outputs(outputs, [file, compare, asked["run"], asked["qrels"]])
-    loaded = read(file, asked | {"seed": seed})
+    file = files[0] if files else None
+    kept = {"save-summary": asked["save_summary"], "checkpoint": asked["checkpoint"]}
+    inputs = files_behind(files) if any((outputs | kept).values()) else files
+    check_outputs(outputs | kept, [*inputs, compare, asked["run"], asked["qrels"]])
+    rows = asked | {"compare": compare, "compare_prob": compare_prob}
+    found_in = read_large(files, rows) if is_large(files, rows) else read(file, asked | {"seed": seed})
+    what: Any = found_in.summary if isinstance(found_in, Large) else found_in.predictions
     for gate in gates:
-        gate.refuse_kind(loaded.predictions.kind)
-    other, other_name = _other(file, compare, compare_prob, loaded, asked)
-    with warnings_as_notes(), working(f"Auditing {len(loaded.predictions):,} rows"):
+        gate.refuse_kind(what.kind)
+    other, other_name = None, ""
+    if not isinstance(found_in, Large):
+        other, other_name = _other(file, compare, compare_prob, found_in, asked)
+    n = what.n if isinstance(found_in, Large) else len(what)
+    with warnings_as_notes(), working(f"Auditing {n:,} rows"):
         from believable.report import audit as make
         from believable.report.make import POOLED
 
         found: Audit = make(
-            loaded,
+            found_in.summary if isinstance(found_in, Large) else found_in,
             n_bins=bins,
             strategy=strategy,
             notion=notion,
@@ -143,13 +170,15 @@ def audit(
             other=other_name,
             fix=fix,
             level=level,
-            title=title or "",
             progress=False,
             random_state=seed,
+            **_words(found_in, title),
         )
         results = [gate.result(found) for gate in gates]
         how = {"n_bins": bins, "strategy": strategy, "notion": notion, "pooled": notion in POOLED, "level": level}
-        written = write_outputs(outputs, found, loaded.predictions, how)
+        written = write_outputs(outputs, found, what, how)
+    if asked["save_summary"] is not None:
+        written.append(f"Summary written to {asked['save_summary']}")
     console = new_console(stderr=PIPE in outputs.values())
     if quiet:
         show_verdict(console, found.verdict)
@@ -162,6 +191,18 @@ def audit(
         say(console, sentence)
     if not all(result.kept for result in results):
         raise SystemExit(GATE_FAILED)
+
+
+def _words(found_in: Loaded | Large, title: str | None) -> dict[str, Any]:
+    """What the report calls things; what was loaded says the rest itself."""
+    if not isinstance(found_in, Large):
+        return {"title": title or ""}
+    return {
+        "title": title or found_in.title,
+        "taken": found_in.taken,
+        "notes": found_in.notes,
+        "by": found_in.by,
+    }
 
 
 def _other(

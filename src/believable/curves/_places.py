@@ -11,6 +11,7 @@ from believable._types import Float64s
 from believable.counting import Source
 from believable.points import Points
 from believable.predictions import Predictions
+from believable.stats import Summary
 
 N_PLACES = 101
 
@@ -42,4 +43,4 @@ def interval(rate: Float64s, variance: Float64s, level: float) -> tuple[Float64s
 
 def notion_of(source: Source, notion: str | None) -> str:
     """What was looked at, for the settings of a curve."""
-    return notion or (source.default_notion if isinstance(source, Predictions) else source.view.notion)
+    return notion or (source.default_notion if isinstance(source, (Predictions, Summary)) else source.view.notion)

@@ -138,7 +138,7 @@ def logistic_calibration_curve(
     """
     _check.level(level)
     source = source_of(predictions, actuals, sample_weight)
-    given = one_group(count_points(source, notion=notion, r=r), "the logistic calibration curve")
+    given = one_group(count_points(source, notion=notion, r=r, logits=True), "the logistic calibration curve")
     x, points, n_moved = by_logit(given)
     separated = float(kernels.separation(x, points.w, points.wy))
     if separated != separated:

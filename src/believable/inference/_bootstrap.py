@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from believable._types import Float64s, Ints
-from believable.errors import InputError, UndefinedError
+from believable.errors import UndefinedError
 from believable.inference._cells import ABSENT
 from believable.inference._question import Question
 from believable.inference._units import drawn_counts, has_several_pairs_per_row, unit_of_rows
@@ -29,16 +29,19 @@ def percentile_ends(replicates: Float64s, level: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def bca_ends(replicates: Float64s, left_out: Float64s, value: float, level: float) -> tuple[float, float]:
-    """Bias-corrected and accelerated ends (Efron 1987)."""
+def bca_ends(
+    replicates: Float64s, left_out: Float64s, value: float, level: float, times: Float64s | None = None
+) -> tuple[float, float]:
+    """Bias-corrected and accelerated ends (Efron 1987); `times` says how many rows each value left out stands for."""
     normal = NormalDist()
     below = (np.count_nonzero(replicates < value) + np.count_nonzero(replicates == value) / 2) / len(replicates)
     if not 0 < below < 1 or not np.isfinite(left_out).all():  # one certain and wrong row makes the log loss infinite
         return percentile_ends(replicates, level)
     bias = normal.inv_cdf(below)
-    pull = left_out.mean() - left_out
-    scale = float(np.sum(pull**2)) ** 1.5
-    acceleration = float(np.sum(pull**3)) / (6 * scale) if scale > 0 else 0.0
+    times = np.ones(len(left_out)) if times is None else times
+    pull = np.average(left_out, weights=times) - left_out
+    scale = float(np.sum(times * pull**2)) ** 1.5
+    acceleration = float(np.sum(times * pull**3)) / (6 * scale) if scale > 0 else 0.0
     ends = []
     for sign in (1, -1):
         shifted = bias + sign * normal.inv_cdf((1 - level) / 2)
@@ -52,6 +55,11 @@ def bca_ends(replicates: Float64s, left_out: Float64s, value: float, level: floa
 
 class SumUnits:
     """`ScoreSums` of every unit, to be added up in any number."""
+
+    like: ScoreSums
+    n_units: int
+    infinite: Float64s
+    columns: dict[str, Float64s]
 
     def __init__(self, source: Predictions, unit: Ints, n_units: int) -> None:
         terms = row_terms(source)
@@ -70,8 +78,8 @@ class SumUnits:
 
         ones = np.ones(len(source))
         self.like, self.n_units = ScoreSums.of(source), n_units
-        self.infinite = np.bincount(unit, certain, n_units)
-        self.columns: dict[str, Float64s] = {"w": times * by_unit(ones), "w2": times * by_unit(ones, square)}
+        self.infinite = np.bincount(unit, certain, n_units).astype(np.float64)
+        self.columns = {"w": times * by_unit(ones), "w2": times * by_unit(ones, square)}
         self.columns |= {
             name: by_unit(terms[name]) for name in ("brier", "nll", "correct", "confidence", "entropy", "spread")
         }
@@ -86,10 +94,12 @@ class SumUnits:
     def values(self, question: Question, counts: Float64s) -> Float64s:
         """The metric of each row of counts: how often each unit is taken."""
         sums = {name: counts @ column for name, column in self.columns.items()}
-        sums["nll"] = np.where(counts @ self.infinite > 0, np.inf, sums["nll"])
+        if "nll" in sums:
+            sums["nll"] = np.where(counts @ self.infinite > 0, np.inf, sums["nll"])
         class_weight = sums["w"] / (self.like.n_classes if self.like.kind == "multilabel" else 1)
-        sums["deviation"] = np.maximum(sums["deviation"] - sums["wp"] ** 2 / class_weight[:, None], 0)
-        names = [item.name for item in fields(ScoreSums)[3:]]
+        if "deviation" in sums:
+            sums["deviation"] = np.maximum(sums["deviation"] - sums["wp"] ** 2 / class_weight[:, None], 0)
+        names = list(self.columns)
         found = []
         for i in range(len(counts)):
             one: dict[str, Any] = {
@@ -129,18 +139,26 @@ def statistic_replicates(question: Question, n_draws: int, rng: np.random.Genera
         unequal = isinstance(statistic, PointStats) and weights is not None and weights.min() < weights.max()
         if unequal or has_several_pairs_per_row(statistic.view):
             return None  # how weights differ within a point, or what one row adds to several, only the rows tell
-    elif isinstance(statistic, PointStats) and any(map(_mixes_weights, statistic.groups)):
-        raise InputError(
-            "rows of unequal weight share a cell, and cells do not say how they vary: pass the predictions"
-        )
     if isinstance(statistic, BinStats):
         return question.replicates(resampled_bins(statistic, n_draws, rng))
     drawn = [_resampled_points(points, n_draws, rng) for points in statistic.groups]
+    if len(drawn) > 1:  # classes that may belong together, which cells do not say: as if they went up and down as one
+        apart = []
+        for points, (w, wy) in zip(statistic.groups, drawn, strict=True):
+            each = (_replicate(points, w[i], wy[i]) for i in range(n_draws))
+            apart.append([one_value(question, PointStats(statistic.view, (one,))) for one in each])
+        return _around(question, statistic, defined(np.mean(np.sort(apart, axis=1), axis=0)))
     values = []
     for i in range(n_draws):
         groups = tuple(_replicate(points, w[i], wy[i]) for points, (w, wy) in zip(statistic.groups, drawn, strict=True))
         values.append(one_value(question, PointStats(statistic.view, groups)))
-    return defined(np.array(values))
+    return _around(question, statistic, defined(np.array(values)))
+
+
+def _around(question: Question, merged: PointStats, replicates: Float64s) -> Float64s:
+    """Replicates of points put together, moved to where all points are: with a billion rows that is not nothing."""
+    moved = question.value() - one_value(question, merged)
+    return replicates + moved if np.isfinite(moved) else replicates
 
 
 def _mixes_weights(points: Points) -> bool:
@@ -180,7 +198,18 @@ def resampled_bins(stats: BinStats, n_draws: int, rng: np.random.Generator) -> B
 
 
 def _resampled_points(points: Points, n_draws: int, rng: np.random.Generator) -> tuple[Float64s, Float64s]:
-    """Weights and weighted outcomes; pairs at one point with the same outcome weigh the same on average."""
+    """Weights and weighted outcomes of new samples.
+
+    Where pairs of one point differ in weight, as many of one weight stand for those of each outcome as make the same
+    sum and the same variance.
+    """
+    if _mixes_weights(points):
+        w = np.maximum(np.stack([points.w - points.wy, points.wy]), 0)
+        w2 = np.maximum(np.stack([points.w2 - points.w2y, points.w2y]), 0)
+        each = np.divide(w2, w, out=np.zeros(w.shape), where=w > 0)
+        size = np.divide(w, each, out=np.zeros(w.shape), where=each > 0)
+        drawn = rng.poisson(size, (n_draws, *size.shape)) * each
+        return np.asarray(drawn.sum(axis=1)), np.asarray(drawn[:, 1], np.float64)
     rate = points.rate
     happened = points.n * rate
     chance = np.stack([points.n - happened, happened]) / points.n.sum()

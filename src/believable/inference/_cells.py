@@ -91,7 +91,7 @@ class Cells:
         The outcomes of a cell are a sum of unequal coins: a binomial with their mean and variance stands for it.
         """
         rate = np.broadcast_to(rate, (n_draws, len(self)))
-        drawn = _matched(rng, np.broadcast_to(self.size, rate.shape), rate, self.variance(rate))
+        drawn = matched(rng, np.broadcast_to(self.size, rate.shape), rate, self.variance(rate))
         return np.asarray(self.w * drawn / self.size)
 
     def times(self, rng: np.random.Generator, n_draws: int) -> Float64s:
@@ -109,7 +109,7 @@ class Cells:
     def draw_anew(self, rate: Float64s, rng: np.random.Generator, times: Float64s) -> tuple[Float64s, Float64s]:
         """Outcomes and weights of new samples, so many times as large in each cell."""
         size = self.size * times
-        drawn = _matched(rng, size, rate, self.variance(rate))
+        drawn = matched(rng, size, rate, self.variance(rate))
         share = np.divide(drawn, size, out=np.broadcast_to(self.conf, rate.shape).copy(), where=size > 0)
         w = self.w * np.maximum(times, ABSENT)
         return w * share, w
@@ -138,7 +138,7 @@ class Cells:
         return cell
 
 
-def _matched(rng: np.random.Generator, size: Float64s, rate: Float64s, variance: Float64s) -> Array:
+def matched(rng: np.random.Generator, size: Float64s, rate: Float64s, variance: Float64s) -> Array:
     """Draws with mean size * rate and variance size * variance: binomial from the rarer side, normal where many."""
     if float((size * variance).min(initial=np.inf)) > MANY:
         return np.asarray(size * rate + np.sqrt(size * variance) * rng.standard_normal(rate.shape))

@@ -59,7 +59,7 @@ class Tails:
         assert question.row.power is not None
         self.question, self.cells, self.noise, self.widened = question, cells, noise, widened
         self.power, self.most = question.row.power, question.row.high
-        self.observed = float(question.replicates(cells.with_outcomes(cells.wy))[0])
+        self.observed = self.plain = float(question.replicates(cells.with_outcomes(cells.wy))[0])
         if question.is_fixed_point and self.observed < NARROWEST:
             # The norm at the narrowest bandwidth is looked at instead.
             self.observed = float(question.replicates(cells.with_outcomes(cells.wy), NARROWEST)[0])

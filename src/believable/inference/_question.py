@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from believable import kernels
-from believable._types import Array, Float64s
-from believable.counting import TEN, UNIFORM, count_bins
+from believable._types import Array, Float64s, Notion
+from believable.counting import TEN, UNIFORM, cells_in, count_bins
 from believable.errors import ClippedWarning, InputError, UndefinedError
 from believable.metrics import METRICS, Metric, find_metric
 from believable.points import count_points
 from believable.predictions import Predictions, as_predictions
-from believable.stats import BinStats, CellStats, ScoreSums
+from believable.stats import BinStats, CellStats, ScoreSums, Summary
 from believable.stats.points import PointStats
+from believable.views import View
 
 COUNTING = frozenset({"n_bins", "strategy", "edges"})  # choices that a statistic does not take again
-Source = Predictions | BinStats | CellStats | ScoreSums
+Source = Predictions | BinStats | CellStats | ScoreSums | Summary
 Statistic = BinStats | PointStats
 
 
@@ -91,10 +93,54 @@ class Question:
         merged = [group.merged(most) for group in points.groups]
         return replace(points, groups=tuple(group for group, _ in merged)), [last for _, last in merged]
 
+    @property
+    def notion(self) -> Notion | None:
+        """The notion asked for, or the one that the metric has for such predictions; None for the default."""
+        asked: Notion | None = self.options.get("notion")
+        if asked is not None or self.row is None or not isinstance(self.source, (Predictions, Summary)):
+            return asked
+        kind, k = self.source.kind, self.source.n_classes
+        if self.row is METRICS["auc"] and kind == "multiclass":  # it alone is about every class, whatever the notion
+            return "binary" if k == 2 and isinstance(self.source, Predictions) else "classwise"
+        return cast(Notion, self.row.of) if kind == "multiclass" and self.row.of else None
+
+    def _of_one_of_two(self, points: PointStats) -> PointStats:
+        """For the AUC of two classes the second alone: the first says the same, reversed."""
+        view = points.view
+        if self.row is not METRICS["auc"] or view.multilabel or len(points.groups) != 2 or view.n_classes != 2:
+            return points
+        return PointStats(replace(view, group=1), points.groups[1:], (0,))
+
+    @property
+    def counted_view(self) -> View | None:
+        """Which pairs a statistic holds that the metric is read from; None for rows, and for sums of them."""
+        if self.row is None or self.row.needs == "sums" or isinstance(self.source, (Predictions, ScoreSums)):
+            return None
+        if isinstance(self.source, Summary):
+            return cells_in(self.source, self.notion, self.rank).view
+        return self.source.view
+
+    @property
+    def rank(self) -> int | None:
+        """r, no more than there are classes."""
+        r, source = self._option("r"), self.source
+        if r is None or isinstance(source, ScoreSums):
+            return None
+        k = source.n_classes if isinstance(source, (Predictions, Summary)) else source.view.n_classes
+        return min(int(r), k)
+
+    def _option(self, name: str) -> Any:
+        """What was asked for, or what the metric takes if nothing was."""
+        parameter = inspect.signature(self.function).parameters.get(name)
+        default = None if parameter is None else parameter.default
+        return self.options.get(name, default)
+
     def _bins(self) -> BinStats:
         assert self.row is not None
-        if isinstance(self.source, (BinStats, CellStats)):
-            asked = {name: self.options[name] for name in ("edges", "pooled") if name in self.options}
+        if isinstance(self.source, (BinStats, CellStats, Summary)):
+            asked: dict[str, Any] = {name: self._option(name) for name in ("edges", "pooled", "threshold")}
+            asked = {name: value for name, value in asked.items() if value is not None}
+            asked |= {"notion": self.notion, "r": self.rank}
             own = UNIFORM if isinstance(self.source, BinStats) else self.row.bins
             strategy: Any = self.options.get("strategy", own)
             return count_bins(self.source, self.options.get("n_bins", TEN), strategy, **asked)
@@ -104,20 +150,28 @@ class Question:
         return next(stats for stats in fresh._counted.values() if isinstance(stats, BinStats))
 
     def _points(self) -> PointStats:
-        notion, r = self.options.get("notion"), self.options.get("r")
+        notion, r = self.notion, self.options.get("r")
+        if isinstance(self.source, Summary):
+            cells = cells_in(self.source, notion, r)
+            return self._of_one_of_two(
+                PointStats(cells.view, tuple(count_points(self.source, notion=notion, r=r)), present(cells))
+            )
         if not isinstance(self.source, Predictions):
             assert isinstance(self.source, CellStats)
-            present = tuple(np.unique(self.source.group).tolist())
-            return PointStats(self.source.view, tuple(count_points(self.source)), present)
-        if self.row is METRICS["auc"]:  # it alone is about every class, whatever the notion
-            kind, k = self.source.kind, self.source.n_classes
-            notion = None if kind == "binary" else "binary" if kind == "multiclass" and k == 2 else "classwise"
+            return self._of_one_of_two(
+                PointStats(self.source.view, tuple(count_points(self.source)), present(self.source))
+            )
         view = self.source.view(notion, r=r)
         points = tuple(count_points(self.source, notion=notion, r=r))
         index = tuple(range(len(points)))
         if view.notion == "top_label":  # a class that is never predicted has no pairs
             index = tuple(np.unique(kernels.top_one(self.source.scores)[1]).tolist())
         return PointStats(view, points, index)
+
+
+def present(cells: CellStats) -> tuple[int, ...]:
+    """The groups that have pairs."""
+    return tuple(np.unique(cells.group).tolist())
 
 
 def read_only(array: Array) -> Array:
@@ -142,18 +196,20 @@ def ask(
         if unknown:
             raise InputError(f"{row.name} has no option {sorted(unknown)[0]!r}; it has {sorted(row.options)}")
     source: Source
-    if isinstance(predictions, (BinStats, CellStats, ScoreSums)):
+    if isinstance(predictions, (BinStats, CellStats, ScoreSums, Summary)):
         if actuals is not None or sample_weight is not None:
             raise InputError(f"a {type(predictions).__name__} already holds what it counted: leave the rest out")
         if row is None:
             raise InputError("a function of your own is computed from predictions, not from a statistic")
         source = predictions
+        if isinstance(source, Summary) and row.needs == "pairs":
+            raise UndefinedError(f"{row.name} compares rows with each other: pass the predictions")
     else:
         source = as_predictions(predictions, actuals, sample_weight)
-        if row is not None and source.kind not in row.kinds:
-            raise UndefinedError(
-                f"{row.name} is defined for {' and '.join(row.kinds)} predictions, these are {source.kind}"
-            )
+    if isinstance(source, (Predictions, Summary)) and row is not None and source.kind not in row.kinds:
+        raise UndefinedError(
+            f"{row.name} is defined for {' and '.join(row.kinds)} predictions, these are {source.kind}"
+        )
     return Question(function, row, choices, source)
 
 

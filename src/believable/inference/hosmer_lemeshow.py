@@ -13,6 +13,8 @@ from believable.counting import source_of
 from believable.errors import InputError, UndefinedError
 from believable.inference._result import TestResult
 from believable.points import Points, count_points, one_group
+from believable.stats import CellStats
+from believable.stats.coarse import warn_of_crowded_cells
 
 WEIGHTS = "the Hosmer–Lemeshow test takes no weights: it is about counts of rows"
 
@@ -81,7 +83,10 @@ def hosmer_lemeshow(
     _check.choice(groups, ("quantile", "type7"), "groups")
     if sample_weight is not None:
         raise InputError(WEIGHTS)
-    points = one_group(count_points(source_of(predictions, actuals), notion=notion, r=r), "the Hosmer–Lemeshow test")
+    source = source_of(predictions, actuals)
+    points = one_group(count_points(source, notion=notion, r=r), "the Hosmer–Lemeshow test")
+    if isinstance(source, CellStats):
+        warn_of_crowded_cells(source, n_groups, stacklevel=3)
     if not (np.array_equal(points.w, points.n) and np.array_equal(points.w2, points.n)):
         raise InputError(WEIGHTS)
     if np.any(points.wy != np.rint(points.wy)):

@@ -18,6 +18,7 @@ from believable.inference._inversion import Inverted, Tails, invert
 from believable.inference._noise import bins_of_units, noise_of_pairs, noise_of_points
 from believable.inference._pairs import is_kernel_error, kernel_interval
 from believable.inference._question import Question, ask
+from believable.inference._sums import statistic_interval
 from believable.inference._units import cluster_of_rows, has_several_pairs_per_row
 from believable.metrics import METRICS
 from believable.predictions import Predictions
@@ -25,6 +26,7 @@ from believable.predictions import Predictions
 Method = Literal["auto", "inversion", "percentile", "bca"]
 METHODS = ("auto", "inversion", "percentile", "bca")
 MOST_POINTS = 1000
+TIED = 2**0.5  # outcomes of one row's classes exclude each other, which at most doubles the variance of an error
 FINEST = 200  # points that stand for the scores while a test is inverted
 
 
@@ -115,8 +117,11 @@ def interval(
     comes from the bins' own exact bounds, with their number allowed for; its upper end leans on what the other bins
     show, and is too low where one bin alone is off. From a statistic, and for notions with one pair per row, no row is
     touched, so n does not matter; `debiased_calibration_error` gets the interval of the root mean square error it
-    estimates. A `CellStats` does not know which classes belong to one row, so for several classes its intervals take
-    them as independent and come out somewhat too narrow.
+    estimates. A statistic does not know which classes belong to one row. That they exclude each other at most doubles
+    the variance of an error, so its intervals for several classes are that much wider than for independent ones; those
+    of the AUC are as wide as if classes went up and down together; the columns of multilabel predictions are taken as
+    independent. Metrics of sums have intervals from a `Summary`: those of 1-D scores, and accuracy and confidence of a
+    matrix, by drawing counts of (cell, outcome), the rest from second moments of rows.
 
     Examples
     --------
@@ -143,14 +148,15 @@ def interval(
         if error is None:
             raise InputError("method='inversion' is for calibration errors, which are 0 at best; use 'percentile'")
         found = inverted(error, cluster, level, n_resamples, rng)
-        return Interval(found.low, found.high, level, value, found.estimate, "inversion", found.note)
+        note = found.note or _note(question)
+        return Interval(found.low, found.high, level, value, found.estimate, "inversion", note)
     if is_kernel_error(question) and method == "auto":
         if cluster is not None:
             raise InputError("the kernel errors compare rows with each other and know no groups: leave groups out")
         low, high, estimate = kernel_interval(question, level)
         return Interval(low, high, level, value, estimate, "pairs")
     low, high, how = _bootstrapped(question, cluster, level, method, n_resamples, rng)
-    return Interval(low, high, level, value, value, how)
+    return Interval(low, high, level, value, value, how, _note(question))
 
 
 def as_error(question: Question) -> Question | None:
@@ -169,8 +175,21 @@ def as_error(question: Question) -> Question | None:
 def inverted(
     question: Question, cluster: Ints | None, level: float, n_draws: int, rng: np.random.Generator
 ) -> Inverted:
-    """The interval of an error, by inverting its test."""
-    return invert(tails_of(question, cluster, n_draws, rng), level)
+    """The interval of an error, by inverting its test.
+
+    The test looks at points put together, whose error differs a little from that of all: with a billion rows by more
+    than the interval is wide. So the ends are moved by that difference.
+    """
+    tails = tails_of(question, cluster, n_draws, rng)
+    found = invert(tails, level)
+    if tails.cells.are_bins or tails.observed < tails.plain or question.row is None:
+        return found
+    moved = question.value() - tails.plain
+    low, high, estimate = (
+        end if end == 0 else min(max(end + moved, 0.0), question.row.high)
+        for end in (found.low, found.high, found.estimate)
+    )
+    return replace(found, low=min(low, question.value()), high=high, estimate=estimate)  # chance only adds to errors
 
 
 def tails_of(question: Question, cluster: Ints | None, n_draws: int, rng: np.random.Generator) -> Tails:
@@ -183,11 +202,32 @@ def tails_of(question: Question, cluster: Ints | None, n_draws: int, rng: np.ran
     )
     if by_units and cells.are_bins:
         cells, widened = bins_of_units(question, cells, cluster, n_draws, rng)
+    if hangs_together(question) and not cells.statistic.view.multilabel:
+        widened = TIED
     if by_units and not cells.are_bins:
         variance, noise = noise_of_points(question, cells, cluster, n_draws, rng)
     else:
         variance, noise = noise_of_pairs(cells, n_draws, rng)
     return Tails(question, cells, variance, noise, n_draws, rng, widened)
+
+
+def hangs_together(question: Question) -> bool:
+    """Whether a statistic counted several pairs of each row apart, and no longer knows which belong together."""
+    view = question.counted_view
+    if view is None or not has_several_pairs_per_row(view):
+        return False
+    return question.row is not METRICS["auc"] or view.n_classes > 2 or view.multilabel
+
+
+def _note(question: Question) -> str:
+    if not hangs_together(question):
+        return ""
+    if question.row is METRICS["auc"]:
+        return "as wide as if the classes of a row went up and down together: a statistic does not say how much they do"
+    view = question.counted_view
+    if view is not None and view.multilabel:
+        return "the labels of a row are taken as independent: a statistic does not say which belong together"
+    return "as wide as the classes of one row can make it: a statistic does not say which belong together"
 
 
 def _finest(question: Question) -> int:
@@ -203,7 +243,7 @@ def _bootstrapped(
     source, row = question.source, question.row
     if row is not None and row.needs == "sums" and "eps" not in question.options:
         if not isinstance(source, Predictions):
-            raise InputError("an interval needs the rows: sums alone do not say how much they vary")
+            return statistic_interval(question, level, method, n_draws, rng)
         accelerated = method in ("auto", "bca")
         how = "bca" if accelerated else "percentile"
         return *_bootstrap.sums_interval(question, cluster, level, n_draws, accelerated, rng), how

@@ -14,6 +14,7 @@ from believable.errors import InputError, UndefinedError
 from believable.inference._resampling import batches, drawn_at_scores, resampling_p_value
 from believable.inference._result import TestResult
 from believable.metrics._kernel import Kernel, Vectors, block_sums, line_total, on_a_line, similarity_of, unbiased_skce
+from believable.metrics.kernel_blocks import KernelBlocks, value_of_blocks
 from believable.predictions import as_predictions
 
 Method = Literal["auto", "block", "resampling"]
@@ -52,7 +53,8 @@ def kernel_calibration_test(
 
     Parameters
     ----------
-    predictions : array-like of shape (n,) or (n, K), or Predictions
+    predictions : array-like of shape (n,) or (n, K), Predictions, or KernelBlocks
+        The last is for a stream, and tested by its blocks.
     actuals : array-like of shape (n,)
     kernel, bandwidth
         As for `squared_kernel_calibration_error`.
@@ -86,6 +88,11 @@ def kernel_calibration_test(
         if method != "block":
             raise InputError(f"block_size goes with method='block', not with {method!r}")
         block_size = _check.positive_integer(block_size, "block_size", 2)
+    if isinstance(predictions, KernelBlocks):
+        if method == "resampling":
+            raise UndefinedError("resampling draws labels for rows, a KernelBlocks has only sums: use method='block'")
+        value_of_blocks(predictions, "block", kernel, bandwidth, block_size)
+        return _beside(predictions.value, predictions.standard_error, predictions.n)
     rng = generator(random_state)
     vectors = Vectors.of(as_predictions(predictions, actuals, sample_weight), "the kernel test")
     similarity = similarity_of(vectors, kernel, bandwidth)
@@ -106,8 +113,13 @@ def _by_blocks(vectors: Vectors, similarity: kernels.Similarity, size: int | Non
     spread = total - value * pairs
     m = len(total)
     error = sqrt(float(spread @ spread) * m / (m - 1)) / float(pairs.sum())
+    return _beside(value, error, len(vectors))
+
+
+def _beside(value: float, error: float, n: int) -> TestResult:
+    """A value beside its standard error, with the upper normal tail."""
     z = value / error if error else copysign(inf, value) if value else 0.0
-    return TestResult(z, 1.0 if z == 0 and not error else erfc(z / sqrt(2)) / 2, None, len(vectors), "block")
+    return TestResult(z, 1.0 if z == 0 and not error else erfc(z / sqrt(2)) / 2, None, n, "block")
 
 
 def _by_resampling(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,10 @@ from believable.inference._bootstrap import defined, one_value
 from believable.inference._cells import Cells
 from believable.inference._labels import LabelDraws, drawn_outcomes
 from believable.inference._question import Question, ask
+from believable.inference._sums import statistic_floor
 from believable.inference._units import has_several_pairs_per_row
 from believable.predictions import Predictions
-from believable.stats import BinStats, CellStats, ScoreSums
+from believable.stats import BinStats, CellStats, ScoreSums, Summary
 
 FINEST = 500  # points that stand for the scores
 
@@ -71,7 +72,8 @@ def noise_floor(
     ----------
     metric : str or callable
         A name or alias from the table of metrics, or a function of (predictions, actuals) that returns a number.
-    predictions : array-like, Predictions, BinStats or CellStats
+    predictions : array-like, Predictions, BinStats, CellStats or Summary
+        From a statistic, outcomes are drawn cell by cell at the mean score; classes of one row as if independent.
     actuals : array-like of shape (n,), optional
         Without outcomes there is a floor, but no value and no p-value.
     options : dict, optional
@@ -99,7 +101,7 @@ def noise_floor(
     0.04
     """
     n_resamples = _check.positive_integer(n_resamples, "n_resamples", 1)
-    known = actuals is not None or isinstance(predictions, (Predictions, BinStats, CellStats, ScoreSums))
+    known = actuals is not None or isinstance(predictions, (Predictions, BinStats, CellStats, ScoreSums, Summary))
     stand_in = actuals if known else np.zeros(np.shape(predictions)[:1], np.int64)
     question = ask(metric, predictions, stand_in, sample_weight, options)
     exact = question.value() if known else None  # first: what cannot be read from a statistic is refused by the metric
@@ -118,7 +120,7 @@ def floor_replicates(
     counted = question.statistic(FINEST) if question.row is not None and question.row.power is not None else None
     if counted is None or question.options.get("unbiased"):
         if not isinstance(source, Predictions):
-            raise UndefinedError("the noise floor of this metric needs the predictions, not a statistic of them")
+            return _of_statistic(question, n_draws, rng)
         draws = LabelDraws(source, rng)
         found = [one_value(question, source._with(labels=draws.draw(), borrowed=True)) for _ in range(n_draws)]
         return defined(np.array(found)), question.value() if known else None
@@ -129,6 +131,30 @@ def floor_replicates(
         outcomes = cells.draw(cells.conf, rng, n_draws)
     observed = question.replicates(cells.with_outcomes(cells.wy))
     return question.replicates(cells.with_outcomes(outcomes)), float(observed[0]) if known else None
+
+
+def _of_statistic(question: Question, n_draws: int, rng: np.random.Generator) -> tuple[Float64s, float]:
+    """The same for other metrics of a statistic: outcomes are drawn cell by cell, at the mean score."""
+    row = question.row
+    assert row is not None
+    if row.needs == "sums":
+        return statistic_floor(question, n_draws, rng), question.value()
+    counted = question.statistic(FINEST)
+    if counted is None:
+        raise UndefinedError("the noise floor of this metric needs the predictions, not a statistic of them")
+    cells = Cells.of(*counted)
+    outcomes = cells.draw(cells.conf, rng, n_draws)
+    if cells.are_bins:
+        return question.replicates(_with_products(cells, outcomes)), question.value()
+    found = [one_value(question, cells.with_outcomes(one)) for one in outcomes]
+    return defined(np.array(found)), one_value(question, cells.with_outcomes(cells.wy))
+
+
+def _with_products(cells: Cells, wy: Float64s) -> BinStats:
+    """Bins with drawn outcomes, and with sums of w p y that such outcomes would have on average."""
+    stats = cells.with_outcomes(wy)
+    assert isinstance(stats, BinStats)
+    return replace(stats, wpy=stats.wpp + stats.conf * (wy - stats.wp))
 
 
 def _p_value(question: Question, drawn: Float64s, value: float) -> float:

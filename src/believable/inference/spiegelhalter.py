@@ -13,7 +13,7 @@ from believable.errors import UndefinedError
 from believable.inference._result import TestResult
 from believable.points import count_points, one_group
 from believable.predictions import Predictions
-from believable.stats import ScoreSums
+from believable.stats import ScoreSums, Summary
 
 
 def spiegelhalter(
@@ -75,6 +75,8 @@ def _sums(
     if isinstance(source, Predictions) and source.kind == "binary" and source.view(notion, r=r):
         sums = ScoreSums.of(source)  # what one pass gives needs no sorting
         return sums.spread, sums.spread_variance, sums.n
+    if isinstance(source, Summary) and source.kind == "binary" and notion in (None, "binary"):
+        return source.sums.spread, source.sums.spread_variance, source.sums.n
     points = one_group(count_points(source, notion=notion, r=r), "Spiegelhalter's test")
     lean = 1 - 2 * points.score
     return (

@@ -11,6 +11,7 @@ import numpy as np
 from believable import _check
 from believable._random import generator
 from believable._types import Array, Ints
+from believable.counting import refuse_extras
 from believable.errors import InputError, UndefinedError
 from believable.inference._cells import Cells
 from believable.inference._clustered import chance_of_clusters
@@ -19,7 +20,7 @@ from believable.inference._units import cluster_of_rows, rows_that_count
 from believable.inference.interval import Interval, as_error, interval
 from believable.inference.noise_floor import FINEST, noise_floor
 from believable.predictions import Predictions, as_predictions
-from believable.stats import ScoreSums
+from believable.stats import ScoreSums, Summary
 
 POWER = 0.8
 MOST_DRAWS = 50_000
@@ -167,9 +168,10 @@ def subgroups(
     Parameters
     ----------
     predictions, actuals
-        Arrays or a `Predictions`.
+        Arrays or a `Predictions`; or a `Summary`, with the subgroups that it counted.
     by : array-like of shape (n,), or mapping of names to them, or data frame
-        The subgroup of each row; several columns are looked at one after the other.
+        The subgroup of each row; several columns are looked at one after the other. Of a `Summary` the names of some of
+        its columns, or nothing for all of them.
     metric : str or callable
     options : dict, optional
         Choices of the metric.
@@ -207,28 +209,37 @@ def subgroups(
     _check.number(rate, "rate", 0, 1)
     n_resamples = _check.positive_integer(n_resamples, "n_resamples", 100)
     rng = generator(random_state)
-    source = as_predictions(predictions, actuals, sample_weight)
-    columns = columns_of(by, source, predictions, sample_weight)
-    cluster = cluster_of_rows(groups, predictions, source, sample_weight)
+    source: Predictions | Summary
+    cluster: Ints | None = None
+    if isinstance(predictions, Summary):
+        refuse_extras("Summary", actuals=actuals, sample_weight=sample_weight)
+        if groups is not None:
+            raise InputError("groups says which rows belong together; a statistic does not know its rows")
+        source = with_columns(predictions, by)
+        parts = _levels(source)
+    else:
+        source = as_predictions(predictions, actuals, sample_weight)
+        columns = columns_of(by, source, predictions, sample_weight)
+        cluster = cluster_of_rows(groups, predictions, source, sample_weight)
+        parts = [
+            (column, str(name), np.flatnonzero(code == g))
+            for column, names in columns.items()
+            for g, name, code in _by_size(names)
+        ]
     chosen: dict[str, Any] = {"options": options, "level": level, "n_resamples": n_resamples, "random_state": rng}
     overall = interval(metric, source, groups=cluster, **chosen)
-    parts = [
-        (column, str(name), np.flatnonzero(code == g))
-        for column, names in columns.items()
-        for g, name, code in _by_size(names)
-    ]
     # The smallest p-value that draws can give has to stay below the rate when it is multiplied by the number of groups.
     n_draws = min(max(n_resamples, int(4 * len(parts) / max(rate, 1e-3))), MOST_DRAWS)
     found = []
     for column, name, rows in parts:
-        part = source.take(rows)
-        question, means = ask(metric, part, options=options), _means(part)
+        part = source.by[column][name] if isinstance(source, Summary) else source.take(rows)
+        question, (n, mean_score, happened) = ask(metric, part, options=options), _means(part)
         try:
             within = None if cluster is None else _several(cluster[rows])
             ends = interval(metric, part, groups=within, **chosen)
             floor = noise_floor(metric, part, options=options, n_resamples=n_draws, random_state=rng)
         except UndefinedError as reason:
-            found.append(Subgroup(column, name, len(part), *means, *(None,) * 7, False, None, str(reason)))
+            found.append(Subgroup(column, name, n, mean_score, happened, *(None,) * 7, False, None, str(reason)))
             continue
         p_value, error = floor.p_value, as_error(question)
         if within is not None and error is not None and p_value is not None:
@@ -236,7 +247,7 @@ def subgroups(
         numbers = (ends.value, ends.low, ends.high, ends.estimate, floor.mean, p_value, None)
         visible = detectable(question, n_resamples, rng)
         note = ONE_CLUSTER if cluster is not None and within is None else ends.note
-        found.append(Subgroup(column, name, len(part), *means, *numbers, False, visible, note))
+        found.append(Subgroup(column, name, n, mean_score, happened, *numbers, False, visible, note))
     title = metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
     return Subgroups(tuple(_adjusted(found, rate)), title, level, rate, overall)
 
@@ -255,6 +266,18 @@ def columns_of(by: Any, source: Predictions, predictions: Any, sample_weight: An
     return columns
 
 
+def with_columns(summary: Summary, by: Any) -> Summary:
+    """A summary with some of its columns of subgroups, by name; None: all of them."""
+    if by is None:
+        return summary
+    names = [by] if isinstance(by, str) else list(by)
+    unknown = [name for name in names if name not in summary.by]
+    if unknown:
+        counted = f"those of {', '.join(summary.by)}" if summary.by else "none"
+        raise InputError(f"by names {unknown[0]!r}; of subgroups the summary counted {counted}: count again with by=")
+    return replace(summary, by={name: summary.by[name] for name in names})
+
+
 def _words(value: Any) -> str:
     return "missing" if value is None or value != value else str(value)
 
@@ -266,12 +289,23 @@ def _by_size(names: Array) -> Iterator[tuple[int, str, Array]]:
         yield int(g), distinct[g], code
 
 
-def _means(part: Predictions) -> tuple[float, float]:
-    """What was predicted and what happened; of the predicted class, for a matrix."""
-    sums = ScoreSums.of(part)
+def _levels(summary: Summary) -> list[tuple[str, str, Ints]]:
+    """Each column with its levels, the most rows first; which rows they are is not known."""
+    if not summary.by:
+        raise InputError("the summary counted no subgroups: count again with by=")
+    return [
+        (column, name, np.empty(0, np.intp))
+        for column, levels in summary.by.items()
+        for name in sorted(levels, key=lambda name: (-levels[name].n, name))
+    ]
+
+
+def _means(part: Predictions | Summary) -> tuple[int, float, float]:
+    """Rows, what was predicted and what happened; of the predicted class, for a matrix."""
+    n, sums = (part.n, part.sums) if isinstance(part, Summary) else (len(part), ScoreSums.of(part))
     if part.kind == "binary":
-        return float(sums.wp[0] / sums.w), float(sums.wy[0] / sums.w)
-    return sums.confidence / sums.w, sums.correct / sums.w
+        return n, float(sums.wp[0] / sums.w), float(sums.wy[0] / sums.w)
+    return n, sums.confidence / sums.w, sums.correct / sums.w
 
 
 def _several(cluster: Ints) -> Ints | None:

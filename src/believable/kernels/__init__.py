@@ -1,12 +1,14 @@
 """Numeric routines and nothing else: arrays in, arrays out, no checking, no knowledge of what the numbers mean."""
 
+from believable.kernels.binary_pass import BinaryPass
 from believable.kernels.binnings import Binnings, binned_sums, log_evidence, mixed_steps, quantile_binnings
 from believable.kernels.brownian import range_tail, sup_tail
+from believable.kernels.classwise_cells import classwise_cells
 from believable.kernels.cosine import smooth_error, smooth_error_at, smooth_error_of_pairs
 from believable.kernels.ensemble_temperature import EnsembleFit, fit_ensemble_temperature, part_weights
 from believable.kernels.incomplete_beta import BETA_CDF_RANGE, WeightedLogits, beta_cdf, fit_beta_cdf
 from believable.kernels.isotonic import FlatPieces, flat_pieces, pav, pav_rows
-from believable.kernels.laplace import faded_around, faded_before, faded_sums, laplace_form
+from believable.kernels.laplace import faded_around, faded_before, faded_sums, laplace_form, pairs_of_blocks
 from believable.kernels.local_polynomial import local_polynomial
 from believable.kernels.logistic import (
     LogisticFit,
@@ -18,6 +20,8 @@ from believable.kernels.logistic import (
     separation,
 )
 from believable.kernels.logistic_classes import ClassesFit, ClassesLimit, ClassRows, fit_logistic_classes
+from believable.kernels.logit_cells import MOST_LOGIT_CELLS, logit_floor, logit_index, near_one
+from believable.kernels.matrix_rows import matrix_rows
 from believable.kernels.mixture import mixture_shares
 from believable.kernels.multinomial import (
     MultinomialFit,
@@ -48,6 +52,7 @@ from believable.kernels.reference import (
     top_hit,
     top_one,
     top_ranked,
+    uniform_floor,
     uniform_index,
 )
 from believable.kernels.reflected import reflected_gaussian
@@ -70,6 +75,8 @@ from believable.kernels.venn_abers import VennAbersSteps, venn_abers_steps
 __all__ = [
     "BETA_CDF_RANGE",
     "FEW_CLASSES",
+    "MOST_LOGIT_CELLS",
+    "BinaryPass",
     "Binnings",
     "ByScore",
     "ClassRows",
@@ -91,6 +98,7 @@ __all__ = [
     "binned_sums",
     "by_score",
     "cell_starts",
+    "classwise_cells",
     "classwise_sums",
     "clipped_logit",
     "distances",
@@ -117,16 +125,21 @@ __all__ = [
     "local_polynomial",
     "log_evidence",
     "log_softmax",
+    "logit_floor",
+    "logit_index",
     "logit_rows",
     "mapped_softmax",
+    "matrix_rows",
     "middle_of_pairs",
     "mixed_steps",
     "mixture_shares",
     "multinomial_cost",
     "n_moments",
+    "near_one",
     "nearest_place",
     "pair_sums",
     "pair_weight",
+    "pairs_of_blocks",
     "part_weights",
     "pav",
     "pav_rows",
@@ -163,6 +176,7 @@ __all__ = [
     "top_one",
     "top_probability",
     "top_ranked",
+    "uniform_floor",
     "uniform_index",
     "venn_abers_steps",
 ]

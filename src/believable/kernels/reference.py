@@ -77,23 +77,26 @@ def softmax(logits: Array) -> Float64s:
 # --- from scores to bins ----------------------------------------------------------------------------------------------
 
 
-def uniform_index(scores: Floats, edges: Floats) -> Ints:
-    """Bin of each score between right-closed edges k/M; the first bin also owns 0.
+def uniform_floor(scores: Floats, edges: Floats) -> Floats:
+    """Bin of each score between right-closed edges k/M, as a float; the first bin also owns 0.
 
     Multiply and round down, then compare with the edge itself where the product is at most rounding above a whole
     number. It is never below one by rounding: edges are k/M correctly rounded, so a score above edge k is at least k/M.
     """
     n_bins = len(edges) - 1
     product = scores * edges.dtype.type(n_bins)
-    below = np.floor(product)
-    index = below.astype(np.intp)
-    product -= below
+    index = np.floor(product)
+    product -= index
     near = np.flatnonzero(product <= 2 * n_bins * np.finfo(edges.dtype).eps)
     if len(near):
-        lower = edges.copy()
-        lower[0] = -1
-        index[near] -= scores[near] <= lower.take(index[near])
+        below = index[near]
+        index[near] -= (scores[near] <= edges.take(below.astype(np.intp))) & (below > 0)
     return index
+
+
+def uniform_index(scores: Floats, edges: Floats) -> Ints:
+    """Bin of each score between right-closed edges k/M; the first bin also owns 0."""
+    return uniform_floor(scores, edges).astype(np.intp)
 
 
 def bin_index(scores: Floats, edges: Floats) -> Ints:

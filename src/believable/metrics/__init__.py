@@ -19,6 +19,7 @@ from believable.metrics.debiased_calibration_error import debiased_calibration_e
 from believable.metrics.evaluate import evaluate as evaluate
 from believable.metrics.expected_calibration_error import expected_calibration_error as expected_calibration_error
 from believable.metrics.integrated_calibration_index import integrated_calibration_index as integrated_calibration_index
+from believable.metrics.kernel_blocks import KernelBlocks as KernelBlocks
 from believable.metrics.kernel_calibration_error import kernel_calibration_error as kernel_calibration_error
 from believable.metrics.kolmogorov_smirnov_calibration_error import (
     kolmogorov_smirnov_calibration_error as kolmogorov_smirnov_calibration_error,
@@ -58,6 +59,7 @@ from believable.metrics.top_r_calibration_error import top_r_calibration_error a
 # A metric is public by being in the table; these are not metrics of one number.
 __all__ = [
     "METRICS",
+    "KernelBlocks",
     "calibration_index",
     "classwise_ece",
     "confidence_decomposition",

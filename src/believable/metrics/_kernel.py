@@ -175,4 +175,11 @@ def block_sums(vectors: Vectors, similarity: kernels.Similarity, size: int) -> t
     """Numerators and denominators of the unbiased SKCE of consecutive blocks of rows."""
     if len(vectors) < size:
         raise UndefinedError(f"blocks of {size} rows need as many, these are {len(vectors)}")
+    if vectors.score is not None and on_a_line(vectors, similarity):
+        rows = len(vectors) // size * size
+        excess, w = vectors.residuals[:rows, 1], vectors.weight[:rows].reshape(-1, size)
+        p, values = vectors.score[:rows].reshape(-1, size), excess.reshape(-1, size) * w
+        # As in `line_total`; W^2 - sum w^2 without the difference.
+        pairs = 2 * (w[:, 1:] * np.cumsum(w, axis=1)[:, :-1]).sum(axis=1)
+        return 4 * kernels.pairs_of_blocks(p, values, similarity.bandwidth), pairs
     return kernels.skce_blocks(vectors.points, vectors.residuals, vectors.weight, similarity, size)

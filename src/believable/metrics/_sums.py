@@ -7,7 +7,7 @@ from typing import Any
 from believable.counting import refuse_extras
 from believable.errors import UndefinedError
 from believable.predictions import as_predictions
-from believable.stats import BinStats, CellStats, ScoreSums
+from believable.stats import BinStats, CellStats, ScoreSums, Summary
 
 
 def score_sums(predictions: Any, actuals: Any = None, sample_weight: Any = None) -> ScoreSums:
@@ -15,6 +15,9 @@ def score_sums(predictions: Any, actuals: Any = None, sample_weight: Any = None)
     if isinstance(predictions, ScoreSums):
         refuse_extras("ScoreSums", actuals=actuals, sample_weight=sample_weight)
         return predictions
+    if isinstance(predictions, Summary):
+        refuse_extras("Summary", actuals=actuals, sample_weight=sample_weight)
+        return predictions.sums
     if isinstance(predictions, (BinStats, CellStats)):
         raise UndefinedError(f"this metric is read from ScoreSums, not from {type(predictions).__name__}")
     return ScoreSums.of(as_predictions(predictions, actuals, sample_weight))

@@ -11,9 +11,10 @@ from believable._types import Array
 from believable.counting import source_of
 from believable.errors import UndefinedError
 from believable.metrics._table import metric
-from believable.points import PointStats
+from believable.points import PointStats, count_points
 from believable.predictions import Predictions
-from believable.stats import BinStats, CellStats
+from believable.stats import BinStats, CellStats, Summary
+from believable.stats.coarse import warn_of_wide_cells
 
 
 @metric(alias="auc", needs="cells", best=1.0, spacing="logit", reference="Hanley and McNeil 1982")
@@ -39,7 +40,9 @@ def auc(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> 
     source = source_of(predictions, actuals, sample_weight)
     if isinstance(source, BinStats):
         raise UndefinedError("the AUC is read from CellStats or predictions, not from BinStats")
-    if isinstance(source, PointStats):
+    if isinstance(source, Summary):
+        values = _of_summary(source)
+    elif isinstance(source, PointStats):
         values = [_one(points.score, points.rate, points.w, None) for points in source.groups]
     else:
         values = _of_cells(source) if isinstance(source, CellStats) else _of_predictions(source)
@@ -59,6 +62,13 @@ def _of_predictions(source: Predictions) -> list[float]:
     return values
 
 
+def _of_summary(summary: Summary) -> list[float]:
+    if summary.kind == "binary":
+        (points,) = count_points(summary)
+        return [_one(points.score, points.rate, points.w, None)]
+    return _of_cells(summary.cells_of("classwise"))
+
+
 def _of_cells(cells: CellStats) -> list[float]:
     if cells.view.notion not in ("binary", "classwise") or cells.view.pooled or cells.view.threshold is not None:
         raise UndefinedError(f"the AUC is read from cells of the notions binary and classwise, not from {cells.view}")
@@ -67,6 +77,8 @@ def _of_cells(cells: CellStats) -> list[float]:
         classes = range(1, 2)  # the other column says the same
     values = []
     for k in classes:
+        if cells.view.n_groups == 1:  # of several classes each is rare in most rows, and its order there matters little
+            warn_of_wide_cells(cells)
         here = cells.group == k
         share = cells.wy[here] / cells.w[here]
         values.append(_one(cells.index[here], share, cells.w[here], k if cells.view.n_groups > 1 else None))

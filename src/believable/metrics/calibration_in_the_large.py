@@ -83,7 +83,7 @@ def calibration_in_the_large(
     _check.choice(interval, INTERVALS, "interval")
     _check.level(level)
     source = source_of(predictions, actuals, sample_weight)
-    points = one_group(count_points(source, notion=notion, r=r), "calibration-in-the-large")
+    points = one_group(count_points(source, notion=notion, r=r, logits=True), "calibration-in-the-large")
     logits, points, _ = by_logit(points)
     values = shifts(logits, points)
     if values.ndim:

@@ -120,7 +120,7 @@ def calibration_slope_intercept(
     _check.choice(interval, INTERVALS, "interval")
     _check.level(level)
     source = source_of(predictions, actuals, sample_weight)
-    points = one_group(count_points(source, notion=notion, r=r), "the calibration slope")
+    points = one_group(count_points(source, notion=notion, r=r, logits=True), "the calibration slope")
     logits, points, n_clipped = by_logit(points)
     separated = kernels.separation(logits, points.w, points.wy)
     if separated.ndim:

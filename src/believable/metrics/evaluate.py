@@ -126,7 +126,7 @@ def evaluate(
         except UndefinedError as reason:
             skipped[row.name] = str(reason)
     first = sources[0]
-    if isinstance(first, Predictions):
+    if isinstance(first, (Predictions, Summary)):
         return Evaluation(values, skipped, notion or first.default_notion, n_bins or 10)
     notions = {source.view.notion for source in sources if not isinstance(source, ScoreSums)}
     return Evaluation(values, skipped, notion or (notions.pop() if len(notions) == 1 else None), n_bins)
@@ -142,7 +142,8 @@ def _names(metrics: Iterable[str]) -> Iterable[str]:
 
 def _sources(predictions: Any, actuals: Any, sample_weight: Any) -> list[Any]:
     if isinstance(predictions, Summary):
-        predictions = [predictions.sums, *predictions.cells]
+        refuse_extras("Summary", actuals=actuals, sample_weight=sample_weight)
+        return [predictions]
     statistics = predictions if isinstance(predictions, (list, tuple)) else [predictions]
     if statistics and all(isinstance(item, (ScoreSums, BinStats, CellStats)) for item in statistics):
         refuse_extras("statistic", actuals=actuals, sample_weight=sample_weight)
@@ -152,10 +153,10 @@ def _sources(predictions: Any, actuals: Any, sample_weight: Any) -> list[Any]:
 
 def _value(row: Metric, sources: list[Any], options: dict[str, Any]) -> float:
     first = sources[0]
-    if isinstance(first, Predictions):
+    if isinstance(first, (Predictions, Summary)):
         if first.kind not in row.kinds:
             raise UndefinedError(f"it is defined for {' and '.join(row.kinds)} predictions, these are {first.kind}")
-        return float(row.function(first, **options))
+        return float(row.function(first, **options)) if isinstance(first, Predictions) else _read(row, first, options)
     reasons = []
     for source in sorted(sources, key=lambda one: isinstance(one, CellStats) and one.grid.spacing != row.spacing):
         if not isinstance(source, _READ_FROM[row.needs]):
@@ -166,3 +167,12 @@ def _value(row: Metric, sources: list[Any], options: dict[str, Any]) -> float:
             reasons.append(str(reason))
     words = " or ".join(kind.__name__ for kind in _READ_FROM[row.needs]) or "the predictions themselves"
     raise UndefinedError("; ".join(reasons) or f"it is read from {words}")
+
+
+def _read(row: Metric, summary: Summary, options: dict[str, Any]) -> float:
+    if row.needs == "pairs":
+        raise UndefinedError("it is read from the predictions themselves")
+    try:
+        return float(row.function(summary, **options))
+    except InputError as reason:  # bins that are not made of whole cells, say
+        raise UndefinedError(str(reason)) from reason

@@ -38,7 +38,7 @@ def expected_calibration_error(
 
     Parameters
     ----------
-    predictions : array-like of shape (n,) or (n, K), Predictions, BinStats or CellStats
+    predictions : array-like of shape (n,) or (n, K), Predictions, BinStats, CellStats or Summary
         P(y = 1), or one column of probabilities per class. A `Predictions` or a statistic stands for both arguments; a
         statistic brings its own bins and notion.
     actuals : array-like of shape (n,)

@@ -12,7 +12,7 @@ from believable.errors import UndefinedError
 from believable.metrics._sums import score_sums
 from believable.metrics._table import metric
 from believable.predictions import as_predictions
-from believable.stats import BinStats, CellStats, ScoreSums
+from believable.stats import BinStats, CellStats, ScoreSums, Summary
 from believable.stats.sums import log_loss_terms
 
 
@@ -45,7 +45,7 @@ def negative_log_likelihood(
         sums = score_sums(predictions, actuals, sample_weight)
         return sums.nll / sums.w
     eps = _check.number(eps, "eps", 0, 0.5)
-    if isinstance(predictions, (ScoreSums, BinStats, CellStats)):
+    if isinstance(predictions, (ScoreSums, BinStats, CellStats, Summary)):
         raise UndefinedError("eps clips the predictions: pass those, not a statistic")
     checked = as_predictions(predictions, actuals, sample_weight)
     terms = log_loss_terms(checked.scores, checked.labels, checked.kind, eps)

@@ -16,7 +16,7 @@ from believable.metrics._logistic import normal_quantile
 from believable.metrics._table import metric
 from believable.points import count_points, one_group
 from believable.predictions import Predictions
-from believable.stats import ScoreSums
+from believable.stats import ScoreSums, Summary
 
 
 class Totals(NamedTuple):
@@ -105,6 +105,8 @@ def _totals(predictions: Any, actuals: Any, sample_weight: Any, notion: Notion |
     source = source_of(predictions, actuals, sample_weight)
     if isinstance(source, Predictions) and source.kind == "binary" and source.view(notion, r=r):
         return _of_sums(ScoreSums.of(source))  # what one pass gives needs no sorting
+    if isinstance(source, Summary) and source.kind == "binary" and notion in (None, "binary"):
+        return _of_sums(source.sums)
     points = one_group(count_points(source, notion=notion, r=r), "the observed/expected ratio")
     p = points.score
     squared = np.sum(points.w2y * (1 - p) ** 2 + (points.w2 - points.w2y) * p**2, axis=-1)

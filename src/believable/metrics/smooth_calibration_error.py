@@ -121,8 +121,7 @@ def smooth_calibration_error_detail(
     (0.5, 0.01)
     """
     source = source_of(predictions, actuals, sample_weight)
-    view = source.view(notion, r=r) if isinstance(source, Predictions) else source.view
-    if view.n_groups > 1:
+    if not isinstance(source, Predictions) or source.view(notion, r=r).n_groups > 1:
         one_group(count_points(source, notion=notion, r=r), "the bandwidth of the smooth calibration error")
     value = smooth_calibration_error(source, notion=notion, r=r, bandwidth=bandwidth)
     return SmoothError(value, value if bandwidth is None else float(bandwidth))

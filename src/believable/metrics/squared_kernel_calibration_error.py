@@ -9,6 +9,7 @@ from believable import _check
 from believable.errors import InputError
 from believable.metrics._kernel import Kernel, Vectors, biased_skce, block_sums, similarity_of, unbiased_skce
 from believable.metrics._table import metric
+from believable.metrics.kernel_blocks import KernelBlocks, value_of_blocks
 from believable.predictions import as_predictions
 
 Estimator = Literal["unbiased", "biased", "block", "linear"]
@@ -54,12 +55,13 @@ def squared_kernel_calibration_error(
     Soft labels: e_i is the mixture of the two unit vectors, the expected value over independent labels. A row is one
     row: "unbiased" leaves its pair with itself out, whatever the share.
 
-    Time grows as n^2 K, memory as n K: no n x n matrix is made. Except for 1-D scores with the kernel "tv", where pairs
-    are summed along a line in n log n.
+    Time grows as n^2 K (as n B K by blocks of B rows), memory as n K: no n x n matrix is made. Except for 1-D scores
+    with the kernel "tv", where pairs are summed along a line in n log n.
 
     Parameters
     ----------
-    predictions : array-like of shape (n,) or (n, K), or Predictions
+    predictions : array-like of shape (n,) or (n, K), Predictions, or KernelBlocks
+        The last is the block estimator of a stream.
     actuals : array-like of shape (n,)
     estimator : {"unbiased", "biased", "block", "linear"}
     kernel : {"tv", "gaussian"} or callable
@@ -88,6 +90,8 @@ def squared_kernel_calibration_error(
         if estimator != "block":
             raise InputError(f"block_size goes with estimator='block', not with {estimator!r}")
         block_size = _check.positive_integer(block_size, "block_size", 2)
+    if isinstance(predictions, KernelBlocks):
+        return value_of_blocks(predictions, estimator, kernel, bandwidth, block_size)
     vectors = Vectors.of(as_predictions(predictions, actuals, sample_weight), "the SKCE")
     similarity = similarity_of(vectors, kernel, bandwidth)
     if estimator == "unbiased":

@@ -11,9 +11,9 @@ from believable._types import Array, Float64s, Notion
 from believable.counting import Source, not_empty, same_question, source_of
 from believable.errors import UndefinedError
 from believable.metrics._table import metric
-from believable.points import PointStats, one_group
+from believable.points import PointStats, count_points, one_group
 from believable.predictions import Predictions
-from believable.stats import BinStats
+from believable.stats import BinStats, Summary
 
 ROUNDING = 1e-12  # accuracies of weighted bins that differ by less count as equal
 
@@ -76,8 +76,8 @@ def _by_score(source: Source, notion: Notion | None) -> tuple[Float64s, Float64s
     """Sums of w, wp and wy at every distinct score, or cell, in ascending order."""
     if isinstance(source, BinStats):
         raise UndefinedError("the sweep chooses its bins: it is read from CellStats or predictions, not from BinStats")
-    if isinstance(source, PointStats):
-        points = one_group(source.groups, "the sweep")
+    if isinstance(source, (PointStats, Summary)):
+        points = one_group(count_points(source, notion=notion), "the sweep")
         return points.w, points.w * points.score, points.wy
     view = source.view(notion) if isinstance(source, Predictions) else source.view
     if view.n_groups > 1:

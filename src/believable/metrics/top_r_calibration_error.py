@@ -10,6 +10,7 @@ from believable.counting import TEN, UNIFORM, count_bins, source_of
 from believable.metrics._error import binned_error
 from believable.metrics._table import metric
 from believable.predictions import Predictions
+from believable.stats import Summary
 
 
 @metric(
@@ -51,7 +52,7 @@ def top_r_calibration_error(
     0.425
     """
     source = source_of(predictions, actuals, sample_weight)
-    n_classes = source.n_classes if isinstance(source, Predictions) else source.view.n_classes
+    n_classes = source.n_classes if isinstance(source, (Predictions, Summary)) else source.view.n_classes
     r = min(_check.positive_integer(r, "r"), n_classes)
     stats = count_bins(source, n_bins, strategy, notion="top_r", r=r, threshold=threshold, pooled=pooled, edges=edges)
     return binned_error(stats, norm)

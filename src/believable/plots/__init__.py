@@ -10,6 +10,7 @@ from believable.plots.improvement import plot_improvement
 from believable.plots.metric_bars import MetricBar, draw_metrics, metric_bars, plot_metrics
 from believable.plots.miscalibration import draw_miscalibration, plot_miscalibration
 from believable.plots.net_benefit import draw_net_benefit, plot_net_benefit
+from believable.plots.over_time import draw_over_time, plot_calibration_over_time
 from believable.plots.ranking import draw_ranking, plot_ranking
 from believable.plots.reliability import Reliability, draw_reliability, plot_reliability_diagram
 from believable.plots.risk_coverage import draw_risk_coverage, plot_risk_coverage
@@ -37,6 +38,7 @@ __all__ = [
     "draw_metrics",
     "draw_miscalibration",
     "draw_net_benefit",
+    "draw_over_time",
     "draw_ranking",
     "draw_reliability",
     "draw_risk_coverage",
@@ -46,6 +48,7 @@ __all__ = [
     "draw_threshold",
     "draw_uncertainty_sample",
     "metric_bars",
+    "plot_calibration_over_time",
     "plot_cascade",
     "plot_classwise_reliability",
     "plot_confidence_histogram",

@@ -11,12 +11,12 @@ import numpy as np
 
 from believable import _check
 from believable._types import Float64s, Ints, Notion
-from believable.counting import source_of
+from believable.counting import cells_in, source_of
 from believable.errors import InputError
 from believable.plots._style import GREY, INK, axis_labels, figure_of, plain
 from believable.points import Points, PointStats, count_points, one_group
 from believable.predictions import Predictions
-from believable.stats import CellStats
+from believable.stats import CellStats, Summary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,6 +56,9 @@ class Gathered:
         points = one_group(count_points(source, notion=notion, r=r), what)
         if isinstance(source, Predictions):
             return cls(PointStats(source.view(notion, r=r), (points,)), source.scores.dtype.name)
+        if isinstance(source, Summary):
+            cells = cells_in(source, notion, r)
+            return cls(PointStats(cells.view, (points,)), cells.grid.dtype)
         dtype = source.grid.dtype if isinstance(source, CellStats) else "float64"
         return cls(PointStats(source.view, (points,)), dtype)
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import IO, Any, cast, get_args
 
 from believable import _check
+from believable._write import write_beside
 from believable.errors import InputError
 from believable.readers.source import BOM, ENDINGS, GZIP, MAGIC, Format, called, sniffed
-from believable.readers.write import write_beside
 
 PIPE = "-"
 TEXT: tuple[Format, ...] = ("csv", "tsv", "jsonl")

@@ -199,6 +199,8 @@ def _lists(column: polars.Series, percent: bool) -> polars.Series:
     import polars
 
     column = column.cast(polars.List(column.dtype.inner)) if isinstance(column.dtype, polars.Array) else column
+    if column.null_count() == len(column):
+        return column
     lengths = column.list.len()
     first = _first(column.is_not_null())
     width = lengths[first] or 0

@@ -134,15 +134,15 @@ def checked(
         words = labels.dtype.kind in "OU" and isinstance(columns.classes[0], int)
         classes = tuple(map(str, columns.classes)) if words else columns.classes
     elif classes is not None:
-        _refuse_another_order(columns, classes)
-        labels = _named(labels, columns, classes)
+        refuse_another_order(columns, classes)
+        labels = named(labels, columns, classes)
     _say_what_the_text_means(labels, columns, scores.ndim, pos_label, classes)
     return Predictions(
         scores,
         labels,
         sample_weight=None if columns.weight is None else cells.array(frame[columns.weight]),
         from_logits=from_logits,
-        pos_label=_as_in(labels, pos_label),
+        pos_label=as_in(labels, pos_label),
         classes=classes,
     )
 
@@ -155,13 +155,18 @@ def said_of(
     try:
         yield
     except InputError as error:
-        sentence = str(error)
-        for of_arrays, of_files in _ADVICE:
-            sentence = sentence.replace(of_arrays, of_files)
+        sentence = in_words_of_files(str(error))
         table = path if isinstance(path, Table) else _opened_again(path) if "at row" in sentence else None
         name = path.source.name if isinstance(path, Table) else called(path)
         what = "" if columns is None else f" ({columns})"
         raise InputError(f"{name}{what}: {_with_lines(sentence, table, rows)}") from error
+
+
+def in_words_of_files(sentence: str) -> str:
+    """What the library says of arrays, said of files."""
+    for of_arrays, of_files in _ADVICE:
+        sentence = sentence.replace(of_arrays, of_files)
+    return sentence
 
 
 def _opened_again(path: str | os.PathLike[str]) -> Table | None:
@@ -187,13 +192,18 @@ def _say_what_the_text_means(
     labels: Array, columns: Columns, ndim: int, pos_label: Any, classes: Sequence[Any] | None
 ) -> None:
     if classes is None and pos_label is None and labels.dtype.kind in "OU":
-        words = sorted({str(value) for value in labels[:1000] if isinstance(value, str)})
-        if words:
-            what = "say which is positive with pos_label" if ndim == 1 else "name them, in order, with classes"
-            raise InputError(f"column {columns.label!r} holds text ({', '.join(words[:5])}): {what}")
+        refuse_text(labels[:1000].tolist(), columns, ndim)
 
 
-def _refuse_another_order(columns: Columns, classes: Sequence[Any]) -> None:
+def refuse_text(labels: Sequence[Any], columns: Columns, ndim: int) -> None:
+    """An error where labels are text, and nobody said what it means."""
+    words = sorted({value for value in labels if isinstance(value, str)})
+    if words:
+        what = "say which is positive with pos_label" if ndim == 1 else "name them, in order, with classes"
+        raise InputError(f"column {columns.label!r} holds text ({', '.join(words[:5])}): {what}")
+
+
+def refuse_another_order(columns: Columns, classes: Sequence[Any]) -> None:
     """Columns whose names say which class they are, and classes that say otherwise."""
     ends = [str(end) for end in columns.classes or ()]
     if len(ends) != len(classes):
@@ -206,7 +216,7 @@ def _refuse_another_order(columns: Columns, classes: Sequence[Any]) -> None:
             )
 
 
-def _named(labels: Array, columns: Columns, classes: Sequence[Any]) -> Array:
+def named(labels: Array, columns: Columns, classes: Sequence[Any]) -> Array:
     """Labels by name, where the classes have names and the file counts them: from 0, or as its columns are numbered."""
     if labels.dtype.kind not in "iu" or not all(isinstance(name, str) for name in classes):
         return labels
@@ -230,7 +240,7 @@ def _named(labels: Array, columns: Columns, classes: Sequence[Any]) -> Array:
     return np.array(classes, dtype=object)[labels]
 
 
-def _as_in(labels: Array, pos_label: Any) -> Any:
+def as_in(labels: Array, pos_label: Any) -> Any:
     """A positive label given as text, for a column of numbers or truth values."""
     if isinstance(pos_label, str) and labels.dtype.kind == "b" and pos_label.lower() in ("true", "false"):
         return pos_label.lower() == "true"

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from believable._types import Array, Float64s
+from believable._types import Array, Float64s, Ints
 from believable.errors import InputError
 from believable.readers.clusters import CLUSTER_NAMES
 from believable.readers.columns import plain_name
@@ -46,15 +46,12 @@ def _few(name: str, values: Array) -> tuple[Array, list[str]]:
     distinct, counts = np.unique(values[there].astype(str), return_counts=True)
     if len(distinct) <= MOST_NUMBERS:
         return values, []
-    numbers = None if _is_identifier(name) else _numbers(values, there)
+    numbers = None if is_identifier(name) else _numbers(values, there)
     if numbers is not None:
         return _in_ranges(name, numbers, len(distinct))
     if len(distinct) <= MOST_LEVELS:
         return values, []
-    if 2 * len(distinct) > len(values):
-        raise InputError(
-            f"column {name!r} has {len(distinct):,} values in {len(values):,} rows: it names rows, not subgroups"
-        )
+    refuse_names_of_rows(name, len(distinct), len(values))
     kept = distinct[np.argsort(-counts, kind="stable")[:MOST_LEVELS]]
     others = there & ~np.isin(values.astype(str), kept)
     left = len(distinct) - MOST_LEVELS
@@ -67,7 +64,13 @@ def _few(name: str, values: Array) -> tuple[Array, list[str]]:
     return columns, [said]
 
 
-def _is_identifier(name: str) -> bool:
+def refuse_names_of_rows(name: str, n_distinct: int, n: int) -> None:
+    """An error for a column whose texts hardly ever repeat."""
+    if 2 * n_distinct > n:
+        raise InputError(f"column {name!r} has {n_distinct:,} values in {n:,} rows: it names rows, not subgroups")
+
+
+def is_identifier(name: str) -> bool:
     """Whether numbers under this name are names: those of patients are no quantity."""
     plain = plain_name(name)
     return plain in ("id", *CLUSTER_NAMES) or plain.endswith("_id")
@@ -87,21 +90,34 @@ def _numbers(values: Array, there: Array) -> Float64s | None:
 
 def _in_ranges(name: str, numbers: Float64s, n_distinct: int) -> tuple[Array, list[str]]:
     there = np.isfinite(numbers)
-    shares = np.arange(1, PARTS) / PARTS
-    cuts = np.unique(np.quantile(numbers[there], shares, method="inverted_cdf"))
-    most = numbers[there].max()
+    cuts = quarters(numbers[there])
+    labels = np.full(len(numbers), None, object)
+    labels[there] = np.array(ranges(cuts), object)[np.searchsorted(cuts, numbers[there])]
+    return labels, [cut_at(name, cuts, f"{n_distinct:,} different numbers")]
+
+
+def quarters(numbers: Float64s, rows: Ints | None = None) -> Float64s:
+    """Where numbers, each of so many rows, are cut into four ranges with as many rows; fewer, where ties demand it."""
+    order = np.argsort(numbers, kind="stable")
+    below = np.arange(1, len(numbers) + 1) if rows is None else np.cumsum(rows[order])
+    cuts = np.unique(numbers[order[np.searchsorted(below * PARTS, np.arange(1, PARTS) * below[-1])]])
+    most = numbers.max()
     cuts = cuts[cuts < most]
     if not len(cuts):  # most rows have the largest number
-        cuts = numbers[there & (numbers < most)].max(keepdims=True)
+        cuts = numbers[numbers < most].max(keepdims=True)
+    return np.asarray(cuts)
+
+
+def ranges(cuts: Float64s) -> list[str]:
+    """What to call the ranges."""
     words = _written(cuts)
-    ranges = [f"up to {words[0]}", *map(" to ".join, pairwise(words)), f"above {words[-1]}"]
-    labels = np.full(len(numbers), None, object)
-    labels[there] = np.array(ranges, object)[np.searchsorted(cuts, numbers[there])]
-    said = (
-        f"column {name} has {n_distinct:,} different numbers: it was cut into "
-        f"{'quarters' if len(cuts) == PARTS - 1 else 'ranges'} (each with its upper end) at {', '.join(words)}"
-    )
-    return labels, [said]
+    return [f"up to {words[0]}", *map(" to ".join, pairwise(words)), f"above {words[-1]}"]
+
+
+def cut_at(name: str, cuts: Float64s, what: str) -> str:
+    """A sentence on a column that was cut."""
+    parts = "quarters" if len(cuts) == PARTS - 1 else "ranges"
+    return f"column {name} has {what}: it was cut into {parts} (each with its upper end) at {', '.join(_written(cuts))}"
 
 
 def _written(cuts: Float64s) -> list[str]:

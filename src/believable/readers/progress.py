@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from believable.readers.source import Source
 
 LARGE = 50_000_000  # bytes; smaller files are read in a moment
+MANY = 10_000_000  # rows; fewer are counted in a moment
 
 
 @contextmanager
@@ -29,3 +30,29 @@ def reading(source: Source, shown: bool | None = None) -> Iterator[None]:
     ) as bar:
         bar.add_task(what, total=None)
         yield
+
+
+@contextmanager
+def counting(rows: int, done: int, shown: bool | None = None) -> Iterator[Callable[[int], None]]:
+    """A bar of rows, with their rate and the time left; what is yielded is told how many more are done.
+
+    None shows it where there are many rows and the error stream is a terminal.
+    """
+    if not (rows >= MANY and sys.stderr.isatty() if shown is None else shown):
+        yield lambda more: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class Rows(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            speed = task.finished_speed or task.speed
+            rate = "" if speed is None else f", {speed / 1e6:.1f} million/s"
+            return Text(f"{task.completed / 1e6:,.0f} of {rows / 1e6:,.0f} million rows{rate}", no_wrap=True)
+
+    console = Console(stderr=True, force_terminal=shown)
+    columns = (TextColumn("Counting"), BarColumn(18), Rows(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("", total=rows, completed=done)
+        yield lambda more: bar.advance(task, more)

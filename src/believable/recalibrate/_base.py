@@ -20,13 +20,13 @@ from believable import _check
 from believable._arrays import as_numpy
 from believable._types import Array, Float64s, Floats, Ints
 from believable.errors import InputError, SmallSampleWarning, UndefinedError
-from believable.recalibrate._cells import check_cells, groups_of, rarest_in
+from believable.recalibrate._cells import cells_of_summary, check_cells, groups_of, rarest_in
 from believable.recalibrate._facts import Facts
 from believable.recalibrate._fields import Field, Map
 from believable.recalibrate._labels import encoded, encoded_columns, fewest_rows
 from believable.recalibrate._scores import INPUTS, Input, Scores
 from believable.recalibrate._warn import warn
-from believable.stats import CellStats
+from believable.stats import CellStats, Summary
 
 COLUMNS = ("n_features_in_", "feature_names_in_")  # what scikit-learn keeps of X
 
@@ -215,17 +215,19 @@ class BinaryRecalibrator(Recalibrator):
         """1 - p, for maps that know it better than the difference, which is 0 where p is within 1e-16 of 1."""
         return np.asarray(1 - self._apply_map(learnt, scores))
 
-    def fit_from_cells(self, cells: CellStats) -> Self:
+    def fit_from_cells(self, cells: CellStats | Summary) -> Self:
         """Learn the map from a statistic instead of rows: the rows of a cell stand at their mean score.
 
         Where a map steps, it steps at the ends of cells, so that no cell is divided.
 
         Parameters
         ----------
-        cells : CellStats
+        cells : CellStats or Summary
             Of the notion "binary", or "classwise" for K classes. The finer the cells, the nearer to the map that the
             rows give; count with `spacing="logit"` where scores lie near 0 or 1 (a `LimitWarning` says so where more
-            than 5 % of the weight lies in outermost uniform cells and the map reads logits).
+            than 5 % of the weight lies in outermost uniform cells and the map reads logits). Of a `Summary` the grid
+            is taken that suits the map: the logit-spaced one for maps of logits, else the one that keeps more of the
+            rows apart.
 
         Returns
         -------
@@ -234,6 +236,8 @@ class BinaryRecalibrator(Recalibrator):
         name = type(self).__name__
         if not self._facts().cells:
             raise UndefinedError(f"{name} needs the rows: cells do not hold what it looks at")
+        if isinstance(cells, Summary):
+            cells = cells_of_summary(cells, self._facts().reads_logits)
         check_cells(cells, self.multilabel)
         if self.input != "probabilities":
             raise InputError(f"cells hold probabilities: make {name}(input='probabilities'), not {self.input!r}")
@@ -307,9 +311,43 @@ class MatrixRecalibrator(Recalibrator):
     def _learn(self, scores: Scores, labels: Ints, weights: Float64s | None) -> tuple[Map | None, ...]:
         return (self._learn_map(scores.logit_matrix(), labels, weights),)
 
-    def fit_from_cells(self, cells: CellStats) -> Self:
-        """Not for this one: a cell holds one class's scores, and the map looks at all of them at once."""
-        raise UndefinedError(f"{type(self).__name__} needs the rows: cells do not hold what it looks at")
+    def fit_from_cells(self, cells: CellStats | Summary) -> Self:
+        """Learn the map of one event from a statistic: the rows of a cell stand at their mean score.
+
+        Only `TemperatureScaling`, and from cells of the notion "binary": a cell holds one class's scores, and maps of
+        several classes look at all of them at once.
+
+        Parameters
+        ----------
+        cells : CellStats or Summary
+            Of a `Summary` the logit-spaced cells are taken.
+
+        Returns
+        -------
+        self
+        """
+        name = type(self).__name__
+        cells = cells_of_summary(cells, True) if isinstance(cells, Summary) else cells
+        check_cells(cells, False)
+        if not self._facts().cells or cells.view.notion != "binary":
+            raise UndefinedError(f"{name} needs the rows: cells do not hold what it looks at")
+        if self.input != "probabilities":
+            raise InputError(f"cells hold probabilities: make {name}(input='probabilities'), not {self.input!r}")
+        self._check_settings()
+        classes = np.arange(2) if self.classes is None else np.asarray(self.classes)
+        if len(classes) != 2:
+            raise InputError(f"classes must name 2 classes, got {len(classes)}")
+        groups = groups_of(cells, 1, self._facts().reads_logits)
+        (event,) = groups
+        assert event is not None
+        self._warn_of_few(rarest_in(groups))
+        weights = np.concatenate([event.w - event.wy, event.wy])
+        labels = np.repeat([0, 1], len(event.w))
+        logits, kept = event.scores.logit_matrix(), weights > 0
+        learnt = self._learn_map(np.concatenate([logits, logits])[kept], labels[kept], weights[kept])
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_, self.classes_, self.maps_ = 1, classes, (learnt,)
+        return self
 
     def _apply(self, scores: Scores) -> Float64s:
         p = self._apply_pairs(scores)

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from believable._types import Float64s, Int64s
+from believable._types import Float64s, Int64s, Notion
 from believable.errors import InputError, LimitWarning, UndefinedError
 from believable.points import count_points
 from believable.recalibrate._scores import Scores
 from believable.recalibrate._warn import warn
-from believable.stats import CellStats
+from believable.stats import CellStats, Summary
 
 MOST_IN_TAILS = 0.05  # of the weight; with so much of it in the outermost cells a map may be off by one per cent
 
@@ -38,10 +38,21 @@ class Group(NamedTuple):
     wy: Float64s
 
 
+def cells_of_summary(summary: Summary, reads_logits: bool) -> CellStats:
+    """The cells of an event, or of every class, on the grid that suits a map."""
+    notion: Notion = "binary" if summary.kind == "binary" else "classwise"
+    uniform, logit = summary.cells_of(notion), summary.cells_of(notion, spacing="logit")
+    if notion == "classwise" and summary.n_classes == 2 and summary.kind == "multiclass":
+        raise UndefinedError("the summary holds two columns, a map of one event is learnt from P(y = 1): count that")
+    if reads_logits or float(np.sum(logit.w**2)) < float(np.sum(uniform.w**2)):
+        return logit
+    return uniform
+
+
 def check_cells(cells: CellStats, multilabel: bool) -> None:
     """Raise unless the statistic holds all scores of an event, or of every class."""
     if not isinstance(cells, CellStats):
-        raise InputError(f"fit_from_cells takes a CellStats, got a {type(cells).__name__}")
+        raise InputError(f"fit_from_cells takes a CellStats or a Summary, got a {type(cells).__name__}")
     if cells.view.notion not in ("binary", "classwise") or cells.view.pooled or cells.view.threshold is not None:
         raise UndefinedError(
             f"a map is learnt from all scores of an event or class, not from {cells.view}: count with "

@@ -33,6 +33,8 @@ SMALLEST = float(np.finfo(np.float64).tiny)
     identity=True,
     fewest=5,
     simplicity=1,
+    cells=True,
+    reads_logits=True,
     reference="Guo et al. (2017)",
 )
 class TemperatureScaling(MatrixRecalibrator):
@@ -49,6 +51,8 @@ class TemperatureScaling(MatrixRecalibrator):
     - the likelihood rises with T (the logits do not tell the classes apart, or tell them wrongly): T is 1e6 times the
       largest difference within a row, and p' is nearly uniform;
     - all logits of every row are equal: T = 1.
+
+    From cells of one event comes the T of the rows, to 1e-5 of itself; that of several classes needs the rows.
 
     A class that does not occur in y keeps its place in the softmax. T is within 1e-306 and 1e306, whatever the logits.
 

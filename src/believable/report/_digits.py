@@ -11,6 +11,13 @@ def decimals(least: int, *shares: float) -> int:
     return min(max([least, *(1 - math.floor(math.log10(one)) for one in seen)]), 8)
 
 
+def digits_apart(low: float, high: float) -> int:
+    """Digits after the point, with which the ends of an interval differ: four, or more where very many rows make it
+    narrow; at most 10."""
+    width = abs(high - low)
+    return min(max(4, -math.floor(math.log10(width))), 10) if 0 < width < math.inf else 4
+
+
 def rounded_up(number: float) -> int:
     """To two digits that count: a number of rows that is asked for is never less than those there are."""
     step: int = 10 ** max(math.floor(math.log10(number)) - 1, 0)

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from believable._types import Ints
-from believable.predictions import Predictions
 from believable.report._digits import rounded_up
-from believable.report.heaping import heaping
 from believable.report.judgement import GUIDELINE, Verdict
 from believable.report.parts import Fix, Measured, Part
-from believable.stats import BinStats, ScoreSums
+from believable.report.source import Source, ends_of, heaps_of, n_rows, sums_of
+from believable.stats import BinStats
 
 EMPTY_SHARE = 0.4  # of uniform bins
 FEW = 5  # expected events, or others, of a bin that can tell something
@@ -30,7 +29,7 @@ MANY_ROWS = 100_000
 class Facts:
     """What the rules read."""
 
-    predictions: Predictions
+    source: Source
     stats: BinStats
     verdict: Verdict
     metrics: Mapping[str, Measured]
@@ -137,7 +136,7 @@ def _few_per_bin(facts: Facts) -> str:
     if share < 0.05:
         return ""
     worst = float(np.median(expected[sparse]))
-    needed = len(facts.predictions) * FEW / worst if worst > 0 else math.inf
+    needed = n_rows(facts.source) * FEW / worst if worst > 0 else math.inf
     more = f"; about {rounded_up(needed):,} rows would help" if needed < 1e9 else ""
     return (
         f"{int(sparse.sum())} of {len(stats.n)} bins, with {100 * share:.0f} % of the rows, expect fewer than {FEW} "
@@ -146,8 +145,8 @@ def _few_per_bin(facts: Facts) -> str:
 
 
 def _few_per_class(facts: Facts) -> str:
-    n, n_classes = len(facts.predictions), facts.predictions.n_classes
-    if facts.predictions.kind != "multiclass" or n >= FEW_PER_CLASS * n_classes:
+    n, n_classes = n_rows(facts.source), facts.source.n_classes
+    if facts.source.kind != "multiclass" or n >= FEW_PER_CLASS * n_classes:
         return ""
     return (
         f"{n:,} rows are few for {n_classes:,} classes: class-wise and top-label errors are mostly noise, and their "
@@ -157,9 +156,9 @@ def _few_per_class(facts: Facts) -> str:
 
 def _never_seen(facts: Facts) -> str:
     """Scores that never come near an end: nothing is known there."""
-    if facts.predictions.kind != "binary":
+    if facts.source.kind != "binary":
         return ""
-    lowest, highest = float(facts.predictions.scores.min()), float(facts.predictions.scores.max())
+    lowest, highest = ends_of(facts.source)
     if lowest < ENDS[0] and highest > ENDS[1]:
         return ""
     below, above = _rounded_away(lowest, math.floor), _rounded_away(highest, math.ceil)
@@ -180,11 +179,7 @@ def _rounded_away(score: float, way: Callable[[float], int]) -> float:
 
 
 def _heaped(facts: Facts) -> str:
-    predictions = facts.predictions
-    if predictions.kind == "multilabel":
-        return ""
-    scores = predictions.scores if predictions.kind == "binary" else predictions.scores.max(axis=1)
-    found = heaping(scores, predictions.weights)
+    found = heaps_of(facts.source)
     return "" if found is None else f"{found} Equal scores always stay in one bin."
 
 
@@ -196,7 +191,7 @@ def _impossible_happened(facts: Facts) -> str:
 
 
 def _weights(facts: Facts) -> str:
-    n = len(facts.predictions)
+    n = n_rows(facts.source)
     if n < DESIGN_EFFECT * facts.effective_n:
         return ""
     return f"The weights are uneven: {n:,} rows tell as much as {facts.effective_n:,.0f} of equal weight."
@@ -214,8 +209,8 @@ def _clusters(facts: Facts) -> str:
 
 
 def _constant(facts: Facts) -> str:
-    sums = ScoreSums.of(facts.predictions)
-    if facts.predictions.kind != "binary" or math.sqrt(float(sums.deviation[0] / sums.w)) > CONSTANT:
+    sums = sums_of(facts.source)
+    if sums.kind != "binary" or math.sqrt(float(sums.deviation[0] / sums.w)) > CONSTANT:
         return ""
     rate = float(sums.wy[0] / sums.w)
     if min(rate, 1 - rate) < CONSTANT:  # rare events have small scores
@@ -225,6 +220,6 @@ def _constant(facts: Facts) -> str:
 
 def _large(facts: Facts) -> str:
     verdict = facts.verdict
-    if len(facts.predictions) < MANY_ROWS or not verdict.beyond_chance or verdict.ece >= 0.01:
+    if n_rows(facts.source) < MANY_ROWS or not verdict.beyond_chance or verdict.ece >= 0.01:
         return ""
     return "With so many rows the smallest error is beyond chance: go by its size."

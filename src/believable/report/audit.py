@@ -177,7 +177,7 @@ class Audit:
 def _written(text: str, path: str | os.PathLike[str] | None) -> str:
     """The text, written to a file if a path is given: beside it first, so that nothing half-written is left."""
     if path is not None:
-        from believable.readers.write import write_beside
+        from believable._write import write_beside
 
         with write_beside(path) as beside:
             Path(beside).write_text(text, encoding="utf-8")

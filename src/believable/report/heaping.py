@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from believable import _check
+from believable._types import Array, Float64s, Int64s
+from believable.stats import CellStats
 
 HEAP = 0.02  # of the weight: a value that holds so much is a heap
 FEWEST_TIMES = 3  # rows on a heap
@@ -16,6 +18,8 @@ FEWEST_ROWS = 20
 SHOWN = 8
 STEP = 0.05
 ROUND = 1e-6  # a float32 is that close to the number it stands for
+LOGIT_WIDTH = 0.0016
+ALIKE = 1e-13  # of the squared mean: a variance that rounding explains, also that of very many additions
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +94,46 @@ def heaping(scores: Any, sample_weight: Any = None) -> Heaping | None:
     if len(values) < FEWEST_ROWS:
         return None
     found, inverse, times = np.unique(values, return_inverse=True, return_counts=True)
-    shares = np.bincount(inverse.reshape(-1), weights) / weights.sum()
-    heaps = np.flatnonzero((shares >= HEAP) & (times >= FEWEST_TIMES))
-    steps = found.astype(np.float64) / STEP
+    return _heaping(found.astype(np.float64), times, np.bincount(inverse.reshape(-1), weights).astype(np.float64))
+
+
+def heaping_of_cells(cells: CellStats) -> Heaping | None:
+    """The same from cells: those whose scores are nearly all the same count as one value, the others as no heap.
+
+    These vary much less than scores do that are spread over a cell: by less than a fiftieth of its squared width, so
+    that about one row in twenty may lie elsewhere in it. Near 0 and 1 that width is taken as 0.0016 p (1 - p), that of
+    a logit-spaced cell. `distinct` counts cells.
+    """
+    if int(cells.n.sum()) < FEWEST_ROWS:
+        return None
+    width = np.minimum(1 / cells.grid.n_cells, LOGIT_WIDTH * cells.conf * (1 - cells.conf))
+    alike = holds_one_score(cells) | (_variance(cells) <= width**2 / 50)
+    return _heaping(cells.conf, cells.n, cells.w, alike, near=max(0.1 / cells.grid.n_cells, ROUND))
+
+
+def holds_one_score(cells: CellStats) -> Array:
+    """Whether all scores of a cell are the same, to about three parts in ten million."""
+    return np.asarray(_variance(cells) <= ALIKE * cells.conf**2)
+
+
+def _variance(cells: CellStats) -> Float64s:
+    return np.asarray(cells.wpp / cells.w - cells.conf**2)
+
+
+def _heaping(
+    values: Float64s, times: Int64s, weights: Float64s, one_score: Array | bool = True, near: float = ROUND
+) -> Heaping | None:
+    shares = weights / weights.sum()
+    heaps = np.flatnonzero((shares >= HEAP) & (times >= FEWEST_TIMES) & one_score)
+    steps = values / STEP
+    on_steps = (np.abs(steps - np.rint(steps)) < near / STEP) & one_score
     result = Heaping(
-        n=len(values),
-        distinct=len(found),
-        values=tuple(float(value) for value in found[heaps]),
+        n=int(times.sum()),
+        distinct=len(values),
+        values=tuple(float(value) for value in values[heaps]),
         shares=tuple(float(share) for share in shares[heaps]),
         share=float(shares[heaps].sum()),
-        round_share=float(shares[np.abs(steps - np.rint(steps)) < ROUND / STEP].sum()),
+        round_share=float(shares[on_steps].sum()),
     )
     return result if max(result.share, result.round_share) >= MOST_HEAPED else None
 

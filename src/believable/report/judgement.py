@@ -12,14 +12,14 @@ from believable.curves.binned import table_of
 from believable.errors import InputError
 from believable.inference._clustered import chance_of_clusters
 from believable.inference._question import ask
-from believable.inference._units import cluster_of_rows
 from believable.inference.interval import interval
 from believable.inference.noise_floor import noise_floor
-from believable.predictions import as_predictions
-from believable.report._digits import decimals, rounded_up
+from believable.predictions import Predictions
+from believable.report._digits import decimals, digits_apart, rounded_up
 from believable.report.clustered import effective_rows
 from believable.report.means import DRAWS, Direction, Means, confidence_bins
 from believable.report.places import Place, places_of
+from believable.report.source import as_source, cluster_of, n_rows, sums_of
 from believable.stats import BinStats
 
 GUIDELINE = (("excellent", 0.05), ("good", 0.10), ("moderate", 0.15))  # below so much ECE; otherwise poor
@@ -151,9 +151,10 @@ class Verdict:
     @property
     def headline(self) -> str:
         """The first sentence."""
-        interval = f"{100 * self.level:.4g} % interval {self.low:.4f} … {self.high:.4f}"
+        digits = digits_apart(self.low, self.high)
+        interval = f"{100 * self.level:.4g} % interval {self.low:.{digits}f} … {self.high:.{digits}f}"
         above = " (chance adds to it)" if self.ece > self.high else ""
-        value = f"ECE {self.ece:.4f}{above}, {interval} ({self.bins})"
+        value = f"ECE {self.ece:.{digits}f}{above}, {interval} ({self.bins})"
         chance = f"a perfectly calibrated model with these scores would show about {self.by_chance:.2g} by chance"
         if self.standing == "too little data":
             so_far = (
@@ -233,10 +234,11 @@ def verdict(
     happened than was predicted.
 
     Parameters are those of `expected_calibration_error`, for notions with one curve ("binary", "confidence", or others
-    with pooled=True). What chance alone would show is simulated (`noise_floor`); with the same `random_state` the same
-    words come out. Rows that belong together (patients, queries) are named by `groups`, as in `interval`. With `pairs`
-    the 1-D scores are confidences in an answer and the outcomes whether it was right, as language models give them:
-    accuracy is then the share that is right.
+    with pooled=True); a `Summary` in place of the rows gives the same verdict. What chance alone would show is
+    simulated (`noise_floor`); with the same `random_state` the same words come out. Rows that belong together
+    (patients, queries) are named by `groups`, as in `interval`. With `pairs` the 1-D scores are confidences in an
+    answer and the outcomes whether it was right, as language models give them: accuracy is then the share that is
+    right.
 
     Returns
     -------
@@ -254,31 +256,30 @@ def verdict(
     Scores from 0.00 to 0.50 are too high: 0.150 predicted, 0.000 happened (100 rows).
     Scores from 0.50 to 1.00 are too low: 0.850 predicted, 1.000 happened (100 rows).
     """
-    checked = as_predictions(predictions, actuals, sample_weight)
+    checked = as_source(predictions, actuals, sample_weight)
     stats = count_bins(checked, n_bins, strategy, notion=notion, pooled=pooled, squares=True)
     if pairs and checked.kind != "binary":
         raise InputError("pairs=True is for 1-D scores, confidences in an answer, with whether it was right")
     if stats.view.n_groups > 1:
         raise InputError(f"a verdict is about one curve, not notion={stats.view.notion!r}: pass pooled=True")
-    cluster = cluster_of_rows(groups, predictions, checked, sample_weight)
+    cluster = cluster_of(groups, predictions, checked, sample_weight)
     options = {"n_bins": n_bins, "strategy": strategy, "notion": notion, "pooled": pooled}
     ends = interval("ece", checked, options=options, groups=cluster, level=level, random_state=random_state)
     floor = noise_floor("ece", checked, options=options, n_resamples=DRAWS, random_state=random_state)
-    means = Means.of(checked, pairs)
-    shift, tilt = (
-        means.chances(stats, confidence_bins(checked, stats, n_bins, strategy), generator(random_state))
-        if cluster is None
-        else means.chances_of_clusters(checked, cluster)
-    )
-    chance = floor.p_value or 1.0
-    if cluster is not None:
+    means, chance, worth = Means.of(sums_of(checked), pairs), floor.p_value or 1.0, None
+    if cluster is None:
+        confident = confidence_bins(checked, stats, n_bins, strategy)
+        shift, tilt = means.chances(stats, confident, generator(random_state))
+    else:
+        assert isinstance(checked, Predictions)
+        shift, tilt = means.chances_of_clusters(checked, cluster)
         asked = ask("ece", checked, options=options)
         chance = max(chance, chance_of_clusters(asked, cluster, DRAWS, generator(random_state)))
+        worth = effective_rows(checked, stats, cluster)
     by_ece = chance <= ONE_IN_TWENTY
     low = ends.low if by_ece or level < 0.95 else 0.0  # few clusters vary too little to say so themselves
     beyond = by_ece or min(shift, tilt) <= ONE_IN_HUNDRED
     unlikely = ONE_IN_TWENTY if by_ece else ONE_IN_HUNDRED
-    worth = None if cluster is None else effective_rows(checked, stats, cluster)
     one_sided = means.mean_score is not None and not pairs and _is_one_sided(stats)
     return Verdict(
         grade=grade(ends.value),
@@ -294,7 +295,7 @@ def verdict(
         n_bins=stats.per_group,
         strategy=stats.strategy,
         notion=stats.view.notion,
-        n=len(checked),
+        n=n_rows(checked),
         n_clusters=None if cluster is None else int(cluster.max()) + 1,
         mean_score=means.mean_score,
         rate=means.rate,

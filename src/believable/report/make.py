@@ -10,26 +10,39 @@ import numpy as np
 
 from believable import _check
 from believable._random import generator
-from believable._types import Array, Floats, Notion, Strategy
+from believable._types import Array, Notion, Strategy
 from believable.counting import TEN, UNIFORM, count_bins, refuse_extras
 from believable.curves import corp_curve, smoothed_calibration_curve
 from believable.curves.binned import ReliabilityTable, table_of
 from believable.errors import InputError
-from believable.inference._units import cluster_of_rows
-from believable.inference.subgroups import columns_of, subgroups
-from believable.predictions import Predictions, as_predictions
+from believable.inference.subgroups import columns_of, subgroups, with_columns
+from believable.predictions import Predictions
 from believable.readers.loaded import Loaded
 from believable.report.advice import Facts, advice, caveats
 from believable.report.audit import Audit
 from believable.report.by_class import by_class, direction_of
 from believable.report.clustered import effective_rows
 from believable.report.judgement import verdict
+from believable.report.means import Means
 from believable.report.measure import Measurer
-from believable.report.parts import Bin, Line, Part, Stage
+from believable.report.parts import Bin, Line, Part, Stage, Versus
 from believable.report.remedy import Remedy, remedy
 from believable.report.slices import slices_of
+from believable.report.source import (
+    Source,
+    as_source,
+    cluster_of,
+    effective_n,
+    has_classes,
+    is_weighted,
+    left_out,
+    n_rows,
+    subgroup_of,
+    sums_of,
+    view_of,
+)
 from believable.report.versus import versus
-from believable.stats import ScoreSums
+from believable.stats import Summary
 
 LINE_POINTS = 201
 DRAWS = 300
@@ -63,7 +76,10 @@ def audit(
     Parameters
     ----------
     predictions, actuals
-        Arrays, or a `Predictions`; or what a reader hands over (`Loaded`), with its clusters, subgroups and notes.
+        Arrays, or a `Predictions`; or what a reader hands over (`Loaded`), with its clusters, subgroups and notes. Or a
+        `Summary` of a stream, a large file or a table in a database, which gives the same report: its bins are exact,
+        and what is read from cells is that of rows at the means of their cells. Subgroups are those that it counted; it
+        knows of no clusters, and cannot be compared with others row by row.
     n_bins, strategy
         The bins of the headline, the reliability table and the binned metrics.
     notion : str, optional
@@ -74,12 +90,13 @@ def audit(
     groups : array-like of shape (n,), optional
         Clusters of rows that belong together (patients, queries): the intervals allow for them.
     by : array-like, mapping of names to them, or data frame, optional
-        Columns of subgroups, looked at one after the other.
+        Columns of subgroups, looked at one after the other; of a `Summary` the names of some that it counted.
     compare_with : array-like or Predictions, optional
         Other predictions for the same rows.
     fix : bool
         Look for a recalibration that helps, by cross-fitting; of more than 20,000 rows so many are drawn to compare
-        methods on.
+        methods on. From the cells of a `Summary` of one event up to 1,000,000 rows are drawn to judge the chosen one,
+        which is then fitted on all cells.
     level : float
         Of the intervals.
     title, taken, other : str
@@ -114,30 +131,41 @@ def audit(
         groups, by = loaded.groups if groups is None else groups, (dict(loaded.by) or None) if by is None else by
         title, taken, pairs = title or loaded.title, taken or loaded.taken, pairs or loaded.pairs
         dropped, notes = {**loaded.dropped, **(dropped or {})}, (*loaded.notes, *notes)
-    checked = as_predictions(predictions, actuals, sample_weight)
-    if checked.borrowed:
-        checked = checked._with(borrowed=False)  # for the length of this call it may remember what was counted
-    cluster = cluster_of_rows(groups, predictions, checked, sample_weight)
-    columns = {} if by is None else columns_of(by, checked, predictions, sample_weight)
+    checked = as_source(predictions, actuals, sample_weight)
+    if isinstance(checked, Summary):
+        checked = with_columns(checked, by)
+        columns: Mapping[str, Array] = {}
+    else:
+        if checked.borrowed:
+            checked = checked._with(borrowed=False)  # for the length of this call it may remember what was counted
+        columns = {} if by is None else columns_of(by, checked, predictions, sample_weight)
+    cluster = cluster_of(groups, predictions, checked, sample_weight)
     rival = None if compare_with is None else _rival(compare_with, checked, actuals, sample_weight)
     seed = random_state if isinstance(random_state, int) else int(generator(random_state).integers(2**31))
-    view = checked.view(notion, pooled=(notion or checked.default_notion) in POOLED)
+    view = view_of(checked, notion, pooled=(notion or checked.default_notion) in POOLED)
     n_bins = _check.positive_integer(n_bins, "n_bins")
     options = {"n_bins": n_bins, "strategy": str(strategy), "notion": view.notion, "pooled": view.pooled}
     judged = verdict(checked, None, pairs=pairs, groups=cluster, level=level, random_state=seed, **options)  # type: ignore[arg-type]
     stats = count_bins(checked, **options, squares=True)  # type: ignore[arg-type]
     metrics = Measurer(checked, options, judged, cluster, level, seed).all()
-    worth = None if cluster is None else effective_rows(checked, stats, cluster)
-    parts = _classes(checked, n_bins, strategy, cluster, level, seed)
+    worth = None
+    if cluster is not None:
+        assert isinstance(checked, Predictions)
+        worth = effective_rows(checked, stats, cluster)
+    parts = by_class(checked, n_bins, strategy, cluster, level, seed) if has_classes(checked) else ()
     found = _subgroups(checked, columns, options, cluster, level, seed)
     mended = remedy(checked, cluster, level, seed, progress) if fix else Remedy(None, "it was not asked for", None, ())
-    stages: dict[Stage, Predictions] = {"before": checked}
+    stages: dict[Stage, Source] = {"before": checked}
     if mended.after is not None:
         stages["after"] = mended.after
-    slices, left_out = slices_of(stages, view, parts, found, columns)
-    effective, left = _effective_n(checked), _dropped(dropped, checked)
+    slices, not_shown = slices_of(stages, view, parts, found, columns)
+    left = {str(reason): int(n) for reason, n in (dropped or {}).items()} | left_out(checked)
+    against: tuple[Versus, ...] = ()
+    if rival is not None:
+        assert isinstance(checked, Predictions)
+        against = versus(checked, rival, options=options, cluster=cluster, level=level, random_state=seed)
     facts = Facts(
-        predictions=checked,
+        source=checked,
         stats=stats,
         verdict=judged,
         metrics={one.alias: one for one in metrics},
@@ -146,42 +174,45 @@ def audit(
         subgroups=found,
         cluster=cluster,
         dropped=left,
-        effective_n=effective,
+        effective_n=effective_n(checked),
     )
     return Audit(
         title=title,
-        taken=taken,
+        taken=taken or ("the cells of a summary" if isinstance(checked, Summary) else ""),
         kind=checked.kind,
-        n=len(checked),
-        effective_n=effective,
+        n=n_rows(checked),
+        effective_n=facts.effective_n,
         n_clusters=None if cluster is None else int(cluster.max()) + 1,
-        weighted=checked.weights is not None,
+        weighted=is_weighted(checked),
         pairs=pairs,
         dropped=left,
         classes=tuple(checked.class_name(k) for k in range(checked.n_classes)),
-        rates=_rates(checked),
+        rates=tuple((sums_of(checked).wy / sums_of(checked).class_weight).tolist()),
         verdict=judged,
         metrics=metrics,
         table=_bins(table_of(stats, level, worth)),
         lines=_lines(checked, view.notion, level, seed) if not view.pooled else (),
         parts=parts,
-        n_parts=0 if checked.kind == "binary" else checked.n_classes,
+        n_parts=checked.n_classes if has_classes(checked) else 0,
         subgroups=found,
         fix=mended.fix,
         no_fix=mended.why_none,
-        versus=()
-        if rival is None
-        else versus(checked, rival, options=options, cluster=cluster, level=level, random_state=seed),
+        versus=against,
         other="" if rival is None else other,
         advice=advice(facts),
         caveats=(*mended.caveats, *caveats(facts)),
         notes=tuple(notes),
         slices=slices,
-        left_out=left_out,
+        left_out=not_shown,
     )
 
 
-def _rival(other: Any, checked: Predictions, actuals: Any, sample_weight: Any) -> Predictions:
+def _rival(other: Any, checked: Source, actuals: Any, sample_weight: Any) -> Predictions:
+    if isinstance(checked, Summary) or isinstance(other, Summary):
+        raise InputError(
+            "compare_with sets two models side by side row by row, and a summary has put all rows into cells: audit "
+            "each by itself, or compare them on a sample of rows"
+        )
     if actuals is None and not isinstance(other, Predictions):
         raise InputError("compare_with must be a Predictions too, where the predictions are one")
     given = isinstance(other, Predictions)
@@ -189,26 +220,6 @@ def _rival(other: Any, checked: Predictions, actuals: Any, sample_weight: Any) -
     if (rival.kind, rival.n_classes) != (checked.kind, checked.n_classes):
         raise InputError(f"compare_with must be of the same kind as the predictions, got {rival!r} beside {checked!r}")
     return rival
-
-
-def _dropped(dropped: Mapping[str, int] | None, predictions: Predictions) -> dict[str, int]:
-    ignored = {"ignored label": predictions.n_ignored} if predictions.n_ignored else {}
-    return {str(reason): int(n) for reason, n in (dropped or {}).items()} | ignored
-
-
-def _effective_n(predictions: Predictions) -> float:
-    w = predictions.weights
-    return float(len(predictions) if w is None else w.sum() ** 2 / (w * w).sum())
-
-
-def _rates(predictions: Predictions) -> tuple[float, ...]:
-    """The share of each class, or of the event."""
-    w = predictions.weights
-    if predictions.kind == "multiclass":
-        counted = np.bincount(predictions.labels, w, predictions.n_classes)
-        return tuple((counted / counted.sum()).tolist())
-    happened: Floats = np.average(predictions.labels, axis=0, weights=w)
-    return tuple(np.atleast_1d(happened).tolist())
 
 
 def _bins(table: ReliabilityTable) -> tuple[Bin, ...]:
@@ -222,9 +233,9 @@ def _bins(table: ReliabilityTable) -> tuple[Bin, ...]:
     )
 
 
-def _lines(predictions: Predictions, notion: Notion, level: float, seed: Any) -> tuple[Line, ...]:
-    smooth = smoothed_calibration_curve(predictions, notion=notion, level=level)
-    corp = corp_curve(predictions, band="consistency", notion=notion, level=level, n_resamples=DRAWS, random_state=seed)
+def _lines(source: Source, notion: Notion, level: float, seed: Any) -> tuple[Line, ...]:
+    smooth = smoothed_calibration_curve(source, notion=notion, level=level)
+    corp = corp_curve(source, band="consistency", notion=notion, level=level, n_resamples=DRAWS, random_state=seed)
     percent = f"{100 * level:.4g} %"
     return (
         _line("smoothed", smooth, f"{percent} interval around the curve, point by point"),
@@ -239,28 +250,20 @@ def _line(method: Any, curve: Any, band: str) -> Line:
     return Line(method, x, y, low, high, band)
 
 
-def _classes(
-    predictions: Predictions, n_bins: int, strategy: Strategy, cluster: Any, level: float, seed: Any
-) -> tuple[Part, ...]:
-    if predictions.kind == "binary":
-        return ()
-    return by_class(predictions, n_bins, strategy, cluster, level, seed)
-
-
 def _subgroups(
-    predictions: Predictions,
+    source: Source,
     columns: Mapping[str, Array],
     options: Mapping[str, Any],
     cluster: Any,
     level: float,
     seed: Any,
 ) -> tuple[Part, ...]:
-    if not columns:
+    if not columns and not (isinstance(source, Summary) and source.by):
         return ()
     found = subgroups(
-        predictions,
+        source,
         None,
-        columns,
+        columns or None,
         options=options,
         groups=cluster,
         level=level,
@@ -286,6 +289,8 @@ def _subgroups(
             detectable=group.detectable,
             note=group.note,
         )
-        rows = np.flatnonzero(columns[group.column] == group.name)
-        parts.append(replace(part, direction=direction_of(part, ScoreSums.of(predictions.take(rows)))))
+        rows = np.flatnonzero(columns[group.column] == group.name) if columns else None
+        here = subgroup_of(source, group.column, group.name, rows)
+        assert here is not None
+        parts.append(replace(part, direction=direction_of(part, Means.of(sums_of(here)))))
     return tuple(parts)

@@ -11,7 +11,7 @@ from believable._types import Float64s, Ints, Strategy
 from believable.counting import count_bins
 from believable.inference._cells import Cells
 from believable.predictions import Predictions
-from believable.stats import BinStats, ScoreSums
+from believable.stats import BinStats, CellStats, ScoreSums, Summary
 from believable.stats.sums import row_terms
 
 Direction = Literal["over-confident", "under-confident", "unclear"]
@@ -39,15 +39,22 @@ class Means:
     pairs: bool = False
 
     @classmethod
-    def of(cls, predictions: Predictions, pairs: bool = False) -> Means:
+    def of(cls, sums: ScoreSums, pairs: bool = False) -> Means:
         """Over all rows."""
-        sums = ScoreSums.of(predictions)
-        if predictions.kind != "binary":
+        if sums.kind != "binary":
             return cls(None, None, sums.confidence / sums.w, sums.correct / sums.w)
         mean_score, rate = float(sums.wp[0] / sums.w), float(sums.wy[0] / sums.w)
         if pairs:
             return cls(mean_score, rate, mean_score, rate, pairs)
         return cls(mean_score, rate, sums.confidence / sums.w, sums.correct / sums.w)
+
+    @classmethod
+    def of_cells(cls, cells: CellStats) -> Means:
+        """Of one event, of which there are cells alone; one half is where two of them meet."""
+        w, wp, wy = (float(sums.sum()) for sums in (cells.w, cells.wp, cells.wy))
+        predicted = cells.conf > 0.5
+        confidence, correct = (np.where(predicted, sums, cells.w - sums).sum() for sums in (cells.wp, cells.wy))
+        return cls(wp / w, wy / w, float(confidence / w), float(correct / w))
 
     @property
     def direction(self) -> Direction:
@@ -95,13 +102,13 @@ class Means:
         return shift, shift if self.pairs else tilt
 
 
-def confidence_bins(predictions: Predictions, stats: BinStats, n_bins: int, strategy: Strategy) -> BinStats | None:
+def confidence_bins(source: Predictions | Summary, stats: BinStats, n_bins: int, strategy: Strategy) -> BinStats | None:
     """Bins of the predicted class's probability; None for events, of which none is predicted in the place of others."""
-    if predictions.kind != "multiclass":
+    if source.kind != "multiclass":
         return None
     if stats.view.notion in ("confidence", "top_label"):
         return stats
-    return count_bins(predictions, n_bins, strategy, notion="confidence", squares=True)
+    return count_bins(source, n_bins, strategy, notion="confidence", squares=True)
 
 
 def _drift(stats: BinStats, rng: np.random.Generator) -> Float64s:

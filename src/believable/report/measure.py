@@ -13,11 +13,11 @@ from believable.errors import BelievableError, ClippedWarning, UndefinedError
 from believable.inference.interval import interval
 from believable.inference.noise_floor import noise_floor
 from believable.metrics import METRICS, Metric, find_metric
-from believable.predictions import Predictions
 from believable.report.asked import options_for
 from believable.report.judgement import Verdict
 from believable.report.parts import Family, Measured
-from believable.stats import ScoreSums
+from believable.report.source import Source, effective_n, n_entries, sums_of
+from believable.stats import Summary
 
 ERRORS: Mapping[Kind, tuple[str, ...]] = {
     "binary": ("ece", "smece", "ace", "mce", "rmsce", "ks", "ici", "slope", "citl", "oe"),
@@ -29,6 +29,9 @@ DISCRIMINATION = ("auc", "acc", "bss", "sharpness")
 CLOSED_FORM = ("slope", "citl", "oe")  # bring the intervals of the clinical literature: nothing is drawn
 DRAWS, DRAWS_OF_FLOOR, FEWEST_DRAWS = 300, 1000, 200
 NARROWEST = 1e-4  # smooth errors below have a bandwidth as small, and a floor that would take minutes
+MOST_ROWS = 200_000_000  # beyond, the smooth error of a perfect model is below 0.0005, finer than what is drawn from
+NARROW = 1e-3  # smooth errors of a summary below get no interval: it would take most of the time of the audit
+BELOW = "with so many rows chance alone shows less than 0.0005"
 MOST_ENTRIES = 200_000  # rows times classes: beyond, the AUC of a matrix gets no interval and its floors fewer draws
 
 
@@ -38,7 +41,7 @@ class Measurer:
 
     Attributes
     ----------
-    predictions : Predictions
+    source : Predictions or Summary
     options : dict
         Bins and notion of the headline, for the metrics that know them.
     verdict : Verdict
@@ -48,7 +51,7 @@ class Measurer:
     random_state
     """
 
-    predictions: Predictions
+    source: Source
     options: Mapping[str, Any]
     verdict: Verdict
     cluster: Ints | None
@@ -58,14 +61,14 @@ class Measurer:
     def all(self) -> tuple[Measured, ...]:
         """Every metric that suits the predictions."""
         families: dict[Family, tuple[str, ...]] = {
-            "calibration": ERRORS[self.predictions.kind],
+            "calibration": ERRORS[self.source.kind],
             "score": SCORES,
             "discrimination": DISCRIMINATION,
         }
         found = []
         for family, aliases in families.items():
             for row in map(find_metric, aliases):
-                if self.predictions.kind not in row.kinds or (row.alias == "acc" and self.verdict.pairs):
+                if self.source.kind not in row.kinds or (row.alias == "acc" and self.verdict.pairs):
                     continue  # of answers the accuracy is the share that is right, and told as that
                 try:
                     found.append(self._measured(row, family))
@@ -74,13 +77,13 @@ class Measurer:
         return tuple(found)
 
     def _measured(self, row: Metric, family: Family) -> Measured:
-        asked = options_for(row, self.options, self.predictions.kind)
+        asked = options_for(row, self.options, self.source.kind)
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always", ClippedWarning)
-            value = float(row.function(self.predictions, **asked))
-        low, high, note = self._interval(row, asked)
+            value = float(row.function(self.source, **asked))
+        low, high, note = self._interval(row, asked, value)
         floor, q95, p_value = self._floor(row, asked, value)
-        notion = "binary" if self.predictions.kind == "binary" else asked.get("notion", row.of)
+        notion = "binary" if self.source.kind == "binary" else asked.get("notion", row.of)
         return Measured(
             name=row.name,
             alias=row.alias,
@@ -94,24 +97,26 @@ class Measurer:
             q95=q95,
             p_value=p_value if self.cluster is None or row is METRICS["expected_calibration_error"] else None,
             best=row.best,
-            note=note or " ".join(str(one.message) for one in said),
+            note=note or (BELOW if row.fixed_point and self._has_many_rows else "") or _words(said),
         )
 
-    def _interval(self, row: Metric, asked: dict[str, Any]) -> tuple[float | None, float | None, str]:
+    def _interval(self, row: Metric, asked: dict[str, Any], value: float) -> tuple[float | None, float | None, str]:
         if row is METRICS["expected_calibration_error"]:
             return self.verdict.low, self.verdict.high, ""
-        if row is METRICS["auc"] and self._entries > MOST_ENTRIES:
+        if row is METRICS["auc"] and n_entries(self.source) > MOST_ENTRIES:
             return None, None, "no interval: it would take too long for so many rows and classes"
+        if row.fixed_point and isinstance(self.source, Summary) and 0 < value < NARROW:
+            return None, None, "no interval: so small an error is smoothed over so little that it would take too long"
         if row.alias in CLOSED_FORM and self.cluster is None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ClippedWarning)  # said with the value
-                estimate = row.function(self.predictions, level=self.level, **asked)
+                estimate = row.function(self.source, level=self.level, **asked)
             estimate = getattr(estimate, "slope", estimate)
             return estimate.low, estimate.high, ""
         try:
             found = interval(
                 row.name,
-                self.predictions,
+                self.source,
                 options=asked,
                 groups=self.cluster,
                 level=self.level,
@@ -127,19 +132,19 @@ class Measurer:
     ) -> tuple[float | None, float | None, float | None]:
         if row is METRICS["expected_calibration_error"]:
             return self.verdict.by_chance, self.verdict.q95, self.verdict.p_value
-        if row.fixed_point and value < NARROWEST:
+        if row.fixed_point and (value < NARROWEST or self._has_many_rows):
             return None, None, None
         if row.power is not None:
             found = noise_floor(
                 row.name,
-                self.predictions,
+                self.source,
                 options=asked,
                 n_resamples=DRAWS if row.fixed_point else self._draws_of_floor,  # fixed points take long
                 random_state=self.random_state,
             )
             return found.mean, found.q95, found.p_value
         # Of scores the mean under calibration is known exactly, and nothing is drawn.
-        sums = ScoreSums.of(self.predictions)
+        sums = sums_of(self.source)
         if row is METRICS["brier_score"]:
             return (sums.brier - sums.spread) / sums.w, None, None
         if row is METRICS["negative_log_likelihood"]:
@@ -147,17 +152,21 @@ class Measurer:
         return None, None, None
 
     @property
-    def _entries(self) -> int:
-        return int(self.predictions.scores.size) if self.predictions.scores.ndim == 2 else 0
+    def _has_many_rows(self) -> bool:
+        return effective_n(self.source) > MOST_ROWS
 
     @property
     def _draws_of_floor(self) -> int:
         """Those of one event are drawn from bins and cost nothing; those of classes go through all rows each time."""
-        return max(DRAWS_OF_FLOOR // max(self._entries // MOST_ENTRIES, 1), FEWEST_DRAWS)
+        return max(DRAWS_OF_FLOOR // max(n_entries(self.source) // MOST_ENTRIES, 1), FEWEST_DRAWS)
 
 
-def shown(value: float | None) -> str:
-    """Four digits after the point, or what stands for no number."""
+def _words(said: list[warnings.WarningMessage]) -> str:
+    return " ".join(str(one.message) for one in said)
+
+
+def shown(value: float | None, digits: int = 4) -> str:
+    """Four digits after the point, or so many; or what stands for no number."""
     if value is None or value != value:
         return "–"
-    return f"{value:.4f}" if math.isfinite(value) else "infinite" if value > 0 else "-infinite"
+    return f"{value:.{digits}f}" if math.isfinite(value) else "infinite" if value > 0 else "-infinite"

@@ -10,6 +10,8 @@ from believable._types import Ints
 from believable.errors import BelievableError, LimitWarning, SmallSampleWarning
 from believable.predictions import Predictions
 from believable.report.parts import Fix
+from believable.report.source import Source
+from believable.stats import Summary
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,7 +23,7 @@ class Remedy:
     fix : Fix or None
     why_none : str
     after : Predictions or None
-        Recalibrated out of fold; None where nothing is recommended.
+        Recalibrated out of fold; None where nothing is recommended. Of a summary, rows that were drawn from it.
     caveats : tuple of str
     """
 
@@ -31,16 +33,16 @@ class Remedy:
     caveats: tuple[str, ...]
 
 
-def remedy(
-    predictions: Predictions, cluster: Ints | None, level: float, random_state: Any, progress: bool | None
-) -> Remedy:
+def remedy(source: Source, cluster: Ints | None, level: float, random_state: Any, progress: bool | None) -> Remedy:
     """The simplest recalibrator that helps beyond chance, and how much; "nothing" where none does."""
     try:
         with warnings.catch_warnings():  # what they say is said by the caveats
             warnings.simplefilter("ignore", LimitWarning)
             warnings.simplefilter("ignore", SmallSampleWarning)
-            from believable.report.tried import best_of_tried
+            from believable.report.tried import best_of_drawn, best_of_tried
 
-            return best_of_tried(predictions, cluster, level, random_state, progress)
+            if isinstance(source, Summary):
+                return best_of_drawn(source, level, random_state, progress)
+            return best_of_tried(source, cluster, level, random_state, progress)
     except BelievableError as reason:
         return Remedy(None, str(reason), None, ())

@@ -9,11 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from believable._types import Array, Ints
-from believable.predictions import Predictions
-from believable.report.by_class import column_of
-from believable.report.packed import N_CELLS, PackedCells
+from believable.report.packed import PackedCells
 from believable.report.parts import Part, Slice, Stage
-from believable.stats import CellStats
+from believable.report.source import Source, page_cells, subgroup_of
 from believable.views import View
 
 BUDGET = 170_000  # characters of packed cells; script, style, tables, curves and map take about 115,000 more
@@ -26,7 +24,6 @@ class Wanted(NamedTuple):
     class_number: int | None
     column: str | None
     level: str | None
-    rows: Ints | None
 
     @property
     def kind(self) -> str:
@@ -37,7 +34,7 @@ class Wanted(NamedTuple):
 
 
 def slices_of(
-    stages: Mapping[Stage, Predictions],
+    stages: Mapping[Stage, Source],
     view: View,
     parts: Sequence[Part],
     subgroups: Sequence[Part],
@@ -46,43 +43,57 @@ def slices_of(
     """The slices that fit, and what was left out, in words.
 
     All rows come first, then the classes, then the subgroups, then classes within subgroups; of each, the worst first.
+    What a summary did not count is in no slice.
     """
+    rows = {
+        (part.column, part.name): np.flatnonzero(columns[part.column] == part.name)
+        for part in subgroups
+        if part.column in columns
+    }
     found: list[Slice] = []
-    used, left = 0, Counter[str]()
-    for wanted in _wanted(next(iter(stages.values())), parts, subgroups, columns):
-        made = [_slice(stage, predictions, view, wanted) for stage, predictions in stages.items()]
+    used, left, uncounted = 0, Counter[str](), Counter[str]()
+    for wanted in _wanted(next(iter(stages.values())), parts, subgroups):
+        slices = (_slice(stage, source, view, wanted, rows) for stage, source in stages.items())
+        made = [one for one in slices if one is not None]
+        if not made:
+            uncounted[wanted.kind] += 1
+            continue
         size = sum(len(one.cells.data) for one in made)
         if (used + size > BUDGET and wanted.class_number is not None) or used + size > 2 * BUDGET:
             left[wanted.kind] += 1
             continue
         used += size
         found += made
-    parts_left = ", ".join(f"{n:,} {kind if n > 1 else ONE[kind]}" for kind, n in left.items())
-    return tuple(found), f"Left out, so that the page stays small: {parts_left}." if left else ""
+    words = [
+        f"{why}: {', '.join(f'{n:,} {kind if n > 1 else ONE[kind]}' for kind, n in counted.items())}."
+        for why, counted in (("Left out, so that the page stays small", left), ("Not in the summary", uncounted))
+        if counted
+    ]
+    return tuple(found), " ".join(words)
 
 
-def _wanted(
-    predictions: Predictions, parts: Sequence[Part], subgroups: Sequence[Part], columns: Mapping[str, Array]
-) -> Iterator[Wanted]:
-    numbers = {predictions.class_name(k): k for k in range(predictions.n_classes)}
+def _wanted(source: Source, parts: Sequence[Part], subgroups: Sequence[Part]) -> Iterator[Wanted]:
+    numbers = {source.class_name(k): k for k in range(source.n_classes)}
     classes = [numbers[part.name] for part in parts]
     levels = sorted(subgroups, key=lambda part: -(part.low or 0))
-    rows = {(part.column, part.name): np.flatnonzero(columns[part.column] == part.name) for part in levels}
-    yield Wanted(None, None, None, None)
+    yield Wanted(None, None, None)
     for k in classes:
-        yield Wanted(k, None, None, None)
+        yield Wanted(k, None, None)
     for part in levels:
-        yield Wanted(None, part.column, part.name, rows[part.column, part.name])
+        yield Wanted(None, part.column, part.name)
     for k in classes:
         for part in levels:
-            yield Wanted(k, part.column, part.name, rows[part.column, part.name])
+            yield Wanted(k, part.column, part.name)
 
 
-def _slice(stage: Stage, predictions: Predictions, view: View, wanted: Wanted) -> Slice:
-    here = predictions if wanted.rows is None else predictions.take(wanted.rows)
-    if wanted.class_number is None:
-        cells, name = CellStats.of(here, view, cells=N_CELLS), None
-    else:
-        cells = CellStats.of(column_of(here, wanted.class_number), cells=N_CELLS)
-        name = here.class_name(wanted.class_number)
-    return Slice(name, wanted.column, wanted.level, stage, PackedCells.of(cells))
+def _slice(
+    stage: Stage, source: Source, view: View, wanted: Wanted, rows: Mapping[tuple[str, str], Ints]
+) -> Slice | None:
+    k, column, level = wanted
+    here: Source | None = source
+    if column is not None and level is not None:
+        here = subgroup_of(source, column, level, rows.get((column, level)))
+    cells = None if here is None else page_cells(here, view, k)
+    if cells is None:
+        return None
+    return Slice(None if k is None else source.class_name(k), column, level, stage, PackedCells.of(cells))

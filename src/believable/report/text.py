@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from unicodedata import combining, east_asian_width
 
+from believable.report._digits import digits_apart
 from believable.report.measure import shown
 from believable.report.parts import Measured, Part, Versus
 from believable.report.versus import SMALLEST_P, in_words
@@ -101,7 +102,8 @@ def sections(audit: Audit) -> Iterator[Section]:
         if rows:
             of = audit.kind != "binary" and family == "calibration"
             above = any(one.high is not None and one.value > one.high for one in rows)
-            said = [USELESS] if family == "discrimination" else [ABOVE] if above else []
+            said = [f"{one.title}: {one.note}." for one in rows if one.low is None and one.note]
+            said += [USELESS] if family == "discrimination" else [ABOVE] if above else []
             yield Section(heading, metric_rows(rows, of), said)
     yield Section(f"Reliability ({audit.verdict.bins})", table_rows(audit))
     if audit.parts:
@@ -148,10 +150,10 @@ def metric_rows(rows: Sequence[Measured], of: bool) -> list[list[str]]:
     """A table of metrics, heading first."""
     table = [["", "value", "interval", "by chance", "up to", *(["of"] if of else []), "bins"]]
     for one in rows:
-        ends = "" if one.low is None else f"{shown(one.low)} … {shown(one.high)}"
+        digits, ends = _ends(one.low, one.high)
         floor, most = (shown(value) if value is not None else "" for value in (one.floor, one.q95))
         extra = [one.notion.replace("_", " ")] if of else []
-        table.append([one.title, shown(one.value), ends, floor, most, *extra, one.bins.removesuffix(" bins")])
+        table.append([one.title, shown(one.value, digits), ends, floor, most, *extra, one.bins.removesuffix(" bins")])
     return _without_empty(table)
 
 
@@ -164,8 +166,8 @@ def table_rows(audit: Audit) -> list[list[str]]:
             table.append([*row, "", "", "", ""])
             continue
         off = audit.verdict.beyond_chance and (one.conf < one.low or one.conf > one.high)
-        ends = f"{one.low:.4f} … {one.high:.4f}"
-        table.append([*row, shown(one.conf), shown(one.acc), ends, "off" if off else ""])
+        digits, ends = _ends(one.low, one.high)
+        table.append([*row, shown(one.conf, digits), shown(one.acc, digits), ends, "off" if off else ""])
     return table
 
 
@@ -174,9 +176,9 @@ def part_rows(parts: Sequence[Part]) -> list[list[str]]:
     table = [["", "rows", "predicted", "happened", "ECE", "interval", "by chance", ""]]
     for part in parts:
         name = shortened(f"{part.column} = {part.name}" if part.column else part.name)
-        ends = "" if part.low is None else f"{part.low:.4f} … {shown(part.high)}"
+        digits, ends = _ends(part.low, part.high)
         says = part.direction if part.flagged else part.note
-        numbers = [shown(part.mean_score), shown(part.rate), shown(part.ece), ends, shown(part.floor)]
+        numbers = [shown(part.mean_score), shown(part.rate), shown(part.ece, digits), ends, shown(part.floor)]
         table.append([name, f"{part.n:,}", *numbers, f"off: {says}" if part.flagged else says])
     return table
 
@@ -214,6 +216,14 @@ def versus_rows(found: Sequence[Versus], a: str = "this", b: str = "other") -> l
         numbers = [shown(one.value), shown(one.other), f"{one.difference:+.4f}", ends, _p_value(one.p_value)]
         table.append([one.title, *numbers])
     return table
+
+
+def _ends(low: float | None, high: float | None) -> tuple[int, str]:
+    """An interval, and the digits after the point that it takes to tell its ends apart."""
+    if low is None or high is None:
+        return 4, ""
+    digits = digits_apart(low, high)
+    return digits, f"{shown(low, digits)} … {shown(high, digits)}"
 
 
 def _p_value(p: float) -> str:

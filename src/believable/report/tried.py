@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,16 @@ import numpy as np
 from believable._random import generator
 from believable._types import Ints
 from believable.predictions import Predictions
+from believable.recalibrate._base import BinaryRecalibrator, Recalibrator
 from believable.recalibrate._crossfit import Problem
+from believable.recalibrate._facts import as_method
 from believable.recalibrate._scored import WORDS, Judge
 from believable.recalibrate.refinement import refinement
 from believable.recalibrate.select import NOTHING, Candidate, Selection, select
+from believable.report.drawn import drawn_rows
 from believable.report.parts import Change, Fix, Tried
 from believable.report.remedy import Remedy
+from believable.stats import Summary
 
 MOST_ROWS = 20_000  # that methods are compared on; the chosen one is then judged on all
 FEWEST_ROWS, FEWEST_CLUSTERS = 100, 20  # of a rare class
@@ -53,6 +58,32 @@ def best_of_tried(
         changes = _changes(judge.score(mapped), judge.baseline())
         after, learnt = mapped.predictions, problem.fit(candidate.method)
     return Remedy(_fix(selection, changes, learnt.to_json(), str(split)), "", after, selection.caveats)
+
+
+def best_of_drawn(summary: Summary, level: float, random_state: Any, progress: bool | None) -> Remedy:
+    """The same for rows drawn from the cells of a summary; the map is then learnt from all cells."""
+    rows = drawn_rows(summary, random_state)
+    found = best_of_tried(rows, None, level, random_state, progress)
+    fix = found.fix
+    if fix is None:
+        return found
+    which = "All" if len(rows) == summary.n else f"{len(rows):,} {'for' if summary.weighted else 'of'}"
+    weighted = " of unequal weight" if summary.weighted else ""
+    words = f"{which} {summary.n:,} rows{weighted} were drawn from the cells of a summary, at their mean scores"
+    if fix.map is None:
+        return replace(found, fix=replace(fix, rows=f"{fix.rows} {words}."))
+    words += ", to judge the chosen map on; it was fitted on all cells."
+    return replace(found, fix=replace(fix, map=_fitted(fix.chosen, summary).to_json(), rows=f"{fix.rows} {words}"))
+
+
+def _fitted(name: str, summary: Summary) -> Recalibrator:
+    """A map of all rows, which stand at the mean scores of their cells."""
+    cells, names = summary.cells_of("binary", spacing="logit"), summary.classes
+    method: Recalibrator = as_method(name).set_params(classes=None if names is None else list(names))
+    if isinstance(method, BinaryRecalibrator):
+        return method.fit_from_cells(cells)
+    labels = np.repeat([0, 1], len(cells.n)) if names is None else np.repeat(names, len(cells.n))
+    return method.fit(np.tile(cells.conf, 2), labels, np.concatenate([np.maximum(cells.w - cells.wy, 0), cells.wy]))
 
 
 def _some(predictions: Predictions, cluster: Ints | None, random_state: Any) -> Ints | None:

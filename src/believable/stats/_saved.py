@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from believable._types import Float64s
+from believable._types import Float64s, Int64s
 from believable.errors import SchemaError
 
 
@@ -30,17 +30,32 @@ def field_of(saved: dict[str, Any], name: str, kind: type) -> Any:
 
 
 def float_list(saved: dict[str, Any], name: str) -> Float64s:
-    """A list of finite numbers."""
-    values = field_of(saved, name, list)
-    if not all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
-        raise SchemaError(f"the saved {name} must be a list of numbers")
-    try:
-        array = np.array(values, np.float64)
-    except OverflowError as error:
-        raise SchemaError(f"the saved {name} has numbers that are too large") from error
+    """A list of finite numbers, or the array that a file had in its place."""
+    array: Float64s = _column(saved, name, np.float64, (int, float), "numbers")
     if not np.isfinite(array).all():
         raise SchemaError(f"the saved {name} must be finite")
     return array
+
+
+def integer_list(saved: dict[str, Any], name: str) -> Int64s:
+    """A list of integers, or the array that a file had in its place."""
+    column: Int64s = _column(saved, name, np.int64, int, "integers")
+    return column
+
+
+def _column(saved: dict[str, Any], name: str, dtype: Any, kind: Any, words: str) -> Any:
+    values = saved.get(name)
+    if isinstance(values, np.ndarray):
+        if values.dtype != dtype or values.ndim != 1:
+            raise SchemaError(f"the saved {name} must be a column of {words}, got {values.dtype}")
+        return values
+    values = field_of(saved, name, list)
+    if not all(isinstance(value, kind) and not isinstance(value, bool) for value in values):
+        raise SchemaError(f"the saved {name} must be a list of {words}")
+    try:
+        return np.array(values, dtype)
+    except OverflowError as error:
+        raise SchemaError(f"the saved {name} has numbers that are too large") from error
 
 
 def number_out(value: float) -> float | str:

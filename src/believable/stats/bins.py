@@ -16,7 +16,16 @@ from believable.binning import Edges
 from believable.errors import InputError, SchemaError
 from believable.predictions import Predictions
 from believable.stats._saved import field_of, float_list
-from believable.stats.counts import Counts, as_checked, columns_of, count, from_moments, load_counts, moments
+from believable.stats.counts import (
+    Counts,
+    as_checked,
+    check_scores,
+    columns_of,
+    count,
+    from_moments,
+    load_counts,
+    moments,
+)
 from believable.views import View
 
 
@@ -92,7 +101,7 @@ class BinStats(Counts):
 
     def _layout(self) -> dict[str, Any]:
         return {
-            "edges": [list(edges.values) for edges in self.edges],
+            "edges": [np.array(edges.values) for edges in self.edges],
             "dtype": self.edges[0].dtype,
             "strategy": self.strategy,
         }
@@ -132,8 +141,14 @@ class BinStats(Counts):
     @classmethod
     def _within(cls, view: View, edges: tuple[Edges, ...], columns: dict[str, Any]) -> BinStats:
         stats = cls(view=view, edges=edges, **columns)
-        if len(stats.key) and int(stats.key[-1]) >= view.n_groups * stats.per_group:
+        beyond = len(stats.key) and int(stats.key[-1]) >= view.n_groups * stats.per_group
+        lengths = np.array([len(own) for own in edges])  # a group may have fewer bins than another
+        group = np.zeros(len(stats.key), np.int64) if beyond or len(edges) == 1 else stats.group
+        if beyond or np.any(stats.index >= lengths[group]):
             raise SchemaError("the saved keys go beyond the bins")
+        at = (np.cumsum(lengths) - lengths)[group] + stats.index
+        lower, upper = (np.concatenate([own.values[side] for own in edges]) for side in (slice(-1), slice(1, None)))
+        check_scores(columns, lower[at], upper[at])
         return stats
 
     def only_group(self, group: int) -> BinStats:

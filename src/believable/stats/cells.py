@@ -12,11 +12,21 @@ from believable import kernels
 from believable._check import positive_integer
 from believable._types import Int64s, Spacing
 from believable.binning import N_CELLS, Edges, Grid
-from believable.errors import InputError, SchemaError
+from believable.errors import InputError, SchemaError, UndefinedError
 from believable.predictions import Predictions
 from believable.stats._saved import field_of
 from believable.stats.bins import BinStats
-from believable.stats.counts import Counts, as_checked, columns_of, count, load_counts
+from believable.stats.counts import (
+    SUMS,
+    Counts,
+    as_checked,
+    better_sparse,
+    check_scores,
+    columns_of,
+    count,
+    from_moments,
+    load_counts,
+)
 from believable.views import View
 
 
@@ -49,8 +59,7 @@ class CellStats(Counts):
         """Count the pairs of a view (None: the default notion) on a grid."""
         view = as_checked(predictions).check_view(view)
         grid = Grid(cells, spacing, predictions.scores.dtype.name)
-        sums = count(predictions, view, len(grid), lambda scores, groups: grid.assign(scores))
-        return cls(view=view, grid=grid, **sums)
+        return cls(view=view, grid=grid, **_sums(predictions, view, grid))
 
     @property
     def per_group(self) -> int:
@@ -95,6 +104,7 @@ class CellStats(Counts):
         stats = cls(view=view, grid=grid, **columns)
         if len(stats.key) and int(stats.key[-1]) >= view.n_groups * len(grid):
             raise SchemaError("the saved keys go beyond the cells")
+        check_scores(columns, grid.lower_edges()[stats.index], grid.upper_edges()[stats.index])
         return stats
 
     def regrid(self, cells: int) -> CellStats:
@@ -150,6 +160,30 @@ class CellStats(Counts):
             made.append(Edges._from_boundaries(np.unique(upper[here.index[position]]), self.grid.dtype))
         return tuple(made)
 
+    def above(self, threshold: float) -> CellStats:
+        """The pairs whose score is above an edge of the grid, as `View.threshold` keeps them.
+
+        Examples
+        --------
+        >>> cells = CellStats.of(Predictions([0.005, 0.01, 0.4], [0, 1, 0]))
+        >>> cells.above(0.01)
+        CellStats(binary, threshold=0.01, n=1, 1 occupied)
+        """
+        view = replace(self.view, threshold=threshold)
+        edge = np.dtype(self.grid.dtype).type(threshold)
+        if not np.isin(edge, self.grid.inner_edges()):
+            raise UndefinedError(
+                f"the statistic was counted with threshold={self.view.threshold!r}, and {threshold!r} is no edge of "
+                f"{self.grid}: count again with it"
+            )
+        if self.view.threshold is not None and threshold < self.view.threshold:
+            raise UndefinedError(
+                f"the statistic was counted with threshold={self.view.threshold!r}, not {threshold!r}: count again"
+            )
+        kept = self.grid.upper_edges()[self.index] > edge
+        kept |= (self.index > self.grid.n_cells) & (edge < 1)  # {1} ends where the last cell does
+        return replace(self, view=view, **{name: getattr(self, name)[kept] for name in ("key", "n", *SUMS)})
+
     def only_group(self, group: int) -> CellStats:
         """The pairs of one class or rank (from 0)."""
         return replace(self, **self._only(group))
@@ -158,3 +192,18 @@ class CellStats(Counts):
         """The groups on one common grid."""
         index: Int64s = self.index
         return replace(self, view=replace(self.view, pooled=True), **self._regrouped(index))
+
+
+def _sums(predictions: Predictions, view: View, grid: Grid) -> dict[str, Any]:
+    if _by_class(predictions, view) and not better_sparse(predictions, view, len(grid)):
+        total, positive = kernels.classwise_cells(
+            predictions.scores, predictions.labels, len(grid), grid.inner_edges()[1], grid.assign
+        )
+        return from_moments(np.arange(total.shape[1]), total, positive)
+    return count(predictions, view, len(grid), lambda scores, groups: grid.assign(scores))
+
+
+def _by_class(predictions: Predictions, view: View) -> bool:
+    """Whether every entry is counted in its column, without weights."""
+    every = view.notion == "classwise" and view.threshold is None and not view.pooled
+    return every and predictions.kind == "multiclass" and predictions.weights is None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
@@ -13,20 +13,26 @@ from believable import kernels
 from believable._types import Array, Float64s, Floats, Int64s, Ints
 from believable.errors import InputError, MergeError, SchemaError
 from believable.predictions import Predictions
-from believable.stats._saved import field_of, float_list, open_saved
+from believable.stats._saved import field_of, float_list, integer_list, open_saved
+from believable.stats.statistic import Statistic, schema_of
 from believable.views import View
 
 DENSE_CODES = 1 << 21  # above this many possible codes, only those that occur are held
 ROWS_PER_CODE, MOST_ROWS = 8, 1 << 20  # blocks much shorter than the table of sums would spend their time adding it
+FEWER_PAIRS = 4  # than codes, by this factor: sorting the pairs is quicker than going through the table
 SUMS = ("ny", "w", "wp", "wpp", "wy", "wpy", "w2", "w2p", "w2pp", "w2y", "w2py")
 # Without weights these pairs are equal, so the saved form leaves out the second.
 SAME_WITHOUT_WEIGHTS = {"wy": "ny", "w2": "w", "w2p": "wp", "w2pp": "wpp", "w2y": "wy", "w2py": "wpy"}
+_PARTS = (
+    *(("ny", "n"), ("wp", "w"), ("wpp", "wp"), ("wy", "w"), ("wpy", "wp")),
+    *(("w2p", "w2"), ("w2pp", "w2p"), ("w2y", "w2"), ("w2py", "w2p")),
+)
 
 Assign = Callable[[Floats, Ints | None], Ints]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class Counts(ABC):
+class Counts(Statistic):
     """One entry per occupied (group, bin), in ascending order of `key` = group * bins per group + bin.
 
     Attributes
@@ -122,14 +128,7 @@ class Counts(ABC):
         reason = self._mismatch(other)
         if reason is not None:
             raise MergeError(f"cannot merge statistics: {reason}")
-        keys = np.concatenate([self.key, other.key])
-        return replace(self, **gather(keys, {name: _both(self, other, name) for name in ("n", *SUMS)}))
-
-    def __radd__(self, other: object) -> Self:
-        """So that `sum(parts)` works."""
-        if isinstance(other, int) and other == 0:
-            return self
-        return NotImplemented
+        return replace(self, **_merged(self, other))
 
     def _only(self, group: int) -> dict[str, Any]:
         """The view and sums of one group; keys are sorted, so it is a slice."""
@@ -146,25 +145,38 @@ class Counts(ABC):
 
     # --- saving ---
 
-    def to_dict(self) -> dict[str, Any]:
-        """A dictionary that JSON can hold, with the name and version of its schema; see `from_dict`."""
-        saved: dict[str, Any] = {"schema": _schema(type(self)), "version": 1, "view": self.view.to_dict()}
+    def _form(self) -> dict[str, Any]:
+        saved: dict[str, Any] = {"schema": schema_of(type(self)), "version": 1, "view": self.view.to_dict()}
         saved |= self._layout()
-        saved |= {"key": self.key.tolist(), "n": self.n.tolist()}
+        saved |= {"key": self.key, "n": self.n}
         for name in SUMS:
             values = getattr(self, name)
             same = SAME_WITHOUT_WEIGHTS.get(name)
             if same is None or not np.array_equal(values, getattr(self, same)):
-                saved[name] = values.tolist()
+                saved[name] = values
         return saved
 
 
-def _schema(kind: type[Counts]) -> str:
-    return f"believable.{kind.__name__}"
+def _merged(a: Counts, b: Counts) -> dict[str, Any]:
+    """The key, n and sums of both: the keys of the shorter one are looked up in, or let into, those of the longer."""
+    a, b = (a, b) if len(a.key) >= len(b.key) else (b, a)
+    place = np.searchsorted(a.key, b.key)
+    new = np.append(a.key, -1)[place] != b.key
+    key = np.insert(a.key, place[new], b.key[new])
+    of_b = place + np.cumsum(new) - new
+    of_a = np.delete(np.arange(len(key)), of_b[new])
 
+    def both(mine: Array, others: Array) -> Array:
+        values = np.zeros(len(key), mine.dtype)
+        values[of_a] = mine
+        values[of_b] += others
+        return values
 
-def _both(a: Counts, b: Counts, name: str) -> Array:
-    return np.concatenate([getattr(a, name), getattr(b, name)])
+    # Without weights many sums are one array, and stay one.
+    columns = {name: (getattr(a, name), getattr(b, name)) for name in ("n", *SUMS)}
+    distinct = {(id(mine), id(others)): (mine, others) for mine, others in columns.values()}
+    added = {ids: both(*pair) for ids, pair in distinct.items()}
+    return {"key": key} | {name: added[id(mine), id(others)] for name, (mine, others) in columns.items()}
 
 
 def gather(keys: Int64s, columns: dict[str, Array]) -> dict[str, Any]:
@@ -190,7 +202,7 @@ def as_checked(predictions: Any) -> Predictions:
 def count(predictions: Predictions, view: View, per_group: int, assign: Assign, squares: bool = True) -> dict[str, Any]:
     """The key, n and sums of `Counts` for the pairs of a view; `assign` gives the bin of (scores, groups)."""
     n_codes = view.n_groups * per_group
-    if n_codes > DENSE_CODES:
+    if squares and better_sparse(predictions, view, per_group):
         return _count_sparse(predictions, view, per_group, assign)
     total, positive = moments(predictions, n_codes, squares)
     for pairs in predictions.pairs(view, at_least=min(ROWS_PER_CODE * n_codes, MOST_ROWS)):
@@ -201,6 +213,12 @@ def count(predictions: Predictions, view: View, per_group: int, assign: Assign, 
         total += block_total
         positive += block_positive
     return from_moments(np.arange(n_codes), total, positive)
+
+
+def better_sparse(predictions: Predictions, view: View, per_group: int) -> bool:
+    """Whether there are too many codes, or too few pairs, for a table of all codes."""
+    n_codes = view.n_groups * per_group
+    return n_codes > DENSE_CODES or predictions.n_pairs(view) * FEWER_PAIRS < n_codes
 
 
 def moments(predictions: Predictions, n_codes: int, squares: bool = True) -> Float64s:
@@ -227,15 +245,18 @@ def _code(group: Ints | None, index: Ints, per_group: int) -> Ints:
 def from_moments(keys: Array, total: Float64s, positive: Float64s) -> dict[str, Any]:
     """Name the moments of the kernels and drop what is not occupied."""
     kept = np.flatnonzero(total[0])
-    total, positive = total[:, kept], positive[:, kept]
+    if len(kept) < len(keys):
+        keys, total, positive = keys[kept], total[:, kept], positive[:, kept]
     if len(total) <= kernels.n_moments(weighted=False, squares=True):  # all weights are 1
-        as_weighted = [0, 0, 1, 0, 1, *([2, 2] if len(total) == 3 else [])]
-        total, positive = total[as_weighted], positive[as_weighted]
-    n, w, wp, w2, w2p = total[:5]
-    ny, wy, wpy, w2y, w2py = positive[:5]
-    wpp, w2pp = total[5:] if len(total) > 5 else np.full((2, len(kept)), np.nan)  # not counted
+        (n, wp), (ny, wpy) = total[:2], positive[:2]
+        w, wy, w2, w2p, w2y, w2py = n, ny, n, wp, ny, wpy
+        wpp = w2pp = total[2] if len(total) == 3 else np.full(len(kept), np.nan)  # not counted
+    else:
+        n, w, wp, w2, w2p = total[:5]
+        ny, wy, wpy, w2y, w2py = positive[:5]
+        wpp, w2pp = total[5:] if len(total) > 5 else np.full((2, len(kept)), np.nan)
     sums = dict(zip(SUMS, (ny, w, wp, wpp, wy, wpy, w2, w2p, w2pp, w2y, w2py), strict=True))
-    return {"key": keys[kept].astype(np.int64), "n": np.rint(n).astype(np.int64), **sums}
+    return {"key": keys.astype(np.int64), "n": np.rint(n).astype(np.int64), **sums}
 
 
 # --- loading ----------------------------------------------------------------------------------------------------------
@@ -243,9 +264,9 @@ def from_moments(keys: Array, total: Float64s, positive: Float64s) -> dict[str, 
 
 def load_counts(kind: type[Counts], saved: Any) -> tuple[dict[str, Any], View]:
     """The checked sums and view of a saved statistic."""
-    open_saved(saved, _schema(kind), 1)
+    open_saved(saved, schema_of(kind), 1)
     view = load_view(saved)
-    columns: dict[str, Any] = {"key": _integers(saved, "key"), "n": _integers(saved, "n")}
+    columns: dict[str, Any] = {"key": integer_list(saved, "key"), "n": integer_list(saved, "n")}
     for name in SUMS:
         present = name if name in saved else SAME_WITHOUT_WEIGHTS.get(name, name)
         columns[name] = columns[present] if name not in saved and present in columns else float_list(saved, name)
@@ -265,9 +286,21 @@ def check_columns(columns: Mapping[str, Array]) -> None:
             raise SchemaError(f"the saved {name} must be finite")
     if np.any(columns["n"] < 1) or np.any(columns["w"] <= 0) or np.any(columns["w2"] <= 0):
         raise SchemaError("every saved entry must count at least one pair of positive weight")
-    for part, whole in (("ny", "n"), ("wp", "w"), ("wpp", "wp"), ("wy", "w"), ("wpy", "wp")):
+    for part, whole in _PARTS:
         if np.any(columns[part] < 0) or np.any(columns[part] > columns[whole] * (1 + 1e-9)):
             raise SchemaError(f"the saved {part} cannot be negative or more than {whole}")
+
+
+def check_scores(columns: Mapping[str, Array], lower: Array, upper: Array) -> None:
+    """Raise where the mean score of an entry is outside of its bin, but for rounding: another rule counted it."""
+    mean = columns["wp"] / columns["w"]
+    outside = (mean < lower * (1 - 1e-9)) | (mean > upper * (1 + 1e-9))
+    if outside.any():
+        i = int(np.argmax(outside))
+        raise SchemaError(
+            f"the saved scores of key {columns['key'][i]} have the mean {mean[i]:g}, which is not in its bin, "
+            f"{lower[i]:g} to {upper[i]:g}"
+        )
 
 
 def columns_of(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -279,16 +312,45 @@ def columns_of(given: Mapping[str, Any]) -> dict[str, Any]:
     missing = {"key", "n", "ny", "wp", "wpp", "wpy"} - set(given)
     if unknown or missing:
         raise SchemaError(f"a statistic has the columns key, n, {', '.join(SUMS)}; got {', '.join(given)}")
-    order = np.argsort(np.asarray(given["key"]), kind="stable")
-    columns: dict[str, Any] = {name: np.asarray(given[name], np.int64)[order] for name in ("key", "n")}
+    columns: dict[str, Any] = {name: _whole(given[name], name) for name in ("key", "n")}
     for name in SUMS:
         if name in given:
-            columns[name] = np.asarray(given[name], np.float64)[order]
+            columns[name] = _numbers(given[name], name)
         else:
             same = columns["n" if name == "w" else SAME_WITHOUT_WEIGHTS[name]]
             columns[name] = same.astype(np.float64)
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise SchemaError(f"the columns of a statistic must have one length, got {lengths}")
+    left_out = [name for name in ("wy", *SUMS[6:]) if name not in given]
+    if left_out and not np.array_equal(columns["w"], columns["n"]):
+        raise SchemaError(f"rows have weights, as w is not n: the columns {', '.join(left_out)} are needed too")
+    order = np.argsort(columns["key"], kind="stable")
+    columns = {name: column[order] for name, column in columns.items()}
     check_columns(columns)
     return columns
+
+
+def _numbers(values: Any, name: str) -> Float64s:
+    """A new array: what was handed in stays the caller's, and writeable."""
+    try:
+        array = np.array(values, np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise SchemaError(f"the column {name} must be numbers: {error}") from error
+    if array.ndim != 1:
+        raise SchemaError(f"the column {name} must be 1-D, got shape {array.shape}")
+    return array
+
+
+def _whole(values: Any, name: str) -> Int64s:
+    """Whole numbers, also where an engine counts in floating point."""
+    array = np.asarray(values)
+    if array.dtype.kind in "iu" and array.ndim == 1:
+        return array.astype(np.int64)
+    array = _numbers(values, name)
+    if not (np.abs(array) < 2**53).all() or np.any(array != np.rint(array)):
+        raise SchemaError(f"the column {name} must be whole numbers")
+    return array.astype(np.int64)
 
 
 def load_view(saved: dict[str, Any]) -> View:
@@ -301,13 +363,3 @@ def load_view(saved: dict[str, Any]) -> View:
         return View(**description)
     except InputError as error:
         raise SchemaError(f"the saved view is damaged: {error}") from error
-
-
-def _integers(saved: dict[str, Any], name: str) -> Int64s:
-    values = field_of(saved, name, list)
-    if not all(isinstance(value, int) and not isinstance(value, bool) for value in values):
-        raise SchemaError(f"the saved {name} must be a list of integers")
-    try:
-        return np.array(values, np.int64)
-    except OverflowError as error:
-        raise SchemaError(f"the saved {name} has numbers that are too large") from error

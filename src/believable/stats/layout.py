@@ -48,6 +48,24 @@ class Layout:
     n_classes: int
     views: tuple[tuple[View, Grid], ...]
 
+    def __post_init__(self) -> None:
+        _check.choice(self.kind, get_args(Kind), "kind")
+        _check.positive_integer(self.n_classes, "n_classes", 2, 2 if self.kind == "binary" else None)
+        if not self.views:
+            raise InputError("a layout must have at least one view on one grid: name a notion and a spacing to count")
+        for view, _ in self.views:
+            _check.notion_fits(view.notion, self.kind, self.n_classes)
+            if view.n_classes != self.n_classes or view.multilabel != (self.kind == "multilabel"):
+                raise InputError(f"{view!r} does not fit {self.kind} predictions of {self.n_classes} classes")
+        dtypes = {grid.dtype for _, grid in self.views}
+        if len(dtypes) > 1:
+            raise InputError(f"scores have one type, the grids of the layout are for {' and '.join(sorted(dtypes))}")
+
+    @property
+    def dtype(self) -> str:
+        """The type of the scores."""
+        return self.views[0][1].dtype
+
     @classmethod
     def of(
         cls,
@@ -55,7 +73,7 @@ class Layout:
         n_classes: int = 2,
         dtype: Any = "float64",
         *,
-        notions: Sequence[Notion | View] | None = None,
+        notions: Notion | View | Sequence[Notion | View] | None = None,
         cells: int | None = None,
         spacing: Spacing | Sequence[Spacing] | None = None,
     ) -> Layout:
@@ -65,7 +83,7 @@ class Layout:
         ----------
         kind, n_classes, dtype
             Of the predictions; the type of the scores is that of the grids' edges.
-        notions : sequence of str or View, optional
+        notions : str, View or sequence of them, optional
             If left out: "binary" for 1-D scores; "confidence", "classwise" and "top_label" for a matrix; "classwise"
             for multilabel.
         cells : int, optional
@@ -76,15 +94,15 @@ class Layout:
         """
         _check.choice(kind, get_args(Kind), "kind")
         _check.positive_integer(n_classes, "n_classes", 2)
-        views = [_view(one, kind, n_classes) for one in (NOTIONS[kind] if notions is None else notions)]
-        if not views:
-            raise InputError("notions must name at least one notion to count")
+        named: Sequence[Notion | View]
+        named = NOTIONS[kind] if notions is None else (notions,) if isinstance(notions, (str, View)) else notions
         made = []
-        for view in dict.fromkeys(views):
+        for view in dict.fromkeys(_view(one, kind, n_classes) for one in named):
             default: tuple[Spacing, ...] = ("uniform", "logit") if view.notion == "binary" else ("uniform",)
-            for one in default if spacing is None else (spacing,) if isinstance(spacing, str) else tuple(spacing):
+            chosen = default if spacing is None else (spacing,) if isinstance(spacing, str) else tuple(spacing)
+            for one in dict.fromkeys(chosen):
                 n_cells = _cells_for(view) if cells is None else cells
-                made.append((view, Grid(n_cells, one, np.dtype(dtype).name)))
+                made.append((view, Grid(n_cells, one, _name_of(dtype))))
         return cls(kind, n_classes, tuple(made))
 
     def for_subgroups(self) -> Layout:
@@ -96,11 +114,18 @@ class Layout:
 
 
 def _view(one: Notion | View, kind: Kind, n_classes: int) -> View:
-    view = one if isinstance(one, View) else View(one, n_classes, multilabel=kind == "multilabel")
-    _check.notion_fits(view.notion, kind, n_classes)
-    if view.n_classes != n_classes or view.multilabel != (kind == "multilabel"):
-        raise InputError(f"{view!r} does not fit {kind} predictions of {n_classes} classes")
-    return view
+    if isinstance(one, View):
+        return one
+    _check.choice(one, get_args(Notion), "notion")
+    _check.notion_fits(one, kind, n_classes)
+    return View(one, n_classes, multilabel=kind == "multilabel")
+
+
+def _name_of(dtype: Any) -> str:
+    try:
+        return str(np.dtype(dtype).name)
+    except TypeError:
+        return str(dtype)  # which the grid refuses, with the names that it takes
 
 
 def _cells_for(view: View) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self, final
 
 import numpy as np
@@ -11,18 +11,21 @@ import numpy as np
 from believable._types import Array, Kind, Notion, Spacing
 from believable.errors import InputError, MergeError, SchemaError, UndefinedError
 from believable.predictions import Predictions
+from believable.stats import one_pass
 from believable.stats._saved import field_of, open_saved
 from believable.stats.cells import CellStats
 from believable.stats.counts import as_checked
 from believable.stats.layout import Layout
+from believable.stats.statistic import Statistic
 from believable.stats.sums import ScoreSums
+from believable.views import View
 
 _SCHEMA = "believable.Summary"
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class Summary:
+class Summary(Statistic):
     """The sums of rows, the cells of each notion, and the same for every subgroup: what an audit is made from.
 
     Summaries of parts add up to the summary of the whole, so files, partitions and streams of any length reduce to
@@ -70,16 +73,16 @@ class Summary:
         """
         kind, n_classes, dtype = as_checked(predictions).kind, predictions.n_classes, predictions.scores.dtype
         layout = Layout.of(kind, n_classes, dtype) if layout is None else layout
-        if (layout.kind, layout.n_classes) != (kind, n_classes) or any(g.dtype != dtype for _, g in layout.views):
+        if not isinstance(layout, Layout):
+            raise InputError(f"layout must be a Layout, made with Layout.of, got {type(layout).__name__}")
+        if (layout.kind, layout.n_classes, layout.dtype) != (kind, n_classes, dtype.name):
             raise InputError(f"{predictions!r} of {dtype} scores does not fit the layout, made for {_words(layout)}")
-        cells = (
-            CellStats.of(predictions, view, cells=grid.n_cells, spacing=grid.spacing) for view, grid in layout.views
-        )
+        sums, cells = _counted(predictions, layout)
         within = layout.for_subgroups()
         return cls(
-            sums=ScoreSums.of(predictions),
-            cells=tuple(cells),
-            by={name: _by_level(predictions, within, name, levels) for name, levels in (by or {}).items()},
+            sums=sums,
+            cells=cells,
+            by={str(name): _by_level(predictions, within, name, levels) for name, levels in _columns(by)},
             classes=None if predictions.classes is None else tuple(map(str, predictions.classes)),
             dropped={"ignored label": predictions.n_ignored} if predictions.n_ignored else {},
         )
@@ -168,22 +171,15 @@ class Summary:
             dropped=_merged(self.dropped, other.dropped),
         )
 
-    def __radd__(self, other: object) -> Self:
-        """So that `sum(parts)` works."""
-        if isinstance(other, int) and other == 0:
-            return self
-        return NotImplemented
-
     # --- saving ---
 
-    def to_dict(self) -> dict[str, Any]:
-        """A dictionary that JSON can hold, with the name and version of its schema."""
+    def _form(self) -> dict[str, Any]:
         return {
             "schema": _SCHEMA,
             "version": 1,
-            "sums": self.sums.to_dict(),
-            "cells": [one.to_dict() for one in self.cells],
-            "by": {name: {level: one.to_dict() for level, one in levels.items()} for name, levels in self.by.items()},
+            "sums": self.sums._form(),
+            "cells": [one._form() for one in self.cells],
+            "by": {name: {level: one._form() for level, one in levels.items()} for name, levels in self.by.items()},
             "classes": None if self.classes is None else list(self.classes),
             "dropped": dict(self.dropped),
         }
@@ -192,16 +188,13 @@ class Summary:
     def from_dict(cls, saved: dict[str, Any]) -> Summary:
         """The summary behind `to_dict`; a damaged or foreign dictionary is refused."""
         open_saved(saved, _SCHEMA, 1)
+        by = {str(name): field_of({name: levels}, name, dict) for name, levels in field_of(saved, "by", dict).items()}
         sums = ScoreSums.from_dict(field_of(saved, "sums", dict))
         cells = tuple(CellStats.from_dict(one) for one in field_of(saved, "cells", list))
         return cls.checked(
             sums,
             cells,
-            {
-                str(name): {str(level): cls.from_dict(one) for level, one in levels.items()}
-                for name, levels in field_of(saved, "by", dict).items()
-                if isinstance(levels, dict)
-            },
+            {name: {str(level): _of_a_level(s, name) for level, s in levels.items()} for name, levels in by.items()},
             None if saved.get("classes") is None else tuple(field_of(saved, "classes", list)),
             field_of(saved, "dropped", dict),
         )
@@ -218,19 +211,62 @@ class Summary:
         """A summary of parts that came from elsewhere, or an error where they do not belong together."""
         if not cells:
             raise SchemaError("the saved summary has no cells")
+        try:
+            made = cls(sums=sums, cells=cells, by=by, classes=classes, dropped=dropped)
+            made.layout  # noqa: B018 - which checks that they belong together
+        except InputError as error:
+            raise SchemaError(f"the saved cells do not belong to the sums: {error}") from error
         for one in cells:
-            if one.view.n_classes != sums.n_classes or one.view.multilabel != (sums.kind == "multilabel"):
-                raise SchemaError(f"the saved cells of {one.view} do not belong to {sums.kind} sums")
+            pairs = _pairs(one.view, made.n)
+            if pairs is not None and int(one.n.sum()) != pairs:
+                raise SchemaError(
+                    f"the saved cells of {one.view.notion} count {int(one.n.sum()):,} pairs, the {made.n:,} rows of "
+                    f"the sums have {pairs:,}"
+                )
+        for name, levels in by.items():
+            if any((one.kind, one.n_classes) != (sums.kind, sums.n_classes) or one.by for one in levels.values()):
+                raise SchemaError(f"the saved subgroups of {name} do not belong to {sums.kind} sums")
+            if sum(one.n for one in levels.values()) > made.n:
+                raise SchemaError(f"the saved subgroups of {name} count more rows than there are, {made.n:,}")
         if classes is not None and (len(classes) != sums.n_classes or not all(isinstance(c, str) for c in classes)):
             raise SchemaError(f"the saved classes must be {sums.n_classes} names")
         if not all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in dropped.values()):
             raise SchemaError("the saved counts of dropped rows must be whole numbers")
-        return cls(sums=sums, cells=cells, by=by, classes=classes, dropped={str(k): n for k, n in dropped.items()})
+        return replace(made, dropped={str(reason): n for reason, n in dropped.items()})
+
+
+def _counted(predictions: Predictions, layout: Layout) -> tuple[ScoreSums, tuple[CellStats, ...]]:
+    views = layout.views
+    if one_pass.fits(predictions, views):
+        sums, columns = one_pass.sums_and_cells(predictions, tuple(grid for _, grid in views))
+        cells = (CellStats(view=view, grid=grid, **one) for (view, grid), one in zip(views, columns, strict=True))
+        return sums, tuple(cells)
+    cells = (CellStats.of(predictions, view, cells=grid.n_cells, spacing=grid.spacing) for view, grid in views)
+    return ScoreSums.of(predictions), tuple(cells)
 
 
 def _words(layout: Layout) -> str:
-    dtypes = " and ".join(dict.fromkeys(grid.dtype for _, grid in layout.views))
-    return f"{layout.kind} predictions of {layout.n_classes} classes with {dtypes} scores"
+    return f"{layout.kind} predictions of {layout.n_classes} classes with {layout.dtype} scores"
+
+
+def _pairs(view: View, rows: int) -> int | None:
+    """How many pairs the rows have, where all are kept."""
+    if view.threshold is not None or view.group is not None:
+        return None
+    return rows * {"classwise": view.n_classes, "top_r": view.r or 1}.get(view.notion, 1)
+
+
+def _of_a_level(saved: Any, name: str) -> Summary:
+    """Subgroups have no subgroups of their own; so nothing here goes deeper and deeper."""
+    if isinstance(saved, dict) and saved.get("by"):
+        raise SchemaError(f"the saved subgroups of {name} have subgroups of their own")
+    return Summary.from_dict(saved)
+
+
+def _columns(by: Any) -> Any:
+    if by is not None and not isinstance(by, Mapping):
+        raise InputError(f"by must be a mapping of names to columns, {{'site': sites}} say, got {type(by).__name__}")
+    return (by or {}).items()
 
 
 def _merged(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
@@ -238,9 +274,10 @@ def _merged(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _by_level(predictions: Predictions, layout: Layout, name: str, levels: Array) -> dict[str, Summary]:
-    if len(levels) != len(predictions):
-        raise InputError(f"by[{name!r}] has {len(levels)} entries, the predictions have {len(predictions)} rows")
-    found, level_of = np.unique(np.asarray(levels, dtype=str), return_inverse=True)
+    column = np.asarray(levels, dtype=str)
+    if column.shape != (len(predictions),):
+        raise InputError(f"by[{name!r}] has shape {column.shape}, the predictions have {len(predictions)} rows")
+    found, level_of = np.unique(column, return_inverse=True)
     order = np.argsort(level_of, kind="stable")
     rows = np.split(order, np.cumsum(np.bincount(level_of, minlength=len(found)))[:-1])
     return {str(level): Summary.of(predictions.take(here), layout) for level, here in zip(found, rows, strict=True)}

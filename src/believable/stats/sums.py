@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Self, final, get_args
 
 import numpy as np
@@ -11,17 +11,24 @@ from believable import kernels
 from believable._types import Array, Float64s, Floats, Kind
 from believable.errors import MergeError, SchemaError
 from believable.predictions import Predictions
+from believable.stats._matrix import matrix_sums
+from believable.stats._moments import MOMENTS, OF_ROWS, row_moments
 from believable.stats._saved import field_of, float_list, number_in, number_out, open_saved
 from believable.stats.counts import as_checked
+from believable.stats.statistic import Statistic
 
 _SCHEMA = "believable.ScoreSums"
 _BY_CLASS = ("wp", "wy", "deviation")
 _SCALARS = ("w", "w2", "brier", "nll", "correct", "confidence", "entropy", "spread", "spread_variance", "w2_squared")
 
 
+def _nothing() -> Float64s:
+    return np.empty(0)
+
+
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class ScoreSums:
+class ScoreSums(Statistic):
     """Weighted sums over the rows (over the entries, for multilabel).
 
     Attributes
@@ -42,6 +49,14 @@ class ScoreSums:
         Sum of w^2 (p - y)^2, over all classes.
     wp, wy, deviation : ndarray
         By class (one entry for 1-D scores): sums of w p, w y and w (p - mean p)^2.
+    w2x, w2xx : ndarray
+        For intervals of a matrix: sums over rows of w^2 x and w^2 x^2, with x what a row adds to brier, nll, correct,
+        confidence and entropy. Empty for 1-D scores, whose cells say it, and where an engine did not count them.
+    w2y, w2y_brier : ndarray
+        By class: sums of w^2 y and of w^2 y times the row's Brier score; may be empty likewise.
+    by_chance : ndarray
+        Sums of w^2 times the variances that a row's Brier score and log loss have if its label is drawn from its own
+        probabilities; may be empty likewise.
 
     Examples
     --------
@@ -67,9 +82,14 @@ class ScoreSums:
     wp: Float64s
     wy: Float64s
     deviation: Float64s
+    w2x: Float64s = field(default_factory=_nothing)
+    w2xx: Float64s = field(default_factory=_nothing)
+    w2y: Float64s = field(default_factory=_nothing)
+    w2y_brier: Float64s = field(default_factory=_nothing)
+    by_chance: Float64s = field(default_factory=_nothing)
 
     def __post_init__(self) -> None:
-        for name in _BY_CLASS:  # a statistic is a value, and may be shared
+        for name in (*_BY_CLASS, *MOMENTS):  # a statistic is a value, and may be shared
             getattr(self, name).flags.writeable = False
 
     @classmethod
@@ -88,7 +108,11 @@ class ScoreSums:
                 f"cannot merge statistics: they count {self.kind} predictions of {self.n_classes} classes and "
                 f"{other.kind} predictions of {other.n_classes}"
             )
-        added = {item.name: getattr(self, item.name) + getattr(other, item.name) for item in fields(self)[2:]}
+        added = {
+            item.name: getattr(self, item.name) + getattr(other, item.name)
+            for item in fields(self)[2:]
+            if item.name not in MOMENTS or len(getattr(self, item.name)) == len(getattr(other, item.name))
+        }
         # Deviations are from each part's own mean (Chan et al. 1983): a sum of squares less a square would cancel.
         mine, others = self.class_weight, other.class_weight
         added["deviation"] += (self.wp / mine - other.wp / others) ** 2 * (mine * others / (mine + others))
@@ -99,18 +123,12 @@ class ScoreSums:
         """The weight behind each class: that of the rows."""
         return self.w / (self.n_classes if self.kind == "multilabel" else 1)
 
-    def __radd__(self, other: object) -> Self:
-        """So that `sum(parts)` works."""
-        if isinstance(other, int) and other == 0:
-            return self
-        return NotImplemented
-
-    def to_dict(self) -> dict[str, Any]:
-        """A dictionary that JSON can hold, with the name and version of its schema."""
+    def _form(self) -> dict[str, Any]:
         saved: dict[str, Any] = {"schema": _SCHEMA, "version": 1}
         saved |= {"kind": self.kind, "n_classes": self.n_classes, "n": self.n}
         saved |= {name: number_out(getattr(self, name)) for name in _SCALARS}
-        return saved | {name: getattr(self, name).tolist() for name in _BY_CLASS}
+        saved |= {name: getattr(self, name) for name in _BY_CLASS}
+        return saved | {name: getattr(self, name) for name in MOMENTS if len(getattr(self, name))}
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> ScoreSums:
@@ -119,11 +137,19 @@ class ScoreSums:
         kind, n_classes = field_of(saved, "kind", str), field_of(saved, "n_classes", int)
         by_class = {name: float_list(saved, name) for name in _BY_CLASS}
         width = 1 if kind == "binary" else n_classes
-        if kind not in get_args(Kind) or any(len(values) != width for values in by_class.values()):
+        few = n_classes < 2 or (kind == "binary" and n_classes > 2)
+        if kind not in get_args(Kind) or few or any(len(values) != width for values in by_class.values()):
             raise SchemaError(f"the saved sums do not belong to {kind} predictions of {n_classes} classes")
-        sums: dict[str, Any] = by_class | {name: number_in(saved, name, name == "nll") for name in _SCALARS}
-        if sums["w"] <= 0 or field_of(saved, "n", int) < 1:
+        moments = {name: float_list(saved, name) for name in MOMENTS if name in saved}
+        lengths = {"w2y": width, "w2y_brier": width, "w2x": len(OF_ROWS), "w2xx": len(OF_ROWS), "by_chance": 2}
+        if any(len(values) != lengths[name] or np.any(values < 0) for name, values in moments.items()):
+            raise SchemaError("the saved second moments do not belong to such sums")
+        sums: dict[str, Any] = by_class | moments | {name: number_in(saved, name, name == "nll") for name in _SCALARS}
+        if sums["w"] <= 0 or sums["w2"] <= 0 or field_of(saved, "n", int) < 1:
             raise SchemaError("the saved sums must count at least one row of positive weight")
+        for name, value in sums.items():
+            if name != "spread" and np.any(np.asarray(value) < 0):
+                raise SchemaError(f"the saved {name} cannot be negative")
         return cls(kind=kind, n_classes=n_classes, n=field_of(saved, "n", int), **sums)
 
 
@@ -144,9 +170,25 @@ def log_loss_terms(scores: Floats, labels: Array, kind: Kind, eps: float = 0.0) 
 
 
 def _of(predictions: Predictions) -> ScoreSums:
-    width = 1 if predictions.kind == "binary" else predictions.n_classes
-    parts = (_of_block(predictions, rows) for rows in kernels.row_blocks(len(predictions), width))
+    """By the quickest of three ways; tests hold the other two to `_of_block`."""
+    kind, n, n_classes = predictions.kind, len(predictions), predictions.n_classes
+    if kind == "binary" and predictions.weights is None and predictions.labels.dtype.kind in "iu":
+        over = kernels.BinaryPass()
+        over.over(predictions.scores, predictions.labels)
+        return from_pass(n, over.sums())
+    if kind == "multiclass":
+        parts = (ScoreSums(kind=kind, n_classes=n_classes, **part) for part in matrix_sums(predictions))
+    else:
+        width = 1 if kind == "binary" else n_classes
+        parts = (_of_block(predictions, rows) for rows in kernels.row_blocks(n, width))
     return sum(parts, start=next(parts))
+
+
+def from_pass(n: int, sums: dict[str, float]) -> ScoreSums:
+    """Of 1-D scores without weights, from what `kernels.BinaryPass` summed."""
+    made: dict[str, Any] = {name: np.array([sums[name]]) for name in _BY_CLASS}
+    made |= {name: sums[name] for name in _SCALARS if name in sums}
+    return ScoreSums(kind="binary", n_classes=2, n=n, w=float(n), w2=float(n), w2_squared=sums["brier"], **made)
 
 
 def _of_block(predictions: Predictions, rows: slice) -> ScoreSums:
@@ -168,6 +210,11 @@ def _of_block(predictions: Predictions, rows: slice) -> ScoreSums:
     times = p.shape[1] if predictions.kind == "multilabel" else 1  # every entry is a prediction of its own
     ones = np.ones(correct.shape)  # summed as the others are, so that a share of all is exactly 1
     mean = by_class(p) / weight.sum()
+    added: dict[str, Any] = {
+        name: total(terms[name]) for name in ("brier", "correct", "confidence", "entropy", "spread")
+    }
+    if predictions.kind != "binary":
+        added |= row_moments(terms, weight, predictions.kind == "multilabel")
     return ScoreSums(
         kind=predictions.kind,
         n_classes=predictions.n_classes,
@@ -175,7 +222,7 @@ def _of_block(predictions: Predictions, rows: slice) -> ScoreSums:
         w=total(ones),
         w2=float(w2.sum()) * times,
         nll=float(np.sum(weight * nll if nll.ndim == 1 else weight[:, None] * nll)),
-        **{name: total(terms[name]) for name in ("brier", "correct", "confidence", "entropy", "spread")},
+        **added,
         spread_variance=total(terms["spread_variance"], w2),
         w2_squared=total(terms["brier"], w2),
         wp=by_class(p),

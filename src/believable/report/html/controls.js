@@ -4,7 +4,7 @@ const Page = (() => {
 
   const audit = JSON.parse(document.getElementById("audit").textContent);
   const at = (id) => document.getElementById(id);
-  const { html, number, share, count, edge } = Draw;
+  const { html, number, share, span, count, edge } = Draw;
   const MOST_QUANTILE = Math.max(40, audit.strategy === "quantile" ? audit.bins : 0);
   const nearest = (m) => Statistic.BIN_COUNTS.reduce((best, each) => (Math.abs(each - m) < Math.abs(best - m) ? each : best));
   const level = `${Number((100 * audit.level).toFixed(2))} %`;
@@ -120,7 +120,7 @@ const Page = (() => {
         [share(bin.conf), bin.conf],
         [share(bin.acc), bin.acc],
         [number(bin.gap), bin.gap],
-        [`${share(bin.lower)} to ${share(bin.upper)}`, bin.lower],
+        [span(bin.lower, bin.upper), bin.lower],
         [`${Draw.MARKS[way]} ${Draw.READINGS[way]}`, Draw.READINGS[way]],
       ];
       return html("tr", {}, ...cells.map(([words, by], i) => html(i ? "td" : "th", { "data-v": by, ...(i ? {} : { scope: "row" }), ...(i === 6 ? { class: `words ${way}` } : {}) }, words)));

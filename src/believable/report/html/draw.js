@@ -39,6 +39,12 @@ const Draw = (() => {
     return (value < 0 ? "−" : "") + size.toFixed(digits);
   }
 
+  // The same as `span_of_shares` in words.py: with very many rows, the digits it takes to tell the ends apart.
+  function span(low, high) {
+    const digits = low < high ? Math.min(Math.max(4, -Math.floor(Math.log10(high - low))), 10) : 4;
+    return digits === 4 ? `${share(low)} to ${share(high)}` : `${low.toFixed(digits)} to ${high.toFixed(digits)}`;
+  }
+
   function count(value) {
     return Math.round(value).toLocaleString("en-GB");
   }
@@ -56,7 +62,7 @@ const Draw = (() => {
     return [
       `Scores ${edge(bin.low)} to ${edge(bin.high)}: ${count(bin.n)} ${bin.n === 1 ? "row" : "rows"}`,
       `predicted ${share(bin.conf)}, happened ${share(bin.acc)}`,
-      `${level} interval ${share(bin.lower)} to ${share(bin.upper)}`,
+      `${level} interval ${span(bin.lower, bin.upper)}`,
       READINGS[reading(bin)],
     ];
   }
@@ -242,5 +248,5 @@ const Draw = (() => {
     return made;
   }
 
-  return { diagram, small, html, number, share, count, edge, reading, reach, byChance, MARKS, READINGS };
+  return { diagram, small, html, number, share, span, count, edge, reading, reach, byChance, MARKS, READINGS };
 })();

@@ -105,9 +105,10 @@ def metrics_table(audit: Audit) -> str:
     rows = []
     for one in audit.metrics:
         title = short_name(one.alias, one.name)
+        note = f'<small class="note">{text(one.note)}</small>' if one.note else ""
         rows.append(
             (
-                Cell(f"{text(title)} {why(one.alias, title)}", title, "name"),
+                Cell(f"{text(title)} {why(one.alias, title)}{note}", title, "name"),
                 of_number(one.value),
                 Cell(span(one.low, one.high), one.low),
                 of_number(one.floor),

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import html
 import math
+from collections.abc import Callable
 from importlib.resources import files
 from string import Template
+
+from believable.report._digits import digits_apart
 
 NOTHING = "–"
 LONGEST, LONGEST_TITLE = 120, 1000  # letters of a name that are shown, and that a mouse over it shows
@@ -61,12 +64,22 @@ def share(value: float | None) -> str:
 
 def span(low: float | None, high: float | None) -> str:
     """The ends of an interval."""
-    return NOTHING if low is None or high is None else f"{number(low)} to {number(high)}"
+    return _ends(low, high, number)
 
 
 def span_of_shares(low: float | None, high: float | None) -> str:
     """The ends of an interval of how often something happens."""
-    return NOTHING if low is None or high is None else f"{share(low)} to {share(high)}"
+    return _ends(low, high, share)
+
+
+def _ends(low: float | None, high: float | None, shown: Callable[[float], str]) -> str:
+    """As they are shown by themselves, or with the digits it takes to tell them apart."""
+    if low is None or high is None:
+        return NOTHING
+    digits = digits_apart(low, high)
+    if digits == 4:
+        return f"{shown(low)} to {shown(high)}"
+    return " to ".join(("−" if end < 0 else "") + f"{abs(end):.{digits}f}" for end in (low, high))
 
 
 def count(value: float) -> str:

@@ -1,0 +1,155 @@
+"""What is too large to hold row by row: Parquet files in one pass, and summaries that were saved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from believable.cli._common import PIPE, in_options
+from believable.cli._inputs import names_in, refuse
+from believable.cli._notes import note
+from believable.cli._options import scale_of
+from believable.errors import BelievableError, InputError
+
+if TYPE_CHECKING:
+    from believable.stats import Summary
+
+MANY_ROWS = 5_000_000  # of a Parquet file: more than these are not held
+OF_LARGE = ("stream", "checkpoint", "checkpoint_every", "save_summary")
+NEED_ROWS = ("group", "compare", "compare_prob")
+OF_OTHER_INPUTS = ("run", "qrels", "rel", "graded", "unjudged", "map", "samples", "normalise", "filter")
+OF_COLUMNS = (
+    *("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "weight", "drop_missing", "format"),
+    *("stream", "checkpoint", "checkpoint_every"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Large:
+    """A summary to audit, with what the report says about it."""
+
+    summary: Summary
+    title: str
+    taken: str
+    notes: tuple[str, ...]
+    by: list[str] | None = None
+
+
+def is_large(files: Sequence[Path], asked: Mapping[str, Any]) -> bool:
+    """Whether the input is read in one pass: asked for, several files, a folder, a pattern, saved, or very long."""
+    from believable.readers.checkpoint import is_saved
+    from believable.readers.parts import is_pattern
+
+    if len(files) > 1 or any(asked.get(name) for name in OF_LARGE):
+        return True
+    if not files or files[0] == PIPE:
+        return False
+    (file,) = files
+    if file.is_dir() or is_pattern(file) or is_saved(file):
+        return True
+    return not any(asked.get(name) for name in NEED_ROWS) and _rows(file, asked.get("format")) > MANY_ROWS
+
+
+def files_behind(files: Sequence[Path]) -> list[Path]:
+    """The files themselves, and those that a folder or a pattern stands for: what must not be written to."""
+    from believable.readers.parts import is_pattern, paths_of
+
+    several = [one for one in files if one != PIPE and (one.is_dir() or is_pattern(one))]
+    try:
+        return [*files, *map(Path, paths_of(several))]
+    except BelievableError:  # for the reader to say
+        return [*files]
+
+
+def _rows(file: Path, format: str | None) -> int:
+    """Rows of a Parquet file; 0 for anything else."""
+    from believable.readers.parts import ENDING, find_parts
+
+    if not file.is_file() or (format != "parquet" if format is not None else file.suffix.lower() != ENDING):
+        return 0
+    try:
+        return find_parts(file).rows
+    except BelievableError:  # for the reader to say
+        return 0
+
+
+def read_large(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
+    """One pass over the files, or the summary that they hold."""
+    from believable.readers.checkpoint import is_saved
+
+    what = f"one pass over {files[0]}" if len(files) == 1 else "one pass over Parquet files"
+    refuse(asked, OF_OTHER_INPUTS, f"does not go with {what}")
+    refuse(
+        asked,
+        NEED_ROWS,
+        f"needs the rows, and {what} keeps only their sums by cell: leave it out, or take a sample of the rows into a "
+        "smaller file",
+    )
+    if not files:
+        raise InputError("name a Parquet file, a folder of them, or a pattern in quotes")
+    for name in ("checkpoint", "save_summary"):
+        if asked.get(name) == PIPE:
+            raise InputError(f"--{name.replace('_', '-')} needs the name of a file, not the standard output")
+    saved = [is_saved(file) for file in files]
+    large = _saved(files, asked) if any(saved) and all(saved) else _passed(files, asked)
+    if asked.get("save_summary") is not None:
+        large.summary.save(asked["save_summary"])
+    return large
+
+
+def _saved(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
+    """Summaries that were saved, added up."""
+    from believable.readers import load_summary
+
+    refuse(asked, OF_COLUMNS, f"is for files of rows, and {files[0]} holds a summary of them")
+    summary = reduce(add, map(load_summary, files))
+    cells = summary.cells[0].grid.n_cells
+    where = "a saved summary" if len(files) == 1 else f"{len(files)} saved summaries"
+    notes = (f"{summary.n:,} rows, counted in {cells:,} cells, from {where}",)
+    by = names_in(asked.get("by", ())) or None
+    return Large(summary, files[0].name if len(files) == 1 else _called(files), where, notes, by)
+
+
+def _passed(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
+    from believable.readers.one_pass import pass_over
+
+    for file in files:
+        if file == PIPE:
+            raise InputError("the standard input cannot be read in batches: name a Parquet file")
+        if asked.get("format") not in (None, "parquet") or _is_other(file):
+            together = "together, " if len(files) > 1 else ""
+            advice = "; to compare two models, use `believable compare`" if len(files) == 2 else ""
+            raise InputError(f"only Parquet files are read {together}in one pass, and {file} is none{advice}")
+    if asked.get("checkpoint_every") is not None and asked.get("checkpoint") is None:
+        raise InputError("--checkpoint-every needs --checkpoint, which names the file")
+    scale = scale_of(asked.get("scores"), asked["logits"])
+    if scale == "scores":
+        raise InputError("raw scores are no probabilities, so there is nothing to audit: learn a map for them first")
+    passed = pass_over(
+        list(files) if len(files) > 1 else files[0],
+        **{name: asked[name] for name in ("prob", "prob_prefix", "label", "weight", "pos_label", "percent")},
+        by=names_in(asked["by"]),
+        from_logits=scale == "logits",
+        drop_missing=asked["drop_missing"],
+        checkpoint=asked["checkpoint"],
+        every=asked["checkpoint_every"],
+        say=note,
+    )
+    title = passed.title if len(files) == 1 else _called(files)
+    return Large(passed.summary, title, passed.taken, tuple(map(in_options, passed.notes)))
+
+
+def _is_other(file: Path) -> bool:
+    """Whether a file is called as another kind of table is."""
+    from believable.readers.source import ENDINGS
+
+    name = file.name.lower().removesuffix(".gz")
+    return file.is_file() and any(name.endswith(one) for one, kind in ENDINGS.items() if kind != "parquet")
+
+
+def _called(files: Sequence[Path]) -> str:
+    return f"{files[0].name} and {len(files) - 1} more"

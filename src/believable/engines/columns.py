@@ -1,0 +1,164 @@
+"""Which column of a frame holds what, checked against the frame's schema before anything is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from believable._types import Kind
+from believable.errors import InputError
+
+LISTED = (nw.List, nw.Array)
+TEXT = (nw.String, nw.Categorical, nw.Enum)
+MOST_LISTED = 12  # names of columns in a message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """The columns to read, and how.
+
+    Attributes
+    ----------
+    scores : tuple of str
+        One column of P(y = 1), one for each class, or one whose entries are lists.
+    width : int or None
+        How many scores a list has.
+    dtype : {"float32", "float64"}
+        Of the scores: edges are rounded to it.
+    label : str
+    named : tuple or None
+        The labels in the order of the classes; the positive one alone where `pos_label`.
+    text, boolean : bool
+        How labels are stored.
+    weight : str or None
+    by : tuple of str
+    """
+
+    scores: tuple[str, ...]
+    label: str
+    weight: str | None
+    by: tuple[str, ...]
+    dtype: str
+    width: int | None = None
+    named: tuple[Any, ...] | None = None
+    pos_label: bool = False
+    text: bool = False
+    boolean: bool = False
+    from_logits: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        """Of the predictions."""
+        return "binary" if len(self.names) == 1 else "multiclass"
+
+    @property
+    def n_classes(self) -> int:
+        """2 for one column of scores."""
+        return max(2, len(self.names))
+
+    @property
+    def names(self) -> list[str]:
+        """What the scores are called while they are counted."""
+        return [f"p{k}" for k in range(self.width or len(self.scores))]
+
+    @property
+    def inputs(self) -> list[str]:
+        """The columns of scores, lists made into columns of their own."""
+        return list(self.scores) if self.width is None else [f"score_{k}_" for k in range(self.width)]
+
+
+def score_columns(
+    schema: Mapping[str, Any], prob: str | Sequence[str], classes: Sequence[Any] | None
+) -> tuple[list[str], Sequence[Any] | None]:
+    """The columns that `prob` stands for, and the names of the classes where the columns' own names say them."""
+    if not isinstance(prob, str):
+        names = list(prob) if isinstance(prob, (list, tuple)) else []
+        if len(names) < 2 or not all(isinstance(name, str) for name in names):
+            raise InputError(
+                f"prob must be a column, a list of two columns or more (one for each class), or a prefix; got {prob!r}"
+            )
+        for name in names:
+            present(schema, name, "prob")
+        return names, classes
+    if prob in schema:
+        return [prob], classes
+    found = next((found for start in (f"{prob}_", prob) if (found := _with_prefix(schema, start, classes))), None)
+    if found is None:
+        present(schema, prob, "prob")
+    assert found is not None
+    return found[0], found[1]
+
+
+def _with_prefix(
+    schema: Mapping[str, Any], start: str, classes: Sequence[Any] | None
+) -> tuple[list[str], Sequence[Any] | None] | None:
+    """Columns named by a prefix and the class: numbers 0 to K-1 in their order, or names in that of `classes`."""
+    ends = [name.removeprefix(start) for name in schema if name.startswith(start) and name != start] if start else []
+    if len(ends) < 2:
+        return None
+    if sorted(ends) == sorted(map(str, range(len(ends)))):
+        return [f"{start}{k}" for k in range(len(ends))], classes
+    if start[-1].isalnum():  # "p" is also how "price" begins
+        return None
+    order = ends if classes is None else [str(one) for one in classes]
+    if sorted(order) != sorted(ends):
+        return None
+    return [f"{start}{end}" for end in order], order if classes is None else classes
+
+
+def present(schema: Mapping[str, Any], name: str, role: str) -> None:
+    """Raise unless the frame has the column."""
+    if not isinstance(name, str):
+        raise InputError(f"{role} must be the name of a column, got {name!r}")
+    if name not in schema:
+        held = ", ".join(map(repr, list(schema)[:MOST_LISTED])) + (", …" if len(schema) > MOST_LISTED else "")
+        raise InputError(f"{role}={name!r} is not a column of the frame, which has {held}")
+
+
+def score_type(schema: Mapping[str, Any], names: Sequence[str], from_logits: bool) -> str:
+    """float32 where all scores are (or are smaller), else float64; text is refused even where it spells a number."""
+    small = []
+    for name in names:
+        dtype = schema[name]
+        dtype = dtype.inner if isinstance(dtype, LISTED) else dtype
+        numeric(dtype, name, "scores")
+        small.append(dtype in (nw.Float32, nw.Float16))
+    return "float32" if all(small) and not from_logits else "float64"
+
+
+def numeric(dtype: Any, name: str, what: str) -> None:
+    """Raise unless a column holds numbers (or objects, which may be numbers)."""
+    if dtype in TEXT:
+        raise InputError(f"column {name!r} holds text, not {what}: cast it to a number first")
+    if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object, nw.Unknown)):
+        raise InputError(f"column {name!r} is of type {dtype}, not {what}")
+
+
+def label_rules(
+    schema: Mapping[str, Any], label: str, n_classes: int, pos_label: Any, classes: Sequence[Any] | None
+) -> dict[str, Any]:
+    """How labels are read: `named`, `pos_label`, `text` and `boolean` of `Columns`."""
+    dtype = schema[label]
+    text, boolean = dtype in TEXT, dtype == nw.Boolean
+    if pos_label is None and classes is None:
+        if text:
+            door = "pos_label=..." if n_classes == 2 else "classes=[...] in the order of the columns"
+            raise InputError(f"labels in column {label!r} are text: pass {door}")
+        numeric(dtype, label, "labels")
+        return {"boolean": boolean}
+    given = [pos_label] if classes is None else list(classes)
+    named = tuple(one.item() if isinstance(one, np.generic) else one for one in given)
+    if len(set(named)) != len(named):
+        raise InputError(f"classes must be distinct, got {list(named)!r}")
+    held = str if text else (bool, int, float)
+    if dtype not in (nw.Object, nw.Unknown) and not all(isinstance(one, held) for one in named):
+        option = "pos_label" if classes is None else "classes"
+        asked = pos_label if classes is None else list(named)
+        stored, other = ("text", "not") if text else (str(dtype), "text")
+        raise InputError(f"labels in column {label!r} are {stored}, but {option}={asked!r} is {other}")
+    text = text or any(isinstance(one, str) for one in named)
+    return {"named": named, "pos_label": classes is None, "text": text, "boolean": boolean}

@@ -1,0 +1,243 @@
+"""`summarize`: a data frame, wherever it lives, to the statistic that everything else is read from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import narwhals as nw
+
+from believable import _check
+from believable._types import Notion, Spacing
+from believable.binning import Edges
+from believable.engines.advice import advice_on
+from believable.engines.columns import Columns, label_rules, numeric, present, score_columns, score_type
+from believable.engines.frames import Frame
+from believable.engines.lists import is_listed, width_of
+from believable.engines.plan import assembled, planned
+from believable.engines.reasons import named, refuse
+from believable.engines.sums import Tallied, counts_of, good_part, levels_of, reasons_of, second_class
+from believable.engines.tally import Tally
+from believable.errors import InputError
+from believable.stats.bins import BinStats
+from believable.stats.layout import Layout
+from believable.stats.summary import Summary
+
+MOST_LEVELS = 50
+NOTIONS = ("binary", "confidence", "top_label", "classwise")
+
+
+def summarize(
+    frame: Any,
+    *,
+    prob: str | Sequence[str] = "p",
+    label: str = "y",
+    weight: str | None = None,
+    by: str | Sequence[str] = (),
+    bins: int | Edges | None = None,
+    cells: int | None = None,
+    spacing: Spacing | Sequence[Spacing] | None = None,
+    notions: Notion | Sequence[Notion] | None = None,
+    from_logits: bool = False,
+    pos_label: Any = None,
+    classes: Sequence[Any] | None = None,
+    on_invalid: Literal["error", "drop"] = "error",
+    python_workers: bool = False,
+) -> Summary | BinStats:
+    """Count the rows of a data frame where they live: one group-by by cell, whose result alone is collected.
+
+    The frame may be of polars (eager or lazy), pandas, pyarrow, duckdb, ibis, dask or pyspark. The bins and cells are
+    those of `Edges` and of a uniform `Grid` to the last bit, on every engine, also for float32. Logit-spaced cells are
+    made with the engine's own logarithm: a score within a few roundings of an edge may fall into the cell beside, and
+    so may probabilities that the engine makes from logits. Sums agree with `Summary.of` to about 1e-12.
+
+    Parameters
+    ----------
+    frame : data frame
+    prob : str or sequence of str
+        A column of P(y = 1); columns in the order of the classes; the prefix of columns named by class (p_0, p_1, … or
+        p_cat, p_dog, …); or a column of lists, arrays or Spark vectors. Decimals are read as float64, text is refused.
+    label : str
+        A column of 0 and 1, booleans, or the numbers of the classes; of anything else with `pos_label` or `classes`.
+    weight : str, optional
+        A column of importance weights; rows of weight 0 are left out.
+    by : str or sequence of str
+        Columns of subgroups, of at most fifty values each; rows without a value are the subgroup "missing".
+    bins : int or Edges, optional
+        Count these bins of one notion and nothing else: the result is a `BinStats`.
+    cells, spacing, notions
+        What a `Summary` counts; see `Layout.of`. Notions are "binary", "confidence", "classwise" and "top_label".
+    from_logits : bool
+        The scores are logits: the sigmoid or softmax is taken by the engine in float64.
+    pos_label, classes
+        The label that counts as 1; the labels in the order of the columns.
+    on_invalid : {"error", "drop"}
+        What to do with rows that cannot be counted: those with missing scores, scores outside [0, 1] or that do not sum
+        to 1, missing or unknown labels, missing, negative or infinite weights. An error says how many and why; "drop"
+        leaves them out, and `Summary.dropped` says how many and why.
+    python_workers : bool
+        On pyspark: the workers' Python counts the partitions, several times as fast as a query does. This package must
+        be installed there.
+
+    Returns
+    -------
+    Summary or BinStats
+        `Summary` without `bins`: what `evaluate` and `audit` read, and what can be added to other summaries.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> frame = pl.DataFrame({"p": [0.1, 0.8, 0.7, None], "y": [0, 1, 0, 1], "site": ["a", "b", "b", "b"]})
+    >>> summary = summarize(frame, by="site", on_invalid="drop")
+    >>> summary
+    Summary(n=3, kind='binary', cells of binary, binary (logit), by site)
+    >>> summary.dropped, summary.by["site"]["b"].n
+    ({'missing score': 1}, 2)
+    >>> summarize(frame.lazy().drop_nulls(), bins=5).n
+    array([1, 2])
+    """
+    _check.choice(on_invalid, ("error", "drop"), "on_invalid")
+    opened = Frame.of(frame, python_workers)
+    by = (by,) if isinstance(by, str) else tuple(by)
+    columns, names = _columns(opened, prob, label, weight, by, bool(from_logits), pos_label, classes)
+    opened = opened.only([*columns.scores, label, *(() if weight is None else (weight,)), *by])
+    if bins is not None:
+        if by or cells is not None or spacing is not None:
+            raise InputError("bins= counts bins of all rows and nothing else: leave by, cells and spacing out, or bins")
+        return _bins(opened, columns, bins, notions, on_invalid)
+    layout = _layout(columns, notions, cells, spacing)
+    for name in by:
+        _few_levels(opened, name)
+    return _summary(opened, columns, layout, names, on_invalid)
+
+
+# --- what to count ----------------------------------------------------------------------------------------------------
+
+
+def _columns(
+    frame: Frame,
+    prob: str | Sequence[str],
+    label: str,
+    weight: str | None,
+    by: tuple[str, ...],
+    from_logits: bool,
+    pos_label: Any,
+    classes: Sequence[Any] | None,
+) -> tuple[Columns, tuple[str, ...] | None]:
+    """The columns to read, and the names of the classes where there are any."""
+    schema = frame.schema()
+    scores, classes = score_columns(schema, prob, classes)
+    present(schema, label, "label")
+    for name in (*by, *(() if weight is None else (weight,))):
+        present(schema, name, "weight" if name == weight else "by")
+    for name in (*scores, label, *(() if weight is None else (weight,))):
+        schema[name] = frame.settled(name, schema[name])
+    if weight is not None:
+        numeric(schema[weight], weight, "weights")
+    dtype, width = score_type(schema, scores, from_logits), None
+    if len(scores) == 1:
+        kind = schema[scores[0]]
+        first = frame.first(scores[0]) if kind in (nw.Object, nw.List) else None
+        if is_listed(kind, first):
+            width = len(classes) if classes is not None else width_of(frame.rows, scores[0], first)
+            if width < 2:
+                raise InputError(
+                    f"the lists of column {scores[0]!r} have {width} scores: at least two classes are needed"
+                )
+    ndim, n_classes = (1, 2) if len(scores) == 1 and width is None else (2, width or len(scores))
+    _check.doors(ndim, n_classes, pos_label, classes, False, None, False)
+    columns = Columns(
+        scores=tuple(scores),
+        label=label,
+        weight=weight,
+        by=by,
+        dtype=dtype,
+        width=width,
+        from_logits=from_logits,
+        **label_rules(schema, label, n_classes, pos_label, classes),
+    )
+    return columns, None if classes is None else tuple(map(str, classes))
+
+
+def _layout(
+    columns: Columns,
+    notions: Notion | Sequence[Notion] | None,
+    cells: int | None = None,
+    spacing: Spacing | Sequence[Spacing] | None = None,
+) -> Layout:
+    if isinstance(notions, str):
+        notions = [notions]
+    for one in notions or ():
+        if one not in NOTIONS:
+            raise InputError(f"engines count the notions {', '.join(NOTIONS)}, not {one!r}")
+    return Layout.of(columns.kind, columns.n_classes, columns.dtype, notions=notions, cells=cells, spacing=spacing)
+
+
+def _few_levels(frame: Frame, name: str) -> None:
+    if len(frame.values(name, MOST_LEVELS + 1)) > MOST_LEVELS:
+        raise InputError(
+            f"by column {name!r} has more than {MOST_LEVELS} values: choose a column of subgroups, or cut its numbers "
+            "into ranges first"
+        )
+
+
+# --- counting ---------------------------------------------------------------------------------------------------------
+
+
+def _summary(frame: Frame, columns: Columns, layout: Layout, names: tuple[str, ...] | None, on_invalid: str) -> Summary:
+    tallies = planned(columns, layout)
+    tallied = [frame.tally(tallies[0])]
+    dropped = _dropped(frame, columns, tallied[0], on_invalid)
+    tallied += [frame.tally(one) for one in tallies[1:]]
+    whole = assembled(layout, tallies, [good_part(one) for one in tallied], names)
+    within, levels = layout.for_subgroups(), {}
+    for j, name in enumerate(columns.by):
+        tallies = planned(columns, within, by=j)
+        parts = [levels_of(good_part(frame.tally(one))) for one in tallies]
+        levels[name] = {level: assembled(within, tallies, [part[level] for part in parts], names) for level in parts[0]}
+    return replace(whole, by=levels, dropped=dropped)
+
+
+def _bins(
+    frame: Frame, columns: Columns, bins: int | Edges, notions: Notion | Sequence[Notion] | None, on_invalid: str
+) -> BinStats:
+    views = list(dict.fromkeys(view for view, _ in _layout(columns, notions).views))
+    if notions is not None and len(views) > 1:
+        raise InputError("bins= counts one notion: pass notions=['classwise'], say")
+    view, edges = views[0], bins if isinstance(bins, Edges) else Edges.uniform(bins, columns.dtype)
+    if edges.dtype != columns.dtype:
+        raise InputError(
+            f"edges rounded to {edges.dtype} cannot sort {columns.dtype} scores: make them with dtype={columns.dtype!r}"
+        )
+    of_two = view.notion == "binary" and columns.kind == "multiclass"  # the second of two columns
+    pairing: Any = "classwise" if of_two else view.notion
+    tallied = frame.tally(Tally(columns=columns, pairing=pairing, sorts=(edges,), scores=False))
+    if pairing == "classwise":  # its rows were filtered: ask for the others
+        reasons = frame.tally(
+            Tally(columns=columns, pairing="confidence", sorts=(Edges.uniform(1, columns.dtype),), scores=False)
+        )
+    else:
+        reasons = tallied
+    _dropped(frame, columns, reasons, on_invalid)
+    part = good_part(tallied)
+    part = second_class(part, (edges,)) if of_two else part
+    return BinStats.from_columns(view, edges, counts_of(part, (edges,), 0))
+
+
+def _dropped(frame: Frame, columns: Columns, tallied: Tallied, on_invalid: str) -> dict[str, int]:
+    """Rows that cannot be counted, by reason; an error unless they may be dropped, or when none is left."""
+    dropped = named(reasons_of(tallied), columns.from_logits)
+    part = good_part(tallied)
+    counted = int(part["n"].sum())
+    if dropped and on_invalid == "error":
+        refuse(dropped, int(tallied["n"].sum()), advice_on(frame, columns, dropped))
+    if not counted:
+        left = f"; {sum(dropped.values()):,} rows were dropped" if dropped else ""
+        raise InputError(f"the frame has no rows to count: there is nothing to measure{left}")
+    if columns.pos_label and columns.named is not None and not part["ny"].any():
+        raise InputError(
+            f"pos_label={columns.named[0]!r} does not occur in column {columns.label!r}; if there are truly no "
+            "positives, pass labels as 0 and 1"
+        )
+    return dropped

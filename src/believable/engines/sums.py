@@ -1,0 +1,128 @@
+"""The collected sums as statistics: `ScoreSums`, `CellStats` and `BinStats`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from believable._types import Array, Float64s, Kind
+from believable.binning import Edges, Grid
+from believable.stats._moments import OF_ROWS
+from believable.stats.cells import CellStats
+from believable.stats.counts import SAME_WITHOUT_WEIGHTS, SUMS, gather
+from believable.stats.sums import ScoreSums
+from believable.views import View
+
+Tallied = dict[str, Array]
+
+
+def reasons_of(tallied: Tallied) -> dict[int, int]:
+    """Rows that cannot be counted, by the number of the reason."""
+    bad = tallied["key"] < 0
+    return {int(-key): int(n) for key, n in zip(tallied["key"][bad], tallied["n"][bad], strict=True)}
+
+
+def good_part(tallied: Tallied) -> Tallied:
+    """The sums of rows that were counted, with the columns that unweighted rows do without."""
+    good = tallied["key"] >= 0
+    kept = {name: column[good] for name, column in tallied.items()}
+    kept["n"] = kept["n"].astype(np.int64)
+    kept.setdefault("w", kept["n"].astype(np.float64))
+    for name, same in SAME_WITHOUT_WEIGHTS.items():
+        kept.setdefault(name, kept[same])
+    return kept
+
+
+def levels_of(tallied: Tallied) -> dict[str, Tallied]:
+    """The sums of each level of a subgroup, in order of their names."""
+    found, level_of = np.unique(tallied["level"].astype(str), return_inverse=True)
+    columns = {name: column for name, column in tallied.items() if name != "level"}
+    return {
+        str(level): {name: column[level_of == i] for name, column in columns.items()} for i, level in enumerate(found)
+    }
+
+
+def counts_of(part: Tallied, sorts: Sequence[Grid | Edges], which: int, *, grouped: bool = True) -> dict[str, Any]:
+    """Key, n and sums for one of the grids that were counted together; groups together where not `grouped`."""
+    key, place = part["key"], np.zeros(len(part["key"]), np.int64)
+    for i in reversed(range(len(sorts))):
+        key, here = np.divmod(key, len(sorts[i]))
+        if i == which:
+            place = here
+    new = key * len(sorts[which]) + place if grouped else place
+    return gather(new.astype(np.int64), {name: part[name] for name in ("n", *SUMS) if name in part})
+
+
+def cells_of(part: Tallied, view: View, grids: Sequence[Grid | Edges], grid: Grid) -> CellStats:
+    """The cells of a view on one of the grids that were counted."""
+    which = grids.index(grid)
+    return CellStats.from_columns(view, grid, counts_of(part, grids, which, grouped=view.n_groups > 1))
+
+
+def second_class(part: Tallied, grids: Sequence[Grid | Edges]) -> Tallied:
+    """The pairs of class 1 alone: P(y = 1) of two columns."""
+    per_group = _per_group(grids)
+    here = part["key"] // per_group == 1
+    return {name: column[here] - (per_group if name == "key" else 0) for name, column in part.items()}
+
+
+def _per_group(grids: Sequence[Grid | Edges]) -> int:
+    return prod(map(len, grids))
+
+
+def score_sums(kind: Kind, n_classes: int, grids: Sequence[Any], each: Tallied, top: Tallied | None) -> ScoreSums:
+    """Sums over the rows: `each` holds the pairs of the classes (of the rows, for binary scores), `top` the rows."""
+    rows = each if top is None else top
+    names = ("brier", "entropy", "spread", "spread_variance", "w2_squared")
+    sums: dict[str, Any] = {name: float(each[name].sum()) for name in names}
+    if top is None:
+        sums |= {name: float(each[name].sum()) for name in ("confidence", "correct")}
+    else:
+        sums |= {"confidence": float(top["wp"].sum()), "correct": float(top["wy"].sum())}
+    groups, width = each["key"] // _per_group(grids), 1 if kind == "binary" else n_classes
+    by_class: dict[str, Any] = {name: np.bincount(groups, each[name], width) for name in ("wp", "wy")}
+    if top is not None:
+        sums |= _moments(each, top, groups, width)
+    return ScoreSums(
+        kind=kind,
+        n_classes=n_classes,
+        n=int(rows["n"].sum()),
+        w=float(rows["w"].sum()),
+        w2=float(rows["w2"].sum()),
+        nll=float("inf") if each["infinite"].any() else float(each["nll"].sum()),
+        **sums,
+        **by_class,
+        deviation=_deviation(each, grids, groups, width),
+    )
+
+
+def _moments(each: Tallied, top: Tallied, groups: Array, width: int) -> dict[str, Float64s]:
+    """The second moments of rows, in the order of `stats._moments`."""
+    first = {name: top[f"x_{name}"] for name in ("brier", "nll", "entropy")}
+    first |= {"correct": top["w2y"], "confidence": top["w2p"]}
+    second = {name: top[f"xx_{name}"] for name in ("brier", "nll", "entropy")}
+    second |= {"correct": top["w2y"], "confidence": top["w2pp"]}
+    return {
+        "w2x": np.array([first[name].sum() for name in OF_ROWS]),
+        "w2xx": np.array([second[name].sum() for name in OF_ROWS]),
+        "w2y": np.bincount(groups, each["w2y"], width),
+        "w2y_brier": np.bincount(groups, each["w2y_brier"], width),
+        "by_chance": np.array([top[f"chance_{name}"].sum() for name in ("brier", "nll")]),
+    }
+
+
+def _deviation(each: Mapping[str, Array], grids: Sequence[Any], groups: Array, width: int) -> Float64s:
+    """Sum of w (p - mean)^2 by class: within cells, from each cell's own mean, and between them (Chan et al. 1983)."""
+    w = each["w"]
+    if "wd" in each:
+        rest = _per_group(grids[1:])
+        centre = each["key"] // rest % len(grids[0]) / grids[0].n_cells
+        mean, within = centre + each["wd"] / w, each["wdd"] - each["wd"] ** 2 / w
+    else:
+        mean, within = each["wp"] / w, each["wpp"] - each["wp"] ** 2 / w
+    weight = np.bincount(groups, w, width)
+    overall = np.bincount(groups, w * mean, width) / np.where(weight > 0, weight, 1)
+    return np.asarray(np.bincount(groups, np.maximum(within, 0) + w * (mean - overall[groups]) ** 2, width))

@@ -1,0 +1,198 @@
+"""One group-by: from checked rows to the sums of every (group, cell), and of every level of a subgroup."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, Literal
+
+import narwhals as nw
+
+from believable.binning import Edges, Grid
+from believable.engines.cells import stages
+from believable.engines.columns import Columns
+from believable.engines.expressions import either, flag, minus_log, minus_log_of_rest, number
+from believable.engines.lists import unpivoted
+from believable.engines.reasons import GOOD
+from believable.engines.rows import checked
+
+Pairing = Literal["binary", "confidence", "top_label", "classwise"]
+OF_SCORES = ("binary", "classwise")  # pairs that hold every score, which proper scores are made of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What to group by, and what to add up: called with a frame, it gives the frame of sums.
+
+    Attributes
+    ----------
+    columns : Columns
+    pairing : {"binary", "confidence", "top_label", "classwise"}
+        P(y = 1) and the label; the largest score and whether its class happened, all together or by that class; the
+        score of every class and whether it happened, by class.
+    sorts : tuple of Grid, or of one Edges
+        The key is (group, cell of the first grid, cell of the second, ...), as one number. Cells of two grids have no
+        more common parts than they have cells together, so one group-by counts both.
+    by : int or None
+        The column of subgroups to keep apart.
+    scores : bool
+        Add up the terms of `ScoreSums` too.
+    moments : bool
+        And how much rows of a matrix differ in them.
+    """
+
+    columns: Columns
+    pairing: Pairing
+    sorts: tuple[Grid | Edges, ...]
+    by: int | None = None
+    scores: bool = True
+    moments: bool = False
+
+    def __call__(self, frame: Any) -> Any:
+        """The sums: columns key (minus the reason, for rows that cannot be counted), n, and sums by name."""
+        rows = self._pairs(checked(frame, self.columns))
+        p = nw.col("p")
+        placed = [stages(f"place{i}", p, one) for i, one in enumerate(self.sorts)]
+        for together in zip_longest(self._terms(), *placed, fillvalue={}):
+            rows = rows.with_columns(**{name: made for stage in together for name, made in stage.items()})
+        key = nw.col("group")
+        for i, one in enumerate(self.sorts):
+            key = key * number(len(one)) + nw.col(f"place{i}")
+        good = nw.col("reason") == nw.lit(GOOD, dtype=nw.Int64)
+        key = either(good, key, number(0) - nw.col("reason").cast(nw.Float64))
+        products = self._products()
+        level = [] if self.by is None else ["level"]
+        rows = rows.select(
+            *level, key.cast(nw.Int64).alias("key"), *(made.alias(name) for name, made in products.items())
+        )
+        sums = [nw.col(name).sum() for name in products]
+        return rows.group_by(*level, "key").agg(nw.len().alias("n"), *sums)
+
+    def _pairs(self, rows: Any) -> Any:
+        """Columns p, y, w, group, reason and perhaps level."""
+        names, y = self.columns.names, nw.col("y")
+        if self.by is not None:
+            rows = rows.with_columns(nw.col(f"by{self.by}").alias("level"))
+        if self.pairing == "binary":
+            return rows.with_columns(nw.col(names[0]).alias("p"), number(0).alias("group"))
+        if self.pairing != "classwise":
+            rows = rows.with_columns(nw.max_horizontal(*names).alias("p"))
+            none = number(len(names))  # the lowest class of those with the largest score
+            tops = [either(nw.col(name) == nw.col("p"), number(k), none) for k, name in enumerate(names)]
+            rows = rows.with_columns(nw.min_horizontal(*tops).alias("group"))
+            rows = rows.with_columns(**self._of_row()) if self.moments else rows
+            rows = rows.with_columns(flag(y == nw.col("group")).alias("y"))
+            return rows.with_columns(number(0).alias("group")) if self.pairing == "confidence" else rows
+        kept = ["y", "w", "reason", *(["row_brier"] if self.scores else []), *([] if self.by is None else ["level"])]
+        rows = rows.filter(nw.col("reason") == nw.lit(GOOD, dtype=nw.Int64))
+        rows = rows.with_columns(row_brier=self._row_brier()) if self.scores else rows
+        rows = rows.select(*kept, *(nw.col(name).alias(str(k)) for k, name in enumerate(names)))
+        rows = unpivoted(rows, [str(k) for k in range(len(names))], kept)
+        rows = rows.with_columns(nw.col("group").cast(nw.String).cast(nw.Int64).cast(nw.Float64))
+        return rows.with_columns(flag(y == nw.col("group")).alias("y"))
+
+    def _row_brier(self) -> nw.Expr:
+        """The Brier score of a row: over all classes."""
+        names = self.columns.names
+        return nw.sum_horizontal(
+            *(_square(nw.col(name) - flag(nw.col("y") == number(k))) for k, name in enumerate(names))
+        )
+
+    def _of_row(self) -> dict[str, nw.Expr]:
+        """What a row of a matrix adds to Brier score, log loss and entropy, and what it takes to say how these vary."""
+        names, total = self.columns.names, nw.sum_horizontal
+        costs = [flag(nw.col("y") == number(k)) * minus_log(nw.col(name)) for k, name in enumerate(names)]
+        return {
+            "row_brier": self._row_brier(),
+            "row_nll": total(*costs),
+            "row_entropy": total(*(nw.col(name) * minus_log(nw.col(name)) for name in names)),
+            "row_squares": total(*(_square(nw.col(name)) for name in names)),
+            "row_cubes": total(*(nw.col(name) * _square(nw.col(name)) for name in names)),
+            "row_logs": total(*(nw.col(name) * _square(minus_log(nw.col(name))) for name in names)),
+        }
+
+    def _terms(self) -> list[dict[str, nw.Expr]]:
+        """Columns that several products are made of, in stages: what is used twice is worked out once."""
+        if not self.scores or self.pairing not in OF_SCORES:
+            return []
+        p, happened = nw.col("p"), nw.col("y") == number(1)
+        rest, log, log_rest = number(1) - p, nw.col("log"), nw.col("log_rest")
+        logs = {"log": minus_log(p)}
+        terms = {"squared": either(happened, rest * rest, p * p)}
+        if self.pairing == "binary":
+            logs["log_rest"] = minus_log_of_rest(p)
+            terms["cost"] = either(happened, log, log_rest)
+            terms["infinite"] = flag((happened & (p <= number(0))) | (~happened & (p >= number(1))))
+            terms["doubt"] = p * log + rest * log_rest
+            terms["sure"] = either(p > rest, p, rest)
+            terms["right"] = either(p > number(0.5), nw.col("y"), number(1) - nw.col("y"))
+        else:
+            terms["cost"] = either(happened, log, number(0))
+            terms["infinite"] = flag(happened & (p <= number(0)))
+            terms["doubt"] = p * log
+        return [logs, terms]
+
+    def _products(self) -> dict[str, nw.Expr]:
+        """What is added up, by name: the sums of `Counts` and, where asked for, of `ScoreSums`."""
+        p, y = nw.col("p"), nw.col("y")
+        times, twice = self._times, self._twice
+        made = {"ny": y, "wp": times(p), "wpp": times(p * p), "wpy": times(p * y)}
+        if self.columns.weight is not None:
+            made |= {"w": nw.col("w"), "wy": times(y)}
+            made |= {
+                "w2": twice(number(1)),
+                "w2p": twice(p),
+                "w2pp": twice(p * p),
+                "w2y": twice(y),
+                "w2py": twice(p * y),
+            }
+        if self.moments:
+            made |= self._moments()
+        if not self.scores or self.pairing not in OF_SCORES:
+            return made
+        if self.pairing == "classwise":
+            made["w2y_brier"] = twice(y * nw.col("row_brier"))
+        squared, tilt = nw.col("squared"), number(1) - number(2) * p
+        made |= {
+            "brier": times(squared),
+            "nll": times(nw.col("cost")),
+            "infinite": nw.col("infinite"),
+            "entropy": times(nw.col("doubt")),
+            "spread": times((y - p) * tilt),
+            "spread_variance": twice(tilt * tilt * p * (number(1) - p)),
+            "w2_squared": twice(squared),
+        }
+        if self.pairing == "binary":
+            made |= {"confidence": times(nw.col("sure")), "correct": times(nw.col("right"))}
+        return made | self._centred(p)
+
+    def _times(self, x: nw.Expr) -> nw.Expr:
+        """Times the weight, where there is one; rows that cannot be counted have keys of their own."""
+        return x if self.columns.weight is None else nw.col("w") * x
+
+    def _twice(self, x: nw.Expr) -> nw.Expr:
+        return self._times(self._times(x))
+
+    def _moments(self) -> dict[str, nw.Expr]:
+        """See `stats._moments`: first and second moments of rows, and the variances they would have by chance."""
+        made: dict[str, nw.Expr] = {}
+        for name in ("brier", "nll", "entropy"):
+            x = nw.col(f"row_{name}")
+            made |= {f"x_{name}": self._twice(x), f"xx_{name}": self._twice(x * x)}
+        brier = number(4) * (nw.col("row_cubes") - nw.col("row_squares") * nw.col("row_squares"))
+        nll = nw.col("row_logs") - nw.col("row_entropy") * nw.col("row_entropy")
+        for name, variance in (("brier", brier), ("nll", nll)):
+            made[f"chance_{name}"] = self._twice(either(variance > number(0), variance, number(0)))
+        return made
+
+    def _centred(self, p: nw.Expr) -> dict[str, nw.Expr]:
+        """Deviations from a number that all scores of a cell share: their squares do not cancel as those of p would."""
+        first = self.sorts[0]
+        if not isinstance(first, Grid) or first.spacing != "uniform":
+            return {}
+        away = p - nw.col("place0") / number(first.n_cells)
+        return {"wd": self._times(away), "wdd": self._times(away * away)}
+
+
+def _square(x: nw.Expr) -> nw.Expr:
+    return x * x

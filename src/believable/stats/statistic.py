@@ -1,0 +1,171 @@
+"""`Statistic`: what all statistics have in common: parts add up, and are saved, sent and loaded."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from believable._write import write_beside
+from believable.errors import InputError, SchemaError
+from believable.stats._file import check_beginning, pack, unpack
+
+_KINDS: dict[str, type[Statistic]] = {}
+
+
+class Statistic(ABC):
+    """What was counted, as a value: it adds, saves and travels, and its size does not grow with the rows.
+
+    There are two saved forms, equal to the last bit: a dictionary for JSON, and a file of bytes, about a quarter as
+    large and several times as fast.
+    """
+
+    __slots__ = ()
+
+    def __init_subclass__(cls) -> None:
+        _KINDS[schema_of(cls)] = cls
+
+    @abstractmethod
+    def _form(self) -> dict[str, Any]:
+        """The saved dictionary, with arrays in it: the name and version of its schema, and all fields."""
+
+    @classmethod
+    @abstractmethod
+    def from_dict(cls, saved: dict[str, Any]) -> Self:
+        """The statistic behind `to_dict`; a damaged or foreign dictionary is refused."""
+
+    @abstractmethod
+    def __add__(self, other: Self) -> Self:
+        """The statistic of the rows of both; a `MergeError` where they count different things."""
+
+    def __radd__(self, other: object) -> Self:
+        """So that `sum(parts)` works."""
+        if isinstance(other, int) and other == 0:
+            return self
+        return NotImplemented
+
+    # --- saving ---
+
+    def to_dict(self) -> dict[str, Any]:
+        """A dictionary that JSON can hold, with the name and version of its schema; see `from_dict`."""
+        saved: dict[str, Any] = _as_lists(self._form())
+        return saved
+
+    def to_bytes(self) -> bytes:
+        """The compact checked form, for a file or a network; see `from_bytes`."""
+        return pack(self._form())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the compact checked form to a file: whole, or not at all.
+
+        A file of that name is replaced when the new one is on the disk, not before.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from believable import CellStats, Predictions
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     CellStats.of(Predictions([0.1, 0.8], [0, 1])).save(f"{folder}/monday.cells")
+        ...     CellStats.load(f"{folder}/monday.cells")
+        CellStats(binary, n=2, 2 occupied)
+        """
+        written = self.to_bytes()
+        with write_beside(path) as beside:
+            beside.write_bytes(written)
+
+    # --- loading ---
+
+    @classmethod
+    def from_bytes(cls, saved: bytes) -> Self:
+        """The statistic behind `to_bytes`; damaged, shortened and foreign bytes are refused, nothing is executed."""
+        return cls._from_form(unpack(_as_bytes(saved), "the saved statistic"), "the saved statistic")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """The statistic of a file that `save` wrote; a damaged, shortened or foreign file is refused.
+
+        Every field is checked as by `from_dict`, and nothing is executed.
+        """
+        return cls._from_form(unpack(_read(path), os.fspath(path)), os.fspath(path))
+
+    @classmethod
+    def _from_form(cls, form: dict[str, Any], name: str) -> Self:
+        schema = form.get("schema")
+        if schema != schema_of(cls):
+            found = str(schema).removeprefix("believable.")
+            door = f": load it with {found}, or with load_statistic, which takes any" if str(schema) in _kinds() else ""
+            raise SchemaError(f"{name} holds a {found}, not a {cls.__name__}{door}")
+        try:
+            return cls.from_dict(form)
+        except SchemaError as error:
+            raise SchemaError(f"{name} is damaged: {error}") from error
+
+
+def load_statistic(path: str | os.PathLike[str]) -> Statistic:
+    """The statistic of a file that `save` wrote, whichever it is.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    BinStats, CellStats, ScoreSums, Summary or KernelBlocks
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from believable import Predictions, Summary
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Summary.of(Predictions([0.1, 0.8], [0, 1])).save(f"{folder}/monday.summary")
+    ...     load_statistic(f"{folder}/monday.summary")
+    Summary(n=2, kind='binary', cells of binary, binary (logit))
+    """
+    name = os.fspath(path)
+    form = unpack(_read(path), name)
+    kind = _kinds().get(str(form.get("schema")))
+    if kind is None:
+        found = form.get("schema")
+        raise SchemaError(
+            f"{name} holds a {found!r}, which is no statistic that this version knows: install a newer believable, if "
+            "one wrote it"
+        )
+    return kind._from_form(form, name)
+
+
+def _kinds() -> dict[str, type[Statistic]]:
+    return {schema: kind for schema, kind in _KINDS.items() if not inspect.isabstract(kind)}
+
+
+def schema_of(kind: type[Statistic]) -> str:
+    """The name of the saved form."""
+    return f"believable.{kind.__name__}"
+
+
+def _as_lists(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, dict):
+        return {name: _as_lists(one) for name, one in value.items()}
+    return [_as_lists(one) for one in value] if isinstance(value, list) else value
+
+
+def _as_bytes(saved: Any) -> bytes:
+    if not isinstance(saved, (bytes, bytearray, memoryview)):
+        raise SchemaError(f"a saved statistic is bytes, got {type(saved).__name__}: open a file with load")
+    return bytes(saved)
+
+
+def _read(path: str | os.PathLike[str]) -> bytes:
+    """All of a file; of one that is foreign, which may be very large, the beginning is enough."""
+    try:
+        with Path(path).open("rb") as file:
+            beginning = file.read(64)
+            check_beginning(beginning, os.fspath(path))
+            return beginning + file.read()
+    except OSError as error:
+        raise InputError(f"{os.fspath(path)} cannot be read: {error.strerror or error}") from error

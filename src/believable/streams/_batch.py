@@ -1,0 +1,136 @@
+"""A batch of a stream, checked as `Predictions` are, except that a batch may have nothing to count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from believable import _check
+from believable._arrays import as_numpy
+from believable._types import Array
+from believable.errors import InputError
+from believable.predictions import Predictions, as_predictions
+
+
+class Batch(NamedTuple):
+    """What is left to count (None: nothing), the rows that were ignored, and whether the positive label occurred."""
+
+    rows: Predictions | None
+    ignored: int
+    positive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """How the arrays of every batch are to be read; see `Predictions`."""
+
+    from_logits: bool = False
+    pos_label: Any = None
+    classes: tuple[Any, ...] | None = None
+    soft_labels: bool = False
+    ignore_label: Any = None
+    multilabel: bool = False
+    dtype: Literal["float32", "float64"] | None = None
+    owner: str = "CalibrationMeter"  # whose argument an error asks for
+
+    def __post_init__(self) -> None:
+        n_classes = 2 if self.classes is None else len(self.classes)
+        descriptions = (self.pos_label, self.classes, self.soft_labels, self.ignore_label, self.multilabel)
+        _check.doors(2 if self.multilabel else 1, n_classes, *descriptions)
+        if self.dtype is not None:
+            _check.choice(self.dtype, ("float32", "float64"), "dtype")
+
+    def check(self, predictions: Any, actuals: Any, sample_weight: Any) -> Batch:
+        """The checked rows of a batch, or an error that says it was refused as a whole."""
+        try:
+            return self._check(predictions, actuals, sample_weight)
+        except InputError as error:
+            raise refused(str(error).replace("Predictions(...", f"{self.owner}(...")) from error
+
+    def _check(self, predictions: Any, actuals: Any, sample_weight: Any) -> Batch:
+        if isinstance(predictions, Predictions):
+            given = self._typed(as_predictions(predictions, actuals, sample_weight))
+            return Batch(given, given.n_ignored, True)
+        if is_empty(predictions, actuals):
+            return Batch(None, 0, False)
+        labels, weight = _check.labels_as_array(actuals), sample_weight
+        if weight is not None:
+            weight = as_numpy(weight, "sample_weight")
+        counted = self._counted(labels)
+        if not counted.any() and len(counted) == _length(predictions):
+            return Batch(None, len(counted), False)
+        kept = _has_weight(weight, counted)
+        pos_label, ignore_label, positive = self.pos_label, self.ignore_label, True
+        if pos_label is not None and labels.ndim == 1:
+            _check.no_missing(labels[counted], np.flatnonzero(counted))
+            is_one = counted & _check.is_label(labels, pos_label, "pos_label")
+            labels, positive = np.where(counted, is_one, -1).astype(np.int8), bool(is_one.any())
+            pos_label, ignore_label = None, None if ignore_label is None else -1
+        rows = Predictions(
+            predictions,
+            labels,
+            sample_weight=weight if kept else None,  # without weight it is checked like any other, and not counted
+            from_logits=self.from_logits,
+            pos_label=pos_label,
+            classes=self.classes,
+            soft_labels=self.soft_labels,
+            ignore_label=ignore_label,
+            multilabel=self.multilabel,
+        )
+        _check.doors(rows.scores.ndim, rows.n_classes, self.pos_label, self.classes, False, None, self.multilabel)
+        return Batch(self._typed(rows) if kept else None, rows.n_ignored, positive)
+
+    def kept(self, actuals: Any, sample_weight: Any) -> Array:
+        """Which rows of a batch that was checked are counted: those not ignored, and with weight."""
+        counted = self._counted(_check.labels_as_array(actuals))
+        return counted if sample_weight is None else counted & (as_numpy(sample_weight, "sample_weight") != 0)
+
+    def _counted(self, labels: Array) -> Array:
+        """Which rows are not ignored."""
+        if self.ignore_label is None or labels.ndim != 1:
+            return np.ones(labels.shape[:1], bool)
+        return ~_check.is_label(labels, self.ignore_label, "ignore_label")
+
+    def _typed(self, rows: Predictions) -> Predictions:
+        if self.dtype is None or rows.scores.dtype == self.dtype:
+            return rows
+        return rows._with(scores=rows.scores.astype(self.dtype))
+
+
+def _has_weight(weight: Array | None, counted: Array) -> bool:
+    """Whether a row that counts has weight; weights that are no numbers are left to the checks."""
+    if weight is None or weight.dtype.kind not in "biuf" or weight.shape != counted.shape:
+        return True
+    return bool((weight[counted] != 0).any())
+
+
+def is_empty(predictions: Any, actuals: Any) -> bool:
+    """Whether there are no rows; no predictions with some actuals, or the other way round, is an error."""
+    if isinstance(predictions, Predictions) or _length(predictions) != 0:
+        return False
+    if _length(actuals):
+        raise InputError(f"predictions and actuals differ in length: 0 and {len(actuals)}")
+    return True
+
+
+def _length(values: Any) -> int | None:
+    """None for what has no length: a number, a 0-d array, nothing at all."""
+    try:
+        return len(values)
+    except TypeError:
+        return None
+
+
+def refused(reason: Exception | str) -> InputError:
+    """The error for a batch of which nothing was counted."""
+    return InputError(f"the batch is refused, none of it was counted: {reason}")
+
+
+def as_classes(classes: Sequence[Any] | None) -> tuple[Any, ...] | None:
+    """Names of classes as a tuple; what is not a list is left to the checks."""
+    if classes is not None and not isinstance(classes, (list, tuple, range, np.ndarray)):
+        raise InputError(f"classes must be a list in the order of the columns, got a {type(classes).__name__}")
+    return None if classes is None else tuple(classes)

@@ -1,0 +1,390 @@
+"""`CalibrationMeter`: the statistics of a stream, batch by batch."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from believable import _check
+from believable._types import Notion, Spacing
+from believable.errors import InputError, MergeError, SchemaError, UndefinedError
+from believable.metrics.evaluate import Evaluation, evaluate
+from believable.predictions import Predictions
+from believable.stats import Layout, RunningTotal, Summary
+from believable.stats._saved import field_of, open_saved
+from believable.streams._batch import Doors, as_classes, refused
+from believable.views import View
+
+_SCHEMA = "believable.CalibrationMeter"
+
+
+class CalibrationMeter:
+    """Counts predictions and outcomes as they come; every metric, interval and audit can be read at any time.
+
+    A batch is checked as `Predictions` does and added to a `Summary`, whose size does not grow with the rows. Small
+    batches wait, checked, until there are as many scores as cells: then they are counted together. What is read is the
+    same whatever the batches were (counts exactly, sums up to rounding). Several threads may update one meter; several
+    processes have a meter each, which is pickled and merged.
+
+    Parameters
+    ----------
+    n_classes : int, optional
+        If given, batches of another number of classes are refused (2 for 1-D scores). Otherwise the first batch says
+        what the stream is: binary or a matrix, and of how many classes.
+    from_logits, pos_label, classes, soft_labels, ignore_label, multilabel
+        How to read the arrays of a batch, as for `Predictions`. A batch may lack the positive label; a stream that
+        never had it has no metrics. Ignored rows are counted in `summary.dropped`.
+    notions, cells, spacing
+        What to count, as for `Layout.of`.
+    dtype : {"float32", "float64"}, optional
+        The type of the scores. Bins have edges rounded to that type (0.3 in float32 is another number than in float64),
+        so one stream has one type: that of the first batch, and a later batch of the other type is refused. With
+        `dtype` every batch is converted to it: to float32 by rounding, which keeps 0.3 in the bin of 0.3; to float64
+        as it is, so that float32's 0.3, which is a little more, goes to the bin above. Logits give float64 scores.
+
+    Attributes
+    ----------
+    n : int
+        Rows counted.
+    summary : Summary
+        What was counted so far: a value that later batches do not change.
+
+    Notes
+    -----
+    A batch that is not valid is refused as a whole: the error says why, and the meter is as before. A batch of no rows,
+    of ignored rows alone or of weight 0 is fine and adds nothing.
+
+    Examples
+    --------
+    >>> meter = CalibrationMeter()
+    >>> meter.update([0.1, 0.8], [0, 1])
+    >>> meter.update([0.7], [1])
+    >>> {name: round(value, 4) for name, value in meter.compute(["ece", "brier"]).items()}
+    {'expected_calibration_error': 0.2, 'brier_score': 0.0467}
+    >>> other = CalibrationMeter()
+    >>> other.update([0.4], [0])
+    >>> (meter + other).n
+    4
+    """
+
+    def __init__(
+        self,
+        n_classes: int | None = None,
+        *,
+        from_logits: bool = False,
+        pos_label: Any = None,
+        classes: Sequence[Any] | None = None,
+        soft_labels: bool = False,
+        ignore_label: Any = None,
+        multilabel: bool = False,
+        notions: Sequence[Notion | View] | None = None,
+        cells: int | None = None,
+        spacing: Spacing | Sequence[Spacing] | None = None,
+        dtype: Literal["float32", "float64"] | None = None,
+    ) -> None:
+        self._n_classes = None if n_classes is None else _check.positive_integer(n_classes, "n_classes", 2)
+        self._doors = Doors(from_logits, pos_label, as_classes(classes), soft_labels, ignore_label, multilabel, dtype)
+        if notions is not None and (isinstance(notions, (str, View)) or not isinstance(notions, Iterable)):
+            raise InputError(f"notions must be a list of notions, got {notions!r}")
+        self._counts = (
+            None if notions is None else tuple(notions),
+            cells,
+            spacing if spacing is None or isinstance(spacing, str) else tuple(spacing),
+        )
+        if notions is None and (cells is not None or spacing is not None):
+            self._layout_of("binary", 2, "float64")  # says now what is wrong with them
+        self._lock = threading.Lock()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget every row; the choices stay."""
+        with self._lock:
+            self._layout: Layout | None = None
+            self._total: RunningTotal[Summary] = RunningTotal()
+            self._waiting: list[Predictions] = []
+            self._scores_waiting = self._rows_waiting = self._rows_counted = self._ignored = 0
+            self._positive = False
+
+    # --- counting ---
+
+    def update(self, predictions: Any, actuals: Any = None, sample_weight: Any = None) -> None:
+        """Count a batch: (predictions, actuals) arrays, or a `Predictions`. An invalid one changes nothing."""
+        rows, ignored, positive = self._doors.check(predictions, actuals, sample_weight)
+        if rows is None:
+            with self._lock:
+                self._ignored += ignored
+            return
+        if rows.borrowed:
+            rows = rows.take(np.arange(len(rows)))
+        counted = None
+        with self._lock:
+            layout = self._fitting(rows)
+        if rows.scores.size >= _enough(layout):  # other threads need not wait for it
+            counted = Summary.of(rows, layout)
+        with self._lock:
+            layout = self._fitting(rows)
+            if counted is not None:
+                self._add(counted)
+            else:
+                self._waiting.append(rows)
+                self._rows_waiting += len(rows)
+                self._scores_waiting += rows.scores.size
+                if self._scores_waiting >= _enough(layout):
+                    self._fold()
+            self._layout = layout
+            self._ignored += ignored
+            self._positive |= positive
+
+    def consume(self, batches: Iterable[Any]) -> Self:
+        """Update with every batch of an iterator: (predictions, actuals) or (predictions, actuals, weight) each.
+
+        With a model and a loader: `meter.consume((model(x), y) for x, y in loader)`. Where a batch is refused, the
+        error says which; those before it are counted.
+
+        Examples
+        --------
+        >>> CalibrationMeter().consume([([0.1, 0.8], [0, 1]), ([0.7], [1])]).n
+        3
+        """
+        if not isinstance(batches, Iterable) and not hasattr(batches, "__getitem__"):
+            raise InputError(f"batches must be an iterator of (predictions, actuals), got a {type(batches).__name__}")
+        for i, batch in enumerate(batches):
+            try:
+                if isinstance(batch, Predictions):
+                    self.update(batch)
+                elif isinstance(batch, (tuple, list)) and len(batch) in (2, 3):
+                    self.update(*batch)
+                else:
+                    raise InputError("it must be (predictions, actuals) or (predictions, actuals, sample_weight)")
+            except InputError as error:
+                raise InputError(f"batch {i} of the stream (from 0): {error}") from error
+        return self
+
+    def merge(self, other: CalibrationMeter | Summary) -> Self:
+        """Add what another meter, or a pass over a file or a partition, has counted of the same kind."""
+        if not isinstance(other, (CalibrationMeter, Summary)):
+            raise InputError(f"a CalibrationMeter or a Summary can be merged, got a {type(other).__name__}")
+        positive = True
+        if isinstance(other, CalibrationMeter):
+            summary, positive, ignored = other._counted()
+        else:
+            summary, ignored = replace(other, dropped={}), other.dropped.get("ignored label", 0)
+        with self._lock:
+            if summary is not None:
+                self._check_mergeable(summary)
+                self._fold()
+                self._add(summary)
+                self._layout = summary.layout
+            self._ignored += ignored
+            self._positive |= positive
+        return self
+
+    def __add__(self, other: CalibrationMeter | Summary) -> CalibrationMeter:
+        """A new meter with what both have counted."""
+        if not isinstance(other, (CalibrationMeter, Summary)):
+            return NotImplemented
+        return self._same().merge(self).merge(other)
+
+    # --- reading ---
+
+    @property
+    def n(self) -> int:
+        """Rows counted."""
+        with self._lock:
+            return self._rows_waiting + self._rows_counted
+
+    @property
+    def summary(self) -> Summary:
+        """All that was counted: for `audit`, `interval`, `evaluate`, saving, or merging elsewhere."""
+        summary, positive, ignored = self._counted()
+        if summary is None:
+            raise UndefinedError("the meter has counted no rows yet: there is nothing to measure")
+        if not positive:
+            raise UndefinedError(
+                f"pos_label={self._doors.pos_label!r} has not occurred in {summary.n:,} rows; if there are truly no "
+                "positives, pass classes=[negative, positive] instead"
+            )
+        return replace(summary, dropped={"ignored label": ignored} if ignored else {})
+
+    def compute(
+        self, metrics: Iterable[str] | None = None, *, n_bins: int | None = None, notion: Notion | None = None
+    ) -> Evaluation:
+        """Metrics by name, all that can be read from the counts if none are named; as `evaluate`."""
+        return evaluate(self.summary, metrics=metrics, n_bins=n_bins, notion=notion)
+
+    def __repr__(self) -> str:
+        kind = "" if self._layout is None else f", kind={self._layout.kind!r}"
+        return f"CalibrationMeter(n={self.n:,}{kind})"
+
+    # --- saving ---
+
+    def state_dict(self) -> dict[str, Any]:
+        """What was counted, as a dictionary that JSON can hold, with the name and version of its schema."""
+        summary, positive, ignored = self._counted()
+        return {
+            "schema": _SCHEMA,
+            "version": 1,
+            "settings": self._settings(),
+            "summary": None if summary is None else summary.to_dict(),
+            "ignored": ignored,
+            "positive": int(positive),
+        }
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Put back what a meter with the same choices had counted, in place of what is here.
+
+        A damaged or foreign state, or one of other choices, is refused and changes nothing.
+        """
+        open_saved(saved, _SCHEMA, 1)
+        settings = self._settings()
+        if saved.get("settings") != settings:
+            found = saved.get("settings")
+            differ = [name for name in settings if not isinstance(found, dict) or found.get(name) != settings[name]]
+            raise SchemaError(f"the saved meter was made with other choices of {', '.join(differ) or 'settings'}")
+        ignored, positive = field_of(saved, "ignored", int), field_of(saved, "positive", int)
+        summary = None if saved.get("summary") is None else Summary.from_dict(field_of(saved, "summary", dict))
+        if ignored < 0 or positive not in (0, 1):
+            raise SchemaError("the saved meter is damaged: its counts are not counts")
+        other = self._same()
+        if summary is not None:
+            try:
+                other.merge(summary)
+            except MergeError as error:
+                raise SchemaError(f"the saved meter is damaged: {error}") from error
+        with self._lock:
+            self._layout, self._total, self._waiting = other._layout, other._total, []
+            self._rows_counted, self._scores_waiting, self._rows_waiting = other._rows_counted, 0, 0
+            self._ignored, self._positive = ignored, bool(positive)
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            self._fold()
+            state = {name: value for name, value in self.__dict__.items() if name != "_lock"}
+            # Not the list and the total that other threads go on filling.
+            return state | {"_waiting": [], "_total": RunningTotal(self._total.value)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lock = threading.Lock()
+
+    # --- inside; the lock is held where state is read or written ---
+
+    def _layout_of(self, kind: Any, n_classes: int, dtype: Any) -> Layout:
+        notions, cells, spacing = self._counts
+        return Layout.of(kind, n_classes, dtype, notions=notions, cells=cells, spacing=spacing)
+
+    def _fitting(self, rows: Predictions) -> Layout:
+        """The layout for these rows: that of the stream, or a new one for the first batch."""
+        dtype = rows.scores.dtype.name
+        if self._n_classes is not None and rows.n_classes != self._n_classes:
+            raise refused(f"it has {rows.n_classes} classes, the meter was made for {self._n_classes}")
+        if rows.classes != self._doors.classes:
+            raise refused(f"its classes are {rows.classes}, those of the meter {self._doors.classes}")
+        layout = self._layout
+        if layout is None:
+            try:
+                return self._layout_of(rows.kind, rows.n_classes, dtype)
+            except InputError as error:
+                raise refused(error) from error
+        if (layout.kind, layout.n_classes) != (rows.kind, rows.n_classes):
+            raise refused(
+                f"it holds {rows.kind} predictions of {rows.n_classes} classes, the stream {layout.kind} predictions "
+                f"of {layout.n_classes}"
+            )
+        counted = layout.views[0][1].dtype
+        if counted != dtype:
+            raise refused(
+                f"its scores are {dtype}, those before were {counted}, and bins differ between the two; pass "
+                f"CalibrationMeter(..., dtype={counted!r}) to have every batch converted"
+            )
+        return layout
+
+    def _fold(self) -> None:
+        """Count the rows that wait."""
+        if not self._waiting:
+            return
+        rows, layout = _joined(self._waiting), self._layout or self._fitting(self._waiting[0])
+        self._add(Summary.of(rows, layout))
+        self._waiting, self._scores_waiting, self._rows_waiting = [], 0, 0
+
+    def _add(self, summary: Summary) -> None:
+        self._total.add(replace(summary, dropped={}))  # ignored rows are counted apart
+        self._rows_counted += summary.n
+
+    def _counted(self) -> tuple[Summary | None, bool, int]:
+        """The summary of all rows, whether a positive label was seen, and the ignored rows: one moment's state."""
+        with self._lock:
+            self._fold()
+            return self._total.value, self._positive, self._ignored
+
+    def _check_mergeable(self, summary: Summary) -> None:
+        if self._n_classes is not None and summary.n_classes != self._n_classes:
+            raise MergeError(f"cannot merge {summary!r}: the meter was made for {self._n_classes} classes")
+        if summary.by:
+            raise MergeError("cannot merge a summary by subgroups into a meter, which knows none")
+        names = None if self._doors.classes is None else tuple(map(str, self._doors.classes))
+        if summary.classes != names:
+            raise MergeError(f"cannot merge statistics: their classes differ, {names} and {summary.classes}")
+        dtype = summary.cells[0].grid.dtype
+        wanted = self._layout or self._layout_of(summary.kind, summary.n_classes, self._doors.dtype or dtype)
+        if (summary.kind == "multilabel") != self._doors.multilabel or summary.layout != wanted:
+            raise MergeError(
+                f"cannot merge statistics: {summary!r} of {dtype} scores counts other things than the meter"
+            )
+
+    def _settings(self) -> dict[str, Any]:
+        doors, (notions, cells, spacing) = self._doors, self._counts
+        return {
+            "n_classes": self._n_classes,
+            "from_logits": doors.from_logits,
+            "pos_label": _words(doors.pos_label),
+            "classes": None if doors.classes is None else [_words(name) for name in doors.classes],
+            "soft_labels": doors.soft_labels,
+            "ignore_label": _words(doors.ignore_label),
+            "multilabel": doors.multilabel,
+            "notions": None if notions is None else [v.to_dict() if isinstance(v, View) else v for v in notions],
+            "cells": cells,
+            "spacing": list(spacing) if isinstance(spacing, tuple) else spacing,
+            "dtype": doors.dtype,
+        }
+
+    def _same(self) -> CalibrationMeter:
+        """An empty meter with the same choices."""
+        new = CalibrationMeter.__new__(CalibrationMeter)
+        new._n_classes, new._doors, new._counts, new._lock = (
+            self._n_classes,
+            self._doors,
+            self._counts,
+            threading.Lock(),
+        )
+        new.reset()
+        return new
+
+
+def _enough(layout: Layout) -> int:
+    """As many scores as there are cells: then counting them costs more than adding the tables of sums."""
+    return sum(view.n_groups * len(grid) for view, grid in layout.views)
+
+
+def _joined(batches: list[Predictions]) -> Predictions:
+    """Checked batches of one kind as one."""
+    if len(batches) == 1:
+        return batches[0]
+    weights = None
+    if any(batch.weights is not None for batch in batches):
+        weights = np.concatenate([np.ones(len(one)) if one.weights is None else one.weights for one in batches])
+    return batches[0]._with(
+        scores=np.concatenate([one.scores for one in batches]),
+        labels=np.concatenate([one.labels for one in batches]),
+        weights=weights,
+        n_ignored=0,
+        borrowed=False,
+    )
+
+
+def _words(value: Any) -> str | None:
+    return None if value is None else repr(value.item() if isinstance(value, np.generic) else value)

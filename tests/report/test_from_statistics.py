@@ -1,0 +1,434 @@
+"""An audit of a summary says what the audit of its rows says."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import believable
+from believable import Audit, Layout, Predictions, Summary, audit, subgroups, verdict
+from believable.errors import InputError
+from believable.recalibrate import TemperatureScaling
+from believable.recalibrate._facts import as_method
+from believable.report import drawn, tried
+from believable.report._digits import digits_apart
+from believable.report.drawn import drawn_rows
+from believable.report.heaping import heaping, heaping_of_cells
+from believable.report.means import Means
+from believable.report.source import ends_of, event_of
+from believable.stats import ScoreSums
+
+N = 50_000
+
+
+def too_sure(n, rng, k=None):
+    """Scores whose logits are 1.3 times what they should be."""
+    if k is None:
+        z = rng.normal(-0.5, 1.5, n)
+        return 1 / (1 + np.exp(-1.3 * z)), (rng.random(n) < 1 / (1 + np.exp(-z))).astype(int)
+    z = rng.normal(0, 1.5, (n, k))
+    rate, p = (np.exp(t * z) / np.exp(t * z).sum(axis=1, keepdims=True) for t in (1, 1.3))
+    return p, (rate.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=k - 1)
+
+
+def times(summary, doublings):
+    """The same rows so often."""
+    for _ in range(doublings):
+        summary = summary + summary
+    return summary
+
+
+@pytest.fixture
+def few_metrics(monkeypatch):
+    """Where the others would only take time."""
+    kinds = ("binary", "multiclass", "multilabel")
+    monkeypatch.setattr("believable.report.measure.ERRORS", dict.fromkeys(kinds, ("ece",)))
+
+
+@pytest.fixture(scope="module")
+def event():
+    """Audits of rows and of their summary, with subgroups of which one is worse."""
+    rng = np.random.default_rng(0)
+    p, y = too_sure(N, rng)
+    site = rng.choice(["north", "south", "west"], N, p=[0.6, 0.3, 0.1])
+    y = np.where((site == "west") & (rng.random(N) < 0.3), 1, y)
+    predictions = Predictions(p, y)
+    summary = Summary.of(predictions, by={"site": site})
+    return audit(predictions, by={"site": site}, fix=False), audit(summary, fix=False), (p, y), summary
+
+
+@pytest.fixture(scope="module")
+def matrix():
+    """The same of four classes."""
+    rng = np.random.default_rng(1)
+    p, y = too_sure(3000, rng, 4)
+    names = np.array(["ant", "bee", "cat", "dog"])
+    predictions = Predictions(p, names[y], classes=names.tolist())
+    site = rng.choice(["north", "south"], 3000)
+    summary = Summary.of(predictions, by={"site": site})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("believable.report.measure.ERRORS", {"multiclass": ("ece", "sce", "tlce", "ks")})
+        rows = audit(predictions, by={"site": site}, fix=False)
+        return rows, audit(summary, fix=False), (p, y), summary
+
+
+def close(mine, others, relative):
+    """Both missing, or nearly the same number."""
+    assert (mine is None) == (others is None)
+    assert mine is None or mine == pytest.approx(others, rel=relative, abs=relative)
+
+
+def same_words(rows, counted):
+    """What the two audits have to agree about."""
+    one, other = rows.verdict, counted.verdict
+    assert (one.label, one.standing, one.direction) == (other.label, other.standing, other.direction)
+    assert (one.off_on_the_whole, one.one_sided, one.crowded) == (
+        other.off_on_the_whole,
+        other.one_sided,
+        other.crowded,
+    )
+    assert str(one) == str(other)
+    assert [replace(place, conf=0, acc=0) for place in one.places] == [
+        replace(place, conf=0, acc=0) for place in other.places
+    ]
+    assert rows.advice == counted.advice
+    assert rows.caveats == counted.caveats
+    assert (rows.n, rows.kind, rows.weighted, rows.classes) == (
+        counted.n,
+        counted.kind,
+        counted.weighted,
+        counted.classes,
+    )
+    assert rows.effective_n == pytest.approx(counted.effective_n, rel=1e-12)
+    assert rows.rates == pytest.approx(counted.rates, rel=1e-12)
+    for mine, others in zip(rows.parts + rows.subgroups, counted.parts + counted.subgroups, strict=True):
+        assert (mine.column, mine.name, mine.n) == (others.column, others.name, others.n)
+        assert (mine.flagged, mine.direction) == (others.flagged, others.direction)
+        for name in ("mean_score", "rate", "ece", "low", "high", "floor", "adjusted", "detectable"):
+            close(getattr(mine, name), getattr(others, name), 1e-6)
+    for mine, others in zip(rows.table, counted.table, strict=True):
+        assert (mine.start, mine.end, mine.n) == (others.start, others.end, others.n)
+        for name in ("conf", "acc", "low", "high"):
+            close(getattr(mine, name), getattr(others, name), 1e-12)
+
+
+# Binned metrics, sums, and what is bounded by cells of the right grid; rows stand at the means of their cells.
+TOLERANCE = {"ace": 1e-4, "smece": 1e-6, "ici": 1e-5, "slope": 1e-5, "citl": 1e-8, "auc": 1e-5}
+APART = {"sce": 0.25, "auc": 1.0}  # intervals that allow for classes of one row, which cells do not hold
+# Of an interval's width: ends are quantiles of 300 draws, and those of scores are accelerated ones, further out.
+NEAR = {"calibration": 0.15, "score": 0.4, "discrimination": 0.4}
+
+
+def same_numbers(rows, counted):
+    """Values within the stated tolerances, ends of intervals within a small share of their width."""
+    assert [one.alias for one in rows.metrics] == [one.alias for one in counted.metrics]
+    for mine, others in zip(rows.metrics, counted.metrics, strict=True):
+        assert others.value == pytest.approx(mine.value, rel=0, abs=TOLERANCE.get(mine.alias, 1e-12)), mine.alias
+        assert (mine.bins, mine.notion, mine.family) == (others.bins, others.notion, others.family)
+        if others.low is None:
+            assert others.note, mine.alias
+            continue
+        reach = APART.get(mine.alias, NEAR[mine.family]) * (mine.high - mine.low)
+        assert (others.low, others.high) == pytest.approx((mine.low, mine.high), abs=reach + 1e-12), mine.alias
+        if mine.floor is not None:
+            assert (others.floor, others.q95 or 0) == pytest.approx((mine.floor, mine.q95 or 0), rel=0.1), mine.alias
+
+
+def test_one_event(event):
+    """Of 50,000 rows and their summary: the same verdict, numbers, subgroups, table, words and page."""
+    rows, counted, *_ = event
+    same_words(rows, counted)
+    same_numbers(rows, counted)
+    assert counted.subgroups[-1].direction == "too low"
+    assert rows.slices == counted.slices
+    assert counted.taken == "the cells of a summary"
+    for mine, others in zip(rows.lines, counted.lines, strict=True):
+        assert (mine.method, mine.band) == (others.method, others.band)
+    smooth, corp = (
+        [next(one for one in found.lines if one.method == m) for found in (rows, counted)] for m in ("smoothed", "corp")
+    )
+    assert np.interp(smooth[0].x, smooth[1].x, smooth[1].y) == pytest.approx(smooth[0].y, abs=1e-5)
+    assert np.mean(np.abs(np.interp(corp[0].x, corp[1].x, corp[1].y) - corp[0].y)) < 0.005  # steps, at other points
+
+
+def test_classes(matrix):
+    """Of a matrix: the same verdict, classes, subgroups and words; classes within subgroups were not counted."""
+    rows, counted, *_ = matrix
+    same_words(rows, counted)
+    same_numbers(rows, counted)
+    assert [part.name for part in rows.parts] == [part.name for part in counted.parts]
+    assert any(part.flagged for part in counted.parts)
+    assert rows.slices[: len(counted.slices)] == counted.slices
+    assert (len(counted.slices), counted.left_out) == (7, "Not in the summary: 8 classes within subgroups.")
+
+
+def test_every_form(event, matrix):
+    """JSON there and back, text, Markdown, page and cell."""
+    for _, counted, *_ in (event, matrix):
+        assert Audit.from_json(counted.to_json()) == counted
+        assert "took the cells of a summary" in str(counted)
+        assert counted.verdict.label in counted.to_markdown()
+        assert f"{counted.n:,} rows" in counted.to_html()
+        assert counted.verdict.label in counted._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "case", ["weights", "rare", "constant", "one row", "perfect", "certain", "empty bins", "labels"]
+)
+def test_cases(case, few_metrics):
+    """Weights, rare events, constants, one row, perfect and certain models, empty bins, independent labels."""
+    rng = np.random.default_rng(2)
+    p = rng.beta(0.7, 0.7, 3000)
+    q = rng.beta(0.5, 500, 10_000)
+    m = rng.random((300, 3))
+    predictions = {
+        "weights": lambda: Predictions(p, rng.random(3000) < p**1.3, sample_weight=rng.exponential(size=3000)),
+        "rare": lambda: Predictions(q, rng.random(10_000) < np.minimum(2 * q, 1)),
+        "constant": lambda: Predictions(np.full(900, 0.3), rng.random(900) < 0.3),
+        "one row": lambda: Predictions([0.7], [1]),
+        "perfect": lambda: Predictions(p.astype(np.float32), rng.random(3000) < p),
+        "certain": lambda: Predictions(np.repeat([0.0, 1.0], 50), np.repeat([0, 1], 50)),
+        "empty bins": lambda: Predictions(rng.choice([0.05, 0.8, 0.9, 0.95], 500), rng.random(500) < 0.7),
+        "labels": lambda: Predictions(m, (rng.random((300, 3)) < m**1.3).astype(int), multilabel=True),
+    }[case]()
+    rows, counted = audit(predictions, fix=False), audit(Summary.of(predictions), fix=False)
+    if case == "labels":  # noise of a row's labels together is drawn in another way: words and values agree
+        assert rows.verdict.label == counted.verdict.label
+        assert rows.advice == counted.advice
+        assert [one.value for one in rows.metrics] == pytest.approx([one.value for one in counted.metrics], abs=1e-4)
+        return
+    same_words(rows, counted)
+    if case not in ("one row", "certain"):
+        same_numbers(rows, counted)
+    assert Audit.from_json(counted.to_json()) == counted
+    assert counted.to_html()
+
+
+# --- verdict and subgroups by themselves ------------------------------------------------------------------------------
+
+
+def test_verdict_and_subgroups_of_a_summary(event):
+    """The functions by themselves take a summary too, and name some of its columns."""
+    rows, *_, summary = event
+    assert str(verdict(summary)) == str(rows.verdict)
+    found = subgroups(summary, n_resamples=100, random_state=0)
+    assert [group.name for group in found] == ["north", "south", "west"]
+    assert found.worst.name == "west"
+    assert subgroups(summary, by="site", n_resamples=100, random_state=0) == found
+    with pytest.raises(InputError, match="by names 'age'; of subgroups the summary counted those of site: count again"):
+        audit(summary, by=["age"])
+    with pytest.raises(InputError, match="the summary counted no subgroups"):
+        subgroups(replace(summary, by={}))
+
+
+def test_pooled_classes(matrix):
+    """The headline may be about every class put together."""
+    *_, summary = matrix
+    judged = verdict(summary, notion="classwise", pooled=True)
+    cells = summary.cells_of("classwise")
+    assert judged.ece == pytest.approx(believable.expected_calibration_error(cells, pooled=True), rel=1e-12)
+    with pytest.raises(InputError, match="a verdict is about one curve"):
+        verdict(summary, notion="classwise")
+
+
+def test_what_a_summary_cannot_give(event, matrix, few_metrics):
+    """Clusters, comparisons, outcomes once more and other grids are refused in words."""
+    summary = event[-1]
+    with pytest.raises(InputError, match="groups says which rows belong together, and a summary has put all rows into"):
+        audit(summary, groups=[1, 2])
+    with pytest.raises(InputError, match="groups says which rows belong together"):
+        verdict(summary, groups=[1, 2])
+    with pytest.raises(InputError, match="compare_with sets two models side by side row by row, and a summary has"):
+        audit(summary, compare_with=summary)
+    with pytest.raises(InputError, match="a Summary already holds what it counted: leave actuals out"):
+        audit(summary, [0, 1])
+    with pytest.raises(InputError, match="leave sample_weight out"):
+        verdict(summary, sample_weight=[1.0])
+    rows = Predictions([0.2, 0.7], [0, 1])
+    for layout in (Layout.of(spacing="logit"), Layout.of(cells=1000)):
+        with pytest.raises(InputError, match="an audit is made from uniform cells, as many as 840 or a multiple of it"):
+            audit(Summary.of(rows, layout))
+    found = audit(matrix[-1])
+    assert found.fix is None
+    assert "run `believable fit` on a sample of rows, or audit" in found.no_fix
+
+
+# --- the fix ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def huge(event):
+    """The same rows 16 million times."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("believable.report.measure.ERRORS", {"binary": ("ece", "smece")})
+        return audit(times(event[-1], 24), progress=False)
+
+
+def test_the_fix(event, huge):
+    """Chosen on drawn rows, fitted on all cells: the map is that of the rows, and it is in the report."""
+    fix = huge.fix
+    assert fix.rows == (
+        "20,000 rows, 5 folds, every row mapped by a map that has not seen it. ECE in 10 bins. 1,000,000 of "
+        "838,860,800,000 rows were drawn from the cells of a summary, at their mean scores, to judge the chosen map on; "
+        "it was fitted on all cells."
+    )
+    learnt = believable.load_recalibrator(fix.map)
+    p, y = event[2]
+    direct = as_method(fix.chosen).fit(p, y)
+    at = np.linspace(0.01, 0.99, 99)
+    assert learnt.transform(at) == pytest.approx(direct.transform(at), abs=1e-5)
+    ece = next(change for change in fix.changes if change.name == "ECE")
+    assert ece.before == pytest.approx(huge["ece"].value, abs=0.003)  # of a million rows
+    assert ece.after < ece.before / 2
+    assert [(one.stage, one.level) for one in huge.slices][:2] == [("before", None), ("after", None)]
+    assert {one.stage for one in huge.slices[2:]} == {"before"}  # which drawn rows are whose is not known
+    assert int(huge.slices[1].cells.cells().n.sum()) == 1_000_000
+
+
+def test_drawn_rows_are_the_cells():
+    """Where there are few rows, those that come back have the counts, scores and outcomes of the cells."""
+    p, y = too_sure(5000, np.random.default_rng(4))
+    rows = drawn_rows(Summary.of(Predictions(p, y)), 0)
+    assert rows.weights is None
+    assert (len(rows), int(rows.labels.sum())) == (5000, int(y.sum()))
+    assert np.sort(rows.scores) == pytest.approx(np.sort(p), rel=2e-3)  # a logit-spaced cell is 0.16 % wide
+
+
+def test_rows_are_drawn_without_replacement(monkeypatch):
+    """No cell gives more rows than it has, and the share of outcomes stays, also where the event is rare."""
+    monkeypatch.setattr(drawn, "MOST_ROWS", 2000)
+    monkeypatch.setattr(drawn, "FEWEST", 300)
+    rng = np.random.default_rng(5)
+    p = np.round(rng.beta(1, 20, 20_000), 2)
+    y = rng.random(20_000) < p / 4
+    for monkeypatched in (10**9 - 1, 1000):  # and with replacement, where the counts are beyond what can be drawn so
+        monkeypatch.setattr(drawn, "MOST_COUNTED", monkeypatched)
+        rows = drawn_rows(Summary.of(Predictions(p, y)), 0)
+        rate = np.average(rows.labels, weights=rows.weights)
+        assert rate == pytest.approx(y.mean(), rel=2e-3)
+        assert rows.labels.sum() == min(300, y.sum())
+        assert 1900 <= len(rows) <= 2300
+        assert np.average(rows.scores, weights=rows.weights) == pytest.approx(p.mean(), rel=0.1)
+        if monkeypatched > 1000:
+            for value in np.unique(p):
+                counted = np.isclose(rows.scores, value, rtol=1e-9)
+                assert np.sum(counted & (rows.labels == 1)) <= np.sum((p == value) & y)
+
+
+def test_weights_are_kept_in_drawn_rows():
+    """The sum of weights is kept exactly, and that of their squares but for rounding."""
+    rng = np.random.default_rng(6)
+    p, w = np.round(rng.random(4000), 1), rng.exponential(size=4000)
+    predictions = Predictions(p, rng.random(4000) < p, sample_weight=w)
+    rows, sums = drawn_rows(Summary.of(predictions), 0), ScoreSums.of(predictions)
+    mine = ScoreSums.of(rows)
+    assert (mine.w, mine.wp[0], mine.wy[0]) == pytest.approx((sums.w, sums.wp[0], sums.wy[0]), rel=1e-9)
+    assert mine.w2 == pytest.approx(sums.w2, rel=0.02)
+
+
+def test_what_cannot_be_drawn():
+    """Shares of annotators are no labels, and one outcome alone teaches nothing; the report says so."""
+    soft = Summary.of(Predictions([0.2, 0.7, 0.6], [0.1, 0.5, 1.0], soft_labels=True))
+    assert "not soft labels" in audit(soft).no_fix
+    assert "two classes" in audit(Summary.of(Predictions([0.2, 0.7], [1, 1]))).no_fix
+
+
+def test_a_method_of_matrices_learns_from_cells_too():
+    """Temperature scaling has no `fit_from_cells`: cells are its rows, with weights, under the names of the classes."""
+    p, y = too_sure(3000, np.random.default_rng(7))
+    summary = Summary.of(Predictions(p, np.array(["no", "yes"])[y], pos_label="yes"))
+    learnt = tried._fitted("temperature", replace(summary, classes=("no", "yes")))
+    direct = TemperatureScaling().fit(p, y)
+    assert learnt.transform([0.1, 0.6]) == pytest.approx(direct.transform([0.1, 0.6]), abs=1e-5)
+    assert learnt.classes_.tolist() == ["no", "yes"]
+
+
+# --- what is read from cells ------------------------------------------------------------------------------------------
+
+
+def test_one_class_against_the_rest(matrix):
+    """Means of a class are those of its column, row by row."""
+    *_, (p, y), summary = matrix
+    for k in range(4):
+        event = event_of(summary, k)
+        confidence = correct = 0.0
+        for score, label in zip(p[:, k].tolist(), y.tolist(), strict=True):
+            confidence += max(score, 1 - score)
+            correct += (score > 0.5) == (label == k)
+        assert event.n == np.sum(y == k)
+        expected = (p[:, k].mean(), np.mean(y == k), confidence / 3000, correct / 3000)
+        found = event.means
+        assert (found.mean_score, found.rate, found.confidence, found.accuracy) == pytest.approx(expected, rel=1e-9)
+
+
+def test_means_of_cells_are_those_of_sums():
+    """Scores of exactly one half, 0 and 1 are on the side that rows put them on."""
+    rng = np.random.default_rng(8)
+    p = rng.choice([0.0, 0.25, 0.5, 0.50001, 1.0], 500)
+    predictions = Predictions(p, rng.random(500) < 0.5, sample_weight=rng.exponential(size=500))
+    of_cells, of_rows = Means.of_cells(Summary.of(predictions).cells_of()), Means.of(ScoreSums.of(predictions))
+    for name in ("mean_score", "rate", "confidence", "accuracy"):
+        assert getattr(of_cells, name) == pytest.approx(getattr(of_rows, name), rel=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1, 1e-4, 1e-8])
+def test_heaps_are_found_in_cells(scale):
+    """Heaps and round numbers are those of the rows; scores that differ are no heap, however small they are."""
+    rng = np.random.default_rng(9)
+    heaped = np.concatenate([rng.choice([0.6, 0.8, 0.95, 1.0], 3000), rng.random(1000)])
+    spread = scale * rng.random(3000)
+    summary = times(Summary.of(Predictions(heaped, rng.random(4000) < 0.5)), 20)  # sums are rounded often
+    rows, cells = heaping(heaped), heaping_of_cells(summary.cells_of())
+    assert cells.values == pytest.approx(rows.values, rel=1e-6)  # others share their cells
+    assert (cells.share, cells.round_share) == pytest.approx((rows.share, rows.round_share), rel=1e-3)
+    assert str(cells) == str(rows)
+    assert heaping_of_cells(Summary.of(Predictions(spread, spread > 0)).cells_of()) is None
+
+
+def test_where_no_score_has_been():
+    """The ends are those of the scores where a heap is outermost, and otherwise contain them within a cell."""
+    rng = np.random.default_rng(10)
+    p = rng.uniform(0.2, 0.4, 1000)
+    low, high = ends_of(Summary.of(Predictions(p, p > 0.3)))
+    assert p.min() - 2.1e-5 <= low <= p.min()
+    assert p.max() <= high <= p.max() + 2.1e-5
+    assert ends_of(Summary.of(Predictions([0.1, 0.3, 0.3], [0, 1, 0]))) == pytest.approx((0.1, 0.3), rel=1e-12)
+    tiny = 10.0 ** rng.uniform(-6, -4, 1000)
+    low, high = ends_of(Summary.of(Predictions(tiny, tiny > 1e-5)))
+    assert 0.998 * tiny.min() <= low <= tiny.min()
+    assert tiny.max() <= high <= 1.002 * tiny.max()
+
+
+# --- very many rows ---------------------------------------------------------------------------------------------------
+
+
+def test_a_trillion_rows(huge):
+    """Counts have commas, ends of intervals differ in what is printed, and the words are those of any audit."""
+    assert huge.n == N * 2**24
+    text = str(huge)
+    assert text.startswith("838,860,800,000 rows; took the cells of a summary")
+    assert huge.verdict.standing == "off"
+    low, high = text.split("95 % interval ")[1].split(" (10 uniform bins)")[0].split(" … ")
+    assert float(low) < float(high)
+    assert (float(low), float(high)) == pytest.approx((huge["ece"].low, huge["ece"].high), abs=5.1e-7)
+    assert f"{low} to {high}" in huge.to_html()
+    assert huge.verdict.low <= huge.verdict.ece <= huge.verdict.high
+    assert Audit.from_json(huge.to_json()) == huge
+
+
+def test_a_smooth_error_without_floor(huge):
+    """With so many rows that chance shows less than can be drawn, the report says that instead."""
+    assert huge["smece"].floor is None
+    assert huge["smece"].note == "with so many rows chance alone shows less than 0.0005"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "digits"),
+    [(0.0, 0.1, 4), (0.03, 0.03011, 4), (0.03, 0.03005, 5), (0.5, 0.5 + 3e-7, 7), (0.5, 0.5, 4), (0.0, math.inf, 4)],
+)
+def test_digits_that_tell_ends_apart(low, high, digits):
+    """Four, or as many as the width of the interval takes."""
+    assert digits_apart(low, high) == digits
