@@ -1,4 +1,4 @@
-"""The same numbers from a Parquet file, by every engine: `python -m benchmarks.scale [--rows 1e6 1e7] [--only NAME]`.
+"""The same numbers from a Parquet file, by every engine: `python -m benchmarks.scale [--rows 1e6 1e7] [--only NAME]`
 
 Every cell of the table is a process of its own: it reads the file, makes the statistic, and says how long that took,
 the most memory it held (of the Java machine too, for Spark) and the answer. Starting up is not timed: each has done the
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -95,10 +96,10 @@ def _ece(cell: Any, n: Any, ny: Any, wp: Any) -> Answer:
     return int(total[0].sum()), float(np.abs(total[1] - total[2]).sum() / total[0].sum())
 
 
-def _by_engine(frame: Any) -> Answer:
+def _by_engine(frame: Any, **options: Any) -> Answer:
     from believable.engines import summarize
 
-    return _answer(summarize(frame, prob="p", label="y"))
+    return _answer(summarize(frame, prob="p", label="y", **options))
 
 
 def _answer(summary: Any) -> Answer:
@@ -150,13 +151,19 @@ def by_dask(path: str) -> Answer:
 
 
 def by_spark(path: str) -> Answer:
-    """Spark on the cores of this machine."""
+    """A query of Spark on the cores of this machine."""
     return _by_engine(_session().read.parquet(path))
+
+
+def by_workers(path: str) -> Answer:
+    """Spark hands its partitions to Python workers."""
+    return _by_engine(_session().read.parquet(path), python_workers=True)
 
 
 def _session() -> Any:
     from pyspark.sql import SparkSession
 
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[*]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.memory", "4g").config("spark.sql.shuffle.partitions", "8")
     session = builder.getOrCreate()
@@ -175,6 +182,7 @@ CANDIDATES: dict[str, Callable[[str], Answer]] = {
     "summarize on pandas": by_pandas,
     "summarize on dask": by_dask,
     "summarize on spark": by_spark,
+    "summarize on spark, Python workers": by_workers,
 }
 
 

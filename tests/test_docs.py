@@ -37,9 +37,10 @@ def test_the_demo_says_what_the_readme_shows(tmp_path):
 
 
 def test_the_shell_of_the_readme_exists():
-    """Every command and option shown, here and on the page on audits, is one that the program has."""
-    audit = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "audit.md").read_text(), re.DOTALL)
-    lines = [line.partition("#")[0].split() for block in [*blocks("sh"), *audit] for line in block.splitlines()]
+    """Every command and option shown, here and on the pages on audits and scale, is one that the program has."""
+    pages = (ROOT / "docs" / "audit.md").read_text() + (ROOT / "docs" / "scale.md").read_text()
+    others = re.findall(r"```sh\n(.*?)```", pages, re.DOTALL)
+    lines = [line.partition("#")[0].split() for block in [*blocks("sh"), *others] for line in block.splitlines()]
     commands = [line for line in lines if line and line[0] == "believable"]
     assert len(commands) >= 9
     for line in commands:
@@ -60,13 +61,13 @@ def test_the_python_of_the_page_on_recalibration_runs(tmp_path, monkeypatch):
     assert (tmp_path / "map.json").exists()
 
 
-@pytest.mark.parametrize("page", ["audit.md", "deciding.md", "monitoring.md"])
+@pytest.mark.parametrize("page", ["audit.md", "deciding.md", "monitoring.md", "scale.md"])
 def test_the_python_of_other_pages_runs(page, tmp_path, monkeypatch):
     """Every block runs as it stands, one after the other, and leaves its files."""
     monkeypatch.chdir(tmp_path)
     code = "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL))
     exec(compile(code, page, "exec"), {})
-    named = set(re.findall(r"""["'](\w+\.(?:png|html|json))["']""", code))
+    named = set(re.findall(r"""["'](\w+\.(?:png|html|json|cells|parquet))["']""", code))
     assert named == {path.name for path in tmp_path.iterdir()}
 
 

@@ -34,6 +34,16 @@ def as_numpy(values: Any, name: str) -> Array:
     return array
 
 
+def as_levels(values: Any, name: str) -> Array:
+    """A column of subgroups as text; what has no value is the subgroup "missing"."""
+    array = as_numpy(values, name)
+    if array.dtype.kind == "U" or array.ndim != 1:
+        return array
+    if array.dtype == "datetime64[ns]":  # which Python only has as a number
+        array = array.astype("datetime64[us]")
+    return np.array(["missing" if value is None or value != value else str(value) for value in array.tolist()], str)
+
+
 def _is_row(value: object) -> bool:
     return isinstance(value, (list, tuple, np.ndarray))
 

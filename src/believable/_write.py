@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import time
@@ -12,6 +13,8 @@ from pathlib import Path
 from believable.errors import InputError
 
 LEFT_BEHIND = 3600.0  # seconds
+DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # which no reading says, so it is about what is written
+
 
 @contextmanager
 def write_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
@@ -51,7 +54,12 @@ def write_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
                 beside.chmod(target.stat().st_mode & 0o777)
         except OSError as error:
             raise InputError(f"{given} cannot be written: {error.strerror or error}") from error
-        yield beside
+        try:
+            yield beside
+        except OSError as error:
+            if error.errno not in DISK_IS_FULL:
+                raise
+            raise InputError(f"{given} cannot be written: {error.strerror}") from error
         try:
             _to_disk(beside)
             os.replace(beside, target)

@@ -137,11 +137,11 @@ def _from_bins(stats: BinStats, n_bins: int, strategy: Strategy, pooled: bool, e
         raise UndefinedError(f"this asks for {strategy} bins; the statistic has {stats.strategy} bins")
     if not isinstance(n_bins, DefaultBins) and n_bins != stats.per_group:
         raise UndefinedError(f"the statistic has {stats.per_group} bins, not {n_bins}: count again, or use CellStats")
-    return stats.pool() if pooled and not stats.view.pooled else stats
+    return stats.pool() if pooled and stats.view.n_groups > 1 else stats
 
 
 def _from_cells(stats: CellStats, n_bins: int, strategy: Strategy, pooled: bool, edges: Any) -> BinStats:
-    if pooled and not stats.view.pooled:
+    if pooled and stats.view.n_groups > 1:
         stats = stats.pool()
     if edges is not None:
         return stats.coarsen(edges if isinstance(edges, (Edges, tuple)) else Edges.given(edges, stats.grid.dtype))

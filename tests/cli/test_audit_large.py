@@ -150,10 +150,15 @@ def test_a_saved_summary_is_audited_as_its_rows_were(run, both):
     assert again["ece"] == found["ece"]
     assert again.subgroups == found.subgroups
     assert "400 rows, counted in 50,400 cells, from a saved summary" in result.stdout
-    twice = run("audit", out / "saved", out / "saved", "--no-fix", "--fail-above", "ece.value=0.01", "--by", "sex")
+    (out / "copy").write_bytes((out / "saved").read_bytes())
+    twice = run("audit", out / "saved", out / "copy", "--no-fix", "--fail-above", "ece.value=0.01", "--by", "sex")
     assert twice.exit_code == 1
     assert "saved and 1 more: 800 rows" in twice.stdout
     assert "Gate FAILED: ece" in twice.stdout
+    refused = run("audit", out / "saved", out / "saved")
+    assert refused.stderr == "Error: a saved summary is named twice, and its rows would count twice: name each once\n"
+    refused = run("fit", out / "saved")
+    assert f"{out / 'saved'} holds a saved summary, not rows: `believable audit` reads it" in refused.stderr
     refused = run("audit", out / "saved", "--prob", "p")
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert refused.stderr == f"Error: --prob is for files of rows, and {out / 'saved'} holds a summary of them\n"
@@ -195,6 +200,7 @@ def test_large_files_and_several_are_read_in_one_pass(run, both, folder, monkeyp
         (["parts", "--checkpoint", "a.csv"], "{a.csv} is no checkpoint, but something else"),
         (["parts", "--save-summary", "a.csv/x"], "--save-summary {a.csv}/x cannot be written: there is no folder"),
         (["no-*.parquet"], "no file is called like no-*.parquet"),
+        (["parts", "--bins", "17"], "--bins 17: rows are counted in 50,400 cells, of which bins are made"),
     ],
 )
 def test_what_does_not_go_is_said(run, both, folder, arguments, sentence):
@@ -213,3 +219,26 @@ def test_what_does_not_go_is_said(run, both, folder, arguments, sentence):
         sentence = sentence.replace("{" + name + "}", str(place))
     assert sentence in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", ["--html", "--json", "--save-summary", "--checkpoint"])
+def test_what_is_read_is_not_written_to(run, both, option):
+    """Files in a folder, or of a pattern, are inputs too."""
+    parts = both[0] / "parts"
+    before = (parts / "0.parquet").read_bytes()
+    for given in (parts, parts / "[0-9].parquet"):
+        result = run("audit", given, "--prob", "p", option, parts / "0.parquet")
+        assert result.exit_code == 2
+        assert result.stderr == f"Error: {option} {parts / '0.parquet'} is what is read: choose another name\n"
+    assert (parts / "0.parquet").read_bytes() == before
+
+
+def test_summaries_with_other_subgroups_do_not_add_up(run, both, tmp_path):
+    """Ranges that were cut elsewhere have other names, or the same name and other rows."""
+    saved = both[0] / "saved"
+    frame = polars.read_parquet(both[0] / "parts").with_columns(age=polars.col("age") + 30)
+    frame.write_parquet(tmp_path / "older.parquet")
+    summarize_files(tmp_path / "older.parquet", prob="p", by=["sex", "age"]).save(tmp_path / "older")
+    result = run("audit", saved, tmp_path / "older")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Error: the summaries put the values of column age into different subgroups")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from believable import Predictions, Summary, engines, evaluate, expected_calibration_error
 from believable.errors import InputError
+from tests.needs import need
 
 from .same import assert_same
 
@@ -81,6 +83,51 @@ def test_vectors_and_arrays_of_fixed_length():
         assert engines.summarize(one, on_invalid="drop").dropped == {"missing score": 2}
 
 
+def test_a_label_that_is_no_number_is_missing():
+    """NaN is not the other class where a label is named, in polars, duckdb and arrow, which tell NaN from null."""
+    data = columns(y=[1.0, float("nan")])
+    for one in (data, data.to_arrow(), data.to_pandas()):
+        assert engines.summarize(one, pos_label=1.0, on_invalid="drop").dropped == {"missing label": 1}
+
+
+def test_subgroups_have_the_same_names_whatever_holds_them():
+    """A missing value of any kind is "missing", and zero has no sign."""
+    data = columns(g=[None, 1], z=[-0.0, 0.0])
+    for one in (data, data.to_arrow(), data.to_pandas(use_pyarrow_extension_array=True)):
+        found = engines.summarize(one, by=["g", "z"]).by
+        assert {name: list(levels) for name, levels in found.items()} == {"g": ["1", "missing"], "z": ["0.0"]}
+
+
+def test_names_of_columns_are_not_taken_for_those_made_inside():
+    """A weight may be called as the columns that lists are made into."""
+    data = pl.DataFrame({"scores": [[0.2, 0.8], [0.5, 0.5]], "y": [0, 1], "p0": [1.0, 3.0], "p_y": [0, 1]})
+    assert engines.summarize(data, prob="scores", weight="p0", by="p_y").sums.w == 4
+
+
+def test_a_prefix_means_the_columns_of_the_classes():
+    """Those named in `classes`, or by number; not the label's."""
+    data = pl.DataFrame({"p_a": [0.2, 0.6], "p_b": [0.8, 0.4], "p_value": [0.1, 0.2], "p_label": ["a", "b"]})
+    assert engines.summarize(data, label="p_label", classes=["a", "b"]).n_classes == 2
+    assert engines.summarize(data.drop("p_value"), label="p_label").classes == ("a", "b")
+
+
+def test_lists_of_float32_are_float32_in_pandas_too():
+    """Which holds them as objects: 0.3 is in the third of ten bins."""
+    lists = pa.array([[0.3, 0.7]], pa.list_(pa.float32()))
+    table = pa.table({"p": lists, "y": [0]})
+    for one in (table, table.to_pandas()):
+        assert engines.summarize(one, bins=10, notions="classwise").index.tolist() == [2, 6]
+
+
+def test_no_table_of_a_connection_is_taken_for_the_rows():
+    """Nor is one left there."""
+    connection = need("duckdb").connect()
+    connection.sql("create view rows_ as select 5 as mine")
+    wide = connection.sql("select 0.25 as p_0, 0.75 as p_1, 1 as y")
+    assert engines.summarize(wide).n == 1
+    assert connection.sql("show tables").fetchall() == [("rows_",)]
+
+
 def columns(**given):
     return pl.DataFrame({"p": [0.2, 0.4], "y": [0, 1]} | given)
 
@@ -89,11 +136,20 @@ def columns(**given):
     ("make", "options", "words"),
     [
         (lambda: np.zeros(3), {}, r"frame must be a data frame of polars, pandas, .* got a ndarray; arrays go to"),
+        (lambda: "clicks", {}, r"got a str; files go to believable.readers.summarize_files, a table of duckdb is"),
         (columns, {"prob": "q"}, r"prob='q' is not a column of the frame, which has 'p', 'y'"),
         (columns, {"label": "z"}, r"label='z' is not a column"),
         (columns, {"by": "z"}, r"by='z' is not a column"),
         (columns, {"weight": "z"}, r"weight='z' is not a column"),
         (columns, {"prob": ["p"]}, r"prob must be a column, a list of two columns or more"),
+        (columns, {"prob": ["p", "p"]}, r"prob names a column twice"),
+        (columns, {"prob": "y"}, r"column 'y' cannot hold both the scores and the labels"),
+        (columns, {"pos_label": 2**53}, r"labels beyond 2\^53 cannot be told apart"),
+        (lambda: columns(p_0=0.5, p_1=0.5, p_value=0.1), {"prob": "p_"}, r"columns 'p_0', 'p_1', 'p_value' begin with 'p_'"),
+        (lambda: columns(g=[[1], [2]]), {"by": "g"}, r"by column 'g' is of type List\(Int64\), which has no subgroups"),
+        (lambda: columns(g=[[1], [2]]).to_pandas(), {"by": "g"}, r"by column 'g' is of type Object"),
+        (lambda: columns(y=[0.3, 0.6]), {}, r"shares of annotators as arrays to Predictions\(..., soft_labels=True\)"),
+        (lambda: columns().to_pandas().set_axis(["p", "p"], axis=1), {}, r"columns of a frame must have different names"),
         (columns, {"bins": 5, "by": "y"}, r"bins= counts bins of all rows and nothing else"),
         (columns, {"notions": ["top_r"]}, r"engines count the notions binary, confidence, top_label, classwise, not 'top_r'"),
         (columns, {"notions": ["confidence"]}, r"needs a matrix of predictions, got 1-D scores"),

@@ -68,12 +68,12 @@ def test_scores_on_edges_fall_into_the_bins_of_the_data(frame_of, dtype):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_logit_cells_are_those_of_the_data_but_for_rounding(dtype):
-    """On the edges and beside them the cell is the same or the next; elsewhere it is the same."""
+    """On the edges and beside them the cell is the same or the next; elsewhere it is the same, to the last score."""
     layout = Layout.of(dtype=dtype, spacing="logit")
     edges = layout.views[0][1].inner_edges()
-    for scores, beside in ((rng().beta(0.1, 0.4, 4000), 0), (np.concatenate([around(edges[5::97], dtype)]), 1)):
+    near_one = 1 - np.arange(1, 2000) * np.finfo(dtype).epsneg  # where neighbouring edges are the same number
+    for scores, beside in ((rng().beta(0.1, 0.4, 4000), 0), (near_one, 0), (around(edges[5::97], dtype), 1)):
         p = np.asarray(scores, dtype)
-        p = p[p <= 1 - 1e-12] if dtype == "float64" else p
         wanted = Summary.of(Predictions(p, np.zeros(len(p), int)), layout).cells[0]
         table = pa.table({"p": p, "y": np.zeros(len(p), int)})
         found = engines.summarize(pa_to_polars(table), spacing="logit").cells[0]
@@ -94,9 +94,10 @@ def test_wide_columns_of_classes(frame_of):
     group = np.arange(N) % 2
     columns = {f"p_{name}": p[:, k] for k, name in enumerate(names)}
     table = pa.table({"y": np.array(names)[y], "group": group, **dict(reversed(columns.items()))})
-    found = engines.summarize(frame_of(table), prob="p_", classes=names, by="group")
+    found = engines.summarize(frame_of(table), prob="p_", classes=names, by="group", cells=840)
     given = Predictions(p, np.array(names)[y], classes=names)
-    assert_same(found, Summary.of(given, by={"group": group.astype(str)}))
+    layout = Layout.of("multiclass", 4, cells=840)
+    assert_same(found, Summary.of(given, layout, by={"group": group.astype(str)}))
 
 
 def test_lists_of_logits(frame_of):
@@ -105,12 +106,9 @@ def test_lists_of_logits(frame_of):
     z[0] = 1000, -1000, 0
     y = rng().integers(0, 3, N)
     lists = pa.array(z.tolist(), pa.list_(pa.float64()))
-    frame = frame_of(pa.table({"p": lists, "y": y}))
-    found = engines.summarize(frame, from_logits=True, notions=["classwise"], cells=840)
-    layout = Layout.of("multiclass", 3, notions=["classwise"], cells=840)
-    wanted = Summary.of(Predictions(z, y, from_logits=True), layout)
-    assert_same(found, wanted)
-    bins = engines.summarize(frame, from_logits=True, bins=15, notions=["top_label"])
+    frame = frame_of(pa.table({"p0": lists, "scores": y, "w": np.ones(N)}))  # names that are also used inside
+    asked = {"prob": "p0", "label": "scores", "from_logits": True}
+    bins = engines.summarize(frame, **asked, bins=15, notions=["top_label"])
     assert_same_counts(bins, BinStats.of(Predictions(z, y, from_logits=True), View("top_label", 3), n_bins=15))
 
 
@@ -121,12 +119,12 @@ def test_rows_that_cannot_be_counted(frame_of):
     w = [1, 1, 1, 1, 1, 1, 1, 1, None, -1, float("nan"), 1, 0]
     table = pa.table({"p": pa.array(p, pa.float64()), "y": pa.array(y, pa.float64()), "w": pa.array(w, pa.float64())})
     frame = frame_of(table)
-    found = engines.summarize(frame, weight="w", on_invalid="drop")
+    found = engines.summarize(frame, weight="w", on_invalid="drop", cells=840)
     reasons = {"missing score": 2, "score outside [0, 1]": 3, "missing label": 1, "unknown label": 2}
-    assert found.dropped == reasons | {"missing weight": 2, "negative or infinite weight": 1}
-    assert_same(found, Summary.of(Predictions([0.4], [1], sample_weight=[1.0])))
+    assert found.dropped == reasons | {"missing weight": 2, "weight negative or beyond 1e±100": 1}
+    assert_same(found, Summary.of(Predictions([0.4], [1], sample_weight=[1.0]), Layout.of(cells=840)))
     with pytest.raises(InputError, match=r"11 of 13 rows cannot be counted \(missing score: 2, score outside"):
-        engines.summarize(frame, weight="w")
+        engines.summarize(frame, weight="w", cells=840)
 
 
 def test_text_decimals_and_booleans(frame_of):
@@ -141,14 +139,10 @@ def test_text_decimals_and_booleans(frame_of):
         }
     )
     frame = frame_of(table)
-    wanted = Summary.of(Predictions([0.1, 0.25, 0.9], [0, 1, 1]))
-    found = engines.summarize(frame, pos_label="yes", on_invalid="drop")
-    assert_same(found, wanted)
-    assert found.dropped == {"missing score": 1}
-    assert_same_counts(
-        engines.summarize(frame, label="flag", bins=4, on_invalid="drop"),
-        BinStats.of(Predictions([0.1, 0.25, 0.9], [0, 1, 1]), n_bins=4),
-    )
+    wanted = BinStats.of(Predictions([0.1, 0.25, 0.9], [0, 1, 1]), n_bins=4)
+    for asked in ({"pos_label": "yes"}, {"label": "flag"}):
+        with pytest.warns(UserWarning, match=r"1 of 4 rows cannot be counted \(missing score: 1\) and were left out"):
+            assert_same_counts(engines.summarize(frame, bins=4, on_invalid="drop", **asked), wanted)
     with pytest.raises(InputError, match=r"column 'spelt' holds text, not scores: cast it to a number first"):
         engines.summarize(frame, prob="spelt", label="flag")
     with pytest.raises(InputError, match=r"labels in column 'y' are text: pass pos_label="):
@@ -164,10 +158,13 @@ def test_vectors_of_spark_without_ansi(spark):
     before = spark.conf.get("spark.sql.ansi.enabled")
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:
-        found = engines.summarize(spark.createDataFrame(rows, ["probability", "y"]), prob="probability")
+        frame = spark.createDataFrame(rows, ["probability", "y"])
+        found = engines.summarize(frame, prob="probability", notions=["confidence"], cells=840)
     finally:
         spark.conf.set("spark.sql.ansi.enabled", before)
-    assert_same(found, Summary.of(Predictions(p, y)))
+    assert_same(found, Summary.of(Predictions(p, y), Layout.of("multiclass", 4, notions=["confidence"], cells=840)))
+    with pytest.raises(InputError, match=r"Spark would not take 'a.y' for one column: rename it"):
+        engines.summarize(frame.withColumnRenamed("y", "a.y"), prob="probability", label="a.y")
 
 
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
@@ -180,7 +177,7 @@ def test_workers_of_spark_count_as_its_queries_do(spark):
     frame = spark.createDataFrame(pa.table(table)).repartition(3)
     frame = frame.union(frame.limit(0))
     before = spark.conf.get(LIMIT)
-    asked = {"weight": "w", "by": "site", "on_invalid": "drop"}
+    asked = {"weight": "w", "by": "site", "on_invalid": "drop", "cells": 840}
     found, queried = engines.summarize(frame, **asked, python_workers=True), engines.summarize(frame, **asked)
     assert_same(found, queried)
     assert found.dropped == queried.dropped == {"missing score": 1, "score outside [0, 1]": 1}

@@ -537,6 +537,18 @@ def test_infinite_loss():
     assert 0 < found.low < 1
 
 
+@pytest.mark.parametrize("metric", ["brier", "bss", "acc"])
+def test_certain_and_wrong_rows_of_a_summary(metric):
+    """They make the log loss infinite, and no other interval narrower than that of the rows."""
+    y = np.random.default_rng(0).random(800) < 0.5
+    p = np.where(np.arange(800) % 4 == 0, ~y, y).astype(float)
+    rows, counted = (
+        interval(metric, one, random_state=0) for one in (Predictions(p, y), Summary.of(Predictions(p, y)))
+    )
+    assert counted.value == pytest.approx(rows.value)
+    assert counted.high - counted.low == pytest.approx(rows.high - rows.low, rel=0.1)
+
+
 # --- the object, and refusals -----------------------------------------------------------------------------------------
 
 

@@ -216,6 +216,8 @@ def test_missing_subgroups_are_a_level(tmp_path):
     """A row without a subgroup counts, as "missing"."""
     path = write(tmp_path / "a.parquet", p=[0.1, 0.6, 0.8], y=[0, 1, 1], site=["a", None, "a"])
     assert {name: one.n for name, one in summarize_files(path, by="site").by["site"].items()} == {"a": 2, "missing": 1}
+    write(path, p=[0.1, 0.6, 0.8], y=[0, 1, 1], site=["missing", None, "a"])
+    assert {name: one.n for name, one in summarize_files(path, by="site").by["site"].items()} == {"missing": 2, "a": 1}
 
 
 # --- which files ------------------------------------------------------------------------------------------------------
@@ -234,8 +236,9 @@ def test_folders_patterns_and_lists_are_the_same_rows(folder, small):
 def test_names_of_folders_are_a_column(tmp_path):
     """country=DE is a value of the column country; %20 is a space."""
     for k, country in enumerate(("DE", "New%20Zealand", "__HIVE_DEFAULT_PARTITION__")):
-        (tmp_path / f"country={country}").mkdir()
-        write(tmp_path / f"country={country}" / "0.parquet", p=[0.2, 0.7] * (k + 1), y=[0, 1] * (k + 1))
+        folder = tmp_path / f"country={country}" / "self=1"
+        folder.mkdir(parents=True)
+        write(folder / "0.parquet", p=[0.2, 0.7] * (k + 1), y=[0, 1] * (k + 1))
     summary = summarize_files(tmp_path, by="country")
     assert {name: one.n for name, one in summary.by["country"].items()} == {"DE": 2, "New Zealand": 4, "missing": 6}
 
@@ -269,7 +272,10 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path):
         ("nothing.parquet", "there is no file .*nothing.parquet"),
         ("none-*.parquet", r"no file is called like .*none-\*.parquet"),
         ("empty", "there is no .parquet file in the folder .*empty, or below it"),
-        ("table.csv", "table.csv is not a Parquet file"),
+        ("tables", "there is no .parquet file in .*tables, or below it; other files, such as table.csv, are read one"),
+        ("saved", "there is no .parquet file in .*saved, or below it; saved summaries are named one by one"),
+        ("saved/*", "day.cells is not a Parquet file: .* saved summaries are named one by one"),
+        ("table.csv", "table.csv is not a Parquet file: only Parquet files are read in batches$"),
         ("cut.parquet", "cut.parquet cannot be read as parquet"),
         ("rows.parquet", "rows.parquet has no rows"),
     ],
@@ -277,14 +283,105 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path):
 def test_what_is_no_table_is_refused(tmp_path, name, sentence):
     """Each with a sentence that names it."""
     (tmp_path / "empty").mkdir()
-    (tmp_path / "table.csv").write_text("p,y\n0.5,1\n")
+    for folder in ("tables", "saved"):
+        (tmp_path / folder).mkdir()
+    for table in ("table.csv", "tables/table.csv"):
+        (tmp_path / table).write_text("p,y\n0.5,1\n")
     write(tmp_path / "rows.parquet", p=[0.5], y=[1])
+    summarize_files(tmp_path / "rows.parquet").save(tmp_path / "saved" / "day.cells")
     (tmp_path / "cut.parquet").write_bytes((tmp_path / "rows.parquet").read_bytes()[:-20])
     polars.DataFrame({"p": [], "y": []}, {"p": polars.Float64, "y": polars.Int8}).write_parquet(
         tmp_path / "rows.parquet"
     )
     with pytest.raises(InputError, match=sentence):
         summarize_files(tmp_path / name)
+
+
+def test_each_file_counts_once(tmp_path):
+    """Though it be named twice, have a link, or lie in a folder that a link leads back to; capitals do not matter."""
+    path = write(tmp_path / "a.PARQUET", p=[0.5, 0.25], y=[1, 0])
+    (tmp_path / "b.parquet").symlink_to(path)
+    (tmp_path / "again").symlink_to(tmp_path, target_is_directory=True)
+    assert summarize_files(tmp_path).n == 2
+    assert summarize_files([path, tmp_path / ".." / tmp_path.name / "a.PARQUET", tmp_path]).n == 2
+
+
+def test_a_folder_that_cannot_be_listed_is_an_error(tmp_path, monkeypatch):
+    """Its files would be missing."""
+    (tmp_path / "closed").mkdir()
+    write(tmp_path / "a.parquet", p=[0.5], y=[1])
+    real = os.scandir
+
+    def scandir(path):
+        if os.fspath(path).endswith("closed"):
+            raise PermissionError(13, "Permission denied", path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    with pytest.raises(InputError, match=r"the folder .*closed cannot be read: Permission denied"):
+        summarize_files(tmp_path)
+
+
+def test_a_column_without_values_has_no_type(tmp_path, small):
+    """Beside such files the others must agree; subgroups are missing there, wherever the batches are cut."""
+    small(2)
+    write(tmp_path / "a.parquet", p=polars.Series([None, None], dtype=polars.Null), y=[1, 0], s=[None, None])
+    write(tmp_path / "b.parquet", p=[0.5, 0.25], y=[1, 0], s=[7, 8])
+    other = write(tmp_path / "c.parquet", p=polars.Series([0.5, 0.25], dtype=polars.Float32), y=[1, 0], s=[None, None])
+    with pytest.raises(InputError, match=r"c.parquet: column 'p' is of type Float32, in .*b.parquet it is of type"):
+        summarize_files(tmp_path, by="s", drop_missing=True)
+    write(other, p=[0.5, 0.25], y=[1, 0], s=polars.Series([None, None], dtype=polars.Null))
+    summary = summarize_files(tmp_path, by="s", drop_missing=True)
+    assert {name: one.n for name, one in summary.by["s"].items()} == {"7": 1, "8": 1, "missing": 2}
+
+
+def test_categories_may_differ_from_file_to_file(tmp_path):
+    """They are text; integers that have no common type are refused."""
+    for name, values in {"a": ["x", "y"], "b": ["z", "x"]}.items():
+        column = polars.Series(values, dtype=polars.Enum(values))
+        write(tmp_path / f"{name}.parquet", p=[0.5, 0.25], y=[1, 0], s=column, n=[1, 2])
+    assert {name: one.n for name, one in summarize_files(tmp_path, by="s").by["s"].items()} == {"x": 2, "y": 1, "z": 1}
+    column = polars.Series([1, 2], dtype=polars.UInt64)
+    write(tmp_path / "b.parquet", p=[0.5, 0.25], y=[1, 0], n=column)
+    with pytest.raises(InputError, match=r"column 'n' is of type UInt64, in .* it is of type Int64"):
+        summarize_files(tmp_path, by="n")
+
+
+def test_one_more_class_in_a_later_file_is_refused(tmp_path):
+    """It would be left out."""
+    write(tmp_path / "a.parquet", z_cat=[1.0, 2.0], z_dog=[0.0, 3.0], y=["cat", "dog"])
+    write(tmp_path / "b.parquet", z_cat=[1.0, 2.0], z_dog=[0.0, 3.0], z_owl=[9.0, 9.0], y=["cat", "dog"])
+    with pytest.raises(InputError, match=r"b.parquet has scores of more classes \(z_owl\) than .*a.parquet"):
+        summarize_files(tmp_path, from_logits=True)
+
+
+def test_folders_are_cut_by_their_rows(tmp_path):
+    """Quarters of a column that folders name have as many rows each, not as many folders."""
+    for day in range(1, 17):
+        (tmp_path / f"day={day}").mkdir()
+        n = 8 if day < 4 else 1
+        write(tmp_path / f"day={day}" / "0.parquet", p=[0.5] * n, y=[1] * n)
+    levels = summarize_files(tmp_path, by="day").by["day"]
+    assert {name: one.n for name, one in levels.items()} == {"up to 2": 16, "2 to 3": 8, "3 to 7": 4, "above 7": 9}
+    write(tmp_path / "beside.parquet", p=[0.5], y=[1], day=["other"])
+    assert summarize_files(tmp_path, by="day").by["day"]["other"].n == 1
+
+
+def test_a_file_that_changes_meanwhile_is_refused(tmp_path, monkeypatch):
+    """Though it has as many rows as before; a page that cannot be decoded is an error too, not a panic."""
+    path = write(tmp_path / "a.parquet", p=[0.5, 0.25], y=[1, 0])
+    parts = find_parts(path)
+    os.utime(path, ns=(1, 1))
+    (batch,) = batches.batches_of(parts, 10)
+    with pytest.raises(InputError, match=r"a\.parquet was changed while it was read: run it again"):
+        batch.read(["p", "y"])
+
+    def panic(self):
+        raise polars.exceptions.PanicException("not yet implemented")
+
+    monkeypatch.setattr(type(parts.files[0]), "scan", panic)
+    with pytest.raises(InputError, match=r"a\.parquet cannot be read as parquet: not yet implemented"):
+        batch.read(["p", "y"])
 
 
 # --- rows that cannot be read -----------------------------------------------------------------------------------------
@@ -331,8 +428,13 @@ def test_missing_values_are_left_out_and_counted(tmp_path, small):
     summary = summarize_files(path, weight="w")
     assert (summary.n, dict(summary.dropped)) == (99, {"weight 0": 900})
     write(path, p=[None, 0.5], y=[1, None])
-    with pytest.raises(InputError, match="every row lacks a score, label or weight"):
+    with pytest.raises(InputError, match="every row lacks a score, label or weight: there is nothing to measure"):
         summarize_files(path, drop_missing=True)
+    write(path, p=[0.5, 0.5], y=[1, 0], w=[0, 0])
+    with pytest.raises(InputError, match="every row weighs nothing: there is nothing to measure"):
+        summarize_files(path, weight="w")
+    write(path, p=[None] * 500 + [[0.25, 0.75]] * 3, y=[1] * 503)
+    assert dict(summarize_files(path, drop_missing=True).dropped) == {"missing score": 500}
 
 
 def test_a_positive_label_may_be_rare(tmp_path, small):
@@ -503,3 +605,20 @@ def test_what_is_no_checkpoint_is_not_overwritten(folder, tmp_path):
         summarize_files(folder, checkpoint=folder / "part-0.parquet", **asked)
     with pytest.raises(InputError, match="cannot be written: there is no folder"):
         summarize_files(folder, checkpoint=tmp_path / "nowhere" / "state", **asked)
+    (tmp_path / "other.previous").write_text("not to be lost")
+    with pytest.raises(InputError, match=r"other.previous is no checkpoint, and the one before .*other is kept there"):
+        summarize_files(folder, checkpoint=tmp_path / "other", **asked)
+
+
+def test_what_a_killed_pass_left_is_swept(folder, small, tmp_path):
+    """A half-written file beside the checkpoint, and a second name for it that was never put in its place."""
+    state = tmp_path / "state.cells"
+    asked = {"prob": "p", "label": "y", "checkpoint": state, "every": 300}
+    stop_after(1, folder, **asked)
+    gone = 2**22 + 1  # no process has a number so large
+    (tmp_path / f".state.{gone}.0123abcd.cells").write_bytes(b"half")
+    os.link(state, tmp_path / f".state.cells.{gone}.0123abcd.previous")
+    mine = tmp_path / f".state.{os.getpid()}.0123abcd.cells"
+    mine.write_bytes(b"another thread, perhaps")
+    summarize_files(folder, **asked)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [mine.name, "state.cells"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+import time
 
 import pytest
 
@@ -116,3 +118,33 @@ def test_forbidden_places(tmp_path):
     kept.touch(mode=0o400)
     with pytest.raises(InputError, match="may not be changed"), write_beside(kept):
         pass
+
+
+def test_a_full_disk_is_said_of_the_file(tmp_path):
+    """What reading says is left as it is."""
+    with (
+        pytest.raises(InputError, match=r"page\.html cannot be written: No space left"),
+        write_beside(tmp_path / "page.html"),
+    ):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(FileNotFoundError), write_beside(tmp_path / "page.html"):
+        raise FileNotFoundError("another one")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_swept(tmp_path):
+    """If nobody has its number, or nothing touched it for an hour; what others write, and other targets, stay."""
+    gone, mine, other = 2**22 + 1, os.getpid(), os.getppid()
+    names = {
+        f".page.{gone}.00000000.html": 0,
+        f".page.{other}.00000000.html": 7200,
+        f".page.{mine}.00000001.html": 0,
+        f".pages.{gone}.00000000.html": 0,
+        f".page.{gone}.html": 0,
+    }
+    for name, age in names.items():
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
+    with write_beside(tmp_path / "page.html") as beside:
+        beside.write_text("x")
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*list(names)[2:], "page.html"])

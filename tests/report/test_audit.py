@@ -295,7 +295,7 @@ def test_infinite_values_survive():
     found = audit([0.0, 1.0, 0.3, 0.7] * 20, [1, 0, 0, 1] * 20)
     assert math.isinf(found["nll"].value)
     assert Audit.from_json(found.to_json())["nll"].value == math.inf
-    assert any("probability of 0" in sentence for sentence in found.caveats)
+    assert any("exactly 0 or 1 was wrong" in sentence for sentence in found.caveats)
 
 
 def test_damaged_files_are_refused(binary):
@@ -317,6 +317,8 @@ def test_damaged_files_are_refused(binary):
             Audit.from_dict(saved | change)
     with pytest.raises(SchemaError, match="not JSON"):
         Audit.from_json("{")
+    with pytest.raises(SchemaError, match=r"'week.json' is the name of a file: pass what is in it"):
+        Audit.from_json("week.json")
 
 
 def test_files_are_written_whole(binary, tmp_path):

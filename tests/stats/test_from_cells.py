@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -385,3 +386,24 @@ def test_fits(name):
     rows = IsotonicCalibration().fit(source.scores, source.labels).transform(source.scores)
     cells = IsotonicCalibration().fit_from_cells(counted).transform(source.scores)
     assert np.abs(cells - rows).mean() < 0.02 * rows.mean()
+
+
+def test_no_row_is_lost_between_the_grids():
+    """Whatever the weights, the points of both grids hold every row, in order, and all of the weight."""
+    rng = np.random.default_rng(4)
+    n = 400
+    scores = np.clip(rng.choice([0.01266, 0.98734], n) + rng.normal(0, 3e-5, n), 0, 1)
+    outcomes = rng.integers(0, 2, n)
+    for weight in (None, 10 ** rng.uniform(-6, 6, n), 10 ** rng.uniform(-60, 60, n)):
+        points = count_points(Summary.of(Predictions(scores, outcomes, sample_weight=weight)))[0]
+        given = np.ones(n) if weight is None else weight
+        assert points.n.sum() == n
+        assert np.all(np.diff(points.score) >= 0)
+        assert np.all(points.w > 0)
+        for found, wanted in (
+            (points.w, given),
+            (points.w * points.score, given * scores),
+            (points.wy, given * outcomes),
+            (points.w2, given**2),
+        ):
+            assert math.fsum(found) == pytest.approx(math.fsum(wanted), rel=1e-9)

@@ -157,7 +157,7 @@ def test_cells_of():
 @pytest.mark.parametrize(
     ("other", "reason"),
     [
-        (lambda: summary("float32"), "their grids differ"),
+        (lambda: summary("float32"), "their grids differ, .*; bins of float32 and float64 scores differ: convert one"),
         (lambda: summary("multiclass"), "count different notions"),
         (lambda: summary("binary", layout=Layout.of(cells=20)), "their grids differ"),
         (lambda: Summary.of(SETS["binary"](ALL)), r"their subgroups differ, \['site', 'age'\] and \[\]"),
@@ -383,3 +383,28 @@ def test_bins_counted_elsewhere():
         BinStats.from_columns(view, edges, columns | {"key": [1, 3, 6]})
     with pytest.raises(InputError, match="one for each of 3 groups, got 2"):
         BinStats.from_columns(view, edges[:2], columns)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_sums_and_cells_of_different_rows_are_refused(name):
+    """Weights, scores and outcomes of a saved summary agree between its sums and its cells."""
+    whole = summary(name)
+    Summary.from_dict((whole + whole).to_dict())
+    changed = {"w": lambda x: x * 1.1, "w2": lambda x: x * 0.9, "wp": lambda x: [1.1 * x[0], *x[1:]]}
+    for column, change in changed.items():
+        saved = json.loads(json.dumps(whole.to_dict()))
+        saved["sums"][column] = change(saved["sums"][column])
+        with pytest.raises(SchemaError, match="different weights"):
+            Summary.from_dict(saved)
+    saved = whole.to_dict()
+    saved["sums"]["w"] = 10**400
+    with pytest.raises(SchemaError, match="must be a number"):
+        Summary.from_dict(saved)
+
+
+def test_rows_without_a_level_are_missing():
+    """Subgroups are called as `subgroups` calls them from the rows."""
+    rows = Predictions([0.1, 0.2, 0.3, 0.4], [0, 1, 0, 1])
+    found = Summary.of(rows, by={"a": [1.5, None, np.nan, "x"], "day": np.array(["2024-01-01"] * 4, "M8[ns]")}).by
+    assert {level: one.n for level, one in found["a"].items()} == {"1.5": 1, "missing": 2, "x": 1}
+    assert list(found["day"]) == ["2024-01-01 00:00:00"]

@@ -300,3 +300,18 @@ def test_alarms_travel():
     alarm.reset()
     assert (alarm.capital, alarm.p_value, alarm.alarm, alarm.n) == (0, 1, None, 0)
     assert str(alarm).startswith("no alarm in 0 batches")
+
+
+def test_another_reference_or_a_broken_count_is_not_taken_up():
+    """A state belongs to the reference it was seen with, even if both have as many rows and events."""
+    alarm = DriftAlarm(reference=Predictions([0.1, 0.9], [0, 1]))
+    alarm.update([0.1], [0])
+    with pytest.raises(SchemaError, match="other settings"):
+        DriftAlarm(reference=Predictions([0.9, 0.1], [0, 1])).load_state_dict(alarm.state_dict())
+    same = DriftAlarm(reference=Predictions([0.1, 0.9], [0, 1]))
+    saved = json.loads(json.dumps(alarm.state_dict()))
+    same.load_state_dict(saved)
+    assert str(same) == str(alarm)
+    for name, value in (("n", -1), ("log_largest", float("nan"))):
+        with pytest.raises(SchemaError):
+            same.load_state_dict(saved | {name: value})

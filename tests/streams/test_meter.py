@@ -318,3 +318,14 @@ def test_a_loader_of_tensors():
     assert meter.n == 80
     expected = believable.expected_calibration_error(Predictions(z.detach().numpy(), y.numpy(), from_logits=True))
     assert meter.compute(["ece"])["ece"] == pytest.approx(expected)
+
+
+def test_a_state_without_its_summary_is_not_an_empty_meter():
+    """What is lost is said, instead of starting at 0 rows."""
+    meter = CalibrationMeter()
+    meter.update([0.2, 0.7], [0, 1])
+    saved = meter.state_dict()
+    del saved["summary"]
+    with pytest.raises(SchemaError, match="no summary"):
+        meter.load_state_dict(saved)
+    assert meter.n == 2

@@ -277,3 +277,50 @@ def test_a_positive_label_that_never_comes():
         monitor.history  # noqa: B018
     monitor.update(Predictions([0.2], [1]))
     assert [one.rate for one in monitor.history] == [0, 1]
+
+
+def test_panes_of_whole_numbers_are_exact():
+    """Nanoseconds since 1970 fall on the right side of midnight, and panes are called by where they begin."""
+    day = 86_400 * 10**9
+    at = np.array([-1, 0, 1, day - 1, day]) + 19_000 * day
+    monitor = CalibrationMonitor(day)
+    monitor.update(np.full(5, 0.3), [0, 1, 0, 0, 1], at=at)
+    assert spans(monitor.close()) == [((18_999 + k) * day, (19_000 + k) * day, n) for k, n in enumerate((1, 3, 1))]
+    halves = CalibrationMonitor(0.5)
+    halves.update([0.3, 0.4], [0, 1], at=[1.7e9, 1.7e9 + 0.5])
+    assert spans(halves.close()) == [(1.7e9, 1.7e9 + 0.5, 1), (1.7e9 + 0.5, 1.7e9 + 1, 1)]
+    with pytest.raises(InputError, match="panes cannot be told apart"):
+        CalibrationMonitor(1).update([0.3], [0], at=-(2**63))
+
+
+def test_lengths_and_times_that_are_none_are_refused():
+    """A month has no length, infinity is none, and a missing time is nowhere."""
+    import pandas as pd
+
+    for every in (np.timedelta64(1, "M"), np.timedelta64("NaT"), np.timedelta64(1, "ns"), float("inf"), "day", True):
+        with pytest.raises(InputError, match="every must be"):
+            CalibrationMonitor(every)
+    for at in (pd.NaT, [pd.NaT, date(2024, 1, 1)], np.datetime64("NaT")):
+        with pytest.raises(InputError, match="missing time"):
+            CalibrationMonitor(timedelta(days=1)).update([0.3, 0.2], [0, 1], at=at)
+    json.dumps(CalibrationMonitor(np.int64(5)).state_dict())
+
+
+def test_a_state_that_lost_a_pane_is_refused():
+    """The open panes of a saved monitor hold the rows that it counted, and none are missing."""
+    p, y = stream(37)
+    monitor = CalibrationMonitor(10)
+    monitor.update(p, y)
+    saved = json.loads(json.dumps(monitor.state_dict()))
+    CalibrationMonitor(10).load_state_dict(saved)
+    counters = saved["counters"]
+    for damage in (
+        {"open": {}},
+        {"by_rows": None},
+        {"counters": counters | {"n": 38}},
+        {"counters": counters | {"n": 10**30 + 7}},
+    ):
+        with pytest.raises(SchemaError, match="do not hold the rows"):
+            CalibrationMonitor(10).load_state_dict(saved | damage)
+    monitor.close()
+    CalibrationMonitor(10).load_state_dict(monitor.state_dict())

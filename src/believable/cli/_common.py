@@ -67,6 +67,7 @@ _OPTIONS = (
     ("score='brier'", "--score brier"),
     ("takes input=", "takes "),
     ("groups names", "--group names"),
+    ("count again with by=", "count again with --by"),
     ("of groups", "of --group"),
     ("cv=", "--folds "),
     ("pass missing='keep' to have", "use --missing keep to have"),
@@ -85,6 +86,7 @@ _OPTIONS_WITH_VALUES = (
     (r"with correct=", "with --label"),
     (r"^(group|percent|normalise|filter)\b(?= (?:is|and) )", r"--\1"),
     (r"^correct\b(?= is )", "--label"),
+    (r"^by(?= names )", "--by"),
     (r"normalise and filter are", "normalise and --filter are"),
     (r"\bactuals (must|have|are|differ|\(they hold|as 0 and 1)", r"labels \1"),
 )

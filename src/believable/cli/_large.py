@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -9,6 +10,7 @@ from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from believable.binning import N_CELLS
 from believable.cli._common import PIPE, in_options
 from believable.cli._inputs import names_in, refuse
 from believable.cli._notes import note
@@ -26,6 +28,7 @@ OF_COLUMNS = (
     *("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "weight", "drop_missing", "format"),
     *("stream", "checkpoint", "checkpoint_every"),
 )
+RANGE = re.compile(r"(up to|above) \S+|\S+ to \S+")  # what numbers that were cut are called
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,9 @@ def read_large(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
     """One pass over the files, or the summary that they hold."""
     from believable.readers.checkpoint import is_saved
 
+    saved = [is_saved(file) for file in files]
     what = f"one pass over {files[0]}" if len(files) == 1 else "one pass over Parquet files"
+    what = "a saved summary" if any(saved) else what
     refuse(asked, OF_OTHER_INPUTS, f"does not go with {what}")
     refuse(
         asked,
@@ -94,7 +99,6 @@ def read_large(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
     for name in ("checkpoint", "save_summary"):
         if asked.get(name) == PIPE:
             raise InputError(f"--{name.replace('_', '-')} needs the name of a file, not the standard output")
-    saved = [is_saved(file) for file in files]
     large = _saved(files, asked) if any(saved) and all(saved) else _passed(files, asked)
     if asked.get("save_summary") is not None:
         large.summary.save(asked["save_summary"])
@@ -106,12 +110,30 @@ def _saved(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
     from believable.readers import load_summary
 
     refuse(asked, OF_COLUMNS, f"is for files of rows, and {files[0]} holds a summary of them")
-    summary = reduce(add, map(load_summary, files))
+    if len({file.resolve() for file in files}) < len(files):
+        raise InputError("a saved summary is named twice, and its rows would count twice: name each once")
+    summaries = [load_summary(file) for file in files]
+    summary = reduce(add, summaries)
+    _refuse_other_levels(summaries)
     cells = summary.cells[0].grid.n_cells
     where = "a saved summary" if len(files) == 1 else f"{len(files)} saved summaries"
     notes = (f"{summary.n:,} rows, counted in {cells:,} cells, from {where}",)
     by = names_in(asked.get("by", ())) or None
     return Large(summary, files[0].name if len(files) == 1 else _called(files), where, notes, by)
+
+
+def _refuse_other_levels(summaries: Sequence[Summary]) -> None:
+    """An error where subgroups with one name hold different rows: ranges cut elsewhere, other "other values"."""
+    from believable.readers.level_rules import MISSING, OTHERS
+
+    for name in summaries[0].by:
+        levels = [{*one.by[name]} - {MISSING} for one in summaries]
+        every = set.union(*levels)
+        if every != set.intersection(*levels) and (OTHERS in every or all(map(RANGE.fullmatch, every))):
+            raise InputError(
+                f"the summaries put the values of column {name} into different subgroups, which do not add up: count "
+                "all files in one pass"
+            )
 
 
 def _passed(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
@@ -126,6 +148,11 @@ def _passed(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
             raise InputError(f"only Parquet files are read {together}in one pass, and {file} is none{advice}")
     if asked.get("checkpoint_every") is not None and asked.get("checkpoint") is None:
         raise InputError("--checkpoint-every needs --checkpoint, which names the file")
+    if asked["strategy"] == "uniform" and N_CELLS % asked["bins"]:  # said before the work, not after it
+        raise InputError(
+            f"--bins {asked['bins']}: rows are counted in {N_CELLS:,} cells, of which bins are made; choose a number "
+            "that divides those, such as 10, 12, 15, 16, 18 or 20, or use --strategy quantile"
+        )
     scale = scale_of(asked.get("scores"), asked["logits"])
     if scale == "scores":
         raise InputError("raw scores are no probabilities, so there is nothing to audit: learn a map for them first")

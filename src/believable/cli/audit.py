@@ -148,7 +148,7 @@ def audit(
     kept = {"save-summary": asked["save_summary"], "checkpoint": asked["checkpoint"]}
     inputs = files_behind(files) if any((outputs | kept).values()) else files
     check_outputs(outputs | kept, [*inputs, compare, asked["run"], asked["qrels"]])
-    rows = asked | {"compare": compare, "compare_prob": compare_prob}
+    rows = asked | {"compare": compare, "compare_prob": compare_prob, "bins": bins, "strategy": strategy}
     found_in = read_large(files, rows) if is_large(files, rows) else read(file, asked | {"seed": seed})
     what: Any = found_in.summary if isinstance(found_in, Large) else found_in.predictions
     for gate in gates:

@@ -11,7 +11,7 @@ from believable._check import ROW_SUM_TOLERANCE
 from believable.engines.columns import Columns
 from believable.engines.expressions import either, flag, number
 from believable.engines.frames import Frame
-from believable.engines.lists import widened
+from believable.engines.lists import scored
 from believable.engines.reasons import REASONS
 
 
@@ -28,6 +28,11 @@ def advice_on(frame: Frame, columns: Columns, dropped: Mapping[str, int]) -> str
         return "; these look like logits: pass from_logits=True"
     if unknown and not seen["broken"].sum():
         return f"; the columns look swapped: {columns.scores[0]!r} holds whole numbers, {columns.label!r} does not"
+    if unknown:
+        return (
+            "; labels are 0 and 1 here: pass pos_label=... for others, and shares of annotators as arrays to "
+            "Predictions(..., soft_labels=True)"
+        )
     return ""
 
 
@@ -38,10 +43,8 @@ class _Range:
         self.columns = columns
 
     def __call__(self, frame: Any) -> Any:
-        frame = widened(frame, self.columns)
-        scores = [nw.col(name).cast(nw.Float64).fill_null(0.0) for name in self.columns.inputs]
         names = self.columns.names
-        frame = frame.select(*(score.alias(name) for score, name in zip(scores, names, strict=True)))
+        frame = scored(frame, self.columns).select(*(nw.col(name).fill_null(0.0) for name in names))
         usable = [~nw.col(name).is_nan() & (nw.col(name).abs() < number(float("inf"))) for name in names]
         frame = frame.with_columns(
             *(either(u, nw.col(n), number(0)).alias(n) for u, n in zip(usable, names, strict=True))

@@ -15,9 +15,8 @@ def stages(place: str, p: nw.Expr, sort: Grid | Edges) -> list[Stage]:
     """Columns to add one stage after the other; the last is `place`, a whole number of type float64.
 
     On uniform grids and bins it is what `Grid.assign` and `Edges.index` say, to the last bit. On a logit-spaced grid
-    the engine's own log and exp are used: a score within a few roundings of an edge may fall into the cell beside, and
-    so may one above 1 - 1e-13, where neighbouring edges are the same number. Stages, because an expression that is
-    used twice is worked out twice by some engines.
+    the engine's own log and exp are used: a score within a few roundings of an edge may fall into the cell beside.
+    Stages, because an expression that is used twice is worked out twice by some engines.
     """
     if isinstance(sort, Edges) and sort.strategy != "uniform":
         inner = [flag(p > exactly(edge)) for edge in sort.values[1:-1]]
@@ -49,9 +48,7 @@ def _logit(place: str, p: nw.Expr, grid: Grid) -> tuple[list[Stage], nw.Expr]:
     """The same by the logit: m with edge(m-1) < p <= edge(m)."""
     guess, n = nw.col(f"{place}_guess"), number(grid.n_cells)
     safe = nw.col(f"{place}_safe")
-    # Above 1/2 scores are coarser than cells: an edge that rounds to the score is one above half a step less than it.
-    half_step = float(np.finfo(grid.dtype).epsneg) / 2
-    rest = (number(1) - safe) + flag(safe > number(0.5)) * number(half_step)
+    rest = either(safe > number(0.5), _rest(number(1) - safe, grid.dtype), number(1) - safe)
     steps = ((safe / rest).log() / number(LOGIT_REACH) + number(1)) / number(2) * n
     upper, lower = nw.col(f"{place}_upper"), nw.col(f"{place}_lower")
     made: list[Stage] = [
@@ -67,6 +64,17 @@ def _logit(place: str, p: nw.Expr, grid: Grid) -> tuple[list[Stage], nw.Expr]:
     above = (guess < n) & (p > upper)  # the outermost edges are 0 and 1
     below = (guess > number(1)) & (p <= lower)
     return made, guess + flag(above) - flag(below)
+
+
+def _rest(rest: nw.Expr, dtype: str) -> nw.Expr:
+    """1 - edge of the lowest edge that is rounded to the score or above it: near 1, scores are coarser than cells.
+
+    In float64 the sigmoid rounds its 1 + exp(-z) to a multiple of eps; its cast to float32 is the coarser one there.
+    """
+    if dtype == "float64":
+        eps = number(float(np.finfo(dtype).eps))
+        return ((rest / eps).floor() + number(0.5)) * eps
+    return rest + number(float(np.finfo(dtype).epsneg) / 2)
 
 
 def _logit_at(k: nw.Expr, grid: Grid) -> nw.Expr:

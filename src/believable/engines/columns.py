@@ -15,6 +15,7 @@ from believable.errors import InputError
 LISTED = (nw.List, nw.Array)
 TEXT = (nw.String, nw.Categorical, nw.Enum)
 MOST_LISTED = 12  # names of columns in a message
+MOST_EXACT = 2**53  # above it float64 skips whole numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,16 +66,14 @@ class Columns:
         """What the scores are called while they are counted."""
         return [f"p{k}" for k in range(self.width or len(self.scores))]
 
-    @property
-    def inputs(self) -> list[str]:
-        """The columns of scores, lists made into columns of their own."""
-        return list(self.scores) if self.width is None else [f"score_{k}_" for k in range(self.width)]
-
 
 def score_columns(
-    schema: Mapping[str, Any], prob: str | Sequence[str], classes: Sequence[Any] | None
+    schema: Mapping[str, Any], prob: str | Sequence[str], classes: Sequence[Any] | None, others: Sequence[str]
 ) -> tuple[list[str], Sequence[Any] | None]:
-    """The columns that `prob` stands for, and the names of the classes where the columns' own names say them."""
+    """The columns that `prob` stands for, and the names of the classes where the columns' own names say them.
+
+    `others` have another use, whatever their names begin with.
+    """
     if not isinstance(prob, str):
         names = list(prob) if isinstance(prob, (list, tuple)) else []
         if len(names) < 2 or not all(isinstance(name, str) for name in names):
@@ -83,10 +82,13 @@ def score_columns(
             )
         for name in names:
             present(schema, name, "prob")
+        if len(set(names)) < len(names):
+            raise InputError(f"prob names a column twice: {names!r}")
         return names, classes
     if prob in schema:
         return [prob], classes
-    found = next((found for start in (f"{prob}_", prob) if (found := _with_prefix(schema, start, classes))), None)
+    free = [name for name in schema if isinstance(name, str) and name not in others]
+    found = next((found for start in (f"{prob}_", prob) if (found := _with_prefix(free, start, classes))), None)
     if found is None:
         present(schema, prob, "prob")
     assert found is not None
@@ -94,18 +96,26 @@ def score_columns(
 
 
 def _with_prefix(
-    schema: Mapping[str, Any], start: str, classes: Sequence[Any] | None
+    names: Sequence[str], start: str, classes: Sequence[Any] | None
 ) -> tuple[list[str], Sequence[Any] | None] | None:
-    """Columns named by a prefix and the class: numbers 0 to K-1 in their order, or names in that of `classes`."""
-    ends = [name.removeprefix(start) for name in schema if name.startswith(start) and name != start] if start else []
+    """Columns named by a prefix and the class: numbers 0 to K-1 in their order, or names in that of `classes`.
+
+    Where `classes` says which they are, there may be others of the same prefix.
+    """
+    ends = [name.removeprefix(start) for name in names if name.startswith(start) and name != start] if start else []
     if len(ends) < 2:
         return None
     if sorted(ends) == sorted(map(str, range(len(ends)))):
         return [f"{start}{k}" for k in range(len(ends))], classes
     if start[-1].isalnum():  # "p" is also how "price" begins
         return None
+    if classes is None and "0" in ends and "1" in ends:
+        raise InputError(
+            f"columns {', '.join(repr(start + end) for end in ends[:MOST_LISTED])} begin with {start!r}: pass those of "
+            "the classes as a list, prob=[...]"
+        )
     order = ends if classes is None else [str(one) for one in classes]
-    if sorted(order) != sorted(ends):
+    if not set(order) <= set(ends):
         return None
     return [f"{start}{end}" for end in order], order if classes is None else classes
 
@@ -138,6 +148,10 @@ def numeric(dtype: Any, name: str, what: str) -> None:
         raise InputError(f"column {name!r} is of type {dtype}, not {what}")
 
 
+def _text(dtype: Any) -> str:
+    return "text" if dtype == nw.String else "categories, read as text"
+
+
 def label_rules(
     schema: Mapping[str, Any], label: str, n_classes: int, pos_label: Any, classes: Sequence[Any] | None
 ) -> dict[str, Any]:
@@ -146,19 +160,25 @@ def label_rules(
     text, boolean = dtype in TEXT, dtype == nw.Boolean
     if pos_label is None and classes is None:
         if text:
-            door = "pos_label=..." if n_classes == 2 else "classes=[...] in the order of the columns"
-            raise InputError(f"labels in column {label!r} are text: pass {door}")
+            door = (
+                "pos_label=..., the one that counts as 1"
+                if n_classes == 2
+                else "classes=[...] in the order of the columns"
+            )
+            raise InputError(f"labels in column {label!r} are {_text(dtype)}: pass {door}")
         numeric(dtype, label, "labels")
         return {"boolean": boolean}
     given = [pos_label] if classes is None else list(classes)
     named = tuple(one.item() if isinstance(one, np.generic) else one for one in given)
     if len(set(named)) != len(named):
         raise InputError(f"classes must be distinct, got {list(named)!r}")
+    if any(isinstance(one, int) and abs(one) >= MOST_EXACT for one in named):
+        raise InputError(f"labels beyond 2^53 cannot be told apart, got {list(named)!r}: cast them to text first")
     held = str if text else (bool, int, float)
     if dtype not in (nw.Object, nw.Unknown) and not all(isinstance(one, held) for one in named):
         option = "pos_label" if classes is None else "classes"
         asked = pos_label if classes is None else list(named)
-        stored, other = ("text", "not") if text else (str(dtype), "text")
+        stored, other = (_text(dtype), "not") if text else (str(dtype), "text")
         raise InputError(f"labels in column {label!r} are {stored}, but {option}={asked!r} is {other}")
     text = text or any(isinstance(one, str) for one in named)
     return {"named": named, "pos_label": classes is None, "text": text, "boolean": boolean}

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from numbers import Number
 from typing import Any
 
 import narwhals as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 
 from believable._types import Array
 from believable.engines.partitions import Step, of_dask, of_spark, word
 from believable.engines.spark import compiled, without_vectors
 from believable.errors import InputError, MissingDependencyError
 
+NUMBERS = (Number, np.bool_)
+SEQUENCES = (list, tuple, np.ndarray)
 TAKEN = "polars, pandas, pyarrow, duckdb, ibis, dask and pyspark"
 
 
@@ -31,16 +35,20 @@ class Frame:
         """Any frame that narwhals knows; an error that lists them for anything else."""
         try:
             frame = nw.from_native(native)
+        except DuplicateError as error:
+            raise InputError(f"columns of a frame must have different names: {' '.join(str(error).split())}") from None
         except TypeError:
-            raise InputError(
-                f"frame must be a data frame of {TAKEN}, got a {type(native).__name__}; arrays go to "
-                "Summary.of(Predictions(predictions, actuals))"
-            ) from None
+            what = type(native).__name__
+            advice = {
+                "DuckDBPyConnection": "of a connection, pass connection.table(name) or connection.sql(query)",
+                "str": "files go to believable.readers.summarize_files, a table of duckdb is connection.table(name)",
+            }.get(what, "arrays go to Summary.of(Predictions(predictions, actuals))")
+            raise InputError(f"frame must be a data frame of {TAKEN}, got a {what}; {advice}") from None
         engine = frame.implementation.value
         if engine in ("duckdb", "ibis", "pyspark", "pyspark_connect") and find_spec("pyarrow") is None:
             raise MissingDependencyError(f"a summary of a {engine} frame needs pyarrow: pip install pyarrow")
         if engine == "pyspark":
-            frame = nw.from_native(without_vectors(native))
+            frame = nw.from_native(without_vectors(nw.to_native(frame)))
         elif python_workers:
             raise InputError(f"python_workers=True is for frames of pyspark, this one is of {engine}")
         return cls(frame.lazy() if engine == "polars" else frame, engine, python_workers or engine == "dask")
@@ -49,15 +57,28 @@ class Frame:
         """Types of the columns, by name."""
         return dict(self.rows.collect_schema())
 
+    def can_ask_for(self, names: Sequence[str]) -> None:
+        """Raise where the engine would read a name of a column as something else."""
+        for name in names:
+            if self.engine.startswith("pyspark") and ("." in name or "`" in name):
+                raise InputError(f"Spark would not take {name!r} for one column: rename it, without dots and backticks")
+
     def only(self, names: Sequence[str]) -> Frame:
         """The same with these columns alone, so that no others are moved."""
         return replace(self, rows=self.rows.select(*dict.fromkeys(names)))
 
-    def settled(self, name: str, dtype: Any) -> Any:
-        """The type of a column; objects that dask has not looked at yet may be anything, so look at one."""
-        if self.engine != "dask" or nw.to_native(self.rows)._meta[name].dtype != object:
+    def settled(self, name: str, dtype: Any, kinds: tuple[type, ...] = NUMBERS) -> Any:
+        """The type of a column; objects may be anything, and dask has not looked at them yet, so look at one."""
+        if self.engine == "dask" and nw.to_native(self.rows)._meta[name].dtype == object:
+            dtype = nw.Object()
+        if dtype != nw.Object:
             return dtype
-        return nw.String() if isinstance(self.first(name), str) else nw.Object()
+        one = self.first(name)
+        if one is None or isinstance(one, kinds):
+            return dtype
+        if isinstance(one, str):
+            return nw.String()
+        raise InputError(f"column {name!r} holds {type(one).__name__} objects, which are neither numbers nor text")
 
     def tally(self, step: Step) -> dict[str, Array]:
         """What `step` makes of the frame: few rows of sums, as arrays by name.

@@ -10,32 +10,37 @@ import numpy as np
 from believable.engines.columns import LISTED, Columns
 
 
-def widened(frame: Any, columns: Columns) -> Any:
-    """The frame with the columns `columns.inputs`; a list of another length gives missing scores."""
-    if columns.width is None:
-        return frame
-    name, width = columns.scores[0], columns.width
-    backend = nw.get_native_namespace(frame).__name__.partition(".")[0]
-    if backend in ("pandas", "pyarrow"):
+def scored(frame: Any, columns: Columns, *beside: nw.Expr) -> Any:
+    """The scores as columns p0 to pK-1 of type float64, beside expressions of the frame's own columns.
+
+    Everything is named anew in one go, so that no column of the frame can be taken for one made here. A list of another
+    length gives missing scores.
+    """
+    names, width = columns.names, columns.width
+    if width is None:
+        scores = [nw.col(old).cast(nw.Float64).alias(new) for old, new in zip(columns.scores, names, strict=True)]
+        return frame.select(*scores, *beside)
+    frame, listed = frame.select(nw.col(columns.scores[0]).alias("scores"), *beside), nw.col("scores")
+    if nw.get_native_namespace(frame).__name__.partition(".")[0] in ("pandas", "pyarrow"):
         return _by_hand(frame, columns)
-    dtype = frame.collect_schema()[name]
-    column = nw.col(name).cast(nw.List(dtype.inner)) if dtype == nw.Array else nw.col(name)
-    frame = frame.with_columns(column.alias("scores_"))
-    listed = nw.col("scores_")
-    frame = frame.with_columns(nw.when(listed.list.len() == width).then(listed).alias("scores_"))
-    return frame.with_columns(*(listed.list.get(k).alias(new) for k, new in enumerate(columns.inputs)))
+    dtype = frame.collect_schema()["scores"]
+    if dtype == nw.Array:
+        frame = frame.with_columns(listed.cast(nw.List(dtype.inner)))
+    frame = frame.with_columns(nw.when(listed.list.len() == width).then(listed).alias("scores"))
+    return frame.with_columns(*(listed.list.get(k).cast(nw.Float64).alias(new) for k, new in enumerate(names)))
 
 
 def _by_hand(frame: Any, columns: Columns) -> Any:
     """pandas holds lists as objects, and pyarrow has no element that may be absent: make the matrix here."""
-    rows = frame.get_column(columns.scores[0]).to_list()
+    rows = frame.get_column("scores").to_list()
     matrix = np.full((len(rows), columns.width or 0), np.nan, columns.dtype)
     for i, row in enumerate(rows):
         if row is not None and np.ndim(row) == 1 and len(row) == columns.width:
             matrix[i] = [np.nan if one is None else one for one in row]
     backend = nw.get_native_namespace(frame)
+    matrix = matrix.astype(np.float64)
     made = [
-        nw.new_series(new, np.ascontiguousarray(matrix[:, k]), backend=backend) for k, new in enumerate(columns.inputs)
+        nw.new_series(new, np.ascontiguousarray(matrix[:, k]), backend=backend) for k, new in enumerate(columns.names)
     ]
     if backend.__name__ == "pandas":  # a new column would be aligned with the frame's index
         index = nw.to_native(frame).index
@@ -45,12 +50,15 @@ def _by_hand(frame: Any, columns: Columns) -> Any:
 
 def unpivoted(frame: Any, on: list[str], kept: list[str]) -> Any:
     """One row for each of some columns, its name in `group` and its value in `p`, beside the columns kept."""
-    native = nw.to_native(frame)
     if nw.get_native_namespace(frame).__name__ != "duckdb":
         return frame.unpivot(on=on, index=kept, variable_name="group", value_name="p")
-    # Asked of the relation itself: narwhals asks the default connection, which does not know others' tables.
-    columns = ", ".join(f'"{name}"' for name in on)
-    return nw.from_native(native.query("rows_", f'unpivot rows_ on {columns} into name "group" value "p"'))
+    # Asked of the relation itself: narwhals asks the default connection, which does not know others' tables, and a
+    # query needs a name for the rows, which may be that of somebody's table.
+    groups, values = (", ".join(quote + name + quote for name in on) for quote in ("'", '"'))
+    beside = ", ".join(f'"{name}"' for name in kept)
+    return nw.from_native(
+        nw.to_native(frame).project(f'{beside}, unnest([{groups}]) as "group", unnest([{values}]) as "p"')
+    )
 
 
 def width_of(frame: Any, name: str, first: Any) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 import narwhals as nw
 
+from believable._check import _is_missing
 from believable._types import Array
 
 Step = Callable[[Any], Any]
@@ -20,7 +21,9 @@ ROWS = 1_000_000  # that a worker of Spark counts at once
 
 def word(value: Any) -> str:
     """What a subgroup is called."""
-    return "missing" if value is None or value != value else str(value)
+    if _is_missing(value):
+        return "missing"
+    return str(value + 0 if isinstance(value, float) else value)  # -0.0 is 0.0
 
 
 def of_dask(frame: Any, step: Step) -> dict[str, Array]:

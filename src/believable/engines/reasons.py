@@ -14,7 +14,7 @@ REASONS = {
     4: "missing label",
     5: "unknown label",
     6: "missing weight",
-    7: "negative or infinite weight",
+    7: "weight negative or beyond 1e±100",
 }
 INFINITE_LOGIT = "infinite logit"
 
@@ -26,12 +26,16 @@ def named(counts: Mapping[int, int], from_logits: bool) -> dict[str, int]:
 
 
 def refuse(dropped: Mapping[str, int], rows: int, advice: str = "") -> None:
-    """Raise when rows are invalid; one number first, then why."""
+    """Raise when rows are invalid."""
     if not dropped:
         return
-    bad = sum(dropped.values())
-    why = ", ".join(f"{reason}: {n:,}" for reason, n in dropped.items())
     raise InputError(
-        f"{bad:,} of {rows:,} rows cannot be counted ({why}){advice}; repair them, or pass on_invalid='drop' to "
-        "leave them out and have them counted in the summary's dropped"
+        f"{sentence(dropped, rows)}{advice}; repair them, or pass on_invalid='drop' to leave them out and have them "
+        "counted in the summary's dropped"
     )
+
+
+def sentence(dropped: Mapping[str, int], rows: int) -> str:
+    """One number first, then why."""
+    why = ", ".join(f"{reason}: {n:,}" for reason, n in dropped.items())
+    return f"{sum(dropped.values()):,} of {rows:,} rows cannot be counted ({why})"

@@ -11,7 +11,7 @@ import narwhals as nw
 from believable._check import HEAVIEST, LIGHTEST, ROW_SUM_TOLERANCE
 from believable.engines.columns import Columns
 from believable.engines.expressions import either, flag, number, sigmoid
-from believable.engines.lists import widened
+from believable.engines.lists import scored
 from believable.engines.reasons import GOOD, WEIGHTLESS
 
 
@@ -21,14 +21,14 @@ def checked(frame: Any, columns: Columns) -> Any:
     Where `reason` is not 0 the row cannot be counted, and its numbers are zeros: nothing made of them is NaN.
     """
     names = columns.names
-    frame = widened(frame, columns)
-    scores = [nw.col(name).cast(nw.Float64).alias(names[k]) for k, name in enumerate(columns.inputs)]
     label = nw.col(columns.label)
     weight = number(1) if columns.weight is None else nw.col(columns.weight).cast(nw.Float64)
-    frame = frame.select(
-        *scores,
+    unknown = label.is_null() if columns.text else label.is_null() | _as_number(label, columns).is_nan()
+    frame = scored(
+        frame,
+        columns,
         _label(label, columns).alias("label_"),
-        label.is_null().alias("label_missing"),
+        unknown.alias("label_missing"),
         weight.alias("weight_"),
         *(nw.col(name).alias(f"by{j}") for j, name in enumerate(columns.by)),
     )

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 import narwhals as nw
+import numpy as np
 
 from believable import _check
 from believable._types import Notion, Spacing
 from believable.binning import Edges
 from believable.engines.advice import advice_on
 from believable.engines.columns import Columns, label_rules, numeric, present, score_columns, score_type
-from believable.engines.frames import Frame
+from believable.engines.frames import NUMBERS, SEQUENCES, Frame
 from believable.engines.lists import is_listed, width_of
 from believable.engines.plan import assembled, planned
-from believable.engines.reasons import named, refuse
+from believable.engines.reasons import named, refuse, sentence
 from believable.engines.sums import Tallied, counts_of, good_part, levels_of, reasons_of, second_class
 from believable.engines.tally import Tally
 from believable.errors import InputError
@@ -50,7 +52,8 @@ def summarize(
     The frame may be of polars (eager or lazy), pandas, pyarrow, duckdb, ibis, dask or pyspark. The bins and cells are
     those of `Edges` and of a uniform `Grid` to the last bit, on every engine, also for float32. Logit-spaced cells are
     made with the engine's own logarithm: a score within a few roundings of an edge may fall into the cell beside, and
-    so may probabilities that the engine makes from logits. Sums agree with `Summary.of` to about 1e-12.
+    so may probabilities that the engine makes from logits. Sums agree with `Summary.of` to about 1e-12. Independent
+    columns (multilabel) and soft labels are not counted here: pass those as `Predictions` to `Summary.of`.
 
     Parameters
     ----------
@@ -75,7 +78,8 @@ def summarize(
     on_invalid : {"error", "drop"}
         What to do with rows that cannot be counted: those with missing scores, scores outside [0, 1] or that do not sum
         to 1, missing or unknown labels, missing, negative or infinite weights. An error says how many and why; "drop"
-        leaves them out, and `Summary.dropped` says how many and why.
+        leaves them out, and `Summary.dropped` says how many and why. A `BinStats` has no place for that: with `bins`
+        a warning says it.
     python_workers : bool
         On pyspark: the workers' Python counts the partitions, several times as fast as a query does. This package must
         be installed there.
@@ -127,12 +131,21 @@ def _columns(
 ) -> tuple[Columns, tuple[str, ...] | None]:
     """The columns to read, and the names of the classes where there are any."""
     schema = frame.schema()
-    scores, classes = score_columns(schema, prob, classes)
     present(schema, label, "label")
+    scores, classes = score_columns(schema, prob, classes, [label, *by, *(() if weight is None else (weight,))])
+    if label in scores:
+        raise InputError(f"column {label!r} cannot hold both the scores and the labels")
     for name in (*by, *(() if weight is None else (weight,))):
         present(schema, name, "weight" if name == weight else "by")
-    for name in (*scores, label, *(() if weight is None else (weight,))):
+    frame.can_ask_for([*scores, label, *by, *(() if weight is None else (weight,))])
+    for name in by:
+        objects = schema[name] == nw.Object and isinstance(frame.first(name), (dict, *SEQUENCES))
+        if objects or schema[name].is_nested():
+            raise InputError(f"by column {name!r} is of type {schema[name]}, which has no subgroups")
+    for name in (label, *(() if weight is None else (weight,))):
         schema[name] = frame.settled(name, schema[name])
+    for name in scores:
+        schema[name] = frame.settled(name, schema[name], (*NUMBERS, *SEQUENCES))
     if weight is not None:
         numeric(schema[weight], weight, "weights")
     dtype, width = score_type(schema, scores, from_logits), None
@@ -140,6 +153,10 @@ def _columns(
         kind = schema[scores[0]]
         first = frame.first(scores[0]) if kind in (nw.Object, nw.List) else None
         if is_listed(kind, first):
+            if isinstance(first, np.ndarray) and first.dtype in (np.float16, np.float32) and not from_logits:
+                dtype = "float32"  # in lists that pandas holds as objects
+            if any(isinstance(one, str) for one in (() if first is None else first)):
+                raise InputError(f"column {scores[0]!r} holds lists of text, not scores: cast it to numbers first")
             width = len(classes) if classes is not None else width_of(frame.rows, scores[0], first)
             if width < 2:
                 raise InputError(
@@ -205,6 +222,8 @@ def _bins(
     views = list(dict.fromkeys(view for view, _ in _layout(columns, notions).views))
     if notions is not None and len(views) > 1:
         raise InputError("bins= counts one notion: pass notions=['classwise'], say")
+    if isinstance(bins, tuple) and len(bins) == 1:  # the edges of a BinStats
+        bins = bins[0]
     view, edges = views[0], bins if isinstance(bins, Edges) else Edges.uniform(bins, columns.dtype)
     if edges.dtype != columns.dtype:
         raise InputError(
@@ -219,7 +238,9 @@ def _bins(
         )
     else:
         reasons = tallied
-    _dropped(frame, columns, reasons, on_invalid)
+    dropped = _dropped(frame, columns, reasons, on_invalid)
+    if dropped:
+        warnings.warn(f"{sentence(dropped, int(reasons['n'].sum()))} and were left out", stacklevel=3)
     part = good_part(tallied)
     part = second_class(part, (edges,)) if of_two else part
     return BinStats.from_columns(view, edges, counts_of(part, (edges,), 0))
@@ -237,7 +258,7 @@ def _dropped(frame: Frame, columns: Columns, tallied: Tallied, on_invalid: str) 
         raise InputError(f"the frame has no rows to count: there is nothing to measure{left}")
     if columns.pos_label and columns.named is not None and not part["ny"].any():
         raise InputError(
-            f"pos_label={columns.named[0]!r} does not occur in column {columns.label!r}; if there are truly no "
-            "positives, pass labels as 0 and 1"
+            f"pos_label={columns.named[0]!r} does not occur in column {columns.label!r}, in rows that count; if there "
+            "are truly no positives, pass labels as 0 and 1"
         )
     return dropped

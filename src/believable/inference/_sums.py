@@ -128,10 +128,11 @@ class _Units(SumUnits):
                 terms[name] = np.where(never, 0, column)
             certain = np.isinf(terms.get("nll", np.zeros(len(w))))
             infinite.append(self.added(certain.astype(np.float64)))
+            terms |= {"nll": np.where(certain, 0, terms["nll"])} if "nll" in terms else {}  # the others are finite
             made = {"w": self.added(w), "w2": self.added(w2), "w2_squared": self.added(w2 * terms["brier"])}
             for name in ("correct", "confidence", "brier", "nll", "entropy", "spread"):
                 if name in terms:
-                    made[name] = self.added(w * np.where(certain, 0, terms[name]))
+                    made[name] = self.added(w * terms[name])
             if self.like.kind == "binary":
                 made["wp"], made["wy"] = self.added(w * terms["p"]), self.added(w * terms["y"])
                 made["deviation"] = self.added(w * terms["p"] ** 2)

@@ -19,6 +19,7 @@ from believable.inference._labels import LabelDraws, drawn_outcomes
 from believable.inference._question import Question, ask
 from believable.inference._sums import statistic_floor
 from believable.inference._units import has_several_pairs_per_row
+from believable.metrics import METRICS
 from believable.predictions import Predictions
 from believable.stats import BinStats, CellStats, ScoreSums, Summary
 
@@ -73,7 +74,8 @@ def noise_floor(
     metric : str or callable
         A name or alias from the table of metrics, or a function of (predictions, actuals) that returns a number.
     predictions : array-like, Predictions, BinStats, CellStats or Summary
-        From a statistic, outcomes are drawn cell by cell at the mean score; classes of one row as if independent.
+        From a statistic, outcomes are drawn cell by cell at the mean score; three or more classes of one row as if
+        independent, two as each other's opposite.
     actuals : array-like of shape (n,), optional
         Without outcomes there is a floor, but no value and no p-value.
     options : dict, optional
@@ -106,6 +108,9 @@ def noise_floor(
     question = ask(metric, predictions, stand_in, sample_weight, options)
     exact = question.value() if known else None  # first: what cannot be read from a statistic is refused by the metric
     drawn, value = floor_replicates(question, n_resamples, generator(random_state), known)
+    if _is_mirrored(question):
+        assert question.row is not None
+        drawn = np.maximum(drawn.mean() + math.sqrt(2) * (drawn - drawn.mean()), question.row.low)
     p_value = None if value is None else _p_value(question, drawn, value)
     q95 = float(np.quantile(drawn, 0.95, method="inverted_cdf"))  # draws may be infinite
     finite = drawn[np.isfinite(drawn)]
@@ -131,6 +136,14 @@ def floor_replicates(
         outcomes = cells.draw(cells.conf, rng, n_draws)
     observed = question.replicates(cells.with_outcomes(cells.wy))
     return question.replicates(cells.with_outcomes(outcomes)), float(observed[0]) if known else None
+
+
+def _is_mirrored(question: Question) -> bool:
+    """Whether a statistic holds two classes apart, of which one is the other reversed: drawn apart they vary less."""
+    view = question.counted_view
+    if view is None or view.n_classes > 2 or view.multilabel or not has_several_pairs_per_row(view):
+        return False
+    return question.row is not METRICS["auc"]  # which reads one of the two
 
 
 def _of_statistic(question: Question, n_draws: int, rng: np.random.Generator) -> tuple[Float64s, float]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from believable import _check
+from believable._arrays import as_levels
 from believable._random import generator
 from believable._types import Array, Ints
 from believable.counting import refuse_extras
@@ -262,7 +263,7 @@ def columns_of(by: Any, source: Predictions, predictions: Any, sample_weight: An
     columns = {}
     for name, values in given.items():
         array = rows_that_count(values, f"by {name!r}", predictions, source, sample_weight)
-        columns[str(name)] = np.array([_words(value) for value in array.tolist()])
+        columns[str(name)] = as_levels(array, f"by {name!r}")
     return columns
 
 
@@ -270,16 +271,14 @@ def with_columns(summary: Summary, by: Any) -> Summary:
     """A summary with some of its columns of subgroups, by name; None: all of them."""
     if by is None:
         return summary
-    names = [by] if isinstance(by, str) else list(by)
+    if not isinstance(by, Iterable):
+        raise InputError(f"by must be names of columns that the summary counted, got {by!r}")
+    names = [by] if isinstance(by, str) else [str(name) for name in by]
     unknown = [name for name in names if name not in summary.by]
     if unknown:
         counted = f"those of {', '.join(summary.by)}" if summary.by else "none"
         raise InputError(f"by names {unknown[0]!r}; of subgroups the summary counted {counted}: count again with by=")
     return replace(summary, by={name: summary.by[name] for name in names})
-
-
-def _words(value: Any) -> str:
-    return "missing" if value is None or value != value else str(value)
 
 
 def _by_size(names: Array) -> Iterator[tuple[int, str, Array]]:

@@ -33,7 +33,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[io.BufferedReader]:
         if not file.exists():
             raise InputError(f"there is no file {name}")
         if file.is_dir():
-            raise InputError(f"{name} is a folder, not a file")
+            raise InputError(f"{name} is a folder, not a file: name its files one at a time")
         with file.open("rb") as stream:
             yield _plain(stream)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:  # found while it is read

@@ -102,12 +102,9 @@ class Checkpoint:
             "summary": None if state.result is None else state.result._form(),
         }
         written = pack(form)
-        try:
-            with write_beside(self.path) as beside:
-                beside.write_bytes(written)
-                self._keep_previous()
-        except OSError as error:
-            raise InputError(f"the checkpoint {self.path} cannot be written: {error.strerror or error}") from error
+        with write_beside(self.path) as beside:
+            beside.write_bytes(written)
+            self._keep_previous()
         if state.rows == form["of"]:
             self._previous.unlink(missing_ok=True)
 

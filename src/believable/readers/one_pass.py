@@ -87,9 +87,9 @@ def summarize_files(
     notions, cells
         What is counted, on how many cells, as in `Layout.of`.
     checkpoint : path, optional
-        Where to keep the state. If the file is there, the pass goes on from it: with the same files and questions the
-        result is that of an uninterrupted pass, to the last bit. When the pass has ended the file stays, and the same
-        call answers at once.
+        Where to keep the state. If the file is there, the pass goes on from it: with the same files, questions and
+        `every` the result is that of an uninterrupted pass, to the last bit. The file stays when the pass has ended,
+        and the same call answers at once.
     every : int, optional
         Rows between checkpoints; if left out, ten seconds.
     progress : bool, optional
@@ -248,7 +248,7 @@ def _checked(state: State, parts: Parts, asked: Asked) -> Summary:
 
 
 def _notes(parts: Parts, summary: Summary, asked: Asked) -> list[str]:
-    columns, sums = asked.columns, summary.sums
+    columns = asked.columns
     files = f" in {len(parts.files):,} files" if len(parts.files) > 1 else ""
     grid = summary.cells[0].grid
     notes = [
@@ -256,9 +256,9 @@ def _notes(parts: Parts, summary: Summary, asked: Asked) -> list[str]:
         "themselves is left out, and what is read from cells is exact to about the width of one"
     ]
     if summary.kind == "binary":
-        rate = float(sums.wy[0] / sums.w)
-        if rate in (0.0, 1.0):
-            notes.append(f"every outcome in column {columns.label} is the same, {rate:.0f}")
+        happened = int(summary.cells[0].ny.sum())
+        if happened in (0, summary.n):
+            notes.append(f"every outcome in column {columns.label} is the same, {happened // summary.n}")
         if summary.n > 1 and set(summary.cells[0].index.tolist()) <= {0, len(grid) - 1}:
             notes.append(f"every score in column {columns.prob[0]} is 0 or 1: are these decisions, not probabilities?")
     if (repeating := _clusters(parts, columns)) is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from believable.errors import InputError, MissingDependencyError
+from believable.stats._file import MAGIC
 
 if TYPE_CHECKING:
     import polars
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 ENDING = ".parquet"
 HIDDEN = ("_", ".")  # _SUCCESS, _metadata, .part-0.parquet.crc: what Spark writes beside the data
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+ONE_BY_ONE = "saved summaries are named one by one, with no file of rows among them"
 WIDE = ("UInt64", "Int128", "UInt128")  # beside other integers they become numbers that NumPy does not know
 
 Given = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -57,8 +59,8 @@ class Part:
         if not self.folders:
             return frame
         there = frame.collect_schema()
-        named = {name: value for name, value in self.folders.items() if name not in there}
-        return frame.with_columns(**{name: polars.lit(value, polars.String) for name, value in named.items()})
+        named = [(name, value) for name, value in self.folders.items() if name not in there]
+        return frame.with_columns([polars.lit(value, polars.String).alias(name) for name, value in named])
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,7 @@ def _files_of(name: str) -> list[str]:
     if os.path.isdir(name):
         found = _below(name)
         if not found:
-            raise InputError(f"there is no {ENDING} file in the folder {name}, or below it")
+            raise InputError(f"there is no {ENDING} file in the folder {name}, or below it{_of_other_kinds(name)}")
         return found
     if os.path.isfile(name):
         return [name]
@@ -190,14 +192,39 @@ def _files_of(name: str) -> list[str]:
     raise InputError(f"there is no file {name}")
 
 
+def _of_other_kinds(folder: str) -> str:
+    """What to do with the tables of other kinds that are there instead; nothing to say without any."""
+    from believable.readers.source import ENDINGS
+
+    if any(is_statistic(os.path.join(folder, one)) for one in os.listdir(folder)):
+        return f"; {ONE_BY_ONE}"
+    endings = tuple(ending for ending, kind in ENDINGS.items() if kind != "parquet")
+    found = sorted(one for one in os.listdir(folder) if one.lower().removesuffix(".gz").endswith(endings))
+    if not found:
+        return ""
+    return f"; other files, such as {found[0]}, are read one at a time, or after they are written as Parquet"
+
+
+def is_statistic(path: str) -> bool:
+    """Whether a file begins as saved statistics do."""
+    if not os.path.isfile(path):
+        return False
+    with readable(path), open(path, "rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
 def _below(folder: str) -> list[str]:
     found, seen = [], {os.path.realpath(folder)}
-    for parent, folders, files in os.walk(folder, followlinks=True):
+    for parent, folders, files in os.walk(folder, onerror=_refuse_unlisted, followlinks=True):
         inside = {one: os.path.realpath(os.path.join(parent, one)) for one in sorted(folders) if not _hidden(one)}
         folders[:] = [one for one, real in inside.items() if real not in seen]  # a link may lead back
         seen.update(inside.values())
         found += [os.path.join(parent, one) for one in files if one.lower().endswith(ENDING) and not _hidden(one)]
     return sorted(found, key=lambda path: Path(path).parts)
+
+
+def _refuse_unlisted(error: OSError) -> None:
+    raise InputError(f"the folder {error.filename} cannot be read: {error.strerror or error}") from error
 
 
 def _hidden(name: str) -> bool:
@@ -212,7 +239,8 @@ def _part(path: str) -> Part:
             begins = file.read(4)
         if begins != b"PAR1":
             what = "empty" if not begins else "not a Parquet file"
-            raise InputError(f"{path} is {what}: only Parquet files are read in batches")
+            advice = f"; {ONE_BY_ONE}" if begins and MAGIC.startswith(begins) else ""
+            raise InputError(f"{path} is {what}: only Parquet files are read in batches{advice}")
         status = os.stat(path)
         rows = polars.scan_parquet(path, glob=False, hive_partitioning=False).select(polars.len()).collect().item()
     return Part(path, int(rows), status.st_size, status.st_mtime_ns, _folders(path))

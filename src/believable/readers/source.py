@@ -13,6 +13,7 @@ from typing import BinaryIO, Literal, get_args
 
 from believable import _check
 from believable.errors import InputError
+from believable.stats._file import MAGIC as STATISTIC
 
 Format = Literal["csv", "tsv", "parquet", "jsonl", "npz"]
 
@@ -104,6 +105,12 @@ def _by_ending(file: Path) -> Format:
     for ending, kind in ENDINGS.items():
         if name.endswith(ending):
             return kind
+    with file.open("rb") as stream:
+        if stream.read(len(STATISTIC)) == STATISTIC:
+            raise InputError(
+                f"{file} holds a saved summary, not rows: `believable audit` reads it, and in Python a recalibrator's "
+                "fit_from_cells(Summary.load(...)) learns a map from it"
+            )
     *most, last = ENDINGS
     raise InputError(f"{file}: the file must end in {', '.join(most)} or {last}, or say what it is with format")
 

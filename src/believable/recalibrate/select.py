@@ -340,7 +340,8 @@ def _advice(ranked: tuple[Candidate, ...], chosen: Candidate | None, score: Scor
     else:
         text = f"Use {chosen.name}: it lowers the {word} by {gain.value:.4f} ({gain.low:.4f} … {gain.high:.4f})"
     if chosen is not best:
-        text += f", and is the simplest within one standard error of the best, {best.name}"
+        text += ", and" if math.isfinite(gain.value) else "; it"
+        text += f" is the simplest within one standard error of the best, {best.name}"
     return text + "."
 
 

@@ -187,7 +187,7 @@ def _impossible_happened(facts: Facts) -> str:
     loss = facts.metrics.get("nll")
     if loss is None or math.isfinite(loss.value):
         return ""
-    return "Something happened that had a probability of 0: the log loss is infinite as it is."
+    return "A probability of exactly 0 or 1 was wrong: the log loss is infinite as it is."
 
 
 def _weights(facts: Facts) -> str:

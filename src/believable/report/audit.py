@@ -141,10 +141,14 @@ class Audit:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The audit behind `to_json`."""
+        """The audit behind `to_json`: of its text, not of the name of a file."""
         try:
             saved = json.loads(text)
         except (json.JSONDecodeError, RecursionError) as error:
+            if text.endswith(".json") and "\n" not in text:
+                raise SchemaError(
+                    f"{text!r} is the name of a file: pass what is in it, from_json(Path({text!r}).read_text())"
+                ) from error
             raise SchemaError(f"this is not JSON: {error}") from error
         return cls.from_dict(saved)
 

@@ -23,7 +23,7 @@ USELESS = (
     "Calibration is not everything: a constant at the base rate is perfectly calibrated, and tells nobody from anybody."
 )
 ABOVE = "Chance adds to an error, so a value may lie above the interval of the true one."
-INFINITE = "Infinite: it gave a probability of 0 to something that happened."
+INFINITE = "Infinite: a probability of exactly 0 or 1 was wrong."
 
 
 @dataclass(frozen=True, slots=True)

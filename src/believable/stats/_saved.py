@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,6 @@ def number_in(saved: dict[str, Any], name: str, infinite: bool = False) -> float
     value = saved.get(name)
     if value == "Infinity" and infinite:
         return math.inf
-    if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not abs(value) <= sys.float_info.max:
         raise SchemaError(f"the saved {name} must be a number, got {value!r}")
     return float(value)

@@ -69,7 +69,10 @@ class CellStats(Counts):
         if self.view != other.view:
             return f"they count different things, {self.view} and {other.view}"
         if self.grid != other.grid:
-            return f"their grids differ, {self.grid} and {other.grid}"
+            found = f"their grids differ, {self.grid} and {other.grid}"
+            if self.grid.dtype != other.grid.dtype:  # edges are other numbers there
+                found += "; bins of float32 and float64 scores differ: convert one to the other before counting"
+            return found
         return None
 
     def _layout(self) -> dict[str, Any]:

@@ -54,9 +54,10 @@ def _sums(cells: CellStats, chosen: Array) -> dict[str, Array]:
 def _left(all_of: dict[str, Array], part: dict[str, Array], within: tuple[float, float]) -> dict[str, Array]:
     """What one grid counted beyond the other, as one point; nothing, if that is no pair."""
     n, ny, w, wp, wy, w2, w2y = (math.fsum(all_of[name]) - math.fsum(part[name]) for name in SUMS)
-    if n < 0.5 or w <= 0:
+    if n < 0.5:
         return {name: np.empty(0) for name in SUMS}
     # Differences of large sums round; what must hold for any pairs is made to hold.
+    w = max(w, math.fsum(all_of["w"]) * np.finfo(np.float64).epsneg)
     wp = min(max(wp, w * within[0]), w * within[1])
     wy = 0.0 if ny <= 0 else w if ny >= n else min(max(wy, 0.0), w)
     w2 = max(w2, w * w / n)

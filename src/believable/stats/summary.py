@@ -8,6 +8,7 @@ from typing import Any, Self, final
 
 import numpy as np
 
+from believable._arrays import as_levels
 from believable._types import Array, Kind, Notion, Spacing
 from believable.errors import InputError, MergeError, SchemaError, UndefinedError
 from believable.predictions import Predictions
@@ -21,6 +22,7 @@ from believable.stats.sums import ScoreSums
 from believable.views import View
 
 _SCHEMA = "believable.Summary"
+ROUNDING = 1e-6  # of a sum: far more than adding up ever loses, far less than damage
 
 
 @final
@@ -68,8 +70,8 @@ class Summary(Statistic):
         predictions : Predictions
         layout : Layout, optional
             What to count; by default `Layout.of` for such predictions.
-        by : mapping of str to array of str, optional
-            Columns of subgroups, one entry for each row that is left.
+        by : mapping of str to array-like, optional
+            Columns of subgroups, one entry for each row that is left; None and NaN are the subgroup "missing".
         """
         kind, n_classes, dtype = as_checked(predictions).kind, predictions.n_classes, predictions.scores.dtype
         layout = Layout.of(kind, n_classes, dtype) if layout is None else layout
@@ -223,6 +225,8 @@ class Summary(Statistic):
                     f"the saved cells of {one.view.notion} count {int(one.n.sum()):,} pairs, the {made.n:,} rows of "
                     f"the sums have {pairs:,}"
                 )
+            if pairs is not None and not _same_weight(one, sums, pairs):
+                raise SchemaError(f"the saved cells of {one.view.notion} and the sums hold different weights")
         for name, levels in by.items():
             if any((one.kind, one.n_classes) != (sums.kind, sums.n_classes) or one.by for one in levels.values()):
                 raise SchemaError(f"the saved subgroups of {name} do not belong to {sums.kind} sums")
@@ -256,6 +260,15 @@ def _pairs(view: View, rows: int) -> int | None:
     return rows * {"classwise": view.n_classes, "top_r": view.r or 1}.get(view.notion, 1)
 
 
+def _same_weight(cells: CellStats, sums: ScoreSums, pairs: int) -> bool:
+    """Whether both were summed over the same rows, as far as weights, scores and outcomes tell."""
+    per = pairs / sums.n
+    found = [(float(cells.w.sum()), sums.w * per), (float(cells.w2.sum()), sums.w2 * per)]
+    if cells.view.notion in ("binary", "classwise"):
+        found += [(float(cells.wp.sum()), float(sums.wp.sum())), (float(cells.wy.sum()), float(sums.wy.sum()))]
+    return all(abs(a - b) <= ROUNDING * max(a, b) for a, b in found)
+
+
 def _of_a_level(saved: Any, name: str) -> Summary:
     """Subgroups have no subgroups of their own; so nothing here goes deeper and deeper."""
     if isinstance(saved, dict) and saved.get("by"):
@@ -274,7 +287,7 @@ def _merged(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _by_level(predictions: Predictions, layout: Layout, name: str, levels: Array) -> dict[str, Summary]:
-    column = np.asarray(levels, dtype=str)
+    column = as_levels(levels, f"by[{name!r}]")
     if column.shape != (len(predictions),):
         raise InputError(f"by[{name!r}] has shape {column.shape}, the predictions have {len(predictions)} rows")
     found, level_of = np.unique(column, return_inverse=True)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from believable import _check
 from believable._arrays import as_numpy
 from believable._types import Int64s
 from believable.errors import InputError
@@ -26,14 +25,21 @@ class Clock:
     every: int | float | timedelta
 
     def __post_init__(self) -> None:
-        if isinstance(self.every, np.timedelta64):
-            object.__setattr__(self, "every", self.every.astype("timedelta64[us]").item())
+        given: Any = self.every
+        if isinstance(given, np.timedelta64) and not np.isnat(given):
+            if np.datetime_data(given)[0] in ("Y", "M"):
+                raise InputError(
+                    f"every must be a length of time, and months and years differ in theirs, got {given!r}"
+                )
+            object.__setattr__(self, "every", given.astype("timedelta64[us]").item())
         if isinstance(self.every, timedelta):
             if self.every < _MICROSECOND:
-                raise InputError(f"every must be a positive length of time, got {self.every!r}")
+                raise InputError(f"every must be a positive length of time, a microsecond at least, got {given!r}")
             return
-        if _check.number(self.every, "every") <= 0:
-            raise InputError(f"every must be more than 0, got {self.every!r}")
+        if isinstance(given, (np.integer, np.floating)):
+            object.__setattr__(self, "every", given.item())
+        if not isinstance(self.every, (int, float)) or isinstance(given, bool) or not 0 < self.every < math.inf:
+            raise InputError(f"every must be a number, more than 0, or a timedelta, got {given!r}")
 
     def panes(self, at: Any, n: int) -> Int64s:
         """The pane of each of n rows, for one time or one per row."""
@@ -43,9 +49,11 @@ class Clock:
         if isinstance(self.every, timedelta):
             panes = values // (self.every // _MICROSECOND)
         else:
+            # Whole numbers stay whole: nanoseconds since 1970 are more than a float tells apart.
+            whole = values.dtype.kind == "i" and isinstance(self.every, int) and self.every < 2**63
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-                places = values / self.every
-            if not (np.abs(places) < _FURTHEST).all():
+                places = values // self.every if whole else values / self.every
+            if not ((places > -_FURTHEST) & (places < _FURTHEST)).all():
                 raise InputError("at must be finite numbers, and not so large that panes cannot be told apart")
             panes = np.floor(places).astype(np.int64)
         return np.broadcast_to(panes, (n,))
@@ -68,18 +76,20 @@ class Clock:
                 f"every is a number, so at must be numbers, got values of type {values.dtype}; for times pass "
                 "every=datetime.timedelta(...)"
             )
-        return values.astype(np.float64)
+        return values.astype(np.int64 if values.dtype.kind == "i" else np.float64)
 
     def start(self, pane: int) -> Any:
         """Where a pane begins: a number, or a time (UTC)."""
         if isinstance(self.every, timedelta):
             return _EPOCH + pane * self.every
         start = pane * self.every
-        return int(start) if isinstance(self.every, int) or math.isclose(start, round(start)) else start
+        return round(start) if math.isclose(start, round(start), rel_tol=1e-15) else float(start)
 
 
 def _utc(moment: date) -> datetime:
     """A time without a zone is taken to be UTC; a date is its midnight."""
+    if moment != moment:  # pandas' NaT, which is a datetime
+        raise InputError("at has a missing time")
     if not isinstance(moment, datetime):
         return datetime(moment.year, moment.month, moment.day)
     return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo is not None else moment

@@ -14,7 +14,7 @@ from believable.binning import Edges, Grid
 from believable.errors import InputError, MergeError, SchemaError
 from believable.predictions import as_predictions
 from believable.stats import CellStats, Summary
-from believable.stats._saved import field_of, float_list, open_saved
+from believable.stats._saved import field_of, float_list, number_in, open_saved
 from believable.streams._batch import is_empty
 from believable.streams._betting import DIRECTIONS, STAKES, Cells, by_place, largest_stakes, log_factors
 from believable.streams._places import cells_of_rows, cells_of_statistic, reference_margins
@@ -307,6 +307,8 @@ class DriftAlarm:
             reference=self._reference,
         )
         other.batches, other.n = field_of(saved, "batches", int), field_of(saved, "n", int)
+        if other.n < 0:
+            raise SchemaError("the saved alarm is damaged: its counts are not counts")
         if saved.get("view") is not None:
             try:
                 other._begin(View(**field_of(saved, "view", dict)))
@@ -318,7 +320,7 @@ class DriftAlarm:
             if shape is None or capital.size != shape.size or other.batches < 1:
                 raise SchemaError("the saved alarm is damaged: its bets are not those of its bins")
             other._log_capital = capital.reshape(shape.shape)
-            other._log_largest = field_of(saved, "log_largest", float)
+            other._log_largest = number_in(saved, "log_largest")
         elif other.batches or other.n:
             raise SchemaError("the saved alarm is damaged: it has seen batches, but not of what")
         self.__dict__.update(other.__dict__)
@@ -326,7 +328,10 @@ class DriftAlarm:
     def _settings(self) -> dict[str, Any]:
         chosen = {"alpha": self.alpha, "tolerance": self.tolerance, "n_bins": self.n_bins, "notion": self.notion}
         reference = self._reference
-        known = None if reference is None else [int(reference.n.sum()), float(reference.ny.sum())]
+        known = None
+        if reference is not None:
+            bins = reference.coarsen(self.n_bins)
+            known = [reference.view.to_dict(), *([*map(float, column)] for column in (bins.key, bins.n, bins.ny))]
         return chosen | {"reference": known}
 
     def _statistic(self, given: Any) -> CellStats:

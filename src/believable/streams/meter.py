@@ -246,6 +246,8 @@ class CalibrationMeter:
             differ = [name for name in settings if not isinstance(found, dict) or found.get(name) != settings[name]]
             raise SchemaError(f"the saved meter was made with other choices of {', '.join(differ) or 'settings'}")
         ignored, positive = field_of(saved, "ignored", int), field_of(saved, "positive", int)
+        if "summary" not in saved:
+            raise SchemaError("the saved meter is damaged: it has no summary")
         summary = None if saved.get("summary") is None else Summary.from_dict(field_of(saved, "summary", dict))
         if ignored < 0 or positive not in (0, 1):
             raise SchemaError("the saved meter is damaged: its counts are not counts")

@@ -259,6 +259,10 @@ class CalibrationMonitor:
             one._layout is None or one._layout != layout for one in panes.values()
         ):
             raise SchemaError("the saved monitor is damaged: its panes count other things than its stream")
+        if (by_rows is None) != (layout is None) or not self._are_all(
+            sum(one.n for one in panes.values()), counters, by_rows
+        ):
+            raise SchemaError("the saved monitor is damaged: its panes do not hold the rows that it counted")
         with self._lock:
             self.alarm.load_state_dict(field_of(saved, "alarm", dict))
             self._meter._layout, self._by_rows = layout, by_rows
@@ -266,6 +270,13 @@ class CalibrationMonitor:
             self._rows = deque(windows, maxlen=self._rows.maxlen)
             for name, value in counters.items():
                 setattr(self, name, bool(value) if name in ("_ended", "_positive") else value)
+
+    def _are_all(self, n_open: int, counters: dict[str, int], by_rows: bool | None) -> bool:
+        """Whether the rows of open panes are as many as the rows counted say."""
+        n = counters["n"]
+        if by_rows and not counters["_ended"]:
+            return n < 2**62 and n_open == n % self._rows_per_pane()
+        return n_open <= n
 
     def _settings(self) -> dict[str, Any]:
         every = self._clock.every

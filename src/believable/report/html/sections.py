@@ -174,10 +174,12 @@ def _fix(audit: Audit) -> str:
     body = [f'<p class="lead">{text(fix.advice)}</p>', changes_table(audit)]
     if fix.refinement:
         body.append(f"<p>{text(fix.refinement[:1].upper() + fix.refinement[1:])}.</p>")
+    if fix.tried:  # the words above and the table may be of different rows
+        body.append(f"<p>{text(fix.rows)}</p>")
     if fix.map is not None:
         body.append(template("map"))
     if fix.tried:
-        body.append(f"<details><summary>What was tried</summary><p>{text(fix.rows)}</p>{tried_table(audit)}</details>")
+        body.append(f"<details><summary>What was tried</summary>{tried_table(audit)}</details>")
     return "".join(body)
 
 
