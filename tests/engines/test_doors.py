@@ -39,6 +39,16 @@ def test_parts_add_up_to_the_whole():
     assert_same(engines.summarize(data[:40]) + half, engines.summarize(data))
 
 
+def test_logits_of_one_event_and_of_classes():
+    """The sigmoid and the softmax of the engine are those of the arrays, cell by cell."""
+    rng = np.random.default_rng(5)
+    z, y = rng.normal(0, 3, (80, 3)), rng.integers(0, 3, 80)
+    given = Predictions(z, y, from_logits=True)
+    assert_same(engines.summarize(pl.DataFrame({"p": z, "y": y}), from_logits=True), Summary.of(given))
+    one = Predictions(z[:, 0], y > 0, from_logits=True)
+    assert_same(engines.summarize(pl.DataFrame({"p": z[:, 0], "y": y > 0}), from_logits=True), Summary.of(one))
+
+
 def test_a_weight_of_two_is_a_row_twice():
     """In the sums that are not of squares, without and with a column of weights."""
     data = frame()

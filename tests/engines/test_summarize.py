@@ -124,7 +124,7 @@ def test_rows_that_cannot_be_counted(frame_of):
     assert found.dropped == reasons | {"missing weight": 2, "weight negative or beyond 1e±100": 1}
     assert_same(found, Summary.of(Predictions([0.4], [1], sample_weight=[1.0]), Layout.of(cells=840)))
     with pytest.raises(InputError, match=r"11 of 13 rows cannot be counted \(missing score: 2, score outside"):
-        engines.summarize(frame, weight="w", cells=840)
+        engines.summarize(frame, weight="w", bins=2)
 
 
 def test_text_decimals_and_booleans(frame_of):
@@ -150,12 +150,14 @@ def test_text_decimals_and_booleans(frame_of):
 
 
 def test_vectors_of_spark_without_ansi(spark):
-    """The column `probability` of Spark's own classifiers, in a session of the older arithmetic."""
+    """The column `probability` of Spark's own classifiers, in a session of the older arithmetic, whose settings stay."""
     from pyspark.ml.linalg import Vectors
+
+    from believable.engines.spark import LIMIT
 
     p, y = matrix(12, 4), np.arange(12) % 4
     rows = [(Vectors.dense(row.tolist()), int(label)) for row, label in zip(p, y, strict=True)]
-    before = spark.conf.get("spark.sql.ansi.enabled")
+    before, limit = spark.conf.get("spark.sql.ansi.enabled"), spark.conf.get(LIMIT)
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:
         frame = spark.createDataFrame(rows, ["probability", "y"])
@@ -163,25 +165,23 @@ def test_vectors_of_spark_without_ansi(spark):
     finally:
         spark.conf.set("spark.sql.ansi.enabled", before)
     assert_same(found, Summary.of(Predictions(p, y), Layout.of("multiclass", 4, notions=["confidence"], cells=840)))
+    assert spark.conf.get(LIMIT) == limit
     with pytest.raises(InputError, match=r"Spark would not take 'a.y' for one column: rename it"):
         engines.summarize(frame.withColumnRenamed("y", "a.y"), prob="probability", label="a.y")
 
 
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
-def test_workers_of_spark_count_as_its_queries_do(spark):
-    """With subgroups, weights, rows that cannot be counted and an empty partition; no setting is left changed."""
-    from believable.engines.spark import LIMIT
-
+def test_workers_of_spark_count_the_same(spark):
+    """With subgroups, weights, rows that cannot be counted and an empty partition."""
     p = np.append(rng().beta(1, 3, N), [np.nan, 2.0])
     table = {"p": p, "y": p > 0.3, "w": np.arange(N + 2) % 5, "site": np.arange(N + 2) % 2, "unused": ["a"] * (N + 2)}
     frame = spark.createDataFrame(pa.table(table)).repartition(3)
     frame = frame.union(frame.limit(0))
-    before = spark.conf.get(LIMIT)
     asked = {"weight": "w", "by": "site", "on_invalid": "drop", "cells": 840}
-    found, queried = engines.summarize(frame, **asked, python_workers=True), engines.summarize(frame, **asked)
-    assert_same(found, queried)
-    assert found.dropped == queried.dropped == {"missing score": 1, "score outside [0, 1]": 1}
-    assert found.n == np.count_nonzero(table["w"][:N])
-    assert spark.conf.get(LIMIT) == before
+    found = engines.summarize(frame, **asked, python_workers=True)
+    p, y, w, site = (np.asarray(table[name])[:N] for name in ("p", "y", "w", "site"))
+    by = {"site": site[w > 0].astype(str)}
+    assert_same(found, Summary.of(Predictions(p, y, sample_weight=w), Layout.of(cells=840), by=by))
+    assert found.dropped == {"missing score": 1, "score outside [0, 1]": 1}
     with pytest.raises(InputError, match="python_workers=True is for frames of pyspark, this one is of pyarrow"):
         engines.summarize(pa.table(table), python_workers=True)

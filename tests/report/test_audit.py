@@ -519,3 +519,8 @@ def test_a_subgroup_that_the_whole_hides(monkeypatch):
     assert found.exception in str(found)
     fine = audit(p[400:], y[400:], by={"site": site[400:]}, fix=False)
     assert fine.exception == ""
+    site = np.where(np.arange(8000) < 1200, "south", "north")  # now the whole is off too, though excellent
+    y = rng.random(8000) < np.where(site == "south", 0.7 * p, 0.97 * p)
+    found = audit(p, y, by={"site": site}, fix=False)
+    assert (found.verdict.standing, found.verdict.label) == ("off", "excellent")
+    assert found.exception.startswith("But site = south is off: its scores are too high, ")

@@ -47,6 +47,8 @@ class Frame:
         engine = frame.implementation.value
         if engine in ("duckdb", "ibis", "pyspark", "pyspark_connect") and find_spec("pyarrow") is None:
             raise MissingDependencyError(f"a summary of a {engine} frame needs pyarrow: pip install pyarrow")
+        if python_workers and find_spec("pandas") is None:  # which Spark asks for, though nothing is made of it
+            raise MissingDependencyError("python_workers=True needs pandas: pip install 'believable[spark]'")
         if engine == "pyspark":
             frame = nw.from_native(without_vectors(nw.to_native(frame)))
         elif python_workers:

@@ -114,9 +114,13 @@ class Audit:
 
     @property
     def exception(self) -> str:
-        """The subgroup that is worst, in words, where the whole gives no cause to look for one; otherwise ""."""
-        flagged = [part for part in self.subgroups if part.flagged]
-        if self.verdict.standing == "off" or not flagged:
+        """The subgroup that is worst, in words, where the whole gives no cause to look for one; otherwise "".
+
+        Where the whole is off too, however little, it is one that is worse than the whole for sure.
+        """
+        least = self.verdict.high if self.verdict.standing == "off" else 0.0
+        flagged = [part for part in self.subgroups if part.flagged and (part.low or 0) > least]
+        if self.verdict.tone in ("warn", "bad") or not flagged:
             return ""
         worst = max(flagged, key=lambda part: part.low or 0)
         return f"But {worst.column} = {worst.name} is off: {worst.in_words}."
