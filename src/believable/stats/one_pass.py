@@ -20,7 +20,7 @@ from believable.stats.counts import DENSE_CODES, FEWER_PAIRS, from_moments
 from believable.stats.sums import ScoreSums, from_pass
 from believable.views import View
 
-ROWS = 1 << 18  # counted together: fewer would spend their time on the table, more would round more
+ROWS = 1 << 19  # counted together: fewer would spend their time on the table, more would round more
 
 
 def fits(predictions: Predictions, views: Sequence[tuple[View, Grid]]) -> bool:
