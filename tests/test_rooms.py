@@ -33,7 +33,7 @@ ROOMS: dict[str, set[str]] = {
     "streams": {"numpy"},
     "recalibrate": {"numpy", "scipy", "sklearn", "rich"},  # rich: the progress bar
     "decide": {"numpy", "scipy"},
-    "engines": {"numpy", "narwhals", "polars", "pyspark"},  # pyspark: its vectors
+    "engines": {"numpy", "narwhals", "polars", "pyspark"},  # polars: in workers of Spark; pyspark: its vectors
     "readers": {"numpy", "polars", "rich"},  # rich: the sign of life while a large file is read
     "plots": {"numpy", "matplotlib", "mpl_toolkits"},
     "report": {"numpy", "scipy"},

@@ -3,7 +3,7 @@
     spark-submit --master 'local[2]' examples/spark/spark_audit.py scores.parquet --by site --save summary.cells
 
 The executors run Spark's own expressions: `believable` has to be installed on the driver alone. Where the executors
-have it too, `--python-workers` counts with their Python, several times as fast. The summary that is saved is a few
+have it too, `--python-workers` counts with their Python, up to twice as fast. The summary that is saved is a few
 megabytes whatever the number of rows: add those of several days with `+`, or make the page of one with
 `believable audit summary.cells --html report.html`.
 """

@@ -11,6 +11,7 @@ import pytest
 from believable import BinStats, Edges, Layout, Predictions, Summary, View, engines
 from believable.errors import InputError
 
+from .conftest import ENGINES
 from .same import assert_same, assert_same_counts
 
 N = 300
@@ -147,6 +148,40 @@ def test_text_decimals_and_booleans(frame_of):
         engines.summarize(frame, prob="spelt", label="flag")
     with pytest.raises(InputError, match=r"labels in column 'y' are text: pass pos_label="):
         engines.summarize(frame)
+
+
+def test_long_partitions_of_dask_are_counted_in_pieces(monkeypatch):
+    """Pieces of a partition add up to it."""
+    from believable.engines import partitions
+
+    monkeypatch.setattr(partitions, "ROWS", 70)
+    p = rng().random(N)
+    table = pa.table({"p": p, "y": p > 0.4, "site": np.arange(N) % 2})
+    frame = ENGINES["dask-parts"](table)
+    wanted = Summary.of(Predictions(p, p > 0.4), Layout.of(cells=840), by={"site": (np.arange(N) % 2).astype(str)})
+    assert_same(engines.summarize(frame, by="site", cells=840), wanted)
+
+
+def test_workers_of_spark_add_up_their_pieces(monkeypatch):
+    """Batches of arrow are gathered, counted and added as one table would be."""
+    import polars
+
+    from believable.engines import partitions
+
+    def by_sign(rows):
+        """Sums of x by its sign."""
+        import narwhals as nw
+
+        return rows.group_by("key").agg(nw.len().alias("n"), nw.col("x").sum())
+
+    x = np.arange(-500.0, 500.0)
+    whole = polars.DataFrame({"key": np.sign(x).astype(int), "x": x})
+    batches = whole.to_arrow().to_batches(max_chunksize=30)
+    monkeypatch.setattr(partitions, "ROWS", 100)
+    (found,) = partitions._Worker(by_sign)(iter(batches))
+    wanted = {-1: (500, x[x < 0].sum()), 0: (1, 0.0), 1: (499, x[x > 0].sum())}
+    assert {row["key"]: (row["n"], row["x"]) for row in found.to_pylist()} == wanted
+    assert list(partitions._Worker(by_sign)(iter([]))) == []
 
 
 def test_vectors_of_spark_without_ansi(spark):

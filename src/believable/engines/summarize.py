@@ -81,7 +81,7 @@ def summarize(
         leaves them out, and `Summary.dropped` says how many and why. A `BinStats` has no place for that: with `bins`
         a warning says it.
     python_workers : bool
-        On pyspark: the workers' Python counts the partitions, several times as fast as a query does. This package must
+        On pyspark: the workers' Python counts the partitions, up to twice as fast as a query does. This package must
         be installed there.
 
     Returns
