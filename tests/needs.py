@@ -14,20 +14,24 @@ from typing import Any
 import pytest
 
 REQUIRED = frozenset(filter(None, os.environ.get("BELIEVABLE_REQUIRE", "").split(",")))
-PACKAGES = {"torch": "torch", "spark": "pyspark", "dask": "dask", "duckdb": "duckdb", "ibis": "ibis"}
-PROGRAMS = {"node": "node", "browser": "chromium"}
-DRIVERS = {"browser": "playwright"}  # the package that a program is no use without
+NEEDS = {  # a package or program, and what it is no use without
+    "torch": ["torch"],
+    "spark": ["pyspark", "java"],
+    "dask": ["dask"],
+    "duckdb": ["duckdb"],
+    "ibis": ["ibis"],
+    "node": ["node"],
+    "browser": ["chromium", "playwright"],
+}
+PROGRAMS = ("java", "node", "chromium")
 
 
 def need(word: str) -> Any:
     """The package or program behind a word, or a skip (a failure, where the word is required)."""
-    found = shutil.which(PROGRAMS[word]) if word in PROGRAMS else _package(PACKAGES[word])
-    missing = PROGRAMS.get(word) or PACKAGES[word]
-    if found is not None and word in DRIVERS and _package(DRIVERS[word]) is None:
-        found, missing = None, DRIVERS[word]
-    if found is not None:
-        return found
-    message = f"{missing} is not installed"
+    found = [shutil.which(name) if name in PROGRAMS else _package(name) for name in NEEDS[word]]
+    if None not in found:
+        return found[0]
+    message = f"{NEEDS[word][found.index(None)]} is not installed"
     if word in REQUIRED:
         pytest.fail(f"{message}, but BELIEVABLE_REQUIRE names {word}")
     pytest.skip(message)
