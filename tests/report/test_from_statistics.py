@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import believable
-from believable import Audit, Layout, Predictions, Summary, audit, subgroups, verdict
+from believable import Audit, Layout, Predictions, Summary, audit, expected_calibration_error, subgroups, verdict
 from believable.errors import InputError
 from believable.recalibrate import TemperatureScaling
 from believable.recalibrate._facts import as_method
@@ -432,3 +432,17 @@ def test_a_smooth_error_without_floor(huge):
 def test_digits_that_tell_ends_apart(low, high, digits):
     """Four, or as many as the width of the interval takes."""
     assert digits_apart(low, high) == digits
+
+
+def test_bins_that_the_cells_of_many_classes_do_not_make():
+    """The headline stands in any bins of its own grid; of single classes nothing is said, and why."""
+    rng = np.random.default_rng(2)
+    p = rng.dirichlet(np.full(30, 0.2), 600)
+    given = Predictions(p, np.array([rng.choice(30, p=row) for row in p]))
+    found = audit(Summary.of(given), n_bins=25, fix=False)
+    assert found.verdict.ece == pytest.approx(expected_calibration_error(given, n_bins=25), abs=1e-12)
+    assert found.parts == ()
+    assert {"ece", "mce", "brier"} <= {one.alias for one in found.metrics}
+    assert not {"sce", "tlce"} & {one.alias for one in found.metrics}
+    assert "in 5,040 cells, and 25 bins are not made of whole ones" in found.notes[-1]
+    assert found.notes[-1] in str(found)

@@ -7,7 +7,18 @@ import json
 import numpy as np
 import pytest
 
-from believable import BinStats, CellStats, Edges, Layout, Predictions, ScoreSums, Summary, View, evaluate
+from believable import (
+    BinStats,
+    CellStats,
+    Edges,
+    Layout,
+    Predictions,
+    ScoreSums,
+    Summary,
+    View,
+    evaluate,
+    expected_calibration_error,
+)
 from believable.binning import Grid
 from believable.errors import InputError, MergeError, SchemaError, UndefinedError
 from believable.stats.counts import SUMS
@@ -81,7 +92,7 @@ def test_what_is_in_it(name):
         assert np.allclose(cells.wpy, alone.wpy, rtol=1e-12)
         assert cells.grid == alone.grid
     north = made.by["site"]["north"]
-    alone = CellStats.of(data.take(np.flatnonzero(SITE == "north")), made.cells[0].view, cells=25_200)
+    alone = CellStats.of(data.take(np.flatnonzero(SITE == "north")), made.cells[0].view)
     assert len(north.cells) == 1
     assert np.array_equal(north.cells[0].n, alone.n)
     assert north.cells[0].grid == alone.grid
@@ -269,10 +280,17 @@ def test_default_layouts():
 
 
 def test_layout_of_subgroups():
-    """The headline alone, coarser where that divides its grid."""
-    for cells, expected in ((50_400, 25_200), (25_200, 25_200), (840, 840), (30_000, 30_000)):
-        within = Layout.of("multiclass", 3, cells=cells).for_subgroups()
-        assert [(view.notion, grid.n_cells) for view, grid in within.views] == [("confidence", expected)]
+    """The headline alone, on its own grid: any bins of the whole can be had of its subgroups."""
+    for cells in (50_400, 840, 30_000):
+        layout = Layout.of("multiclass", 3, cells=cells)
+        assert layout.for_subgroups().views == layout.views[:1]
+    made = summary("binary")
+    for level, part in made.by["site"].items():
+        rows = np.flatnonzero(level == SITE)
+        data = Predictions(P[rows], Y[rows])
+        assert expected_calibration_error(part, n_bins=32) == pytest.approx(
+            expected_calibration_error(data, n_bins=32), abs=1e-14
+        )
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ from believable.report.source import (
     n_rows,
     subgroup_of,
     sums_of,
+    too_coarse,
     view_of,
 )
 from believable.report.versus import versus
@@ -152,7 +153,8 @@ def audit(
     if cluster is not None:
         assert isinstance(checked, Predictions)
         worth = effective_rows(checked, stats, cluster)
-    parts = by_class(checked, n_bins, strategy, cluster, level, seed) if has_classes(checked) else ()
+    coarse = too_coarse(checked, n_bins, strategy)
+    parts = by_class(checked, n_bins, strategy, cluster, level, seed) if has_classes(checked) and not coarse else ()
     found = _subgroups(checked, columns, options, cluster, level, seed)
     mended = remedy(checked, cluster, level, seed, progress) if fix else Remedy(None, "it was not asked for", None, ())
     stages: dict[Stage, Source] = {"before": checked}
@@ -193,7 +195,7 @@ def audit(
         table=_bins(table_of(stats, level, worth)),
         lines=_lines(checked, view.notion, level, seed) if not view.pooled else (),
         parts=parts,
-        n_parts=checked.n_classes if has_classes(checked) else 0,
+        n_parts=checked.n_classes if has_classes(checked) and not coarse else 0,
         subgroups=found,
         fix=mended.fix,
         no_fix=mended.why_none,
@@ -201,7 +203,7 @@ def audit(
         other="" if rival is None else other,
         advice=advice(facts),
         caveats=(*mended.caveats, *caveats(facts)),
-        notes=tuple(notes),
+        notes=(*notes, *([coarse] if coarse else [])),
         slices=slices,
         left_out=not_shown,
     )

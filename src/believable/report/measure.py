@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from believable._types import Ints, Kind
-from believable.errors import BelievableError, ClippedWarning, UndefinedError
+from believable.errors import BelievableError, ClippedWarning, CoarseCellsWarning, InputError, UndefinedError
 from believable.inference.interval import interval
 from believable.inference.noise_floor import noise_floor
 from believable.metrics import METRICS, Metric, find_metric
 from believable.report.asked import options_for
 from believable.report.judgement import Verdict
 from believable.report.parts import Family, Measured
-from believable.report.source import Source, effective_n, n_entries, sums_of
+from believable.report.source import Source, effective_n, n_entries, sums_of, too_coarse
 from believable.stats import Summary
 
 ERRORS: Mapping[Kind, tuple[str, ...]] = {
@@ -26,6 +26,7 @@ ERRORS: Mapping[Kind, tuple[str, ...]] = {
 }
 SCORES = ("brier", "nll")
 DISCRIMINATION = ("auc", "acc", "bss", "sharpness")
+TOLD = (ClippedWarning, CoarseCellsWarning)  # warnings that become notes of the metric
 CLOSED_FORM = ("slope", "citl", "oe")  # bring the intervals of the clinical literature: nothing is drawn
 DRAWS, DRAWS_OF_FLOOR, FEWEST_DRAWS = 300, 1000, 200
 NARROWEST = 1e-4  # smooth errors below have a bandwidth as small, and a floor that would take minutes
@@ -74,15 +75,23 @@ class Measurer:
                     found.append(self._measured(row, family))
                 except UndefinedError:  # the AUC of one class, say: nothing to show
                     continue
+                except InputError:
+                    if not too_coarse(self.source, self.options["n_bins"], self.options["strategy"]):
+                        raise
         return tuple(found)
 
     def _measured(self, row: Metric, family: Family) -> Measured:
         asked = options_for(row, self.options, self.source.kind)
         with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always", ClippedWarning)
+            for kind in TOLD:
+                warnings.simplefilter("always", kind)
             value = float(row.function(self.source, **asked))
-        low, high, note = self._interval(row, asked, value)
-        floor, q95, p_value = self._floor(row, asked, value)
+        with warnings.catch_warnings():
+            for kind in TOLD:
+                warnings.simplefilter("ignore", kind)  # said with the value
+            low, high, note = self._interval(row, asked, value)
+            floor, q95, p_value = self._floor(row, asked, value)
+        note = note or (BELOW if row.fixed_point and self._has_many_rows else "")
         notion = "binary" if self.source.kind == "binary" else asked.get("notion", row.of)
         return Measured(
             name=row.name,
@@ -97,7 +106,7 @@ class Measurer:
             q95=q95,
             p_value=p_value if self.cluster is None or row is METRICS["expected_calibration_error"] else None,
             best=row.best,
-            note=note or (BELOW if row.fixed_point and self._has_many_rows else "") or _words(said),
+            note="; ".join(dict.fromkeys(filter(None, [note, *_words(said)]))),
         )
 
     def _interval(self, row: Metric, asked: dict[str, Any], value: float) -> tuple[float | None, float | None, str]:
@@ -108,9 +117,7 @@ class Measurer:
         if row.fixed_point and isinstance(self.source, Summary) and 0 < value < NARROW:
             return None, None, "no interval: so small an error is smoothed over so little that it would take too long"
         if row.alias in CLOSED_FORM and self.cluster is None:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ClippedWarning)  # said with the value
-                estimate = row.function(self.source, level=self.level, **asked)
+            estimate = row.function(self.source, level=self.level, **asked)
             estimate = getattr(estimate, "slope", estimate)
             return estimate.low, estimate.high, ""
         try:
@@ -161,8 +168,8 @@ class Measurer:
         return max(DRAWS_OF_FLOOR // max(n_entries(self.source) // MOST_ENTRIES, 1), FEWEST_DRAWS)
 
 
-def _words(said: list[warnings.WarningMessage]) -> str:
-    return " ".join(str(one.message) for one in said)
+def _words(said: list[warnings.WarningMessage]) -> list[str]:
+    return [str(one.message) for one in said]
 
 
 def shown(value: float | None, digits: int = 4) -> str:

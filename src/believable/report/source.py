@@ -107,6 +107,23 @@ def has_classes(source: Source) -> bool:
     return any(one.view.notion == "classwise" for one in source.cells)
 
 
+def too_coarse(source: Source, n_bins: int, strategy: str) -> str:
+    """Why nothing can be said of single classes in such bins; "" where it can.
+
+    Of many classes each is counted on a coarser grid, which makes up fewer numbers of bins than the headline's.
+    """
+    if isinstance(source, Predictions) or strategy != "uniform":
+        return ""
+    grids = [one.grid.n_cells for one in source.cells if one.view.n_groups > 1 and one.grid.n_cells % n_bins]
+    if not grids:
+        return ""
+    suit = ", ".join(str(bins) for bins in range(10, 31) if grids[0] % bins == 0)
+    return (
+        f"Each class was counted in {grids[0]:,} cells, and {n_bins} bins are not made of whole ones: nothing is said "
+        f"of single classes. Bins that suit: {suit}."
+    )
+
+
 def event_of(source: Source, k: int) -> Event:
     """One class against the rest, as one event."""
     if isinstance(source, Summary):

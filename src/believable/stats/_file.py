@@ -35,7 +35,7 @@ _TYPES = {"i8": np.dtype("<i8"), "f8": np.dtype("<f8")}
 _FOREIGN = (
     (b"PK", "a zip or npz file"),
     (b"\x93NUMPY", "a NumPy file"),
-    (b"PAR1", "a parquet file: count its rows with believable.read_predictions and Summary.of"),
+    (b"PAR1", "a parquet file: count its rows with believable.readers.summarize_files"),
     (b"ARROW1", "an Arrow file"),
     (b"\x1f\x8b", "a gzip file: unpack it first"),
     (b"\x80", "a pickle"),

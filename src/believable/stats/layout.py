@@ -21,9 +21,6 @@ NOTIONS: dict[Kind, tuple[Notion, ...]] = {
 }
 GRIDS = (N_CELLS, 5040, 840)  # each nests in the one before it
 MOST_CELLS = 1_000_000  # of all groups of a view together: with many classes each gets a coarser grid
-IN_SUBGROUPS = (
-    25_200  # there may be many subgroups; it still nests 2 to 10, 12, 14, 15, 16, 18, 20, 25, 50 and 100 bins
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +103,8 @@ class Layout:
         return cls(kind, n_classes, tuple(made))
 
     def for_subgroups(self) -> Layout:
-        """The headline alone, on a grid that is somewhat coarser where that divides it."""
-        view, grid = self.views[0]
-        coarser = min(grid.n_cells, IN_SUBGROUPS)
-        grid = replace(grid, n_cells=coarser if grid.n_cells % coarser == 0 else grid.n_cells)
-        return replace(self, views=((view, grid),))
+        """The headline alone, on the same cells: bins that suit the whole suit its subgroups."""
+        return replace(self, views=self.views[:1])
 
 
 def _view(one: Notion | View, kind: Kind, n_classes: int) -> View:
