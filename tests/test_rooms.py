@@ -37,6 +37,7 @@ ROOMS: dict[str, set[str]] = {
     "readers": {"numpy", "polars", "rich"},  # rich: the sign of life while a large file is read
     "plots": {"numpy", "matplotlib", "mpl_toolkits"},
     "report": {"numpy", "scipy"},
+    "torch": {"numpy", "torch", "torchmetrics", "triton"},
     "toolbox": {"numpy"},
     "cli": {"click", "rich"},
     "__main__": set(),

@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 # Loaded when first used: rooms by name, and functions that bring matplotlib or a file engine with them.
 _ROOMS = (
     *("curves", "decide", "inference", "kernels", "metrics", "plots", "readers", "recalibrate", "report", "stats"),
-    *("engines", "streams", "toolbox"),
+    *("engines", "streams", "toolbox", "torch"),
 )
 _LAZY = {
     "Audit": "believable.report",

@@ -1,0 +1,8 @@
+"""The torch room and its tests are left out where torch is not installed; tests/test_torch_door.py says so."""
+
+from __future__ import annotations
+
+import importlib.util
+
+if importlib.util.find_spec("torch") is None:
+    collect_ignore_glob = ["src/believable/torch/*", "tests/torch/*"]
