@@ -65,7 +65,7 @@ def _on_each_grid(found: Ints | None, split: Float64s, grids: tuple[Grid, ...]) 
     positive = np.ascontiguousarray(split[:, :, 1])
     total = split[:, :, 0] + positive
     made = []
-    for cell, grid in zip(_cells_of_sums(grids), grids, strict=True):
+    for cell, grid in zip(cells_of_sums(grids), grids, strict=True):
         if found is None:
             keys, entry = np.arange(len(grid)), cell
         else:
@@ -76,7 +76,7 @@ def _on_each_grid(found: Ints | None, split: Float64s, grids: tuple[Grid, ...]) 
 
 
 @lru_cache(maxsize=8)
-def _cells_of_sums(grids: tuple[Grid, ...]) -> tuple[Ints, ...]:
+def cells_of_sums(grids: tuple[Grid, ...]) -> tuple[Ints, ...]:
     """The cell on each grid behind every sum of cells: as scores grow, whose edge is passed next."""
     bounds = [grid.lower_bounds() for grid in grids]
     owner = np.repeat(np.arange(len(grids)), [len(values) for values in bounds])
