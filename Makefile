@@ -1,5 +1,6 @@
 # Everything runs inside .venv; nothing here needs root. uv is used where it is found, python -m venv and pip otherwise.
-# EXTRAS=all adds the optional packages: torch, pyspark (which wants Java 17 to run), dask, ibis, and the driver of a browser.
+# EXTRAS=all adds the optional packages: torch, torchmetrics, pyspark (which wants Java 17 to run), dask, ibis, and the
+# driver of a browser.
 EXTRAS ?= light
 PYTHON ?= python3
 VENV   := .venv
@@ -33,7 +34,7 @@ $(VENV)/.light: $(VENV)/.core
 
 # torch first and with pip: a plain resolver would take the CUDA build, several gigabytes of it.
 $(VENV)/.all: $(VENV)/.light
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0" torchmetrics
 	@$(INSTALL) --editable ".[spark,dask,ibis,duckdb]"
 	@$(INSTALL) --group browser
 	@touch $@

@@ -6,3 +6,10 @@ import importlib.util
 
 if importlib.util.find_spec("torch") is None:
     collect_ignore_glob = ["src/believable/torch/*", "tests/torch/*"]
+else:
+    needed = {"torchmetrics": "torchmetrics.py", "triton": "_triton_*.py"}
+    collect_ignore_glob = [
+        f"src/believable/torch/{files}"
+        for package, files in needed.items()
+        if importlib.util.find_spec(package) is None
+    ]

@@ -16,6 +16,7 @@ import pytest
 REQUIRED = frozenset(filter(None, os.environ.get("BELIEVABLE_REQUIRE", "").split(",")))
 NEEDS = {  # a package or program, and what it is no use without
     "torch": ["torch"],
+    "torchmetrics": ["torchmetrics"],
     "spark": ["pyspark", "java"],
     "dask": ["dask"],
     "duckdb": ["duckdb"],

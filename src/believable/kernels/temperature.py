@@ -179,7 +179,7 @@ def fit_temperature(rows: LogitRows) -> TemperatureFit:
     """
     if rows.spread == 0:
         return TemperatureFit(1.0, "equal")
-    b = 1 / _typical_difference(rows)
+    b = 1 / typical_difference(rows)
     if not rows.behind.any():
         return TemperatureFit(1 / _sharpest(rows, b), "right")
     lowest = min(FLATTEST / min(rows.spread, FLATTEST * LONGEST), LONGEST)
@@ -189,10 +189,10 @@ def fit_temperature(rows: LogitRows) -> TemperatureFit:
         rough = _fits_float32(rows)
         some = rows.every(stride)
         if some.behind.any():
-            b = _search(lambda at: _slopes(some, at, rough), b, lowest, CLOSE)
+            b = search(lambda at: _slopes(some, at, rough), b, lowest, CLOSE)
         if rough and b > lowest:
-            b = _search(lambda at: _slopes(rows, at, rough), b, lowest, np.inf)
-    b = _search(lambda at: _slopes(rows, at), b, lowest, EXACT)
+            b = search(lambda at: _slopes(rows, at, rough), b, lowest, np.inf)
+    b = search(lambda at: _slopes(rows, at), b, lowest, EXACT)
     return TemperatureFit(1 / b, "useless" if b == lowest else "")
 
 
@@ -213,7 +213,7 @@ def _slopes(rows: LogitRows, b: float, rough: bool = False) -> Slopes:
     return first, second, third
 
 
-def _search(slopes: Callable[[float], Slopes], b: float, lowest: float, enough: float) -> float:
+def search(slopes: Callable[[float], Slopes], b: float, lowest: float, enough: float) -> float:
     """Where an increasing function of b >= lowest is zero; it stops with a step of at most `enough`, as a share of b.
 
     Where the function is positive at `lowest` already, that is returned.
@@ -264,10 +264,10 @@ def _sharpest(rows: LogitRows, b: float) -> float:
             return np.inf, 0.0, 0.0
         return np.log(SHARPEST) - np.log(excess / weight), -fall / excess, 0.0
 
-    return _search(shortfall, b, 1 / LONGEST, EXACT)
+    return search(shortfall, b, 1 / LONGEST, EXACT)
 
 
-def _typical_difference(rows: LogitRows) -> float:
+def typical_difference(rows: LogitRows) -> float:
     """From the largest logit of a row to its middle one, in a middling row of a few; a search starts there."""
     some = rows.every(max(1, len(rows.top) // 64))
     halves = np.sort(some.logits.astype(np.float64) / 2, axis=1)  # whose differences cannot overflow

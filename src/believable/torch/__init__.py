@@ -5,9 +5,63 @@ The only room that imports torch. Its numbers are those of the NumPy core; CPU i
 
 from __future__ import annotations
 
+from typing import Any
+
 try:
     import torch as _torch  # noqa: F401 - the door: say how to open it
 except ImportError as error:
     raise ImportError("believable.torch needs torch: pip install 'believable[torch]'") from error
 
-__all__: list[str] = []
+from believable.torch.averaging import ensemble_predict, mc_dropout_predict
+from believable.torch.confidence_penalty import ConfidencePenalty
+from believable.torch.convert import as_module
+from believable.torch.dirichlet import DirichletCalibration
+from believable.torch.focal import FocalLoss
+from believable.torch.kce_loss import KCELoss
+from believable.torch.kernel_calibration_error import kernel_calibration_error
+from believable.torch.label_smoothing import LabelSmoothingLoss, smooth_labels
+from believable.torch.matrix import MatrixScaling
+from believable.torch.meter import CalibrationMeter
+from believable.torch.mixup import MixupLoss, mixup
+from believable.torch.mmce_loss import MMCELoss
+from believable.torch.model import ModelWithTemperature
+from believable.torch.soft_ece import SoftECE
+from believable.torch.squared_kernel_calibration_error import squared_kernel_calibration_error
+from believable.torch.summarize import summarize
+from believable.torch.temperature import TemperatureScaling
+from believable.torch.tokens import TokenCalibration, token_calibration
+from believable.torch.vector import VectorScaling
+
+__all__ = [
+    "CalibrationMeter",
+    "ConfidencePenalty",
+    "DirichletCalibration",
+    "FocalLoss",
+    "KCELoss",
+    "LabelSmoothingLoss",
+    "MMCELoss",
+    "MatrixScaling",
+    "MixupLoss",
+    "ModelWithTemperature",
+    "SoftECE",
+    "TemperatureScaling",
+    "TokenCalibration",
+    "VectorScaling",
+    "as_module",
+    "ensemble_predict",
+    "kernel_calibration_error",
+    "mc_dropout_predict",
+    "mixup",
+    "smooth_labels",
+    "squared_kernel_calibration_error",
+    "summarize",
+    "token_calibration",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "CalibrationError":  # the only name that needs torchmetrics
+        from believable.torch.torchmetrics import CalibrationError
+
+        return CalibrationError
+    raise AttributeError(f"module 'believable.torch' has no attribute {name!r}")

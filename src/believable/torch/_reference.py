@@ -116,8 +116,12 @@ def _add_pairs(table: Tensor, code: Tensor, pairs: Pairs) -> None:
     if moments > len(terms):  # there are weights, of these rows or of others
         w = torch.ones_like(p) if pairs.weight is None else pairs.weight
         terms = [None, w, w * p, w * w, w * w * p, w * p * p, w * w * p * p]
+    here: Tensor | slice = slice(None)
+    if len(at) < n_entries // 8:  # a batch costs what its rows cost, not what the table does
+        here, at = at.unique(return_inverse=True)
+        n_entries = len(here)
     for i, term in enumerate(terms):
-        table.view(n_entries, moments)[:, i] += torch.bincount(at, term, n_entries)
+        table.view(-1, moments)[here, i] += torch.bincount(at, term, n_entries)
 
 
 def _add_sums(tally: Tally, terms: dict[str, Tensor], weight: Tensor) -> None:
@@ -145,17 +149,16 @@ def _add_sums(tally: Tally, terms: dict[str, Tensor], weight: Tensor) -> None:
 
 
 def _by_class(p: Tensor, brier: Tensor, labels: Tensor, weight: Tensor, width: int) -> Tensor:
-    """Sums named in `BY_CLASS`; `p` has one column per class."""
+    """Sums named in `BY_CLASS`; `p` has one column per class. Of one event, the last two are not needed."""
     square = weight * weight
-    label = labels if width > 1 else torch.zeros_like(labels)
-    happened = torch.ones_like(weight) if width > 1 else labels.double()
-    sums = {
-        "wp": (weight[:, None] * p).sum(dim=0),
-        "wpp": (weight[:, None] * p * p).sum(dim=0),
-        "wy": torch.bincount(label, weight * happened, width),
-        "w2y": torch.bincount(label, square * happened, width),
-        "w2y_brier": torch.bincount(label, square * happened * brier, width),
-    }
+    sums = {"wp": (weight[:, None] * p).sum(dim=0), "wpp": (weight[:, None] * p * p).sum(dim=0)}
+    if width == 1:
+        sums |= {"wy": (weight * labels).sum()[None], "w2y": torch.zeros_like(sums["wp"])}
+        sums["w2y_brier"] = sums["w2y"]
+    else:
+        sums["wy"] = torch.bincount(labels, weight, width)
+        sums["w2y"] = torch.bincount(labels, square, width)
+        sums["w2y_brier"] = torch.bincount(labels, square * brier, width)
     return torch.stack([sums[name] for name in BY_CLASS])
 
 

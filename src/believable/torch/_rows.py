@@ -118,7 +118,7 @@ def rows_of(
                 f"predictions of shape {tuple(scores.shape)} have one column: for one event, pass "
                 "predictions.squeeze(1), of the same shape as the targets"
             )
-        scores = scores.reshape(*scores.shape[:2], -1)
+        scores = scores[..., None].flatten(2)  # no rows, too
     else:
         raise InputError(
             f"predictions of shape {tuple(scores.shape)} and targets of shape {shape} do not belong together: "
@@ -133,7 +133,8 @@ def rows_of(
     flat = (1, -1) if scores.ndim == 2 and len(scores) == 1 else (scores.shape[0], -1)
     labels = labels.reshape(flat) if labels.numel() else labels.reshape(scores.shape[0], 0)
     weights = None if weights is None else weights.reshape(labels.shape)
-    return Rows(scores, _whole(labels), weights, bool(from_logits), ignore_index)
+    columns = 2 if scores.ndim == 2 else scores.shape[1]
+    return Rows(scores, _whole(labels, columns, ignore_index), weights, bool(from_logits), ignore_index)
 
 
 def _tensor(values: Any, name: str) -> Tensor:
@@ -143,10 +144,17 @@ def _tensor(values: Any, name: str) -> Tensor:
         raise InputError(f"{name} must be a tensor, or something to make one of: {error}") from error
 
 
-def _whole(labels: Tensor) -> Tensor:
+def _whole(labels: Tensor, n_classes: int, ignore_index: int | None) -> Tensor:
     """Labels as integers; fractions become -1 - 2**31, which is no class, so that they are found with the others."""
     if labels.is_floating_point():
         return torch.where(labels == labels.round(), labels, -(2.0**31)).nan_to_num(-(2.0**31)).long()
     if labels.is_complex():
         raise InputError(f"targets must be whole numbers, got {labels.dtype}")
-    return labels
+    if labels.dtype in (torch.uint16, torch.uint32, torch.uint64):
+        return labels.long()  # which torch can compare
+    if labels.dtype == torch.bool:
+        return labels
+    # To compare bytes with a number, torch wraps the number round: 1000 would be 232, and -100 be 156.
+    span = torch.iinfo(labels.dtype)
+    fits = all(span.min <= number <= span.max for number in (n_classes, ignore_index or 0))
+    return labels if fits else labels.long()

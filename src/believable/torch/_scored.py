@@ -1,0 +1,111 @@
+"""What calibration losses read from a batch: a score with a gradient, and an outcome and a weight without."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from believable import _check
+from believable.errors import InputError
+from believable.torch._targets import readable, row_weights, same_rows
+
+BatchReduction = Literal["mean", "sum"]
+
+
+class Batch(NamedTuple):
+    """Probabilities of shape (n,) or (n, K) in float64; labels and weights without a gradient.
+
+    Labels are floats, NaN where they are no class. Weights sum to 1, or are all 0; `total` is what they summed to
+    before. `dtype` is the type of the answer: that of the logits, float32 at least.
+    """
+
+    p: Tensor
+    labels: Tensor
+    weight: Tensor
+    total: Tensor
+    dtype: torch.dtype
+
+    def pairs(self) -> tuple[Tensor, Tensor]:
+        """(score, outcome): P(y = 1) and y for one event, else the largest probability and whether it was right.
+
+        Ties for the largest go to the lowest class. The outcome is a constant.
+        """
+        if self.p.ndim == 1:
+            return self.p, self.labels
+        score, top = self.p.max(dim=1)
+        return score, torch.where(self.labels.isnan(), self.labels, (top == self.labels).double())
+
+    def weighted(self, values: Tensor) -> Tensor:
+        """Rows times their weights; a row of weight 0 is 0 even where it is NaN."""
+        weight = self.weight if values.ndim == 1 else self.weight[:, None]
+        return (weight * values).masked_fill(weight == 0, 0)
+
+    def finish(self, value: Tensor, reduction: str) -> Tensor:
+        """The value, or for "sum" the value times the weight of the batch."""
+        return (value * self.total if reduction == "sum" else value).to(self.dtype)
+
+
+def check_choices(reduction: str, ignore_index: Any, what: str) -> None:
+    """Mean or sum: such a loss is about the batch, and has no value for one row."""
+    if reduction == "none":
+        raise InputError(
+            f"{what} is a number of the whole batch, without a value per row: reduction is 'mean' or 'sum'"
+        )
+    _check.choice(reduction, ("mean", "sum"), "reduction")
+    if ignore_index is not None and (isinstance(ignore_index, bool) or not isinstance(ignore_index, int)):
+        raise InputError(f"ignore_index must be an integer or None, got {ignore_index!r}")
+
+
+def batch_of(logits: Tensor, labels: Tensor, sample_weight: Any, ignore_index: int | None) -> Batch:
+    """Tensors that belong together, pixels as rows. Labels are looked at only where that keeps no device waiting."""
+    if not isinstance(logits, Tensor) or not logits.is_floating_point():
+        got = f"a tensor of {logits.dtype}" if isinstance(logits, Tensor) else f"a {type(logits).__name__}"
+        raise InputError(f"logits must be a tensor of floats, got {got}")
+    if logits.ndim == 0 or (logits.ndim > 1 and logits.shape[1] < 2):
+        raise InputError(
+            f"logits must have shape (n,) for one event, or (n, K) or (n, K, d1, ...) for K >= 2 classes, got "
+            f"{tuple(logits.shape)}"
+        )
+    if not isinstance(labels, Tensor) or labels.is_complex():
+        raise InputError("labels must be a tensor of classes")
+    same_rows(labels, logits)
+    n_classes = logits.shape[1] if logits.ndim > 1 else 2
+    labels = labels.detach()
+    weight = torch.ones_like(labels, dtype=torch.float64)
+    if sample_weight is not None:
+        weight = weight * row_weights(sample_weight, labels, torch.float64).detach()
+    labels, weight = labels.reshape(-1), weight.reshape(-1)
+    if ignore_index is not None:
+        weight = weight.masked_fill(labels == ignore_index, 0)
+    labels = labels.double()
+    wrong = (labels < 0) | (labels >= n_classes) | (labels != labels.round())
+    if readable(labels) and (wrong & (weight != 0)).any():
+        row = int((wrong & (weight != 0)).nonzero()[0, 0])
+        raise InputError(
+            f"labels must be classes 0 to {n_classes - 1}, got {labels[row].item():g} at row {row}; give such rows the "
+            "weight 0, or ignore_index"
+        )
+    total = weight.sum()
+    wide = logits.double()
+    p = torch.sigmoid(wide) if wide.ndim == 1 else torch.softmax(wide.movedim(1, -1).reshape(-1, n_classes), dim=1)
+    return Batch(
+        p,
+        labels.masked_fill(wrong, torch.nan),
+        weight / total.masked_fill(total == 0, 1),
+        total,
+        torch.promote_types(logits.dtype, torch.float32),
+    )
+
+
+def pair_weight(weight: Tensor) -> Tensor:
+    """W^2 - sum w^2 as a sum in which nothing cancels; 1 where there is no pair, whose sum is 0."""
+    pairs = 2 * (weight[1:] * weight.cumsum(0)[:-1]).sum()
+    return pairs.masked_fill(pairs == 0, 1)
+
+
+def root(square: Tensor) -> Tensor:
+    """The square root, with a gradient of 0 where the square is 0, where it would be infinite."""
+    zero = square == 0
+    return torch.where(zero, 0, square.masked_fill(zero, 1).sqrt())

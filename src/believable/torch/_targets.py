@@ -1,0 +1,100 @@
+"""Logits and labels of a training batch, checked without waiting for the device.
+
+Shapes and types are looked at everywhere. The numbers themselves (is the label a class, is the weight negative?) are
+looked at only where the tensor lies on the CPU and no graph is being compiled: reading them from a GPU would stall it
+at every step. There an impossible label is caught by the device itself, as in torch's own losses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from believable.errors import InputError
+
+
+def readable(values: Tensor) -> bool:
+    """Whether looking at the numbers costs nothing."""
+    return values.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
+def widened(values: Tensor) -> Tensor:
+    """float32, or float64 where it came so."""
+    return values if values.dtype == torch.float64 else values.float()
+
+
+def log_probabilities(logits: Tensor) -> Tensor:
+    """log softmax over dimension 1, at least in float32 whatever the type of the logits and under autocast too."""
+    if not isinstance(logits, Tensor) or not logits.is_floating_point():
+        raise InputError(f"logits must be a tensor of floats, got {_words(logits)}")
+    if logits.ndim < 2 or logits.shape[1] < 2:
+        raise InputError(
+            f"logits must have shape (N, K) or (N, K, d1, ...) with K >= 2 classes, got {tuple(logits.shape)}; for one "
+            "logit z per row pass torch.stack([torch.zeros_like(z), z], dim=1)"
+        )
+    return torch.log_softmax(widened(logits), dim=1)
+
+
+def class_labels(labels: Tensor, num_classes: int, ignore_index: int | None = None) -> tuple[Tensor, Tensor | None]:
+    """The labels as int64, class 0 where they are ignored, and where they are kept (None: everywhere)."""
+    if not isinstance(labels, Tensor) or labels.is_floating_point() or labels.is_complex():
+        raise InputError(
+            f"labels must be a tensor of integers 0..{num_classes - 1}, got {_words(labels)}; soft labels are for "
+            "torch.nn.CrossEntropyLoss"
+        )
+    labels = labels.long()
+    kept = None if ignore_index is None else labels != ignore_index
+    if kept is not None:
+        labels = labels.masked_fill(~kept, 0)
+    if readable(labels):
+        bad = (labels < 0) | (labels >= num_classes)
+        if bad.any():
+            place, value = _first(labels, bad)
+            ignored = "" if ignore_index is None else f" or ignore_index={ignore_index}"
+            raise InputError(f"labels must be integers 0..{num_classes - 1}{ignored}, got {int(value)} at {place}")
+    return labels, kept
+
+
+def same_rows(labels: Tensor, logits: Tensor) -> None:
+    """Raise unless there is one label for each row, or pixel, of the logits."""
+    expected = (logits.shape[0], *logits.shape[2:])
+    shape = tuple(labels.shape)
+    if shape == expected:
+        return
+    advice = ""
+    if shape == tuple(logits.shape):
+        advice = "; pass labels.argmax(dim=1) for one-hot rows"
+    elif labels.ndim == len(expected) + 1 and 1 in shape:
+        advice = "; squeeze the dimension of size 1"
+    raise InputError(f"logits of shape {tuple(logits.shape)} need labels of shape {expected}, got {shape}{advice}")
+
+
+def row_weights(weights: Any, labels: Tensor, dtype: torch.dtype) -> Tensor:
+    """One weight per label, or per row of labels, as a tensor of the labels' number of dimensions."""
+    values = torch.as_tensor(weights, device=labels.device).to(dtype)
+    if values.shape not in (labels.shape, labels.shape[:1]):
+        shapes = " or ".join(str(tuple(shape)) for shape in dict.fromkeys((labels.shape[:1], labels.shape)))
+        raise InputError(f"sample_weight must have shape {shapes}, got {tuple(values.shape)}")
+    not_negative(values, "sample_weight")
+    return values.reshape(values.shape + (1,) * (labels.ndim - values.ndim))
+
+
+def not_negative(values: Tensor, name: str) -> None:
+    """Raise at the first weight that is negative, infinite or NaN, where that can be seen."""
+    if readable(values):
+        bad = ~((values >= 0) & values.isfinite())
+        if bad.any():
+            place, value = _first(values, bad)
+            raise InputError(f"{name} must be finite and not negative, got {float(value):g} at {place}")
+
+
+def _first(values: Tensor, bad: Tensor) -> tuple[str, Tensor]:
+    """Where the first bad value is, in words, and the value."""
+    index = tuple(bad.nonzero()[0].tolist())
+    return (f"row {index[0]}" if len(index) == 1 else f"position {index}"), values[index]
+
+
+def _words(value: Any) -> str:
+    return f"a tensor of {value.dtype}" if isinstance(value, Tensor) else f"a {type(value).__name__}"

@@ -1,0 +1,140 @@
+"""Sums over all pairs of rows with a kernel on probability vectors, tile by tile on any device, with gradients.
+
+Everything is in float64. Beside the arrays given, memory is that of a few tiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from believable.kernels.similarity import NARROW, Similarity
+
+# Rows of a tile, and differences held at once (as many classes of a tile as fit): what is in the cache of a core, or
+# keeps a GPU busy, with 64 MB.
+TILE = {"cpu": 256, "cuda": 1024}
+ENTRIES = {"cpu": 1 << 16, "cuda": 1 << 23}
+
+
+def pair_form(points: Tensor, values: Tensor, similarity: Similarity, *, diagonal: bool) -> Tensor:
+    """sum_ij k(P_i, P_j) <v_i, v_j> over all pairs of rows of two (n, K) matrices, or over those of different rows.
+
+    Differentiable in both, once, for the kernels "tv" and "gaussian". Where two entries are equal, and |P_ik - P_jk|
+    has a kink, they add nothing to the gradient in P.
+    """
+    return _PairForm.apply(points, values, similarity, diagonal)
+
+
+class _PairForm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, points: Tensor, values: Tensor, similarity: Similarity, diagonal: bool) -> Tensor:
+        slopes = any(ctx.needs_input_grad[:2])
+        sums = torch.zeros_like(values)  # of k_ij v_j over j
+        pulls = torch.zeros_like(points) if slopes else None
+        for a, b in tiles(len(points), points.device.type):
+            k = between(points[a], points[b], similarity)
+            once = a == b
+            if once and not diagonal:
+                k.fill_diagonal_(0)
+            if pulls is None:  # the total alone: the other half is the same again
+                sums[a].addmm_(k, values[b], alpha=1 if once else 2)
+                continue
+            sums[a].addmm_(k, values[b])
+            if not once:
+                sums[b].addmm_(k.T, values[a])
+            k *= values[a] @ values[b].T
+            of_a, of_b = _pull(points[a], points[b], k, similarity)
+            pulls[a] += of_a
+            if not once:
+                pulls[b] += of_b
+        if pulls is not None:
+            ctx.save_for_backward(pulls, sums)
+        return (sums * values).sum()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        pulls, sums = ctx.saved_tensors
+        return 2 * grad * pulls, 2 * grad * sums, None, None
+
+
+def tiles(n: int, device: str) -> Iterator[tuple[slice, slice]]:
+    """Pairs of row ranges that cover the upper half of an n x n matrix, its diagonal included."""
+    size = _of(device, TILE)
+    ranges = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+    for i, a in enumerate(ranges):
+        for b in ranges[i:]:
+            yield a, b
+
+
+def _of(device: str, sizes: dict[str, int]) -> int:
+    return sizes.get(device, sizes["cuda"])
+
+
+def between(x: Tensor, y: Tensor, similarity: Similarity) -> Tensor:
+    """The kernel of every row of x with every row of y, (…, a, b), as a tensor that is the caller's to change."""
+    name, nu = similarity.name, similarity.bandwidth
+    if callable(name):
+        own: Callable[[Any, Any], Any] = name
+        return own(x, y)
+    if name == "tv":
+        return distance_sums(x, y, 1).div_(-2 * nu).exp_()
+    if nu < NARROW:
+        return distance_sums(x, y, 2).div_(nu).div_(-2 * nu).exp_()
+    squares = (x @ y.mT).mul_(-2)
+    squares += x.square().sum(-1, keepdim=True)
+    squares += y.square().sum(-1, keepdim=True).mT
+    return squares.clamp_min_(0).div_(-2 * nu * nu).exp_()
+
+
+def distance_sums(x: Tensor, y: Tensor, power: int) -> Tensor:
+    """sum_k |x_ik - y_jk|^p of all pairs of rows, from differences, so that nearly equal rows lose nothing."""
+    if x.device.type == "cpu":
+        apart = torch.cdist(x, y, p=float(power), compute_mode="donot_use_mm_for_euclid_dist")
+        return apart if power == 1 else apart.square_()
+    return by_classes(x, y, power)
+
+
+def by_classes(x: Tensor, y: Tensor, power: int) -> Tensor:
+    """The same in two passes over blocks of classes: written as differences, read as a norm."""
+    total = None
+    for here in class_blocks(x, y):
+        part = torch.linalg.vector_norm(_apart(x, y, here), power, dim=0)
+        part = part if power == 1 else part.square_()
+        total = part if total is None else total.add_(part)
+    return total
+
+
+def class_blocks(x: Tensor, y: Tensor) -> Iterator[slice]:
+    """Ranges of classes, about equally long, whose differences fit."""
+    n_classes = x.shape[-1]
+    pairs = x[..., 0].numel() * y.shape[-2]
+    blocks = -(-n_classes // max(1, _of(x.device.type, ENTRIES) // max(pairs, 1)))
+    width = -(-n_classes // blocks)
+    for start in range(0, n_classes, width):
+        yield slice(start, start + width)
+
+
+def _apart(x: Tensor, y: Tensor, classes: slice) -> Tensor:
+    """(classes, …, a, b): x_ik - y_jk, laid out in this order, so that sums over classes go along memory."""
+    x, y = (part[..., classes].movedim(-1, 0).contiguous() for part in (x, y))
+    return x[..., :, None] - y[..., None, :]
+
+
+def _pull(x: Tensor, y: Tensor, weighted: Tensor, similarity: Similarity) -> tuple[Tensor, Tensor]:
+    """sum_j m_ij d log k(x_i, y_j) / d x_i for every row of x, and the same for y."""
+    nu = similarity.bandwidth
+    if similarity.name == "gaussian":
+        of_x = weighted @ y - weighted.sum(1, keepdim=True) * x
+        of_y = weighted.T @ x - weighted.sum(0)[:, None] * y
+        return of_x / nu / nu, of_y / nu / nu
+    of_x, of_y = torch.empty_like(x), torch.empty_like(y)
+    for here in class_blocks(x, y):
+        signs = _apart(x, y, here).sign_().mul_(weighted)
+        of_x[:, here] = signs.sum(2).T
+        of_y[:, here] = signs.sum(1).T
+    return of_x.div_(-2 * nu), of_y.div_(2 * nu)

@@ -1,0 +1,203 @@
+"""Averaged probabilities: of several models, or of one model under dropout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from believable import _check
+from believable.errors import InputError
+from believable.torch._modes import Layers, evaluating, sampled_modules
+from believable.torch._targets import readable, widened
+
+Activation = Literal["softmax", "sigmoid", "none"]
+
+
+def ensemble_predict(
+    models: Iterable[Callable[[Any], Tensor]],
+    x: Any,
+    *,
+    activation: Activation = "softmax",
+    average: bool = True,
+    grad: bool = False,
+) -> Tensor:
+    """The mean of the models' probabilities, (1/M) sum_m p_m(x): probabilities are averaged, not logits.
+
+    Every model is called once as model(x), in evaluation mode; afterwards each of its modules is in the mode it was in.
+    The models are taken one after the other, so an iterator that loads them needs the memory of one.
+
+    Parameters
+    ----------
+    models : iterable of modules or functions
+        At least one.
+    x : Any
+        What the models take.
+    activation : {"softmax", "sigmoid", "none"}
+        What turns an output into probabilities, never guessed: softmax over dimension 1 for outputs (N, K, ...),
+        sigmoid for one event or independent labels, none where the models give probabilities.
+    average : bool
+        False keeps the probabilities of the members, along a new first dimension: their spread says where they
+        disagree.
+    grad : bool
+        Keep the graph for gradients.
+
+    Returns
+    -------
+    Tensor of the shape of an output, or (M, *shape) for `average=False`
+        At least float32.
+
+    References
+    ----------
+    Lakshminarayanan, Pritzel, Blundell (2017), NeurIPS.
+
+    Examples
+    --------
+    >>> import torch
+    >>> def sure(x): return torch.tensor([[20.0, 0.0]])
+    >>> def unsure(x): return torch.tensor([[0.0, 0.0]])
+    >>> ensemble_predict([sure, unsure], None)
+    tensor([[0.7500, 0.2500]])
+    """
+    if isinstance(models, nn.Module) and not isinstance(models, nn.ModuleList):
+        raise InputError(f"models must be a list of models, got one {type(models).__name__}; pass [model]")
+
+    def members() -> Iterator[Tensor]:
+        for model in models:
+            with evaluating(model):
+                output = model(x)
+            yield _probabilities(output, activation)
+
+    return _averaged(members(), activation, average, grad)
+
+
+def mc_dropout_predict(
+    model: nn.Module,
+    x: Any,
+    samples: int = 30,
+    *,
+    activation: Activation = "softmax",
+    average: bool = True,
+    also: Layers = (),
+    generator: torch.Generator | None = None,
+    grad: bool = False,
+) -> Tensor:
+    """The mean of the probabilities of several passes with dropout switched on (Monte Carlo dropout).
+
+    Only what drops is in training mode: dropout layers of every kind, and recurrent and attention layers with dropout
+    inside. Everything else, batch norm above all, is in evaluation mode. Afterwards each module is in the mode it was
+    in, after an error too. `torch.nn.functional.dropout` called in a module of your own cannot be seen: name the
+    module's class in `also`.
+
+    Parameters
+    ----------
+    model : Module
+        With at least one dropout layer.
+    x : Any
+        What the model takes.
+    samples : int
+        The number of passes.
+    activation : {"softmax", "sigmoid", "none"}
+        What turns an output into probabilities, never guessed: softmax over dimension 1 for outputs (N, K, ...),
+        sigmoid for one event or independent labels, none where the model gives probabilities.
+    average : bool
+        False keeps the probabilities of the passes, along a new first dimension.
+    also : tuple of classes
+        Further kinds of layers to be put into training mode.
+    generator : torch.Generator, optional
+        Makes the passes repeatable: dropout takes no generator, so torch's own are seeded from this one for the length
+        of the call, and put back as they were. Without it torch's own move on, as in training.
+    grad : bool
+        Keep the graph for gradients.
+
+    Returns
+    -------
+    Tensor of the shape of an output, or (samples, *shape) for `average=False`
+        At least float32.
+
+    References
+    ----------
+    Gal, Ghahramani (2016), ICML.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model = torch.nn.Sequential(torch.nn.Dropout(0.5), torch.nn.Flatten())
+    >>> x = torch.tensor([[0.0, 5.0]])
+    >>> passes = mc_dropout_predict(model, x, 4, average=False, generator=torch.Generator().manual_seed(0))
+    >>> passes.shape
+    torch.Size([4, 1, 2])
+    """
+    _check.positive_integer(samples, "samples")
+    if not isinstance(model, nn.Module):
+        raise InputError(f"model must be a torch.nn.Module, got a {type(model).__name__}")
+    sampled = sampled_modules(model, also)
+
+    def members() -> Iterator[Tensor]:
+        for _ in range(samples):
+            yield _probabilities(model(x), activation)
+
+    with evaluating(model, sampled), _seeded(generator, _gpus(model, x)):
+        return _averaged(members(), activation, average, grad)
+
+
+def _averaged(members: Iterator[Tensor], activation: Activation, average: bool, grad: bool) -> Tensor:
+    _check.choice(activation, ("softmax", "sigmoid", "none"), "activation")
+    kept: list[Tensor] = []
+    total: Any = None
+    count, shape = 0, None
+    with nullcontext() if grad else torch.no_grad():
+        for member in members:
+            if shape is not None and member.shape != shape:
+                raise InputError(f"the models give different shapes: {tuple(shape)} and {tuple(member.shape)}")
+            shape, count = member.shape, count + 1
+            if average:
+                total = member if total is None else total + member
+            else:
+                kept.append(member)
+        if count == 0:
+            raise InputError("there are no models to average")
+        return total / count if average else torch.stack(kept)
+
+
+def _probabilities(output: Any, activation: Activation) -> Tensor:
+    if not isinstance(output, Tensor):
+        raise InputError(
+            f"a model must return a tensor, got a {type(output).__name__}; wrap it in a function that does"
+        )
+    output = widened(output)
+    if activation == "sigmoid":
+        return output.sigmoid()
+    if activation == "none":
+        if readable(output) and not bool(((output >= 0) & (output <= 1)).all()):
+            raise InputError('activation="none" needs outputs in [0, 1]; pass "softmax" or "sigmoid" for logits')
+        return output
+    if output.ndim < 2 or output.shape[1] < 2:
+        raise InputError(
+            f"softmax needs outputs of shape (N, K, ...) with K >= 2, got {tuple(output.shape)}; pass "
+            'activation="sigmoid" for one event'
+        )
+    return output.softmax(dim=1)
+
+
+def _gpus(model: nn.Module, x: Any) -> list[int]:
+    """The GPUs on which dropout may be drawn."""
+    tensors = [*model.parameters(), *model.buffers(), *([x] if isinstance(x, Tensor) else [])]
+    return sorted({tensor.device.index for tensor in tensors if tensor.device.type == "cuda"})
+
+
+@contextmanager
+def _seeded(generator: torch.Generator | None, gpus: list[int]) -> Iterator[None]:
+    """torch's own generators start from a number of this one, and are as they were afterwards."""
+    if generator is None:
+        yield
+        return
+    seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
+    with torch.random.fork_rng(devices=gpus):
+        torch.default_generator.manual_seed(seed)
+        for gpu in gpus:
+            torch.cuda.default_generators[gpu].manual_seed(seed)
+        yield

@@ -1,0 +1,126 @@
+// What every kernel here shares: types, the rule that says which cell a score is in, and adding up within a block.
+//
+// Macros: SCORE (0 float32, 1 float16, 2 bfloat16), LABEL (the type of the labels), LOGITS (0 or 1: then probabilities
+// are double, as in the NumPy core, and float otherwise), CELLS (of the grid between {0} and {1}), THREADS.
+
+#if SCORE == 0
+typedef float score_t;
+__device__ __forceinline__ float value(score_t x) { return x; }
+#elif SCORE == 1
+typedef unsigned short score_t;
+__device__ __forceinline__ float value(score_t x) {
+  float wide;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(x));
+  return wide;
+}
+#else
+typedef unsigned short score_t;
+__device__ __forceinline__ float value(score_t x) { return __uint_as_float((unsigned)x << 16); }
+#endif
+
+typedef LABEL label_t;
+#if LOGITS
+typedef double real;
+#else
+typedef float real;
+#endif
+
+// Sums of a tally, in the order of SUMS in _tally.py.
+enum { N, W, W2, BRIER, NLL, CORRECT, CONFIDENCE, ENTROPY, SPREAD, SPREAD_VARIANCE, W2_SQUARED, W2X, W2XX = W2X + 5,
+       BRIER_BY_CHANCE = W2XX + 5, NLL_BY_CHANCE };
+// Reasons why a row is invalid, in the order of REASONS there.
+enum { NOT_FINITE, OUTSIDE, NOT_ONE, NO_CLASS };
+
+// Right-closed cells k/M; 0 and 1 have cells of their own. `edges` are those numbers rounded to the type of p: a
+// product may be off by one place near an edge, so the edges decide there.
+template <int M>
+__device__ __forceinline__ int cell_of(double p, const double* edges) {
+  int below = (int)(p * M);
+  below -= (below > 0) & (p <= edges[below]);
+  return p == 0 ? 0 : p == 1 ? M + 1 : below + 1;
+}
+
+// For single precision: the sum is rounded up, to a whole number, so that its last bits are the cell; but for a score
+// that is an edge which was rounded up itself.
+template <int M>
+__device__ __forceinline__ int cell_of(float p, const float* edges) {
+  int cell = __float_as_int(__fmaf_ru(p, (float)M, 8388608.f)) & 0x7fffff;
+  cell -= cell > 1 && p <= edges[cell - 1];
+  return cell + (p == 1.f);
+}
+
+// log(1 - x) for 0 <= x <= 1/2, and log(x), to 2e-7.
+__device__ __forceinline__ float log_of_rest(float x) {
+  float series = -x * fmaf(x, fmaf(x, fmaf(x, fmaf(x, 0.2f, 0.25f), 1 / 3.f), 0.5f), 1.f);
+  return x < 0.0625f ? series : __logf(1.f - x);
+}
+
+__device__ __forceinline__ double over_warp(double x) {
+#pragma unroll
+  for (int lanes = 16; lanes; lanes /= 2) x += __shfl_xor_sync(0xffffffffu, x, lanes);
+  return x;
+}
+
+// Adds what the lanes of a warp hold to one place.
+__device__ __forceinline__ void add_over_warp(double* to, double x) {
+  x = over_warp(x);
+  if ((threadIdx.x & 31) == 0 && x != 0) atomicAdd(to, x);
+}
+
+// A few cells of a block: every thread has its own, so that no two ever write to the same place; they are added up in
+// double after a few hundred rows, before single precision could lose anything that matters.
+struct Cell {
+  unsigned count;  // of all pairs, and 2^16 times that of the positive ones
+  float p, p_positive, pp;
+};
+
+__device__ __forceinline__ void count_pair(Cell* cells, int cell, float p, int outcome) {
+  Cell* own = cells + cell * THREADS + threadIdx.x;
+  uint4 bits = *(uint4*)own;
+  Cell sums = *(Cell*)&bits;
+  sums.count += 1u + ((unsigned)outcome << 16);
+  sums.p += p;
+  sums.p_positive += outcome ? p : 0.f;
+  sums.pp = fmaf(p, p, sums.pp);
+  *(uint4*)own = *(uint4*)&sums;
+}
+
+// Adds a block's cells to a table of (cell, outcome, 3 moments), and empties them; `whole` are the first lanes' sums
+// over all cells: pairs, positive ones, p, p squared, and p of the positive ones.
+__device__ __forceinline__ void flush_cells(Cell* cells, double* table, double* whole) {
+  __syncthreads();
+  for (int cell = threadIdx.x / 32; cell < CELLS + 2; cell += THREADS / 32) {
+    double n = 0, positive = 0, p = 0, p_positive = 0, pp = 0;
+#pragma unroll
+    for (int from = threadIdx.x & 31; from < THREADS; from += 32) {
+      Cell* one = cells + cell * THREADS + from;
+      n += one->count & 0xffffu;
+      positive += one->count >> 16;
+      p += one->p;
+      p_positive += one->p_positive;
+      pp += one->pp;
+      *(uint4*)one = make_uint4(0, 0, 0, 0);
+    }
+    n = over_warp(n);
+    if (n == 0) continue;
+    positive = over_warp(positive), p = over_warp(p), p_positive = over_warp(p_positive), pp = over_warp(pp);
+    if ((threadIdx.x & 31) == 0) {
+      double* entry = table + cell * 6;
+      atomicAdd(entry, n - positive);
+      atomicAdd(entry + 1, p - p_positive);
+      atomicAdd(entry + 2, pp);  // of both outcomes: they are only read together
+      atomicAdd(entry + 3, positive);
+      atomicAdd(entry + 4, p_positive);
+      whole[0] += n, whole[1] += positive, whole[2] += p, whole[3] += pp, whole[4] += p_positive;
+    }
+  }
+  __syncthreads();
+}
+
+// Adds a pair to a table of many cells, where rows seldom meet.
+__device__ __forceinline__ void add_pair(double* table, long long code, int outcome, double p) {
+  double* entry = table + code * 6 + (outcome ? 3 : 0);
+  atomicAdd(entry, 1.0);
+  atomicAdd(entry + 1, p);
+  atomicAdd(entry + 2, p * p);
+}

@@ -1,0 +1,289 @@
+// A few classes: each thread has a row, whose K numbers are in its registers. Macros besides those of common.cuh: K,
+// STRIDED (0: rows lie behind each other; 1: classes do, as in an image), VECTOR (0 or 1: whether 16 bytes can be
+// loaded at once), IGNORE, CONFIDENCE_CELLS (1: few, counted in the block; 2: many, counted in the table; 0: none),
+// TOP_LABEL_CELLS and CLASSWISE_CELLS (0 or 1: counted in their tables, of GROUP_CELLS cells for each class; the latter has
+// COPIES, so that blocks seldom wait for each other), SLACK (of sums of probabilities).
+
+#define ROWS 256     // of a thread, before its sums are added up
+#define WIDE (K | 1)  // of a row in shared memory: odd, so that threads meet in no bank
+#define TERMS 9
+
+struct Row {
+  bool finite, inside, sums_to_one;
+  int top;
+  float most;
+  double confidence;
+  float p[K], terms[TERMS];  // brier, nll, correct, confidence, entropy, spread, its variance, and two by chance
+};
+
+// All that a row adds. The largest class is kept apart from the rest, so that nothing cancels where it is nearly sure.
+__device__ __forceinline__ void look_at(const float* z, int label, float own_score, Row& row) {
+  int top = 0;
+  float most = z[0];
+#pragma unroll
+  for (int k = 1; k < K; k++)
+    if (z[k] > most) most = z[k], top = k;
+  row.top = top, row.most = most;
+  float rest = 0, second = 0, third = 0, fourth = 0, first, log_p_own, own, entropy, nll_by_chance;
+#if LOGITS
+  const float log2_e = 1.4426950408889634f, log_2 = 0.6931471805599453f;
+  float steps = 0, squared_steps = 0;  // sums of e * step and e * step^2, in bits
+#pragma unroll
+  for (int k = 0; k < K; k++) {
+    float step = (z[k] - most) * log2_e, e, weighted;
+    asm("ex2.approx.f32 %0, %1;" : "=f"(e) : "f"(step));
+    weighted = e * step;
+    steps += weighted;
+    squared_steps = fmaf(weighted, step, squared_steps);
+    row.p[k] = e;
+    e = k == top ? 0.f : e;
+    float square = e * e;
+    rest += e;
+    second += square;
+    third = fmaf(square, e, third);
+    fourth = fmaf(square, square, fourth);
+  }
+  row.finite = steps == steps && fabsf(most) <= 3.4028235e38f;  // one infinite or missing logit makes all sums NaN
+  float share = __frcp_rn(1.f + rest), log_sum = rest < 0.03125f ? -log_of_rest(rest * share) : __logf(1.f + rest);
+  double wide = share, short_by = 1 - (1 + (double)rest) * wide;
+  row.confidence = fmin(wide + wide * short_by, 1.0);
+#pragma unroll
+  for (int k = 0; k < K; k++) row.p[k] *= share;
+  rest *= share, second *= share * share, third *= share * share * share, fourth *= share * share * share * share;
+  steps *= share * log_2;
+  entropy = log_sum - steps;
+  nll_by_chance = fmaxf(squared_steps * share * log_2 * log_2 - steps * steps, 0.f);
+  double own_step = (double)own_score - (double)most;
+  log_p_own = own_step < -745.13321 ? -__int_as_float(0x7f800000) : (float)(own_step - log_sum);  // where a double is 0
+  own = label == top ? share : __expf((float)own_step) * share;
+  first = share;
+  row.inside = row.sums_to_one = true;
+#else
+  float logs = 0, squared_logs = 0, least = z[0], sum = 0;
+#pragma unroll
+  for (int k = 0; k < K; k++) {
+    float log_p = z[k] > 0 ? logf(z[k]) : 0.f, weighted = z[k] * log_p, p = k == top ? 0.f : z[k], square = p * p;
+    row.p[k] = z[k];
+    logs += weighted;
+    squared_logs = fmaf(weighted, log_p, squared_logs);
+    least = fminf(least, z[k]);
+    sum += z[k];
+    rest += p;
+    second += square;
+    third = fmaf(square, p, third);
+    fourth = fmaf(square, square, fourth);
+  }
+  row.finite = sum == sum && fabsf(sum) <= 3.4028235e38f;
+  entropy = -logs;
+  nll_by_chance = fmaxf(squared_logs - logs * logs, 0.f);
+  own = own_score;
+  log_p_own = logf(own);
+  row.confidence = first = most;
+  row.inside = least >= 0.f && most <= 1.f;
+  row.sums_to_one = fabsf(sum - 1.f) <= SLACK;
+#endif
+  bool hit = label == top;
+  float short_of_one = hit ? (LOGITS ? rest : 1.f - first) : 1.f - own, tilt = 1.f - 2.f * first;
+  float others = hit ? second : first * first + (second - own * own);
+  float below = first * rest - second, squared_below = first * (first * rest - 2.f * second) + third;
+  row.terms[0] = fmaf(short_of_one, short_of_one, others);
+  row.terms[1] = -log_p_own;
+  row.terms[2] = hit;
+  row.terms[3] = (float)row.confidence;
+  row.terms[4] = entropy;
+#if LOGITS
+  row.terms[5] = 2.f * (hit ? second - first * rest : first * first + (second - own));
+  row.terms[6] = first * rest * tilt * tilt + (rest - 5.f * second + 8.f * third - 4.f * fourth);
+  row.terms[7] = 4.f * fmaxf(squared_below - below * below, 0.f);
+#else
+  float squares = fmaf(first, first, second);
+  row.terms[5] = (1.f - sum) + 2.f * (squares - own);
+  row.terms[6] = first * (1.f - first) * tilt * tilt + (rest - 5.f * second + 8.f * third - 4.f * fourth);
+  row.terms[7] = 4.f * fmaxf(first * first * first + third - squares * squares, 0.f);
+#endif
+  row.terms[8] = nll_by_chance;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
+    const score_t* __restrict__ scores, const label_t* __restrict__ labels, const real* __restrict__ edges_of_grid,
+    const real* __restrict__ group_edges, double* confidence_table, double* top_label_table, double* classwise_table, double* sums_of_rows, double* by_class,
+    unsigned long long* invalid, double n_rows, double inner_rows, double ignore_index) {
+  extern __shared__ uint4 memory[];
+  Cell* cells = (Cell*)memory;
+  float2* of_labels = (float2*)(memory + (CONFIDENCE_CELLS == 1 ? (CELLS + 2) * THREADS : 0));  // rows and Brier
+  float* staged = (float*)(of_labels + K * THREADS);
+#if CONFIDENCE_CELLS == 1
+  __shared__ real edges[CELLS + 1];
+  for (int i = threadIdx.x; i <= CELLS; i += THREADS) edges[i] = edges_of_grid[i];
+  for (int i = threadIdx.x; i < (CELLS + 2) * THREADS; i += THREADS) memory[i] = make_uint4(0, 0, 0, 0);
+#else
+  const real* edges = edges_of_grid;
+#endif
+  for (int i = threadIdx.x; i < K * THREADS; i += THREADS) of_labels[i] = make_float2(0, 0);
+  __syncthreads();
+
+  const long long n = (long long)n_rows, inner = (long long)inner_rows, ignored = (long long)ignore_index;
+  double whole[5] = {};
+  float sums[TERMS] = {}, squares[5] = {}, finite_nll = 0, p[K] = {}, pp[K] = {};
+#if CLASSWISE_CELLS
+  double* classwise = classwise_table + (long long)(blockIdx.x % COPIES) * K * (GROUP_CELLS + 2) * 6;
+  float n_first[K] = {}, p_first[K] = {}, pp_first[K] = {};
+#endif
+  float counted = 0;
+  int since = 0;
+
+  auto flush = [&]() {
+#if CONFIDENCE_CELLS == 1
+    flush_cells(cells, confidence_table, whole);
+#else
+    __syncthreads();
+#endif
+#pragma unroll
+    for (int i = 0; i < 7; i++) add_over_warp(sums_of_rows + BRIER + i, sums[i]);
+#pragma unroll
+    for (int i = 0; i < 5; i++) {
+      add_over_warp(sums_of_rows + W2X + i, i == 1 ? finite_nll : sums[i]);
+      add_over_warp(sums_of_rows + W2XX + i, squares[i]);
+    }
+    add_over_warp(sums_of_rows + W2_SQUARED, sums[0]);
+    add_over_warp(sums_of_rows + BRIER_BY_CHANCE, sums[7]);
+    add_over_warp(sums_of_rows + NLL_BY_CHANCE, sums[8]);
+    for (int i = N; i <= W2; i++) add_over_warp(sums_of_rows + i, counted);
+#pragma unroll
+    for (int i = 0; i < TERMS; i++) sums[i] = 0;
+#pragma unroll
+    for (int i = 0; i < 5; i++) squares[i] = 0;
+    counted = finite_nll = 0;
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+      float2 own = of_labels[k * THREADS + threadIdx.x];
+      of_labels[k * THREADS + threadIdx.x] = make_float2(0, 0);
+      add_over_warp(by_class + k, p[k]);
+      add_over_warp(by_class + K + k, pp[k]);
+      add_over_warp(by_class + 2 * K + k, own.x);
+      add_over_warp(by_class + 3 * K + k, own.x);
+      add_over_warp(by_class + 4 * K + k, own.y);
+      p[k] = pp[k] = 0;
+#if CLASSWISE_CELLS
+      double* entry = classwise + (k * (GROUP_CELLS + 2) + 1) * 6;
+      add_over_warp(entry, n_first[k]);
+      add_over_warp(entry + 1, p_first[k]);
+      add_over_warp(entry + 2, pp_first[k]);
+      n_first[k] = p_first[k] = pp_first[k] = 0;
+#endif
+    }
+    since = 0;
+  };
+
+#if !STRIDED
+  const long long entries = n * K;
+#if VECTOR
+  const int per_load = 16 / sizeof(score_t), loads = (K + per_load - 1) / per_load;
+  uint4 next[loads];
+  auto load = [&](long long start) {
+#pragma unroll
+    for (int i = 0; i < loads; i++) {
+      long long entry = start * K + ((long long)i * THREADS + threadIdx.x) * per_load;
+      if (i * THREADS * per_load + threadIdx.x * per_load < THREADS * K && entry + per_load <= entries)
+        next[i] = *(const uint4*)(scores + entry);
+    }
+  };
+  load((long long)blockIdx.x * THREADS);
+#endif
+#endif
+
+  for (long long start = (long long)blockIdx.x * THREADS; start < n; start += (long long)gridDim.x * THREADS) {
+    long long row = start + threadIdx.x;
+    float z[K];
+#if STRIDED
+    if (row < n) {
+      long long at = row / inner * K * inner + row % inner;
+#pragma unroll
+      for (int k = 0; k < K; k++) z[k] = value(scores[at + k * inner]);
+    }
+#else
+    __syncthreads();
+#if VECTOR
+#pragma unroll
+    for (int i = 0; i < loads; i++) {
+      int first = (i * THREADS + threadIdx.x) * per_load;
+      const score_t* several = (const score_t*)&next[i];
+      if (first < THREADS * K) {
+        if (start * K + first + per_load <= entries) {
+#pragma unroll
+          for (int j = 0; j < per_load; j++) staged[(first + j) / K * WIDE + (first + j) % K] = value(several[j]);
+        } else {
+          for (int j = 0; j < per_load && start * K + first + j < entries; j++)
+            staged[(first + j) / K * WIDE + (first + j) % K] = value(scores[start * K + first + j]);
+        }
+      }
+    }
+    load(start + (long long)gridDim.x * THREADS);
+#else
+    for (int i = threadIdx.x; i < THREADS * K && start * K + i < entries; i += THREADS)
+      staged[i / K * WIDE + i % K] = value(scores[start * K + i]);
+#endif
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < K; k++) z[k] = staged[threadIdx.x * WIDE + k];
+#endif
+
+    long long label = row < n ? (long long)labels[row] : 0;
+    if (row < n && !(IGNORE && label == ignored)) {
+      Row of;
+      bool known = label >= 0 && label < K;
+      int at = known ? (int)label : 0;
+#if STRIDED
+      look_at(z, at, value(scores[row / inner * K * inner + row % inner + at * inner]), of);
+#else
+      look_at(z, at, staged[threadIdx.x * WIDE + at], of);
+#endif
+      if (!(of.finite && of.inside && of.sums_to_one && known)) {
+        int reason = !of.finite ? NOT_FINITE : !of.inside ? OUTSIDE : !of.sums_to_one ? NOT_ONE : NO_CLASS;
+        atomicAdd(invalid + reason, 1ull);
+      } else {
+        counted += 1.f;
+#pragma unroll
+        for (int i = 0; i < TERMS; i++) sums[i] += of.terms[i];
+#pragma unroll
+        for (int i = 0; i < 5; i++) {
+          float finite_term = i == 1 && of.terms[1] > 3.4028235e38f ? 0.f : of.terms[i];
+          squares[i] = fmaf(finite_term, finite_term, squares[i]);
+          if (i == 1) finite_nll += finite_term;
+        }
+        float2& own = of_labels[label * THREADS + threadIdx.x];
+        own = make_float2(own.x + 1.f, own.y + of.terms[0]);
+        bool hit = label == of.top;
+#if CONFIDENCE_CELLS == 1
+        count_pair(cells, cell_of<CELLS>((real)of.confidence, edges), (float)of.confidence, hit);
+#elif CONFIDENCE_CELLS == 2
+        add_pair(confidence_table, cell_of<CELLS>((real)of.confidence, edges), hit, of.confidence);
+#endif
+#if TOP_LABEL_CELLS
+        int cell = cell_of<GROUP_CELLS>((real)of.confidence, group_edges);
+        add_pair(top_label_table, (long long)of.top * (GROUP_CELLS + 2) + cell, hit, of.confidence);
+#endif
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+          p[k] += of.p[k];
+          pp[k] = fmaf(of.p[k], of.p[k], pp[k]);
+#if CLASSWISE_CELLS
+          // Most entries lie in the first cell above 0: those are added up here, without asking where.
+          real score = k == of.top ? (real)of.confidence : (real)of.p[k];
+          bool first = score <= group_edges[1] && k != label && (LOGITS ? z[k] - of.most >= -745.13321f : score > 0);
+          if (first) {
+            n_first[k] += 1.f;
+            p_first[k] += of.p[k];
+            pp_first[k] = fmaf(of.p[k], of.p[k], pp_first[k]);
+          } else {
+            int of_class = LOGITS && score == 0 && z[k] - of.most >= -745.13321f ? 1 : cell_of<GROUP_CELLS>(score, group_edges);
+            add_pair(classwise, (long long)k * (GROUP_CELLS + 2) + of_class, k == label, score);
+          }
+#endif
+        }
+      }
+    }
+    if (++since >= ROWS) flush();
+  }
+  flush();
+}

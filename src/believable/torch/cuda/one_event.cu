@@ -1,0 +1,146 @@
+// One event: scores and 0/1 labels. Macros besides those of common.cuh: FEW (1: few cells, counted in the block; 0: many,
+// counted in the table), LOGIT_CELLS (0, or how many a second, logit-spaced grid has), VECTOR (0 or 1: whether four rows
+// can be loaded at once), IGNORE (0 or 1).
+
+#define ROWS 256  // of a thread, before its sums are added up; fewer than 2^16, which its counts can hold
+
+struct Sums {
+  float brier, nll, correct, confidence, entropy, spread_variance, n, positive, p, pp, p_positive;
+};
+
+#define REACH 40.f       // of the logits of that grid
+#define NEAR_ONE 65536  // so many scores next to 1, where edges fall together, have their cells in a table
+
+// Number of inner edges of the logit-spaced grid below p, by its logit; the edges decide.
+__device__ __forceinline__ int logit_cells_below(real p, float logit, const real* edges, const int* near_one) {
+  const real spacing = LOGITS ? (real)1.1102230246251565e-16 : (real)5.9604645e-8f;
+  if (p >= 1 - NEAR_ONE * spacing) return near_one[(int)((1 - p) / spacing)];
+  int below = (int)fminf(fmaxf((logit + REACH) * (LOGIT_CELLS / (2 * REACH)), 0.f), LOGIT_CELLS - 1.f);
+  while (below > 0 && p <= edges[below]) below--;
+  while (below < LOGIT_CELLS - 1 && p > edges[below + 1]) below++;
+  return below;
+}
+
+struct Grids {
+  const real *edges, *logit_edges;
+  const int* near_one;
+  double* table;
+};
+
+__device__ __forceinline__ void count_row(float score, long long label, long long ignored, const Grids& grids,
+                                          Cell* cells, Sums& sums, unsigned long long* invalid) {
+#if IGNORE
+  if (label == ignored) return;
+#endif
+#if LOGITS
+  bool inside = true;
+  double e = exp(-fabs((double)score)), likelier = 1 / (1 + e), p = score >= 0 ? likelier : e * likelier;
+  float small = (float)(e * likelier), large = (float)likelier;
+#else
+  bool inside = score >= 0.f && score <= 1.f;
+  float p = score, small = fminf(p, 1.f - p), large = fmaxf(p, 1.f - p);
+#endif
+  if (!(inside && (unsigned long long)label <= 1 && fabsf(score) <= 3.4028235e38f)) {
+    bool finite = fabsf(score) <= 3.4028235e38f;
+    atomicAdd(invalid + (!finite ? NOT_FINITE : !inside ? OUTSIDE : NO_CLASS), 1ull);
+    return;
+  }
+  int y = (int)label;
+  float x = (float)p;
+#if LOGITS
+  float log_large = -log1pf((float)e), log_small = log_large - fabsf(score);
+  if (p == 0 || p == 1) log_small = -__int_as_float(0x7f800000);  // as of the double that was rounded
+#else
+  float log_large = log_of_rest(small), log_small = __logf(small);
+#endif
+#if FEW
+  count_pair(cells, cell_of<CELLS>(p, grids.edges), x, y);
+#else
+  int code = cell_of<CELLS>(p, grids.edges);
+#if LOGIT_CELLS
+  float logit = x > 0.5f ? log_large - log_small : log_small - log_large;
+  if (p != 0) code += p == 1 ? LOGIT_CELLS + 1 : 1 + logit_cells_below(p, logit, grids.logit_edges, grids.near_one);
+#endif
+  add_pair(grids.table, code, y, p);
+  sums.n += 1.f, sums.positive += y, sums.p += x, sums.pp = fmaf(x, x, sums.pp), sums.p_positive += y ? x : 0.f;
+#endif
+  bool hit = (p > (real)0.5) == y;
+  float miss = hit ? small : large, tilt = large - small;
+  sums.brier = fmaf(miss, miss, sums.brier);
+  sums.nll -= hit ? log_large : log_small;
+  sums.correct += hit;
+  sums.confidence += large;
+  sums.entropy -= fmaf(large, log_large, small * fmaxf(log_small, -1e30f));  // 0 log 0 is 0
+  sums.spread_variance = fmaf(tilt * tilt, large * small, sums.spread_variance);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) one_event(
+    const score_t* __restrict__ scores, const label_t* __restrict__ labels, const real* __restrict__ edges_of_grid,
+    const real* __restrict__ logit_edges, const int* __restrict__ near_one, double* table, double* sums_of_rows, double* by_class, unsigned long long* invalid, double n_rows,
+    double ignore_index) {
+  extern __shared__ uint4 memory[];
+  Cell* cells = (Cell*)memory;
+#if FEW
+  __shared__ real edges[CELLS + 1];
+  for (int i = threadIdx.x; i <= CELLS; i += THREADS) edges[i] = edges_of_grid[i];
+  for (int i = threadIdx.x; i < (CELLS + 2) * THREADS; i += THREADS) memory[i] = make_uint4(0, 0, 0, 0);
+  __syncthreads();
+#else
+  const real* edges = edges_of_grid;
+#endif
+  const Grids grids = {edges, logit_edges, near_one, table};
+
+  const long long n = (long long)n_rows, ignored = (long long)ignore_index;
+  const long long step = (VECTOR ? 4 : 1) * THREADS;
+  Sums sums = {};
+  int since = 0;
+  auto flush = [&]() {
+    double whole[5] = {sums.n, sums.positive, sums.p, sums.pp, sums.p_positive};
+#if FEW
+    flush_cells(cells, table, whole);
+#endif
+    const float* terms = &sums.brier;
+#pragma unroll
+    for (int i = 0; i < 5; i++) add_over_warp(sums_of_rows + BRIER + i, terms[i]);
+    add_over_warp(sums_of_rows + SPREAD, whole[1] - whole[2] - 2 * whole[4] + 2 * whole[3]);
+    add_over_warp(sums_of_rows + SPREAD_VARIANCE, sums.spread_variance);
+    add_over_warp(sums_of_rows + W2_SQUARED, sums.brier);
+    for (int i = N; i <= W2; i++) add_over_warp(sums_of_rows + i, whole[0]);
+    add_over_warp(by_class + 2, whole[1]);
+    add_over_warp(by_class, whole[2]);
+    add_over_warp(by_class + 1, whole[3]);
+    sums = {}, since = 0;
+  };
+#if VECTOR
+  // The next rows are on their way while these are counted.
+  struct __align__(4 * sizeof(score_t)) { score_t of[4]; } next_scores;
+  struct __align__(sizeof(label_t) == 1 ? 4 : 16) { label_t of[4]; } next_labels;
+  auto load = [&](long long start) {
+    if (start + step > n) return;
+    next_scores = *(const decltype(next_scores)*)(scores + start + threadIdx.x * 4);
+    next_labels = *(const decltype(next_labels)*)(labels + start + threadIdx.x * 4);
+  };
+  load(blockIdx.x * step);
+#endif
+  for (long long start = blockIdx.x * step; start < n; start += gridDim.x * step) {
+    if (since >= ROWS) {
+      flush();
+    }
+#if VECTOR
+    if (start + step <= n) {
+      auto own_scores = next_scores;
+      auto own_labels = next_labels;
+      load(start + gridDim.x * step);
+#pragma unroll
+      for (int i = 0; i < 4; i++)
+        count_row(value(own_scores.of[i]), own_labels.of[i], ignored, grids, cells, sums, invalid);
+      since += 4;
+      continue;
+    }
+#endif
+    for (long long row = start + threadIdx.x; row < n && row < start + step; row += THREADS)
+      count_row(value(scores[row]), labels[row], ignored, grids, cells, sums, invalid);
+    since += step / THREADS;
+  }
+  flush();
+}

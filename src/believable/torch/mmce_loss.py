@@ -1,0 +1,120 @@
+"""Maximum mean calibration error as a loss."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import torch
+from torch import Tensor, nn
+
+from believable import _check
+from believable.errors import InputError
+from believable.metrics._kernel import checked_bandwidth
+from believable.torch._line import line_form
+from believable.torch._scored import BatchReduction, batch_of, check_choices, pair_weight, root
+
+
+@final
+class MMCELoss(nn.Module):
+    """Maximum mean calibration error of a batch, to be added to the cross-entropy while a model is trained.
+
+    sqrt( sum_ij w_i w_j (c_i - r_i)(c_j - r_j) exp(-|r_i - r_j| / h) ) / W, every row with itself included: r the
+    confidence (the largest probability) and c whether its class is right; for 1-D logits r is P(y = 1) and c is y. The
+    number of `believable.maximum_mean_calibration_error`. The gradient goes through r alone: c is a constant, which no
+    small step changes. It is bounded, and 0 where the value is.
+
+    Exact in n log n for any number of rows: they are sorted by r, and running sums that fade as they go see all pairs.
+    Everything inside is in float64, whatever the type of the logits.
+
+    With `weighted=True` right and wrong rows weigh the same in all, MMCE_w of the paper: each (c_i - r_i) is divided by
+    the weight of the rows with the same c, instead of W. For batches in which nearly all rows are right. Where there
+    are none of one kind, the other stands alone.
+
+    With `unbiased=True` the sum over pairs of different rows divided by W^2 - sum w^2, no root: signed, with mean 0 for
+    a calibrated model however small the batch. One row alone has the value 0.
+
+    Parameters
+    ----------
+    bandwidth : float
+        h, above 0.
+    weighted : bool
+    unbiased : bool
+        Not together with `weighted`.
+    reduction : {"mean", "sum"}
+        "sum" multiplies by W (the number of rows, without weights), to go with a cross-entropy that is summed. There is
+        no value per row.
+
+    ignore_index : int or None
+        Rows with this label count for nothing; so do rows of weight 0, whatever their label. Other labels that are no
+        class are an error on the CPU, and make the loss NaN on a GPU, which is not kept waiting to look at them.
+
+    References
+    ----------
+    Kumar, Sarawagi, Jain (2018), ICML.
+
+    Examples
+    --------
+    >>> logits = torch.tensor([[2.0, 0.5, 0.1], [0.3, 1.5, 0.2], [0.1, 0.4, 3.0], [1.0, 0.9, 0.2]], requires_grad=True)
+    >>> labels = torch.tensor([0, 2, 2, 1])
+    >>> cross_entropy, mmce = nn.CrossEntropyLoss(), MMCELoss()
+    >>> loss = cross_entropy(logits, labels) + 2.0 * mmce(logits, labels)
+    >>> loss.backward()
+    >>> round(mmce(logits, labels).item(), 4)
+    0.184
+    """
+
+    def __init__(
+        self,
+        *,
+        bandwidth: float = 0.4,
+        weighted: bool = False,
+        unbiased: bool = False,
+        reduction: BatchReduction = "mean",
+        ignore_index: int | None = -100,
+    ) -> None:
+        super().__init__()
+        _check.choice(weighted, (True, False), "weighted")
+        _check.choice(unbiased, (True, False), "unbiased")
+        if weighted and unbiased:
+            raise InputError("choose weighted=True or unbiased=True: the weighted MMCE has no unbiased form here")
+        check_choices(reduction, ignore_index, "MMCELoss")
+        self.bandwidth = checked_bandwidth(bandwidth)
+        self.weighted = weighted
+        self.unbiased = unbiased
+        self.reduction = reduction
+        self.ignore_index = ignore_index
+
+    def forward(self, logits: Tensor, labels: Tensor, *, sample_weight: Any = None) -> Tensor:
+        """The loss of a batch, one number.
+
+        Parameters
+        ----------
+        logits : Tensor of shape (n,), (n, K) or (n, K, d1, ...)
+            Always logits: of one event, or of K classes.
+        labels : Tensor of shape (n,) or (n, d1, ...)
+        sample_weight : Tensor of shape (n,) or of the labels' shape, optional
+        """
+        batch = batch_of(logits, labels, sample_weight, self.ignore_index)
+        score, outcome = batch.pairs()
+        if self.weighted:
+            batch = batch._replace(weight=by_outcome(batch.weight, outcome))
+        excess = batch.weighted(outcome - score)
+        form = line_form(score, excess, self.bandwidth, diagonal=not self.unbiased)
+        value = form / pair_weight(batch.weight) if self.unbiased else root(form)
+        return batch.finish(value, self.reduction)
+
+    def extra_repr(self) -> str:
+        """The choices."""
+        return (
+            f"bandwidth={self.bandwidth}, weighted={self.weighted}, unbiased={self.unbiased}, "
+            f"reduction={self.reduction!r}"
+        )
+
+
+def by_outcome(weight: Tensor, outcome: Tensor) -> Tensor:
+    """The weights of right rows and of wrong rows, each divided by their sum."""
+    right = weight * outcome
+    wrong = weight * (1 - outcome)
+    sums = right.nansum(), wrong.nansum()  # a row of weight 0 may have no outcome
+    shares = [part / total.masked_fill(total == 0, 1) for part, total in zip((right, wrong), sums, strict=True)]
+    return torch.where(weight == 0, 0, shares[0] + shares[1])

@@ -1,0 +1,140 @@
+"""Temperature scaling as a module: all logits divided by one number."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self, final
+
+import torch
+from torch import Tensor, nn
+
+from believable import _check
+from believable.errors import InputError
+from believable.recalibrate import Recalibrator
+from believable.recalibrate import TemperatureScaling as NumpyTemperatureScaling
+from believable.recalibrate.temperature import warn_of
+from believable.torch._module import DTYPE, RecalibrationModule, assign, form, widened
+from believable.torch._newton import least_cost
+from believable.torch._pieces import Piece, check_classes, pieces_of
+from believable.torch._rows import rows_of
+
+START = 1.5
+
+
+@final
+class TemperatureScaling(RecalibrationModule):
+    """Temperature scaling: z / T, with z the logits and T > 0.
+
+    `fit` finds the T that minimises the mean of -log softmax(z / T)[label]: that of the NumPy
+    `believable.recalibrate.TemperatureScaling(input="logits")`, at its limits too, which a `LimitWarning` reports. The
+    problem is convex in 1/T and of one dimension, so Newton's method, kept between slopes of both signs, finds it in a
+    few looks at the logits, to 1e-8 of itself. The order of the classes stays.
+
+    The module can also be trained: T is a parameter, and nothing keeps it positive then.
+
+    Parameters
+    ----------
+    n_classes : int, optional
+        Only for `to_numpy` without `fit`: how many classes there are.
+    device, dtype : optional
+        Of the parameter. In float64, the default, T is kept as it was found.
+
+    Attributes
+    ----------
+    temperature : nn.Parameter of shape (1,)
+        T, 1.5 to begin with.
+
+    References
+    ----------
+    Guo, Pleiss, Sun, Weinberger (2017), ICML.
+
+    Examples
+    --------
+    >>> import torch
+    >>> random = torch.Generator().manual_seed(0)
+    >>> z = torch.randn(5000, 3, generator=random)
+    >>> labels = torch.multinomial(z.softmax(dim=1), 1, generator=random)[:, 0]
+    >>> scaling = TemperatureScaling()
+    >>> round(scaling.fit(2 * z, labels), 1)
+    2.0
+    >>> scaled = scaling(2 * z)
+    """
+
+    estimator: ClassVar[type[Recalibrator]] = NumpyTemperatureScaling
+
+    def __init__(self, n_classes: int | None = None, *, device: Any = None, dtype: torch.dtype = DTYPE) -> None:
+        super().__init__()
+        self.n_classes = None if n_classes is None else _check.positive_integer(n_classes, "n_classes", 2)
+        self.temperature = nn.Parameter(torch.full((1,), START, device=device, dtype=dtype))
+
+    def forward(self, logits: Tensor) -> Tensor:
+        """The logits of any shape, divided by T, in their own type."""
+        wide = widened(logits)
+        return (wide / self.temperature.to(wide.dtype)).to(logits.dtype)
+
+    def fit(
+        self,
+        logits: Tensor,
+        labels: Tensor,
+        lr: float = 0.01,
+        max_iter: int = 50,
+        *,
+        sample_weight: Tensor | None = None,
+        ignore_index: int | None = None,
+    ) -> float:
+        """Find T, on the device of the logits, and set the parameter.
+
+        Parameters
+        ----------
+        logits : Tensor of shape (N, K), (N, K, ...), or of one event (N,)
+            In any floating-point type; the classes are axis 1. One event is two classes, with logits 0 and z.
+        labels : Tensor of shape (N,), (N, ...)
+            Whole numbers 0..K-1, or those of `ignore_index`.
+        lr, max_iter : optional
+            Accepted, because other implementations take them, and without any part in the answer: there is no learning
+            rate, and the search ends when T is exact.
+        sample_weight : Tensor of the shape of the labels, optional
+            Weight 2 is the row twice, weight 0 no row.
+        ignore_index : int, optional
+            Rows with this label are left out, whatever their logits.
+
+        Returns
+        -------
+        float
+            T. It is a limit, with a `LimitWarning`, where the data do not determine it: see the NumPy estimator.
+        """
+        with torch.no_grad():
+            rows = rows_of(logits, labels, sample_weight, from_logits=True, ignore_index=ignore_index)
+            columns = 1 if rows.scores.ndim == 2 else rows.n_classes
+            return self._fit_pieces(pieces_of(rows, rows.scores.device), columns, rows.scores.device)
+
+    def _fit_pieces(self, pieces: list[Piece], columns: int, device: torch.device) -> float:
+        """Find T from pieces that were checked."""
+        n_classes = max(columns, 2)
+        check_classes(pieces, n_classes)
+        found = least_cost(pieces, device)
+        if found.limit:
+            warn_of(found)
+        self._set({"temperature": found.temperature})
+        self.n_classes, self._form = n_classes, form(columns, n_classes, {"objective": "nll"})
+        return found.temperature
+
+    def extra_repr(self) -> str:
+        return f"temperature={self.temperature.item():.6g}"
+
+    @classmethod
+    def _empty(cls, n_classes: int) -> Self:
+        return cls(n_classes)
+
+    def _map(self) -> dict[str, Any]:
+        return {"temperature": self.temperature.item()}
+
+    def _set(self, learnt: dict[str, Any]) -> None:
+        assign(self.temperature, [learnt["temperature"]])
+
+    def _blank(self) -> dict[str, Any]:
+        if self.n_classes is None:
+            raise InputError(
+                "a temperature does not say how many classes there are, which the NumPy estimator has to know: fit it, "
+                "or make it with TemperatureScaling(n_classes)"
+            )
+        return form(self.n_classes, self.n_classes, {"objective": "nll"})
