@@ -140,7 +140,14 @@ def tokens(n: int, vocabulary: int) -> list[Case]:
     logits = torch.randn(n, vocabulary, device="cuda", generator=generator, dtype=torch.bfloat16) * 3
     labels = torch.randint(0, vocabulary, (n,), device="cuda", generator=generator)
     peer = torchmetrics_ece(task="multiclass", num_classes=vocabulary)
-    return [Case("terms of each row", (logits, labels), lambda: row_terms(logits, labels), peer and (lambda: peer(logits, labels)))]
+    return [
+        Case(
+            "terms of each row",
+            (logits, labels),
+            lambda: row_terms(logits, labels),
+            peer and (lambda: peer(logits, labels)),
+        )
+    ]
 
 
 def main(small: bool) -> None:

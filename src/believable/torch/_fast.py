@@ -1,6 +1,7 @@
 """One pass over rows on a GPU by a compiled kernel: which fits what is asked, and how it is launched.
 
-CUDA C++ where rows are short, because threads need cells of their own in shared memory; Triton where rows are long.
+CUDA C++ where cells are counted, because threads need some of their own in shared memory; Triton for the long rows of a
+vocabulary.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ LABELS = {
 }
 FEW_CELLS = 32  # which a block can count in shared memory
 FEW_CLASSES = 32  # which a thread can hold in registers
+MOST_CLASSES = 8192  # which a block can
 SHARED = (48 << 10) - 512  # bytes that every block may have
 SHARED_OF_ALL = 227 << 10  # bytes that the blocks of a multiprocessor share, and 1,024 more for each block
 COPIES = 64  # of a small table by class, so that blocks seldom wait for each other
@@ -47,8 +49,7 @@ def fits(tally: Tally, rows: Rows) -> bool:
     by_class = {grids for view, grids in views if view.notion in ("top_label", "classwise")}
     known = all(view.notion in ("confidence", "top_label", "classwise") for view, _ in views)
     uniform = all(len(grids) == 1 and grids[0].spacing == "uniform" for _, grids in views)
-    able = _cuda.available() if rows.n_classes <= FEW_CLASSES else _triton() is not None
-    return known and uniform and len(by_class) <= 1 and able and rows.n_classes <= 8192
+    return known and uniform and len(by_class) <= 1 and _cuda.available() and rows.n_classes <= MOST_CLASSES
 
 
 def add_rows(tally: Tally, rows: Rows) -> None:
@@ -62,8 +63,11 @@ def add_rows(tally: Tally, rows: Rows) -> None:
             _one_event(tally, scores, labels, rows, ignored)
         elif rows.n_classes <= FEW_CLASSES:
             _few_classes(tally, scores, labels, rows, ignored, by_rows)
-        else:
-            _many_classes(tally, scores, labels, rows, ignored, by_rows)
+        elif by_rows:
+            _many_classes(tally, scores, labels, rows, ignored)
+        else:  # one image after the other, turned so that rows lie behind each other
+            for one, own in zip(scores, labels, strict=True):
+                _many_classes(tally, one.T.contiguous(), own, rows, ignored)
 
 
 def _one_event(tally: Tally, scores: Tensor, labels: Tensor, rows: Rows, ignored: int) -> None:
@@ -72,9 +76,11 @@ def _one_event(tally: Tally, scores: Tensor, labels: Tensor, rows: Rows, ignored
     threads = _threads(16 * len(grids[0])) if few else 256
     shared = 16 * len(grids[0]) * threads if few else 0
     edges = _edges(grids[0], scores.device.index)
-    logit_edges, near_one = (_edges(grids[1], edges.device.index), _near_one(grids[1], edges.device.index)) if (
-        len(grids) > 1
-    ) else (edges, edges)
+    logit_edges, near_one = (
+        (_edges(grids[1], edges.device.index), _near_one(grids[1], edges.device.index))
+        if (len(grids) > 1)
+        else (edges, edges)
+    )
     run = _cuda.kernel(
         "one_event",
         edges.device.index,
@@ -90,12 +96,10 @@ def _one_event(tally: Tally, scores: Tensor, labels: Tensor, rows: Rows, ignored
 
 
 def _few_classes(tally: Tally, scores: Tensor, labels: Tensor, rows: Rows, ignored: int, by_rows: bool) -> None:
-    found = {view.notion: (table, grids[0]) for table, (view, grids) in zip(tally.tables, views_of(tally.layout), strict=True)}
-    grid = found["confidence"][1] if "confidence" in found else Grid(2, "uniform", rows.dtype)
-    group_grid = next((found[name][1] for name in ("top_label", "classwise") if name in found), grid)
+    found, grid, group_grid = _by_notion(tally, rows)
     n_classes, device = rows.n_classes, scores.device.index
     few = "confidence" in found and grid.n_cells <= FEW_CELLS
-    each = (16 * len(grid) if few else 0) + 8 * n_classes + 4 * (n_classes | 1)
+    each = (16 * len(grid) if few else 0) + 8 * n_classes + 4 * (n_classes + (n_classes % 4 == 0))
     threads = _threads(each)
     copies = COPIES if "classwise" in found and group_grid.n_cells <= FEW_CELLS else 1
     run = _cuda.kernel(
@@ -123,48 +127,41 @@ def _few_classes(tally: Tally, scores: Tensor, labels: Tensor, rows: Rows, ignor
         found["classwise"][0].add_(tables[2].sum(dim=0))
 
 
-def _many_classes(tally: Tally, scores: Tensor, labels: Tensor, rows: Rows, ignored: int, by_rows: bool) -> None:
-    triton_rows = _triton()
-    found = {view.notion: (table, grids[0]) for table, (view, grids) in zip(tally.tables, views_of(tally.layout), strict=True)}
-    grid = found["confidence"][1] if "confidence" in found else Grid(2, "uniform", rows.dtype)
-    group_grid = next((found[name][1] for name in ("top_label", "classwise") if name in found), grid)
+def _many_classes(tally: Tally, scores: Tensor, labels: Tensor, rows: Rows, ignored: int) -> None:
+    found, grid, group_grid = _by_notion(tally, rows)
     n_classes, device = rows.n_classes, scores.device.index
-    block = 1 << (n_classes - 1).bit_length()
-    warps = max(1, block // 1024)
-    programs = min(len(rows), _multiprocessors(device) * max(1, 16 // warps))
-    few = "confidence" in found and grid.n_cells <= FEW_CELLS
-    table = found["confidence"][0] if "confidence" in found else tally.sums
-    copies = torch.zeros((programs, *table.shape), dtype=table.dtype, device=table.device) if few else table
-    others = [found[name][0] if name in found else tally.sums for name in ("top_label", "classwise")]
-    triton_rows.many_classes[(programs,)](
-        scores,
-        labels,
-        _edges(grid, device),
-        _edges(group_grid, device),
-        copies,
-        *others,
-        tally.sums,
-        tally.by_class,
-        tally.invalid,
-        len(rows),
-        labels.shape[1],
-        ignored,
-        _slack(scores),
-        K=n_classes,
-        BLOCK=block,
+    warps = 1 << (-(-n_classes // 1024) - 1).bit_length()
+    threads = max(128, 32 * warps)
+    macros = _macros(rows, scores, labels)
+    several = 4 if macros.pop("VECTOR") and n_classes % 4 == 0 else 1
+    run = _cuda.kernel(
+        "many_classes",
+        device,
+        **macros,
+        VECTOR=several,
         CELLS=grid.n_cells,
         GROUP_CELLS=group_grid.n_cells,
-        LOGITS=rows.from_logits,
-        IGNORE=rows.ignore_index is not None,
-        STRIDED=not by_rows,
-        REPLICATED=few,
-        CONFIDENCE="confidence" in found,
-        TOP_LABEL="top_label" in found,
-        CLASSWISE="classwise" in found,
-        num_warps=warps,
+        THREADS=threads,
+        WARPS=warps,
+        K=n_classes,
+        CONFIDENCE_CELLS=0 if "confidence" not in found else 1 if grid.n_cells <= FEW_CELLS else 2,
+        TOP_LABEL_CELLS=int("top_label" in found),
+        CLASSWISE_CELLS=int("classwise" in found),
+        SLACK=f"{_slack(scores)}f",
     )
-    if few:
-        table.add_(copies.sum(dim=0))
+    tables = [found[name][0] if name in found else tally.sums for name in ("confidence", "top_label", "classwise")]
+    given = [scores, labels, _edges(grid, device), _edges(group_grid, device), *tables]
+    given += [tally.sums, tally.by_class, tally.invalid, float(labels.numel()), float(ignored)]
+    blocks = _blocks(labels.numel() * 32 * warps, threads, 0, 168)
+    run((blocks, 1, 1), (threads, 1, 1), given, 0)
+
+
+def _by_notion(tally: Tally, rows: Rows) -> tuple[dict[str, tuple[Tensor, Grid]], Grid, Grid]:
+    """The table and grid of each notion, the grid of the confidence, and that of the notions by class."""
+    pairs = zip(tally.tables, views_of(tally.layout), strict=True)
+    found = {str(view.notion): (table, grids[0]) for table, (view, grids) in pairs}
+    grid = found["confidence"][1] if "confidence" in found else Grid(2, "uniform", rows.dtype)
+    return found, grid, next((found[name][1] for name in ("top_label", "classwise") if name in found), grid)
 
 
 def row_terms(logits: Tensor, labels: Tensor) -> tuple[Tensor, ...] | None:
@@ -179,10 +176,10 @@ def row_terms(logits: Tensor, labels: Tensor) -> tuple[Tensor, ...] | None:
     made = [torch.full((n,), torch.nan, dtype=torch.float64, device=logits.device) for _ in range(4)]
     top = torch.full((n,), -1, dtype=torch.int32, device=logits.device)
     if n:
-        block = min(8192, 1 << (width - 1).bit_length())
+        block = min(1024, 1 << (width - 1).bit_length())
         with torch.cuda.device(logits.device):
             triton_rows.vocabulary_rows[(n,)](
-                logits, labels, *made, top, width, logits.stride(0), BLOCK=block, num_warps=max(1, block // 512)
+                logits, labels, *made, top, width, logits.stride(0), BLOCK=block, num_warps=max(1, block // 256)
             )
     return *made, top.long()
 

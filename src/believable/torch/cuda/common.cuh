@@ -31,6 +31,17 @@ enum { N, W, W2, BRIER, NLL, CORRECT, CONFIDENCE, ENTROPY, SPREAD, SPREAD_VARIAN
 // Reasons why a row is invalid, in the order of REASONS there.
 enum { NOT_FINITE, OUTSIDE, NOT_ONE, NO_CLASS };
 
+// A number that stays in its register; the compiler would rather find it anew for every row.
+__device__ __forceinline__ unsigned kept(unsigned x) {
+  asm volatile("mov.u32 %0, %0;" : "+r"(x));
+  return x;
+}
+
+// A place in shared memory as such a number.
+__device__ __forceinline__ unsigned address_of(const void* place) {
+  return kept((unsigned)__cvta_generic_to_shared(place));
+}
+
 // Right-closed cells k/M; 0 and 1 have cells of their own. `edges` are those numbers rounded to the type of p: a
 // product may be off by one place near an edge, so the edges decide there.
 template <int M>
@@ -49,10 +60,44 @@ __device__ __forceinline__ int cell_of(float p, const float* edges) {
   return cell + (p == 1.f);
 }
 
-// log(1 - x) for 0 <= x <= 1/2, and log(x), to 2e-7.
+// The same, where the edges are in shared memory, each at the cell above it, and -1 at cells 0 and 1.
+template <int M>
+__device__ __forceinline__ int cell_of(float p, unsigned edges) {
+  int cell = __float_as_int(__fmaf_ru(p, (float)M, 8388608.f)) & 0x7fffff;
+  float edge;
+  asm("ld.shared.f32 %0, [%1];" : "=f"(edge) : "r"(edges + 4 * cell));
+  cell -= p <= edge;
+  return cell + (p == 1.f);
+}
+
+template <int M>
+__device__ __forceinline__ int cell_of(double p, unsigned edges) {
+  int cell = __float_as_int(__fmaf_ru((float)p, (float)M, 8388608.f)) & 0x7fffff;
+  cell = max(min(cell, M), 1);
+  double edge, next;
+  asm("ld.shared.f64 %0, [%1];" : "=d"(edge) : "r"(edges + 8 * cell));
+  asm("ld.shared.f64 %0, [%1];" : "=d"(next) : "r"(edges + 8 * cell + 8));
+  cell += (p > next) - (p <= edge);
+  return p == 0 ? 0 : cell + (p == 1);
+}
+
+// Such edges; `into` has room for M + 2.
+template <int M>
+__device__ __forceinline__ unsigned share_edges(const real* edges, real* into) {
+  for (int i = threadIdx.x; i < M + 2; i += THREADS) into[i] = i < 2 ? -1 : edges[i - 1];
+  return address_of(into);
+}
+
+__device__ __forceinline__ float fast_log(float x) {
+  float bits;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(bits) : "f"(x));
+  return bits * 0.6931471805599453f;
+}
+
+// log(1 - x) for 0 <= x <= 1/2, to 2e-7.
 __device__ __forceinline__ float log_of_rest(float x) {
   float series = -x * fmaf(x, fmaf(x, fmaf(x, fmaf(x, 0.2f, 0.25f), 1 / 3.f), 0.5f), 1.f);
-  return x < 0.0625f ? series : __logf(1.f - x);
+  return x < 0.0625f ? series : fast_log(1.f - x);
 }
 
 __device__ __forceinline__ double over_warp(double x) {
@@ -74,15 +119,18 @@ struct Cell {
   float p, p_positive, pp;
 };
 
-__device__ __forceinline__ void count_pair(Cell* cells, int cell, float p, int outcome) {
-  Cell* own = cells + cell * THREADS + threadIdx.x;
-  uint4 bits = *(uint4*)own;
-  Cell sums = *(Cell*)&bits;
-  sums.count += 1u + ((unsigned)outcome << 16);
-  sums.p += p;
-  sums.p_positive += outcome ? p : 0.f;
-  sums.pp = fmaf(p, p, sums.pp);
-  *(uint4*)own = *(uint4*)&sums;
+// `own` is where the thread's first cell is.
+__device__ __forceinline__ void count_pair(unsigned own, int cell, float p, int outcome) {
+  unsigned at = own + cell * (unsigned)(THREADS * sizeof(Cell)), count;
+  float sum, sum_positive, squares;
+  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(count), "=f"(sum), "=f"(sum_positive), "=f"(squares) : "r"(at));
+  count += 1u + ((unsigned)outcome << 16);
+  sum += p;
+  if (outcome) sum_positive += p;
+  squares = fmaf(p, p, squares);
+  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};"
+               :: "r"(at), "r"(count), "f"(sum), "f"(sum_positive), "f"(squares) : "memory");
 }
 
 // Adds a block's cells to a table of (cell, outcome, 3 moments), and empties them; `whole` are the first lanes' sums

@@ -5,7 +5,7 @@
 // COPIES, so that blocks seldom wait for each other), SLACK (of sums of probabilities).
 
 #define ROWS 256     // of a thread, before its sums are added up
-#define WIDE (K | 1)  // of a row in shared memory: odd, so that threads meet in no bank
+#define WIDE (K % 4 ? K : K + 1)  // of a row in shared memory: so that no more than two threads meet in a bank
 #define TERMS 9
 
 struct Row {
@@ -44,7 +44,7 @@ __device__ __forceinline__ void look_at(const float* z, int label, float own_sco
     fourth = fmaf(square, square, fourth);
   }
   row.finite = steps == steps && fabsf(most) <= 3.4028235e38f;  // one infinite or missing logit makes all sums NaN
-  float share = __frcp_rn(1.f + rest), log_sum = rest < 0.03125f ? -log_of_rest(rest * share) : __logf(1.f + rest);
+  float share = __frcp_rn(1.f + rest), log_sum = rest < 0.03125f ? -log_of_rest(rest * share) : fast_log(1.f + rest);
   double wide = share, short_by = 1 - (1 + (double)rest) * wide;
   row.confidence = fmin(wide + wide * short_by, 1.0);
 #pragma unroll
@@ -111,10 +111,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
   extern __shared__ uint4 memory[];
   Cell* cells = (Cell*)memory;
   float2* of_labels = (float2*)(memory + (CONFIDENCE_CELLS == 1 ? (CELLS + 2) * THREADS : 0));  // rows and Brier
+  const unsigned own_labels = address_of(of_labels + threadIdx.x);
   float* staged = (float*)(of_labels + K * THREADS);
+  const unsigned own_row = address_of(staged + threadIdx.x * WIDE);
 #if CONFIDENCE_CELLS == 1
-  __shared__ real edges[CELLS + 1];
-  for (int i = threadIdx.x; i <= CELLS; i += THREADS) edges[i] = edges_of_grid[i];
+  __shared__ real shared_edges[CELLS + 2];
+  const unsigned edges = share_edges<CELLS>(edges_of_grid, shared_edges), own_cells = address_of(cells + threadIdx.x);
   for (int i = threadIdx.x; i < (CELLS + 2) * THREADS; i += THREADS) memory[i] = make_uint4(0, 0, 0, 0);
 #else
   const real* edges = edges_of_grid;
@@ -209,7 +211,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
       int first = (i * THREADS + threadIdx.x) * per_load;
       const score_t* several = (const score_t*)&next[i];
       if (first < THREADS * K) {
-        if (start * K + first + per_load <= entries) {
+        if (WIDE == K && start * K + first + per_load <= entries) {
+#pragma unroll
+          for (int j = 0; j < per_load; j += 4)
+            *(float4*)(staged + first + j) = make_float4(value(several[j]), value(several[j + 1]),
+                                                         value(several[j + 2]), value(several[j + 3]));
+        } else if (start * K + first + per_load <= entries) {
 #pragma unroll
           for (int j = 0; j < per_load; j++) staged[(first + j) / K * WIDE + (first + j) % K] = value(several[j]);
         } else {
@@ -225,7 +232,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
 #endif
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < K; k++) z[k] = staged[threadIdx.x * WIDE + k];
+    for (int k = 0; k < K; k++) asm volatile("ld.shared.f32 %0, [%1];" : "=f"(z[k]) : "r"(own_row + 4 * k));
 #endif
 
     long long label = row < n ? (long long)labels[row] : 0;
@@ -236,7 +243,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
 #if STRIDED
       look_at(z, at, value(scores[row / inner * K * inner + row % inner + at * inner]), of);
 #else
-      look_at(z, at, staged[threadIdx.x * WIDE + at], of);
+      float own_score;
+      asm volatile("ld.shared.f32 %0, [%1];" : "=f"(own_score) : "r"(own_row + 4 * at));
+      look_at(z, at, own_score, of);
 #endif
       if (!(of.finite && of.inside && of.sums_to_one && known)) {
         int reason = !of.finite ? NOT_FINITE : !of.inside ? OUTSIDE : !of.sums_to_one ? NOT_ONE : NO_CLASS;
@@ -251,11 +260,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
           squares[i] = fmaf(finite_term, finite_term, squares[i]);
           if (i == 1) finite_nll += finite_term;
         }
-        float2& own = of_labels[label * THREADS + threadIdx.x];
-        own = make_float2(own.x + 1.f, own.y + of.terms[0]);
+        unsigned own = own_labels + (unsigned)label * (THREADS * 8);
+        float n_own, brier_own;
+        asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(n_own), "=f"(brier_own) : "r"(own));
+        n_own += 1.f, brier_own += of.terms[0];
+        asm volatile("st.shared.v2.f32 [%0], {%1, %2};" :: "r"(own), "f"(n_own), "f"(brier_own) : "memory");
         bool hit = label == of.top;
 #if CONFIDENCE_CELLS == 1
-        count_pair(cells, cell_of<CELLS>((real)of.confidence, edges), (float)of.confidence, hit);
+        count_pair(own_cells, cell_of<CELLS>((real)of.confidence, edges), (float)of.confidence, hit);
 #elif CONFIDENCE_CELLS == 2
         add_pair(confidence_table, cell_of<CELLS>((real)of.confidence, edges), hit, of.confidence);
 #endif

@@ -22,39 +22,35 @@ __device__ __forceinline__ int logit_cells_below(real p, float logit, const real
 }
 
 struct Grids {
-  const real *edges, *logit_edges;
+#if FEW
+  unsigned edges;
+#else
+  const real* edges;
+#endif
+  const real* logit_edges;
   const int* near_one;
   double* table;
 };
 
-__device__ __forceinline__ void count_row(float score, long long label, long long ignored, const Grids& grids,
-                                          Cell* cells, Sums& sums, unsigned long long* invalid) {
-#if IGNORE
-  if (label == ignored) return;
-#endif
+// A score that was looked at, and whether it happened.
+__device__ __forceinline__ void count_valid(float score, bool y, const Grids& grids, unsigned own_cells, Sums& sums) {
 #if LOGITS
-  bool inside = true;
   double e = exp(-fabs((double)score)), likelier = 1 / (1 + e), p = score >= 0 ? likelier : e * likelier;
   float small = (float)(e * likelier), large = (float)likelier;
 #else
-  bool inside = score >= 0.f && score <= 1.f;
   float p = score, small = fminf(p, 1.f - p), large = fmaxf(p, 1.f - p);
 #endif
-  if (!(inside && (unsigned long long)label <= 1 && fabsf(score) <= 3.4028235e38f)) {
-    bool finite = fabsf(score) <= 3.4028235e38f;
-    atomicAdd(invalid + (!finite ? NOT_FINITE : !inside ? OUTSIDE : NO_CLASS), 1ull);
-    return;
-  }
-  int y = (int)label;
   float x = (float)p;
 #if LOGITS
   float log_large = -log1pf((float)e), log_small = log_large - fabsf(score);
+  float finite_log_small = log_small;
   if (p == 0 || p == 1) log_small = -__int_as_float(0x7f800000);  // as of the double that was rounded
 #else
-  float log_large = log_of_rest(small), log_small = __logf(small);
+  float log_large = log_of_rest(small), finite_log_small = fast_log(fmaxf(small, 1.1754944e-38f));
+  float log_small = small == 0.f ? -__int_as_float(0x7f800000) : finite_log_small;
 #endif
 #if FEW
-  count_pair(cells, cell_of<CELLS>(p, grids.edges), x, y);
+  count_pair(own_cells, cell_of<CELLS>(p, grids.edges), x, y);
 #else
   int code = cell_of<CELLS>(p, grids.edges);
 #if LOGIT_CELLS
@@ -68,10 +64,22 @@ __device__ __forceinline__ void count_row(float score, long long label, long lon
   float miss = hit ? small : large, tilt = large - small;
   sums.brier = fmaf(miss, miss, sums.brier);
   sums.nll -= hit ? log_large : log_small;
-  sums.correct += hit;
+  sums.correct += hit ? 1.f : 0.f;
   sums.confidence += large;
-  sums.entropy -= fmaf(large, log_large, small * fmaxf(log_small, -1e30f));  // 0 log 0 is 0
+  sums.entropy -= fmaf(large, log_large, small * finite_log_small);  // 0 log 0 is 0
   sums.spread_variance = fmaf(tilt * tilt, large * small, sums.spread_variance);
+}
+
+__device__ __forceinline__ void count_row(float score, long long label, long long ignored, const Grids& grids,
+                                          unsigned own_cells, Sums& sums, unsigned long long* invalid) {
+#if IGNORE
+  if (label == ignored) return;
+#endif
+  bool finite = fabsf(score) <= 3.4028235e38f, inside = LOGITS || (score >= 0.f && score <= 1.f);
+  if (finite && inside && (unsigned long long)label <= 1)
+    count_valid(LOGITS ? score : fabsf(score), label, grids, own_cells, sums);  // -0 is 0
+  else
+    atomicAdd(invalid + (!finite ? NOT_FINITE : !inside ? OUTSIDE : NO_CLASS), 1ull);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) one_event(
@@ -81,12 +89,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) one_event(
   extern __shared__ uint4 memory[];
   Cell* cells = (Cell*)memory;
 #if FEW
-  __shared__ real edges[CELLS + 1];
-  for (int i = threadIdx.x; i <= CELLS; i += THREADS) edges[i] = edges_of_grid[i];
+  __shared__ real shared_edges[CELLS + 2];
+  const unsigned edges = share_edges<CELLS>(edges_of_grid, shared_edges), own_cells = address_of(cells + threadIdx.x);
   for (int i = threadIdx.x; i < (CELLS + 2) * THREADS; i += THREADS) memory[i] = make_uint4(0, 0, 0, 0);
   __syncthreads();
 #else
   const real* edges = edges_of_grid;
+  const unsigned own_cells = 0;
 #endif
   const Grids grids = {edges, logit_edges, near_one, table};
 
@@ -131,15 +140,27 @@ extern "C" __global__ void __launch_bounds__(THREADS) one_event(
       auto own_scores = next_scores;
       auto own_labels = next_labels;
       load(start + gridDim.x * step);
+      unsigned long long any_label = 0;
+      unsigned largest = 0;
 #pragma unroll
-      for (int i = 0; i < 4; i++)
-        count_row(value(own_scores.of[i]), own_labels.of[i], ignored, grids, cells, sums, invalid);
+      for (int i = 0; i < 4; i++) {
+        any_label |= (unsigned long long)(long long)own_labels.of[i];
+        unsigned bits = __float_as_uint(LOGITS ? fabsf(value(own_scores.of[i])) : value(own_scores.of[i]));
+        largest = max(largest, bits);
+      }
+      if (any_label <= 1 && largest <= (LOGITS ? 0x7f7fffffu : 0x3f800000u)) {  // as nearly always
+#pragma unroll
+        for (int i = 0; i < 4; i++) count_valid(value(own_scores.of[i]), own_labels.of[i] != 0, grids, own_cells, sums);
+      } else {
+        for (int i = 0; i < 4; i++)
+          count_row(value(own_scores.of[i]), own_labels.of[i], ignored, grids, own_cells, sums, invalid);
+      }
       since += 4;
       continue;
     }
 #endif
     for (long long row = start + threadIdx.x; row < n && row < start + step; row += THREADS)
-      count_row(value(scores[row]), labels[row], ignored, grids, cells, sums, invalid);
+      count_row(value(scores[row]), labels[row], ignored, grids, own_cells, sums, invalid);
     since += step / THREADS;
   }
   flush();
