@@ -11,6 +11,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
 from typing import Any
 
 import torch
@@ -87,11 +89,13 @@ def extra_memory(run: Callable[[], Any]) -> float:
     return (torch.cuda.max_memory_allocated() - before) / 1e6
 
 
-def counting(rows: Rows, notions: Any, cells: int | None, spacing: Any = "uniform") -> Callable[[], None]:
+def counting(
+    rows: Rows, notions: Any, cells: int | None, spacing: Any = "uniform", scores_too: bool = True
+) -> Callable[[], None]:
     """A pass into a tally that is there already."""
     layout = Layout.of(rows.kind, rows.n_classes, rows.dtype, notions=notions, cells=cells, spacing=spacing)
     tally = Tally.empty(layout, "cuda")
-    return lambda: count(tally, rows)
+    return lambda: count(tally, rows, scores_too=scores_too)
 
 
 def torchmetrics_ece(**settings: Any) -> Callable[[Tensor, Tensor], Any] | None:
@@ -110,10 +114,12 @@ def one_event(n: int) -> list[Case]:
     labels = (torch.rand(n, device="cuda", generator=generator) < scores).to(torch.uint8)
     rows = rows_of(scores, labels, from_logits=False)
     peer = torchmetrics_ece(task="binary")
+    given = (scores, labels)
     return [
-        Case("15 bins", (scores, labels), counting(rows, None, 15), peer and (lambda: peer(scores, labels))),
-        Case("50,400 cells", (scores, labels), counting(rows, None, None)),
-        Case("50,400 cells, twice", (scores, labels), counting(rows, None, None, ("uniform", "logit"))),
+        Case("15 bins", given, counting(rows, None, 15, scores_too=False), peer and (lambda: peer(scores, labels))),
+        Case("15 bins and proper scores", given, counting(rows, None, 15)),
+        Case("50,400 cells and proper scores", given, counting(rows, None, None)),
+        Case("twice 50,400 cells and scores", given, counting(rows, None, None, ("uniform", "logit"))),
     ]
 
 
@@ -125,12 +131,13 @@ def classes(n: int, k: int, dtype: torch.dtype = torch.float32) -> list[Case]:
     labels = torch.where(torch.rand(n, device="cuda", generator=generator) < 0.6, logits.argmax(dim=1), labels)
     rows = rows_of(logits, labels, from_logits=True)
     peer = torchmetrics_ece(task="multiclass", num_classes=k)
-    given = (logits, labels)
+    given, bare = (logits, labels), counting(rows, "confidence", 15, scores_too=False)
     return [
-        Case("15 bins", given, counting(rows, "confidence", 15), peer and (lambda: peer(logits, labels))),
-        Case("50,400 cells", given, counting(rows, "confidence", None)),
-        Case("15 bins, class-wise too", given, counting(rows, ("confidence", "classwise"), 15)),
-        Case("every notion, default cells", given, counting(rows, ("confidence", "classwise", "top_label"), None)),
+        Case("15 bins", given, bare, peer and (lambda: peer(logits, labels))),
+        Case("15 bins and proper scores", given, counting(rows, "confidence", 15)),
+        Case("50,400 cells and proper scores", given, counting(rows, "confidence", None)),
+        Case("15 bins of every class", given, counting(rows, "classwise", 15, scores_too=False)),
+        Case("every notion, cells and scores", given, counting(rows, ("confidence", "classwise", "top_label"), None)),
     ]
 
 
@@ -173,6 +180,37 @@ def main(small: bool) -> None:
             print(line, flush=True)
             del case
         torch.cuda.empty_cache()
+    others()
+
+
+def others() -> None:
+    """What is no single pass: seconds of a whole call."""
+    from believable.torch import TemperatureScaling, squared_kernel_calibration_error
+
+    generator = torch.Generator("cuda").manual_seed(0)
+    logits = torch.randn(10**6, 1000, device="cuda", generator=generator) * 3
+    labels = (logits / 2 + torch.empty_like(logits).exponential_(generator=generator).log_().neg_()).argmax(dim=1)
+    scaling = TemperatureScaling().cuda()
+    taken = seconds(partial(scaling.fit, logits, labels))
+    print(f"temperature of 1,000,000 x 1000: {taken:.4f} s, T = {scaling.temperature.item():.6f}")
+    del logits, labels
+    p = torch.softmax(torch.randn(100_000, 10, device="cuda", generator=generator, dtype=torch.float64), dim=1)
+    y = torch.multinomial(p, 1, generator=generator)[:, 0]
+    taken = seconds(partial(squared_kernel_calibration_error, p, y), 3)
+    print(f"squared kernel calibration error of 100,000 x 10: {taken:.2f} s")
+
+
+def seconds(run: Callable[[], Any], repeats: int = 5) -> float:
+    """Median of the wall clock, the device waited for."""
+    run()
+    times = []
+    for _ in range(repeats):
+        torch.cuda.synchronize()
+        start = perf_counter()
+        run()
+        torch.cuda.synchronize()
+        times.append(perf_counter() - start)
+    return sorted(times)[len(times) // 2]
 
 
 if __name__ == "__main__":

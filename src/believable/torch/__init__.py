@@ -13,6 +13,7 @@ except ImportError as error:
     raise ImportError("believable.torch needs torch: pip install 'believable[torch]'") from error
 
 from believable.torch.averaging import ensemble_predict, mc_dropout_predict
+from believable.torch.bin_stats import bin_stats
 from believable.torch.confidence_penalty import ConfidencePenalty
 from believable.torch.convert import as_module
 from believable.torch.dirichlet import DirichletCalibration
@@ -48,6 +49,7 @@ __all__ = [
     "TokenCalibration",
     "VectorScaling",
     "as_module",
+    "bin_stats",
     "ensemble_predict",
     "kernel_calibration_error",
     "mc_dropout_predict",

@@ -7,7 +7,9 @@ from believable.torch._rows import Rows
 from believable.torch._tally import Tally
 
 
-def count(tally: Tally, rows: Rows) -> None:
-    """Add rows to a tally, in place."""
-    way = _fast if _fast.fits(tally, rows) else _reference
-    way.add_rows(tally, rows)
+def count(tally: Tally, rows: Rows, *, scores_too: bool = True) -> None:
+    """Add rows to a tally, in place; without the sums behind proper scores, where that is quicker and asked for."""
+    if _fast.fits(tally, rows):
+        _fast.add_rows(tally, rows, scores_too)
+    else:
+        _reference.add_rows(tally, rows)

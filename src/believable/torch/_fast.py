@@ -31,6 +31,7 @@ LABELS = {
 FEW_CELLS = 32  # which a block can count in shared memory
 FEW_CLASSES = 32  # which a thread can hold in registers
 MOST_CLASSES = 8192  # which a block can
+CLASSES_OF_A_WARP = 1024  # which it can: 32 in each thread
 SHARED = (48 << 10) - 512  # bytes that every block may have
 SHARED_OF_ALL = 227 << 10  # bytes that the blocks of a multiprocessor share, and 1,024 more for each block
 COPIES = 64  # of a small table by class, so that blocks seldom wait for each other
@@ -39,129 +40,108 @@ COPIES = 64  # of a small table by class, so that blocks seldom wait for each ot
 def fits(tally: Tally, rows: Rows) -> bool:
     """Whether a kernel can do it; otherwise plain torch does."""
     plain = rows.weights is None and not tally.weighted and rows.scores.dtype in SCORES and rows.labels.dtype in LABELS
-    if not (rows.scores.is_cuda and plain and len(rows)):
+    if not (rows.scores.is_cuda and plain and len(rows) and tally.layout.dtype == rows.dtype and _cuda.available()):
         return False
     views = views_of(tally.layout)
     if rows.kind == "binary":
         (_, grids), *others = views
         spacings = [grid.spacing for grid in grids]
-        return not others and spacings in (["uniform"], ["uniform", "logit"]) and _cuda.available()
+        return not others and spacings in (["uniform"], ["uniform", "logit"])
     by_class = {grids for view, grids in views if view.notion in ("top_label", "classwise")}
     known = all(view.notion in ("confidence", "top_label", "classwise") for view, _ in views)
     uniform = all(len(grids) == 1 and grids[0].spacing == "uniform" for _, grids in views)
-    return known and uniform and len(by_class) <= 1 and _cuda.available() and rows.n_classes <= MOST_CLASSES
+    return known and uniform and len(by_class) <= 1 and rows.n_classes <= MOST_CLASSES
 
 
-def add_rows(tally: Tally, rows: Rows) -> None:
-    """Add rows to a tally, without waiting for the device."""
+def add_rows(tally: Tally, rows: Rows, scores_too: bool = True) -> None:
+    """Add rows to a tally, without waiting for the device; to its tables alone, if so asked."""
     scores, labels = rows.scores, rows.labels.contiguous()
     ignored = -1 if rows.ignore_index is None else rows.ignore_index
     by_rows = scores.ndim == 3 and scores.movedim(1, 2).is_contiguous()
     scores = scores if by_rows else scores.contiguous()
     with torch.cuda.device(scores.device):
         if rows.kind == "binary":
-            _one_event(tally, scores, labels, rows, ignored)
+            _one_event(tally, scores, labels, rows, ignored, scores_too)
         elif rows.n_classes <= FEW_CLASSES:
-            _few_classes(tally, scores, labels, rows, ignored, by_rows)
+            _few_classes(tally, scores, labels, rows, ignored, by_rows, scores_too)
         elif by_rows:
-            _many_classes(tally, scores, labels, rows, ignored)
+            _many_classes(tally, scores, labels, rows, ignored, scores_too)
         else:  # one image after the other, turned so that rows lie behind each other
             for one, own in zip(scores, labels, strict=True):
-                _many_classes(tally, one.T.contiguous(), own, rows, ignored)
+                _many_classes(tally, one.T.contiguous(), own, rows, ignored, scores_too)
 
 
-def _one_event(tally: Tally, scores: Tensor, labels: Tensor, rows: Rows, ignored: int) -> None:
+def _one_event(tally: Tally, scores: Tensor, labels: Tensor, rows: Rows, ignored: int, scores_too: bool) -> None:
     ((_, grids),) = views_of(tally.layout)
-    few = len(grids) == 1 and grids[0].n_cells <= FEW_CELLS
+    device, n_cells = scores.device.index, [grid.n_cells for grid in grids]
+    few = len(grids) == 1 and n_cells[0] <= FEW_CELLS
     threads = _threads(16 * len(grids[0])) if few else 256
     shared = 16 * len(grids[0]) * threads if few else 0
-    edges = _edges(grids[0], scores.device.index)
-    logit_edges, near_one = (
-        (_edges(grids[1], edges.device.index), _near_one(grids[1], edges.device.index))
-        if (len(grids) > 1)
-        else (edges, edges)
-    )
-    run = _cuda.kernel(
-        "one_event",
-        edges.device.index,
-        **_macros(rows, scores, labels),
-        CELLS=grids[0].n_cells,
-        LOGIT_CELLS=grids[1].n_cells if len(grids) > 1 else 0,
-        THREADS=threads,
-        FEW=int(few),
-    )
-    given = [scores, labels, edges, logit_edges, near_one, tally.tables[0], tally.sums, tally.by_class, tally.invalid]
-    blocks = _blocks(len(rows), threads, shared, 64)
+    macros = _macros(rows, scores, labels) | {"CELLS": n_cells[0], "LOGIT_CELLS": (*n_cells, 0)[1]}
+    macros |= {"THREADS": threads, "SCORES": int(scores_too), "FEW": int(few)}
+    run = _cuda.kernel("one_event", device, **macros)
+    edges = [_edges(grid, device) for grid in grids]
+    near_one = _near_one(grids[1], device) if len(grids) > 1 else tally.invalid
+    given = [scores, labels, edges[0], edges[-1], near_one, *tally.tables, tally.sums, tally.by_class, tally.invalid]
+    blocks = _blocks(len(rows), threads, shared, 64 if scores_too else 48)
     run((blocks, 1, 1), (threads, 1, 1), [*given, float(len(rows)), float(ignored)], shared)
 
 
-def _few_classes(tally: Tally, scores: Tensor, labels: Tensor, rows: Rows, ignored: int, by_rows: bool) -> None:
-    found, grid, group_grid = _by_notion(tally, rows)
-    n_classes, device = rows.n_classes, scores.device.index
-    few = "confidence" in found and grid.n_cells <= FEW_CELLS
-    each = (16 * len(grid) if few else 0) + 8 * n_classes + 4 * (n_classes + (n_classes % 4 == 0))
+def _few_classes(
+    tally: Tally, scores: Tensor, labels: Tensor, rows: Rows, ignored: int, by_rows: bool, scores_too: bool
+) -> None:
+    macros, tables, edges = _of_classes(tally, scores, labels, rows, scores_too)
+    n_classes, few = rows.n_classes, macros["CONFIDENCE_CELLS"] == 1
+    each = 16 * (macros["CELLS"] + 2) * few + 8 * n_classes * scores_too + 4 * (n_classes + (n_classes % 4 == 0))
     threads = _threads(each)
-    copies = COPIES if "classwise" in found and group_grid.n_cells <= FEW_CELLS else 1
-    run = _cuda.kernel(
-        "few_classes",
-        device,
-        **_macros(rows, scores, labels),
-        CELLS=grid.n_cells,
-        GROUP_CELLS=group_grid.n_cells,
-        THREADS=threads,
-        K=n_classes,
-        STRIDED=int(not by_rows),
-        CONFIDENCE_CELLS=0 if "confidence" not in found else 1 if few else 2,
-        TOP_LABEL_CELLS=int("top_label" in found),
-        CLASSWISE_CELLS=int("classwise" in found),
-        COPIES=copies,
-        SLACK=f"{_slack(scores)}f",
-    )
-    tables = [found[name][0] if name in found else tally.sums for name in ("confidence", "top_label", "classwise")]
-    if copies > 1:
-        tables[2] = torch.zeros((copies, *tables[2].shape), dtype=torch.float64, device=scores.device)
-    given = [scores, labels, _edges(grid, device), _edges(group_grid, device), *tables]
+    copies = COPIES if macros["CLASSWISE_CELLS"] and macros["GROUP_CELLS"] <= FEW_CELLS else 1
+    added = torch.zeros((copies, *tables[2].shape), dtype=torch.float64, device=scores.device) if copies > 1 else None
+    macros |= {"THREADS": threads, "STRIDED": int(not by_rows), "COPIES": copies}
+    run = _cuda.kernel("few_classes", scores.device.index, **macros)
+    given = [scores, labels, *edges, *tables[:2], tables[2] if added is None else added]
     given += [tally.sums, tally.by_class, tally.invalid, float(len(rows)), float(labels.shape[1]), float(ignored)]
-    run((_blocks(len(rows), threads, each * threads, 112), 1, 1), (threads, 1, 1), given, each * threads)
-    if copies > 1:
-        found["classwise"][0].add_(tables[2].sum(dim=0))
+    blocks = _blocks(len(rows), threads, each * threads, 112 if scores_too else 72)
+    run((blocks, 1, 1), (threads, 1, 1), given, each * threads)
+    if added is not None:
+        tables[2].add_(added.sum(dim=0))
 
 
-def _many_classes(tally: Tally, scores: Tensor, labels: Tensor, rows: Rows, ignored: int) -> None:
-    found, grid, group_grid = _by_notion(tally, rows)
-    n_classes, device = rows.n_classes, scores.device.index
-    warps = 1 << (-(-n_classes // 1024) - 1).bit_length()
-    threads = max(128, 32 * warps)
-    macros = _macros(rows, scores, labels)
-    several = 4 if macros.pop("VECTOR") and n_classes % 4 == 0 else 1
-    run = _cuda.kernel(
-        "many_classes",
-        device,
-        **macros,
-        VECTOR=several,
-        CELLS=grid.n_cells,
-        GROUP_CELLS=group_grid.n_cells,
-        THREADS=threads,
-        WARPS=warps,
-        K=n_classes,
-        CONFIDENCE_CELLS=0 if "confidence" not in found else 1 if grid.n_cells <= FEW_CELLS else 2,
-        TOP_LABEL_CELLS=int("top_label" in found),
-        CLASSWISE_CELLS=int("classwise" in found),
-        SLACK=f"{_slack(scores)}f",
-    )
-    tables = [found[name][0] if name in found else tally.sums for name in ("confidence", "top_label", "classwise")]
-    given = [scores, labels, _edges(grid, device), _edges(group_grid, device), *tables]
-    given += [tally.sums, tally.by_class, tally.invalid, float(labels.numel()), float(ignored)]
-    blocks = _blocks(labels.numel() * 32 * warps, threads, 0, 168)
-    run((blocks, 1, 1), (threads, 1, 1), given, 0)
+def _many_classes(tally: Tally, scores: Tensor, labels: Tensor, rows: Rows, ignored: int, scores_too: bool) -> None:
+    macros, tables, edges = _of_classes(tally, scores, labels, rows, scores_too)
+    warps = 1 << (-(-rows.n_classes // CLASSES_OF_A_WARP) - 1).bit_length()
+    threads = 128 if warps == 1 else 32 * warps
+    several = 4 if macros["VECTOR"] and rows.n_classes % 4 == 0 else 1
+    macros |= {"THREADS": threads, "WARPS": warps, "VECTOR": several}
+    run = _cuda.kernel("many_classes", scores.device.index, **macros)
+    given = [scores, labels, *edges, *tables, tally.sums, tally.by_class, tally.invalid]
+    registers = 168 if scores_too or macros["CLASSWISE_CELLS"] else 72
+    blocks = _blocks(labels.numel() * 32 * warps, threads, 0, registers)
+    run((blocks, 1, 1), (threads, 1, 1), [*given, float(labels.numel()), float(ignored)], 0)
 
 
-def _by_notion(tally: Tally, rows: Rows) -> tuple[dict[str, tuple[Tensor, Grid]], Grid, Grid]:
-    """The table and grid of each notion, the grid of the confidence, and that of the notions by class."""
+def _of_classes(
+    tally: Tally, scores: Tensor, labels: Tensor, rows: Rows, scores_too: bool
+) -> tuple[dict[str, Any], list[Tensor], list[Tensor]]:
+    """Macros for classes, the tables of the confidence, the predicted class and every class, and two grids' edges.
+
+    A table that is not asked for has something else in its place, which is not touched.
+    """
     pairs = zip(tally.tables, views_of(tally.layout), strict=True)
     found = {str(view.notion): (table, grids[0]) for table, (view, grids) in pairs}
     grid = found["confidence"][1] if "confidence" in found else Grid(2, "uniform", rows.dtype)
-    return found, grid, next((found[name][1] for name in ("top_label", "classwise") if name in found), grid)
+    by_class = next((found[name][1] for name in ("top_label", "classwise") if name in found), grid)
+    macros = _macros(rows, scores, labels) | {
+        "K": rows.n_classes,
+        "SCORES": int(scores_too),
+        "CELLS": grid.n_cells,
+        "GROUP_CELLS": by_class.n_cells,
+        "CONFIDENCE_CELLS": 0 if "confidence" not in found else 1 if grid.n_cells <= FEW_CELLS else 2,
+        "TOP_LABEL_CELLS": int("top_label" in found),
+        "CLASSWISE_CELLS": int("classwise" in found),
+        "SLACK": f"{BFLOAT16_TOLERANCE if scores.dtype == torch.bfloat16 else ROW_SUM_TOLERANCE}f",
+    }
+    tables = [found[name][0] if name in found else tally.sums for name in ("confidence", "top_label", "classwise")]
+    return macros, tables, [_edges(one, scores.device.index) for one in (grid, by_class)]
 
 
 def row_terms(logits: Tensor, labels: Tensor) -> tuple[Tensor, ...] | None:
@@ -176,7 +156,7 @@ def row_terms(logits: Tensor, labels: Tensor) -> tuple[Tensor, ...] | None:
     made = [torch.full((n,), torch.nan, dtype=torch.float64, device=logits.device) for _ in range(4)]
     top = torch.full((n,), -1, dtype=torch.int32, device=logits.device)
     if n:
-        block = min(1024, 1 << (width - 1).bit_length())
+        block = min(512, 1 << (width - 1).bit_length())
         with torch.cuda.device(logits.device):
             triton_rows.vocabulary_rows[(n,)](
                 logits, labels, *made, top, width, logits.stride(0), BLOCK=block, num_warps=max(1, block // 256)
@@ -193,10 +173,6 @@ def _macros(rows: Rows, scores: Tensor, labels: Tensor) -> dict[str, Any]:
         "IGNORE": int(rows.ignore_index is not None),
         "VECTOR": int(aligned),
     }
-
-
-def _slack(scores: Tensor) -> float:
-    return BFLOAT16_TOLERANCE if scores.dtype == torch.bfloat16 else ROW_SUM_TOLERANCE
 
 
 def _threads(each: int) -> int:

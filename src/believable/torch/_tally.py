@@ -37,7 +37,7 @@ REASONS = (
     "lie outside [0, 1]",
     "do not sum to 1",
     "have a target that is no class",
-    "have a weight that is negative or not finite",
+    "have a weight that is negative, not finite, or too large or small for its square",
 )
 
 
@@ -103,15 +103,20 @@ class Tally:
         what = "; ".join(f"{count:,} {reason}" for count, reason in zip(found, REASONS, strict=True) if count)
         raise InputError(f"rows of the predictions cannot be counted: {what}; reset() forgets them")
 
-    def summary(self) -> Summary:
-        """The statistic of the NumPy core; on a GPU this waits for what is under way."""
+    def cells(self) -> tuple[CellStats, ...]:
+        """The cells of each view and grid; on a GPU this waits for what is under way."""
         self.raise_if_invalid()
         cells: dict[tuple[View, Grid], CellStats] = {}
         for (view, grids), table in zip(views_of(self.layout), self.tables, strict=True):
             moments = table.cpu().numpy().transpose(1, 2, 0)
             for grid, cell in zip(grids, cells_of_sums(grids), strict=True):
                 cells[view, grid] = _on_grid(view, grid, cell, moments)
-        return Summary(sums=self._score_sums(), cells=tuple(cells[pair] for pair in self.layout.views))
+        return tuple(cells[pair] for pair in self.layout.views)
+
+    def summary(self) -> Summary:
+        """The statistic of the NumPy core."""
+        cells = self.cells()
+        return Summary(sums=self._score_sums(), cells=cells)
 
     def _score_sums(self) -> ScoreSums:
         kind = self.layout.kind

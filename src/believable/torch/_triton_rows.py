@@ -7,10 +7,11 @@ import triton.language as tl
 
 LOG2_E = tl.constexpr(1.4426950408889634)
 LOG_2 = tl.constexpr(0.6931471805599453)
+MOST_BITS = tl.constexpr(40)  # e squared, a million times, is far from the largest number then
 
 
 @triton.jit
-def vocabulary_rows(
+def vocabulary_rows(  # type: ignore[no-untyped-def]
     logits,
     labels,
     confidence,
@@ -34,35 +35,49 @@ def vocabulary_rows(
     logits += row * stride
     column = tl.arange(0, BLOCK)
     infinity = float("inf")
-    most = tl.full([], -infinity, tl.float32)
-    top = tl.full([], 0, tl.int32)
+    mosts = tl.full([BLOCK], -infinity, tl.float32)  # of the columns that are a block apart, and where it was
+    starts = tl.zeros([BLOCK], tl.int32)
     sum1 = tl.zeros([BLOCK], tl.float32)
     sum2 = tl.zeros([BLOCK], tl.float32)
     steps = tl.zeros([BLOCK], tl.float32)
-    for start in range(0, K, BLOCK):
-        at = start + column
-        z = tl.load(logits + at, mask=at < K, other=-infinity).to(tl.float32)
-        largest = tl.max(z, axis=0)
-        if largest > most:
-            top = start + tl.min(tl.where(z == largest, column, BLOCK))
-            moved = tl.where(most == -infinity, 0.0, (most - largest) * LOG2_E)
-            scale = tl.where(most == -infinity, 0.0, tl.exp2(moved))
-            steps = scale * (steps + moved * sum1)
-            sum1 *= scale
-            sum2 *= scale * scale
-            most = largest
-        # -inf has no probability, whatever the largest; NaN stays what it is, and makes the sums so.
-        bits = tl.maximum((z - tl.where(most == -infinity, 0.0, most)) * LOG2_E, -2000, tl.PropagateNan.ALL)
-        e = tl.exp2(bits)
-        sum1 += e
-        sum2 += e * e
-        steps += e * bits
+    # Exponentials are taken beside the largest of the first columns. Only where that of all is so far from it that sums
+    # might overflow does the row have to be gone through again, beside the right one.
+    beside = tl.max(tl.load(logits + column, mask=column < K, other=-infinity).to(tl.float32), axis=0)
+    beside = tl.where(tl.abs(beside) < infinity, beside, 0.0)
+    most = beside
+    again = True
+    for _ in range(2):
+        if again:
+            for start in range(0, K, BLOCK):
+                at = start + column
+                z = tl.load(logits + at, mask=at < K, other=-infinity).to(tl.float32)
+                larger = z > mosts
+                mosts = tl.where(larger, z, mosts)
+                starts = tl.where(larger, start, starts)
+                # -inf has no probability; NaN stays what it is, and makes the sums so.
+                bits = tl.maximum((z - beside) * LOG2_E, -2000, tl.PropagateNan.ALL)
+                e = tl.exp2(bits)
+                sum1 += e
+                sum2 += e * e
+                steps += e * bits
+            most = tl.max(mosts, axis=0)
+            again = (tl.abs(most - beside) * LOG2_E > MOST_BITS) & (tl.abs(most) < infinity)
+            if again:
+                beside = most
+                sum1 = tl.zeros([BLOCK], tl.float32)
+                sum2 = tl.zeros([BLOCK], tl.float32)
+                steps = tl.zeros([BLOCK], tl.float32)
+                mosts = tl.full([BLOCK], -infinity, tl.float32)
+    top = tl.min(tl.where(mosts == most, starts + column, K))
     own_step = tl.load(logits + label).to(tl.float64) - most.to(tl.float64)
-    total, squares = tl.sum(sum1.to(tl.float64)), tl.sum(sum2.to(tl.float64))
-    weighted = tl.sum(steps.to(tl.float64)) * LOG_2
+    gap = most.to(tl.float64) - beside.to(tl.float64)
+    scale = tl.exp(-gap)
+    total, squares = tl.sum(sum1.to(tl.float64)) * scale, tl.sum(sum2.to(tl.float64)) * scale * scale
+    weighted = tl.sum(steps.to(tl.float64)) * LOG_2 * scale - gap * total
+    found = (total > 0.5) & (tl.abs(most) < infinity)
+    total = tl.maximum(total, 1.0)
     log_total = tl.log(total)
     own = tl.where(own_step < -745.13321, 0.0, tl.exp(own_step)) / total
-    found = (total >= 1) & (tl.abs(most) < infinity)
     tl.store(confidence + row, tl.where(found, 1 / total, float("nan")))
     tl.store(own_nll + row, tl.where(found, log_total - own_step, float("nan")))
     beyond = (total - 1) / total

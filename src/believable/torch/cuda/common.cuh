@@ -1,7 +1,8 @@
 // What every kernel here shares: types, the rule that says which cell a score is in, and adding up within a block.
 //
 // Macros: SCORE (0 float32, 1 float16, 2 bfloat16), LABEL (the type of the labels), LOGITS (0 or 1: then probabilities
-// are double, as in the NumPy core, and float otherwise), CELLS (of the grid between {0} and {1}), THREADS.
+// are double, as in the NumPy core, and float otherwise), CELLS (of the grid between {0} and {1}), THREADS,
+// SCORES (1: the sums behind proper scores too; 0: the tables alone).
 
 #if SCORE == 0
 typedef float score_t;
@@ -120,17 +121,17 @@ struct Cell {
 };
 
 // `own` is where the thread's first cell is.
-__device__ __forceinline__ void count_pair(unsigned own, int cell, float p, int outcome) {
-  unsigned at = own + cell * (unsigned)(THREADS * sizeof(Cell)), count;
-  float sum, sum_positive, squares;
+__device__ __forceinline__ void count_pair(unsigned own, int cell, float p, bool outcome) {
+  unsigned at = own + cell * (unsigned)(THREADS * sizeof(Cell));
+  Cell of;
   asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(count), "=f"(sum), "=f"(sum_positive), "=f"(squares) : "r"(at));
-  count += 1u + ((unsigned)outcome << 16);
-  sum += p;
-  if (outcome) sum_positive += p;
-  squares = fmaf(p, p, squares);
+               : "=r"(of.count), "=f"(of.p), "=f"(of.p_positive), "=f"(of.pp) : "r"(at));
+  of.count += outcome ? 0x10001u : 1u;
+  of.p += p;
+  if (outcome) of.p_positive += p;
+  of.pp = fmaf(p, p, of.pp);
   asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};"
-               :: "r"(at), "r"(count), "f"(sum), "f"(sum_positive), "f"(squares) : "memory");
+               :: "r"(at), "r"(of.count), "f"(of.p), "f"(of.p_positive), "f"(of.pp) : "memory");
 }
 
 // Adds a block's cells to a table of (cell, outcome, 3 moments), and empties them; `whole` are the first lanes' sums
@@ -171,4 +172,37 @@ __device__ __forceinline__ void add_pair(double* table, long long code, int outc
   atomicAdd(entry, 1.0);
   atomicAdd(entry + 1, p);
   atomicAdd(entry + 2, p * p);
+}
+
+// What a row of classes adds to the sums, from `BRIER` to `SPREAD_VARIANCE`, and two by chance.
+#define TERMS 9
+
+// `first` is the largest probability; of the others, apart from it so that nothing cancels where it is nearly sure, these
+// are the sums of their powers. `own` is the probability of the label.
+struct RowOfClasses {
+  bool hit;
+  double confidence;
+  float first, short_of_one, rest, second, third, fourth, own, log_own, entropy, nll_by_chance;
+};
+
+__device__ __forceinline__ void terms_of(const RowOfClasses& row, float* terms) {
+  const float first = row.first, rest = row.rest, second = row.second, tilt = 1.f - 2.f * first;
+  const float missing = row.hit ? row.short_of_one : 1.f - row.own;
+  const float others = row.hit ? second : first * first + (second - row.own * row.own);
+  terms[0] = fmaf(missing, missing, others);
+  terms[1] = -row.log_own;
+  terms[2] = row.hit;
+  terms[3] = (float)row.confidence;
+  terms[4] = row.entropy;
+#if LOGITS
+  const float below = first * rest - second, squared_below = first * (first * rest - 2.f * second) + row.third;
+  terms[5] = 2.f * (row.hit ? second - first * rest : first * first + (second - row.own));
+  terms[7] = 4.f * fmaxf(squared_below - below * below, 0.f);
+#else
+  const float squares = fmaf(first, first, second);
+  terms[5] = (1.f - first - rest) + 2.f * (squares - row.own);
+  terms[7] = 4.f * fmaxf(first * first * first + row.third - squares * squares, 0.f);
+#endif
+  terms[6] = first * row.short_of_one * tilt * tilt + (rest - 5.f * second + 8.f * row.third - 4.f * row.fourth);
+  terms[8] = row.nll_by_chance;
 }

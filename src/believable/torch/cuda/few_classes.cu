@@ -6,14 +6,13 @@
 
 #define ROWS 256     // of a thread, before its sums are added up
 #define WIDE (K % 4 ? K : K + 1)  // of a row in shared memory: so that no more than two threads meet in a bank
-#define TERMS 9
 
 struct Row {
   bool finite, inside, sums_to_one;
   int top;
   float most;
   double confidence;
-  float p[K], terms[TERMS];  // brier, nll, correct, confidence, entropy, spread, its variance, and two by chance
+  float p[K], terms[TERMS];
 };
 
 // All that a row adds. The largest class is kept apart from the rest, so that nothing cancels where it is nearly sure.
@@ -34,21 +33,26 @@ __device__ __forceinline__ void look_at(const float* z, int label, float own_sco
     asm("ex2.approx.f32 %0, %1;" : "=f"(e) : "f"(step));
     weighted = e * step;
     steps += weighted;
-    squared_steps = fmaf(weighted, step, squared_steps);
     row.p[k] = e;
     e = k == top ? 0.f : e;
-    float square = e * e;
     rest += e;
+    if (!SCORES) continue;
+    float square = e * e;
+    squared_steps = fmaf(weighted, step, squared_steps);
     second += square;
     third = fmaf(square, e, third);
     fourth = fmaf(square, square, fourth);
   }
   row.finite = steps == steps && fabsf(most) <= 3.4028235e38f;  // one infinite or missing logit makes all sums NaN
-  float share = __frcp_rn(1.f + rest), log_sum = rest < 0.03125f ? -log_of_rest(rest * share) : fast_log(1.f + rest);
+  float share = __frcp_rn(1.f + rest);
   double wide = share, short_by = 1 - (1 + (double)rest) * wide;
   row.confidence = fmin(wide + wide * short_by, 1.0);
+  row.inside = row.sums_to_one = true;
+  if (SCORES || CLASSWISE_CELLS)
 #pragma unroll
-  for (int k = 0; k < K; k++) row.p[k] *= share;
+    for (int k = 0; k < K; k++) row.p[k] *= share;
+  if (!SCORES) return;
+  float log_sum = rest < 0.03125f ? -log_of_rest(rest * share) : fast_log(1.f + rest);
   rest *= share, second *= share * share, third *= share * share * share, fourth *= share * share * share * share;
   steps *= share * log_2;
   entropy = log_sum - steps;
@@ -57,12 +61,11 @@ __device__ __forceinline__ void look_at(const float* z, int label, float own_sco
   log_p_own = own_step < -745.13321 ? -__int_as_float(0x7f800000) : (float)(own_step - log_sum);  // where a double is 0
   own = label == top ? share : __expf((float)own_step) * share;
   first = share;
-  row.inside = row.sums_to_one = true;
 #else
   float logs = 0, squared_logs = 0, least = z[0], sum = 0;
 #pragma unroll
   for (int k = 0; k < K; k++) {
-    float log_p = z[k] > 0 ? logf(z[k]) : 0.f, weighted = z[k] * log_p, p = k == top ? 0.f : z[k], square = p * p;
+    float log_p = SCORES && z[k] > 0 ? logf(z[k]) : 0.f, weighted = z[k] * log_p, p = k == top ? 0.f : z[k], square = p * p;
     row.p[k] = z[k];
     logs += weighted;
     squared_logs = fmaf(weighted, log_p, squared_logs);
@@ -74,34 +77,18 @@ __device__ __forceinline__ void look_at(const float* z, int label, float own_sco
     fourth = fmaf(square, square, fourth);
   }
   row.finite = sum == sum && fabsf(sum) <= 3.4028235e38f;
+  row.inside = least >= 0.f && most <= 1.f;
+  row.sums_to_one = fabsf(sum - 1.f) <= SLACK;
+  row.confidence = first = most;
+  if (!SCORES) return;
   entropy = -logs;
   nll_by_chance = fmaxf(squared_logs - logs * logs, 0.f);
   own = own_score;
   log_p_own = logf(own);
-  row.confidence = first = most;
-  row.inside = least >= 0.f && most <= 1.f;
-  row.sums_to_one = fabsf(sum - 1.f) <= SLACK;
 #endif
-  bool hit = label == top;
-  float short_of_one = hit ? (LOGITS ? rest : 1.f - first) : 1.f - own, tilt = 1.f - 2.f * first;
-  float others = hit ? second : first * first + (second - own * own);
-  float below = first * rest - second, squared_below = first * (first * rest - 2.f * second) + third;
-  row.terms[0] = fmaf(short_of_one, short_of_one, others);
-  row.terms[1] = -log_p_own;
-  row.terms[2] = hit;
-  row.terms[3] = (float)row.confidence;
-  row.terms[4] = entropy;
-#if LOGITS
-  row.terms[5] = 2.f * (hit ? second - first * rest : first * first + (second - own));
-  row.terms[6] = first * rest * tilt * tilt + (rest - 5.f * second + 8.f * third - 4.f * fourth);
-  row.terms[7] = 4.f * fmaxf(squared_below - below * below, 0.f);
-#else
-  float squares = fmaf(first, first, second);
-  row.terms[5] = (1.f - sum) + 2.f * (squares - own);
-  row.terms[6] = first * (1.f - first) * tilt * tilt + (rest - 5.f * second + 8.f * third - 4.f * fourth);
-  row.terms[7] = 4.f * fmaxf(first * first * first + third - squares * squares, 0.f);
-#endif
-  row.terms[8] = nll_by_chance;
+  float short_of_one = LOGITS ? rest : 1.f - first;
+  terms_of({label == top, row.confidence, first, short_of_one, rest, second, third, fourth, own, log_p_own, entropy,
+            nll_by_chance}, row.terms);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
@@ -112,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
   Cell* cells = (Cell*)memory;
   float2* of_labels = (float2*)(memory + (CONFIDENCE_CELLS == 1 ? (CELLS + 2) * THREADS : 0));  // rows and Brier
   const unsigned own_labels = address_of(of_labels + threadIdx.x);
-  float* staged = (float*)(of_labels + K * THREADS);
+  float* staged = (float*)(of_labels + (SCORES ? K * THREADS : 0));
   const unsigned own_row = address_of(staged + threadIdx.x * WIDE);
 #if CONFIDENCE_CELLS == 1
   __shared__ real shared_edges[CELLS + 2];
@@ -121,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
 #else
   const real* edges = edges_of_grid;
 #endif
-  for (int i = threadIdx.x; i < K * THREADS; i += THREADS) of_labels[i] = make_float2(0, 0);
+  for (int i = threadIdx.x; SCORES && i < K * THREADS; i += THREADS) of_labels[i] = make_float2(0, 0);
   __syncthreads();
 
   const long long n = (long long)n_rows, inner = (long long)inner_rows, ignored = (long long)ignore_index;
@@ -140,6 +127,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
 #else
     __syncthreads();
 #endif
+#if SCORES
 #pragma unroll
     for (int i = 0; i < 7; i++) add_over_warp(sums_of_rows + BRIER + i, sums[i]);
 #pragma unroll
@@ -156,8 +144,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
 #pragma unroll
     for (int i = 0; i < 5; i++) squares[i] = 0;
     counted = finite_nll = 0;
+#endif
 #pragma unroll
     for (int k = 0; k < K; k++) {
+#if SCORES
       float2 own = of_labels[k * THREADS + threadIdx.x];
       of_labels[k * THREADS + threadIdx.x] = make_float2(0, 0);
       add_over_warp(by_class + k, p[k]);
@@ -166,6 +156,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
       add_over_warp(by_class + 3 * K + k, own.x);
       add_over_warp(by_class + 4 * K + k, own.y);
       p[k] = pp[k] = 0;
+#endif
 #if CLASSWISE_CELLS
       double* entry = classwise + (k * (GROUP_CELLS + 2) + 1) * 6;
       add_over_warp(entry, n_first[k]);
@@ -251,6 +242,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
         int reason = !of.finite ? NOT_FINITE : !of.inside ? OUTSIDE : !of.sums_to_one ? NOT_ONE : NO_CLASS;
         atomicAdd(invalid + reason, 1ull);
       } else {
+        bool hit = label == of.top;
+#if SCORES
         counted += 1.f;
 #pragma unroll
         for (int i = 0; i < TERMS; i++) sums[i] += of.terms[i];
@@ -265,7 +258,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
         asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(n_own), "=f"(brier_own) : "r"(own));
         n_own += 1.f, brier_own += of.terms[0];
         asm volatile("st.shared.v2.f32 [%0], {%1, %2};" :: "r"(own), "f"(n_own), "f"(brier_own) : "memory");
-        bool hit = label == of.top;
+#endif
 #if CONFIDENCE_CELLS == 1
         count_pair(own_cells, cell_of<CELLS>((real)of.confidence, edges), (float)of.confidence, hit);
 #elif CONFIDENCE_CELLS == 2
@@ -277,8 +270,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
 #endif
 #pragma unroll
         for (int k = 0; k < K; k++) {
+#if SCORES
           p[k] += of.p[k];
           pp[k] = fmaf(of.p[k], of.p[k], pp[k]);
+#endif
 #if CLASSWISE_CELLS
           // Most entries lie in the first cell above 0: those are added up here, without asking where.
           real score = k == of.top ? (real)of.confidence : (real)of.p[k];

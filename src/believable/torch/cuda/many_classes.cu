@@ -61,11 +61,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_classes(
   const int teams = THREADS / LANES, lane = threadIdx.x % LANES;
   const bool speaker = lane == 0;
   float p_sums[ENTRIES] = {}, pp_sums[ENTRIES] = {};
-  float sums[9] = {}, squares[5] = {}, finite_nll = 0, counted = 0, counted_in_all = 0;
+  float sums[TERMS] = {}, squares[5] = {}, finite_nll = 0, counted = 0, counted_in_all = 0;
   int since = 0;
 
   auto flush = [&]() {
-    if (speaker && counted > 0) {
+    if (SCORES && speaker && counted > 0) {
       for (int i = 0; i < 7; i++) atomicAdd(sums_of_rows + BRIER + i, (double)sums[i]);
       for (int i = 0; i < 5; i++) {
         atomicAdd(sums_of_rows + W2X + i, (double)(i == 1 ? finite_nll : sums[i]));
@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_classes(
       atomicAdd(sums_of_rows + NLL_BY_CHANCE, (double)sums[8]);
       for (int i = N; i <= W2; i++) atomicAdd(sums_of_rows + i, (double)counted);
     }
-    for (int i = 0; i < 9; i++) sums[i] = 0;
+    for (int i = 0; i < TERMS; i++) sums[i] = 0;
     for (int i = 0; i < 5; i++) squares[i] = 0;
     counted_in_all += counted;
     finite_nll = counted = 0, since = 0;
@@ -122,14 +122,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_classes(
       float e = z[i] == HALF_LOWEST ? 0.f : z[i], bits = __log2f(e > 0 ? e : 1.f);
 #endif
       float weighted = e * bits, other = from_here == i / VECTOR * LANES * VECTOR + i % VECTOR ? 0.f : e;
-      float square = other * other;
       of.steps += weighted;
-      of.squared_steps = fmaf(weighted, bits, of.squared_steps);
       of.rest += other;
+      z[i] = e;
+      if (!SCORES) continue;
+      float square = other * other;
+      of.squared_steps = fmaf(weighted, bits, of.squared_steps);
       of.second += square;
       of.third = fmaf(square, other, of.third);
       of.fourth = fmaf(square, square, of.fourth);
-      z[i] = e;
     }
 #if !LOGITS
     float least = z[0];
@@ -143,7 +144,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_classes(
       const float* terms = &of.rest;
       RowSums others;
 #pragma unroll
-      for (int i = 0; i < 6; i++) (&others.rest)[i] = __shfl_xor_sync(~0u, terms[i], lanes);
+      for (int i = 0; i < 6; i++)
+        (&others.rest)[i] = SCORES || i == 0 || i == 2 || i == 4 ? __shfl_xor_sync(~0u, terms[i], lanes) : 0.f;
       of = sum_of(of, others);
     }
     of = over_row(of, sums_of_warps, sum_of);
@@ -179,30 +181,24 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_classes(
     }
 
     const bool hit = label == top;
-    const float missing = hit ? lacking : 1.f - own, tilt = 1.f - 2.f * first;
-    const float brier = fmaf(missing, missing, hit ? second : first * first + (second - own * own));
-#if LOGITS
-    const float below = first * rest - second, squared_below = first * (first * rest - 2.f * second) + third;
-    const float spread = 2.f * (hit ? second - first * rest : first * first + (second - own));
-    const float by_chance = squared_below - below * below;
-#else
-    const float all = fmaf(first, first, second), spread = (1.f - most - rest) + 2.f * (all - own);
-    const float by_chance = first * first * first + third - all * all;
-#endif
-    const float of_others = rest - 5.f * second + 8.f * third - 4.f * fourth;
-    const float terms[9] = {brier, -log_p_own, (float)hit, (float)confidence, entropy, spread,
-                            first * lacking * tilt * tilt + of_others, 4.f * fmaxf(by_chance, 0.f),
-                            fmaxf(squared_steps - steps * steps, 0.f)};
+#if SCORES
+    float terms[TERMS];
+    const float nll_by_chance = fmaxf(squared_steps - steps * steps, 0.f);
+    terms_of({hit, confidence, first, lacking, rest, second, third, fourth, own, log_p_own, entropy, nll_by_chance}, terms);
     const float nll = terms[1] <= 3.4028235e38f ? terms[1] : 0.f;
-    counted += 1.f, finite_nll += nll;
+    finite_nll += nll;
 #pragma unroll
-    for (int i = 0; i < 9; i++) sums[i] += terms[i];
+    for (int i = 0; i < TERMS; i++) sums[i] += terms[i];
 #pragma unroll
     for (int i = 0; i < 5; i++) squares[i] = fmaf(i == 1 ? nll : terms[i], i == 1 ? nll : terms[i], squares[i]);
     if (speaker) {
       atomicAdd(by_class + 2 * K + label, 1.0);
       atomicAdd(by_class + 3 * K + label, 1.0);
-      atomicAdd(by_class + 4 * K + label, (double)brier);
+      atomicAdd(by_class + 4 * K + label, (double)terms[0]);
+    }
+#endif
+    counted += 1.f;
+    if (speaker) {
 #if CONFIDENCE_CELLS
       add_pair(confidence_cells, cell_of<CELLS>((real)confidence, edges), hit, confidence);
 #endif
@@ -215,7 +211,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_classes(
     const real first_edge = group_edges[1];
 #endif
 #pragma unroll
-    for (int i = 0; i < ENTRIES; i++) {
+    for (int i = 0; i < ENTRIES && (SCORES || CLASSWISE_CELLS); i++) {
       float p = z[i] * share;
 #if CLASSWISE_CELLS
       // Most entries lie in the first cell above 0: those are added up here, and the others taken off its count.
@@ -242,7 +238,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_classes(
   }
   flush();
 #pragma unroll
-  for (int i = 0; i < ENTRIES; i++) {
+  for (int i = 0; i < ENTRIES && (SCORES || CLASSWISE_CELLS); i++) {
     int column = (i / VECTOR * LANES + lane) * VECTOR + i % VECTOR;
     if (column >= K) continue;
     atomicAdd(by_class + column, (double)p_sums[i]);

@@ -32,15 +32,40 @@ struct Grids {
   double* table;
 };
 
-// A score that was looked at, and whether it happened.
-__device__ __forceinline__ void count_valid(float score, bool y, const Grids& grids, unsigned own_cells, Sums& sums) {
+// A score that was looked at.
+struct Valid {
+  real p;
+  int cell;
 #if LOGITS
-  double e = exp(-fabs((double)score)), likelier = 1 / (1 + e), p = score >= 0 ? likelier : e * likelier;
-  float small = (float)(e * likelier), large = (float)likelier;
-#else
-  float p = score, small = fminf(p, 1.f - p), large = fmaxf(p, 1.f - p);
+  double e, likelier;
 #endif
+};
+
+__device__ __forceinline__ Valid look_at(float score, const Grids& grids) {
+  Valid of;
+#if LOGITS
+  of.e = exp(-fabs((double)score)), of.likelier = 1 / (1 + of.e);
+  of.p = score >= 0 ? of.likelier : of.e * of.likelier;
+#else
+  of.p = score;
+#endif
+  of.cell = cell_of<CELLS>(of.p, grids.edges);
+  return of;
+}
+
+// Adds it to all but few cells, with whether it happened.
+__device__ __forceinline__ void add_valid(float score, const Valid& of, bool y, const Grids& grids, Sums& sums) {
+  const real p = of.p;
+#if LOGITS
+  double e = of.e;
+  float small = (float)(e * of.likelier), large = (float)of.likelier;
+#else
+  float small = fminf(p, 1.f - p), large = fmaxf(p, 1.f - p);
+#endif
+#if !FEW
   float x = (float)p;
+#endif
+#if SCORES || LOGIT_CELLS
 #if LOGITS
   float log_large = -log1pf((float)e), log_small = log_large - fabsf(score);
   float finite_log_small = log_small;
@@ -49,17 +74,19 @@ __device__ __forceinline__ void count_valid(float score, bool y, const Grids& gr
   float log_large = log_of_rest(small), finite_log_small = fast_log(fmaxf(small, 1.1754944e-38f));
   float log_small = small == 0.f ? -__int_as_float(0x7f800000) : finite_log_small;
 #endif
-#if FEW
-  count_pair(own_cells, cell_of<CELLS>(p, grids.edges), x, y);
-#else
-  int code = cell_of<CELLS>(p, grids.edges);
+#endif
+#if !FEW
+  int code = of.cell;
 #if LOGIT_CELLS
   float logit = x > 0.5f ? log_large - log_small : log_small - log_large;
   if (p != 0) code += p == 1 ? LOGIT_CELLS + 1 : 1 + logit_cells_below(p, logit, grids.logit_edges, grids.near_one);
 #endif
   add_pair(grids.table, code, y, p);
+#if SCORES
   sums.n += 1.f, sums.positive += y, sums.p += x, sums.pp = fmaf(x, x, sums.pp), sums.p_positive += y ? x : 0.f;
 #endif
+#endif
+#if SCORES
   bool hit = (p > (real)0.5) == y;
   float miss = hit ? small : large, tilt = large - small;
   sums.brier = fmaf(miss, miss, sums.brier);
@@ -68,6 +95,7 @@ __device__ __forceinline__ void count_valid(float score, bool y, const Grids& gr
   sums.confidence += large;
   sums.entropy -= fmaf(large, log_large, small * finite_log_small);  // 0 log 0 is 0
   sums.spread_variance = fmaf(tilt * tilt, large * small, sums.spread_variance);
+#endif
 }
 
 __device__ __forceinline__ void count_row(float score, long long label, long long ignored, const Grids& grids,
@@ -76,16 +104,19 @@ __device__ __forceinline__ void count_row(float score, long long label, long lon
   if (label == ignored) return;
 #endif
   bool finite = fabsf(score) <= 3.4028235e38f, inside = LOGITS || (score >= 0.f && score <= 1.f);
-  if (finite && inside && (unsigned long long)label <= 1)
-    count_valid(LOGITS ? score : fabsf(score), label, grids, own_cells, sums);  // -0 is 0
-  else
+  if (!LOGITS) score = score == 0.f ? 0.f : score;  // -0 is 0
+  if (finite && inside && (unsigned long long)label <= 1) {
+    Valid of = look_at(score, grids);
+    if (FEW) count_pair(own_cells, of.cell, (float)of.p, label);
+    add_valid(score, of, label, grids, sums);
+  } else
     atomicAdd(invalid + (!finite ? NOT_FINITE : !inside ? OUTSIDE : NO_CLASS), 1ull);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) one_event(
     const score_t* __restrict__ scores, const label_t* __restrict__ labels, const real* __restrict__ edges_of_grid,
-    const real* __restrict__ logit_edges, const int* __restrict__ near_one, double* table, double* sums_of_rows, double* by_class, unsigned long long* invalid, double n_rows,
-    double ignore_index) {
+    const real* __restrict__ logit_edges, const int* __restrict__ near_one, double* table, double* sums_of_rows,
+    double* by_class, unsigned long long* invalid, double n_rows, double ignore_index) {
   extern __shared__ uint4 memory[];
   Cell* cells = (Cell*)memory;
 #if FEW
@@ -108,6 +139,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) one_event(
 #if FEW
     flush_cells(cells, table, whole);
 #endif
+#if SCORES
     const float* terms = &sums.brier;
 #pragma unroll
     for (int i = 0; i < 5; i++) add_over_warp(sums_of_rows + BRIER + i, terms[i]);
@@ -118,7 +150,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) one_event(
     add_over_warp(by_class + 2, whole[1]);
     add_over_warp(by_class, whole[2]);
     add_over_warp(by_class + 1, whole[3]);
-    sums = {}, since = 0;
+    sums = {};
+#endif
+    since = 0;
   };
 #if VECTOR
   // The next rows are on their way while these are counted.
@@ -148,9 +182,16 @@ extern "C" __global__ void __launch_bounds__(THREADS) one_event(
         unsigned bits = __float_as_uint(LOGITS ? fabsf(value(own_scores.of[i])) : value(own_scores.of[i]));
         largest = max(largest, bits);
       }
-      if (any_label <= 1 && largest <= (LOGITS ? 0x7f7fffffu : 0x3f800000u)) {  // as nearly always
+      bool may_ignore = IGNORE && (unsigned long long)ignored <= 1;  // one of the outcomes
+      if (!may_ignore && any_label <= 1 && largest <= (LOGITS ? 0x7f7fffffu : 0x3f800000u)) {  // as nearly always
+        Valid of[4];  // all before the first is counted, because reading waits for what is written
 #pragma unroll
-        for (int i = 0; i < 4; i++) count_valid(value(own_scores.of[i]), own_labels.of[i] != 0, grids, own_cells, sums);
+        for (int i = 0; i < 4; i++) of[i] = look_at(value(own_scores.of[i]), grids);
+#pragma unroll
+        for (int i = 0; i < 4 && FEW; i++) count_pair(own_cells, of[i].cell, (float)of[i].p, own_labels.of[i] != 0);
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+          add_valid(value(own_scores.of[i]), of[i], own_labels.of[i] != 0, grids, sums);
       } else {
         for (int i = 0; i < 4; i++)
           count_row(value(own_scores.of[i]), own_labels.of[i], ignored, grids, own_cells, sums, invalid);
