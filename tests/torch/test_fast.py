@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from importlib import resources
+
 import pytest
 import torch
 
 from believable import Layout, Summary
 from believable.torch import _fast, _reference
 from believable.torch._rows import rows_of
-from believable.torch._tally import SUMS, Tally
+from believable.torch._tally import REASONS, SUMS, Tally
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 ALL = ("confidence", "classwise", "top_label")
@@ -173,3 +176,19 @@ def test_a_statistic_can_be_saved():
     tally = Tally.empty(Layout.of("binary", 2, "float32"), "cuda")
     _fast.add_rows(tally, rows_of(p.clamp(0, 1), torch.zeros_like(p).long(), from_logits=False))
     assert Summary.from_bytes(tally.summary().to_bytes()).n == len(p)
+
+
+def test_kernels_and_tally_agree_on_the_order():
+    """What common.cuh calls the first sum is the first of `SUMS`, and so on; the same for reasons and sums of rows."""
+    source = (resources.files("believable.torch") / "cuda" / "common.cuh").read_text()
+    sums, reasons = ([name.strip() for name in body.split(",")] for body in re.findall(r"enum \{([^}]*)\}", source))
+    named = [name.upper().replace(" ", "_") for name in SUMS]
+    places = {"W2X": named.index("W2_BRIER"), "W2XX = W2X + 5": named.index("W2_BRIER^2")}
+    places["BRIER_BY_CHANCE = W2XX + 5"] = named.index("BRIER_BY_CHANCE")
+    for i, name in enumerate(sums[: sums.index("W2X")]):
+        assert named[i] == name
+    assert places == {"W2X": 11, "W2XX = W2X + 5": 16, "BRIER_BY_CHANCE = W2XX + 5": 21}
+    assert named[22] == sums[-1] == "NLL_BY_CHANCE"
+    assert reasons == ["NOT_FINITE", "OUTSIDE", "NOT_ONE", "NO_CLASS"]
+    assert [reason.split()[1] for reason in REASONS[:3]] == ["not", "outside", "not"]
+    assert "target" in REASONS[3]

@@ -6,16 +6,17 @@
 
 #if SCORE == 0
 typedef float score_t;
+typedef unsigned unsigned_score_t;
 __device__ __forceinline__ float value(score_t x) { return x; }
 #elif SCORE == 1
-typedef unsigned short score_t;
+typedef unsigned short score_t, unsigned_score_t;
 __device__ __forceinline__ float value(score_t x) {
   float wide;
   asm("cvt.f32.f16 %0, %1;" : "=f"(wide) : "h"(x));
   return wide;
 }
 #else
-typedef unsigned short score_t;
+typedef unsigned short score_t, unsigned_score_t;
 __device__ __forceinline__ float value(score_t x) { return __uint_as_float((unsigned)x << 16); }
 #endif
 
@@ -64,11 +65,12 @@ __device__ __forceinline__ int cell_of(float p, const float* edges) {
 // The same, where the edges are in shared memory, each at the cell above it, and -1 at cells 0 and 1.
 template <int M>
 __device__ __forceinline__ int cell_of(float p, unsigned edges) {
-  int cell = __float_as_int(__fmaf_ru(p, (float)M, 8388608.f)) & 0x7fffff;
+  unsigned cell = __float_as_uint(__fmaf_ru(p, (float)M, 8388608.f)) - 0x4b000000u;  // the bits of 8388608
   float edge;
   asm("ld.shared.f32 %0, [%1];" : "=f"(edge) : "r"(edges + 4 * cell));
-  cell -= p <= edge;
-  return cell + (p == 1.f);
+  if (p <= edge) cell -= 1;
+  if (p == 1.f) cell += 1;
+  return cell;
 }
 
 template <int M>

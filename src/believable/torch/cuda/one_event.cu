@@ -113,6 +113,46 @@ __device__ __forceinline__ void count_row(float score, long long label, long lon
     atomicAdd(invalid + (!finite ? NOT_FINITE : !inside ? OUTSIDE : NO_CLASS), 1ull);
 }
 
+// Rows that are loaded at once, as 32-bit words.
+constexpr int AT_ONCE = sizeof(label_t) == 1 ? 8 : 4;
+
+template <class T>
+struct __align__(AT_ONCE * sizeof(T) < 16 ? AT_ONCE * sizeof(T) : 16) Words {
+  unsigned of[AT_ONCE * sizeof(T) / 4];
+
+  __device__ __forceinline__ T at(int i) const {
+    if (sizeof(T) == 8) return (T)((unsigned long long)of[2 * i + 1] << 32 | of[2 * i]);
+    constexpr int each = sizeof(T) < 4 ? 4 / sizeof(T) : 1;
+    return (T)(of[i / each] >> (i % each * 8 * sizeof(T)));
+  }
+};
+
+struct Several {
+  Words<unsigned_score_t> scores;
+  Words<label_t> labels;
+
+  __device__ __forceinline__ Several() {}
+  __device__ __forceinline__ Several(const score_t* s, const label_t* l)
+      : scores(*(const Words<unsigned_score_t>*)s), labels(*(const Words<label_t>*)l) {}
+
+  __device__ __forceinline__ float score(int i) const {
+    return SCORE == 0 ? __uint_as_float(scores.at(i)) : value((score_t)scores.at(i));
+  }
+
+  __device__ __forceinline__ label_t label(int i) const { return labels.at(i); }
+
+  __device__ __forceinline__ bool all_valid() const {
+    unsigned largest = 0, others = 0;
+#pragma unroll
+    for (int i = 0; i < AT_ONCE; i++)
+      largest = max(largest, __float_as_uint(LOGITS ? fabsf(score(i)) : score(i)));
+#pragma unroll
+    for (int i = 0; i < AT_ONCE * (int)sizeof(label_t) / 4; i++)
+      others |= labels.of[i] & (sizeof(label_t) == 1 ? 0xfefefefeu : sizeof(label_t) == 8 && i % 2 ? ~0u : ~1u);
+    return others == 0 && largest <= (LOGITS ? 0x7f7fffffu : 0x3f800000u);
+  }
+};
+
 extern "C" __global__ void __launch_bounds__(THREADS) one_event(
     const score_t* __restrict__ scores, const label_t* __restrict__ labels, const real* __restrict__ edges_of_grid,
     const real* __restrict__ logit_edges, const int* __restrict__ near_one, double* table, double* sums_of_rows,
@@ -131,7 +171,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) one_event(
   const Grids grids = {edges, logit_edges, near_one, table};
 
   const long long n = (long long)n_rows, ignored = (long long)ignore_index;
-  const long long step = (VECTOR ? 4 : 1) * THREADS;
+  const long long step = (VECTOR ? AT_ONCE : 1) * THREADS;
   Sums sums = {};
   int since = 0;
   auto flush = [&]() {
@@ -155,54 +195,40 @@ extern "C" __global__ void __launch_bounds__(THREADS) one_event(
     since = 0;
   };
 #if VECTOR
-  // The next rows are on their way while these are counted.
-  struct __align__(4 * sizeof(score_t)) { score_t of[4]; } next_scores;
-  struct __align__(sizeof(label_t) == 1 ? 4 : 16) { label_t of[4]; } next_labels;
+  Several next;  // rows, on their way while others are counted
   auto load = [&](long long start) {
-    if (start + step > n) return;
-    next_scores = *(const decltype(next_scores)*)(scores + start + threadIdx.x * 4);
-    next_labels = *(const decltype(next_labels)*)(labels + start + threadIdx.x * 4);
+    if (start + step <= n) next = Several(scores + start + threadIdx.x * AT_ONCE, labels + start + threadIdx.x * AT_ONCE);
   };
   load(blockIdx.x * step);
 #endif
   for (long long start = blockIdx.x * step; start < n; start += gridDim.x * step) {
-    if (since >= ROWS) {
-      flush();
-    }
+    if (since >= ROWS) flush();
+    since += step / THREADS;
 #if VECTOR
     if (start + step <= n) {
-      auto own_scores = next_scores;
-      auto own_labels = next_labels;
+      Several own = next;
       load(start + gridDim.x * step);
-      unsigned long long any_label = 0;
-      unsigned largest = 0;
-#pragma unroll
-      for (int i = 0; i < 4; i++) {
-        any_label |= (unsigned long long)(long long)own_labels.of[i];
-        unsigned bits = __float_as_uint(LOGITS ? fabsf(value(own_scores.of[i])) : value(own_scores.of[i]));
-        largest = max(largest, bits);
-      }
       bool may_ignore = IGNORE && (unsigned long long)ignored <= 1;  // one of the outcomes
-      if (!may_ignore && any_label <= 1 && largest <= (LOGITS ? 0x7f7fffffu : 0x3f800000u)) {  // as nearly always
-        Valid of[4];  // all before the first is counted, because reading waits for what is written
+      if (own.all_valid() && !may_ignore) {                          // as nearly always
+        Valid of[AT_ONCE];  // all before the first is counted, because reading waits for what is written
 #pragma unroll
-        for (int i = 0; i < 4; i++) of[i] = look_at(value(own_scores.of[i]), grids);
+        for (int i = 0; i < AT_ONCE; i++) of[i] = look_at(own.score(i), grids);
 #pragma unroll
-        for (int i = 0; i < 4 && FEW; i++) count_pair(own_cells, of[i].cell, (float)of[i].p, own_labels.of[i] != 0);
+        for (int i = 0; i < AT_ONCE && FEW; i++) count_pair(own_cells, of[i].cell, (float)of[i].p, own.label(i) != 0);
 #pragma unroll
-        for (int i = 0; i < 4; i++)
-          add_valid(value(own_scores.of[i]), of[i], own_labels.of[i] != 0, grids, sums);
+        for (int i = 0; i < AT_ONCE; i++) add_valid(own.score(i), of[i], own.label(i) != 0, grids, sums);
       } else {
-        for (int i = 0; i < 4; i++)
-          count_row(value(own_scores.of[i]), own_labels.of[i], ignored, grids, own_cells, sums, invalid);
+#pragma unroll 1
+        for (int i = 0; i < AT_ONCE; i++) {
+          long long row = start + threadIdx.x * AT_ONCE + i;
+          count_row(value(scores[row]), labels[row], ignored, grids, own_cells, sums, invalid);
+        }
       }
-      since += 4;
       continue;
     }
 #endif
     for (long long row = start + threadIdx.x; row < n && row < start + step; row += THREADS)
       count_row(value(scores[row]), labels[row], ignored, grids, own_cells, sums, invalid);
-    since += step / THREADS;
   }
   flush();
 }
