@@ -159,7 +159,14 @@ def row_terms(logits: Tensor, labels: Tensor) -> tuple[Tensor, ...] | None:
         block = min(512, 1 << (width - 1).bit_length())
         with torch.cuda.device(logits.device):
             triton_rows.vocabulary_rows[(n,)](
-                logits, labels, *made, top, width, logits.stride(0), BLOCK=block, num_warps=max(1, block // 256)
+                logits,
+                labels.contiguous(),
+                *made,
+                top,
+                width,
+                logits.stride(0),
+                BLOCK=block,
+                num_warps=max(1, block // 256),
             )
     return *made, top.long()
 

@@ -1,4 +1,4 @@
-"""Rows of a vocabulary in one pass, with Triton: no probabilities are kept, and the softmax is corrected as it goes."""
+"""Rows of a vocabulary in one pass, with Triton: sums of exponentials, and no probabilities."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def vocabulary_rows(  # type: ignore[no-untyped-def]
     stride,
     BLOCK: tl.constexpr,
 ):
-    """One program a row, of any length: the softmax is corrected as larger logits turn up.
+    """One program a row, of any length.
 
     Logits of -inf are probabilities of 0. A row of a label that is no column is left out: its confidence stays what it
     was. That of a row which has no probabilities is NaN.
@@ -78,10 +78,12 @@ def vocabulary_rows(  # type: ignore[no-untyped-def]
     total = tl.maximum(total, 1.0)
     log_total = tl.log(total)
     own = tl.where(own_step < -745.13321, 0.0, tl.exp(own_step)) / total
-    tl.store(confidence + row, tl.where(found, 1 / total, float("nan")))
-    tl.store(own_nll + row, tl.where(found, log_total - own_step, float("nan")))
+    nothing = float("nan")
+    tl.store(confidence + row, tl.where(found, 1 / total, nothing))
+    tl.store(own_nll + row, tl.where(found, log_total - own_step, nothing))
     beyond = (total - 1) / total
     if_hit = beyond * beyond + tl.maximum(squares - 1, 0.0) / (total * total)
-    tl.store(brier + row, tl.where(top == label, if_hit, 1 - 2 * own + squares / (total * total)))
-    tl.store(entropy + row, log_total - weighted / total)
+    score = tl.where(top == label, if_hit, 1 - 2 * own + squares / (total * total))
+    tl.store(brier + row, tl.where(found, score, nothing))
+    tl.store(entropy + row, tl.where(found, log_total - weighted / total, nothing))
     tl.store(top_column + row, tl.where(found, top, -1))
