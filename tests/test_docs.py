@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from believable.cli import main
+from tests.needs import need
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
@@ -21,12 +22,21 @@ def blocks(language):
 
 
 def test_the_python_of_the_readme_runs(tmp_path, monkeypatch, capsys):
-    """Every Python block runs as it stands."""
+    """The first Python block runs as it stands."""
     monkeypatch.chdir(tmp_path)
-    (code,) = blocks("python")
+    code, _ = blocks("python")
     exec(compile(code, "README.md", "exec"), {})
     assert "expected_calibration_error" in capsys.readouterr().out
     assert (tmp_path / "reliability.png").exists()
+
+
+def test_the_torch_of_the_readme_runs(capsys):
+    """The second Python block runs as it stands, where torch is installed."""
+    torch = need("torch")
+    _, code = blocks("python")
+    with torch.random.fork_rng(devices=[]):
+        exec(compile(code, "README.md", "exec"), {})
+    assert "expected_calibration_error" in capsys.readouterr().out
 
 
 def test_the_demo_says_what_the_readme_shows(tmp_path):
@@ -69,6 +79,19 @@ def test_the_python_of_other_pages_runs(page, tmp_path, monkeypatch):
     exec(compile(code, page, "exec"), {})
     named = set(re.findall(r"""["'](\w+\.(?:png|html|json|cells|parquet))["']""", code))
     assert named == {path.name for path in tmp_path.iterdir()}
+
+
+def test_the_python_of_the_page_on_torch_runs(tmp_path, monkeypatch, capsys):
+    """Every block runs as it stands, one after the other, and prints what is shown below it."""
+    torch, _ = need("torch"), need("torchmetrics")
+    monkeypatch.chdir(tmp_path)
+    page, names = (ROOT / "docs" / "torch.md").read_text(), {}
+    with torch.random.fork_rng(devices=[]):
+        for code, _, shown in re.findall(r"```python\n(.*?)```(\n\n```text\n(.*?)```)?", page, re.DOTALL):
+            exec(compile(code, "torch.md", "exec"), names)
+            printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+            assert printed == shown.splitlines()
+    assert {path.name for path in tmp_path.iterdir()} == {"map.json", "tokens.png"}
 
 
 def test_the_tables_are_current():

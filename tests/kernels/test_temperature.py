@@ -132,6 +132,13 @@ def test_few_passes(n, n_classes, monkeypatch):
     assert sum(seen) <= 6 * n
 
 
+def test_a_root_met_exactly_is_kept():
+    """Where a step ends at the root, to the last digit of floats, the search ends there, wherever it began."""
+    for start in np.linspace(1.7315, 1.7325, 101):
+        found = temperature.search(lambda b: (b * b - 3, 2 * b * b, 2 * b * b), start, 0.1, temperature.EXACT)
+        assert found == pytest.approx(np.sqrt(3), rel=1e-12)
+
+
 def test_memory_order_does_not_matter():
     """Columns side by side, every other row, and read-only arrays give the same."""
     z, labels = problem(500, 6)

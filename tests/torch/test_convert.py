@@ -11,7 +11,14 @@ import torch
 from believable import recalibrate
 from believable.errors import InputError, SchemaError
 from believable.recalibrate import load_recalibrator
-from believable.torch import DirichletCalibration, MatrixScaling, TemperatureScaling, VectorScaling, as_module
+from believable.torch import (
+    DirichletCalibration,
+    MatrixScaling,
+    TemperatureScaling,
+    VectorScaling,
+    as_module,
+    dirichlet,
+)
 
 MODULES = [TemperatureScaling, VectorScaling, MatrixScaling, DirichletCalibration]
 every_module = pytest.mark.parametrize("module", MODULES)
@@ -89,6 +96,11 @@ def test_least_calibration_error_keeps_its_setting():
     """How T was found goes with it."""
     theirs = fitted(TemperatureScaling, objective="ece")
     assert as_module(theirs).to_numpy().objective == "ece"
+
+
+def test_constants():
+    """Where log-probabilities end is the same in both."""
+    assert dirichlet.LOWEST == recalibrate._linear.LOWEST
 
 
 def test_types_of_parameters():

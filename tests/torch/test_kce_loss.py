@@ -7,7 +7,7 @@ import torch
 from torch.autograd import gradcheck
 
 from believable import Predictions, squared_kernel_calibration_error
-from believable.errors import InputError
+from believable.errors import InputError, UndefinedError
 from believable.kernels import Similarity
 from believable.torch import KCELoss, _tiles
 from believable.torch._tiles import pair_form
@@ -145,3 +145,13 @@ def test_refusals():
     ):
         with pytest.raises(InputError, match=reason):
             KCELoss(**how)
+
+
+@pytest.mark.parametrize("kernel", ["tv", "gaussian"])
+def test_second_derivatives_are_refused(kernel):
+    """There are none, and that is said: they are not taken to be 0."""
+    some = random(6, 3)
+    logits = some.logits.clone().requires_grad_()
+    (slope,) = torch.autograd.grad(KCELoss(kernel=kernel)(logits, some.labels), logits, create_graph=True)
+    with pytest.raises(UndefinedError, match="no second derivatives"):
+        slope.square().sum().backward()

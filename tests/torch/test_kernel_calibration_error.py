@@ -46,7 +46,7 @@ def test_definition(name, kernel, device):
 @pytest.mark.parametrize("how", HOW, ids=str)
 def test_numpy(how, n_classes, device):
     """The numbers of the NumPy core for every estimator and kernel, over several tiles."""
-    some = random(600, n_classes, seed=1, weighted=True).to(device)
+    some = random(300, n_classes, seed=1, weighted=True).to(device)
     p = torch.sigmoid(some.logits) if n_classes is None else torch.softmax(some.logits, 1)
     core = [part.cpu().numpy() for part in (p, some.labels, some.weights)]
     expected = believable.squared_kernel_calibration_error(core[0], core[1], sample_weight=core[2], **how)
@@ -168,3 +168,13 @@ def test_refusals(device):
         kernel_calibration_error(3 * p, y)
     with pytest.raises(InputError, match="from_logits is said on Predictions"):
         kernel_calibration_error(believable.Predictions(p, y), from_logits=True)
+
+
+def test_the_first_gpu_by_its_number():
+    """`device=0` is a GPU, and not the device that is taken if none is given."""
+    p, y = torch.tensor([[0.7, 0.3], [0.4, 0.6]], dtype=torch.float64), torch.tensor([0, 1])
+    if torch.cuda.is_available():
+        assert kernel_calibration_error(p, y, device=0) == pytest.approx(kernel_calibration_error(p, y))
+    else:
+        with pytest.raises((RuntimeError, AssertionError)):
+            kernel_calibration_error(p, y, device=0)

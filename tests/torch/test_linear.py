@@ -210,3 +210,14 @@ def test_refuses():
         VectorScaling(3, penalty=-1)
     with pytest.raises(InputError, match="n_classes"):
         DirichletCalibration(1)
+
+
+@every_module
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_one_hot_labels_are_refused(module, n_classes):
+    """Rows with one 1 would be fitted as events, which are one logit each."""
+    z, y = data(n_classes=n_classes)
+    with pytest.raises(InputError, match=r"need labels of shape \(400,\), got .*; pass labels.argmax\(dim=1\)"):
+        module(n_classes, penalty=0).fit(z, torch.nn.functional.one_hot(y))
+    with pytest.raises(InputError, match="logits must be a tensor of floats"):
+        module(n_classes)(torch.ones(4, n_classes, dtype=torch.int64))

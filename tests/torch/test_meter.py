@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import threading
 
 import numpy as np
 import pytest
@@ -135,7 +137,7 @@ def test_classes_as_in_numpy(device, from_logits, weighted):
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_short_probabilities_of_classes(device, dtype):
-    """Rows of half precision are counted as the float32 numbers that they are."""
+    """Rows of half precision are counted as the float32 numbers that they are, or as float64 ones if so asked."""
     logits, y, _ = classes()
     p = logits.softmax(1).to(dtype)
     meter = counted(CalibrationMeter(4), device, p, y)
@@ -144,6 +146,8 @@ def test_short_probabilities_of_classes(device, dtype):
         Layout.of("multiclass", 4, "float32", notions="confidence"),
     )
     assert_same(meter.summary, wanted)
+    converted = counted(CalibrationMeter(4, dtype="float64"), device, p, y)  # whose rows still sum to 1 as they did
+    assert converted.compute(["brier"])["brier"] == pytest.approx(meter.compute(["brier"])["brier"], abs=1e-12)
 
 
 def test_extreme_logits(device):
@@ -157,6 +161,9 @@ def test_extreme_logits(device):
         "brier_score": 0.0,
         "accuracy": 1.0,
     }
+    one = CalibrationMeter(from_logits=True).to(device)
+    one.update(torch.tensor([-740.0], device=device, dtype=torch.float64), torch.tensor([1], device=device))
+    assert one.compute(["nll"])["nll"] == pytest.approx(740, abs=1e-2)  # of a probability with few digits left
 
 
 def test_batches_do_not_matter(device):
@@ -222,6 +229,34 @@ def test_bytes_are_not_wrapped_round(device):
     assert (meter.n, dict(meter.summary.dropped)) == (3, {})
 
 
+@pytest.mark.parametrize("kind", [torch.uint8, torch.uint16, torch.uint32, torch.int16, torch.float8_e5m2])
+def test_rare_types(device, kind):
+    """Scores, targets and weights of types with which torch can do little are counted as the numbers that they are."""
+    p, y, w = torch.tensor([0, 1, 1, 0]), torch.tensor([0, 1, 1, 1]), torch.tensor([1, 2, 0, 1])
+    meter = CalibrationMeter().to(device)
+    meter.update(*(part.to(torch.float32).to(kind).to(device) for part in (p, y, w)))
+    assert meter.compute(["ece", "acc"]) == {"expected_calibration_error": 0.25, "accuracy": 0.75}
+
+
+def test_threads():
+    """Batches that several threads count at once are all counted, weights or not."""
+    p, y, w = event(50)
+    meter, core = CalibrationMeter(), CalibrationMeter()
+
+    def work():
+        for i in range(40):
+            meter.update(p, y, w if i % 2 else None)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i in range(240):
+        core.update(p, y, w if i % 2 else None)
+    assert_same(meter.summary, core.summary)
+
+
 def test_batches_of_nothing_and_of_one(device):
     """No rows, ignored rows alone and weights of 0 add nothing; one row is enough for metrics."""
     meter = CalibrationMeter(3, ignore_index=-1).to(device)
@@ -264,8 +299,10 @@ def test_autocast_and_inference_mode(device):
     other.reset()
     with torch.inference_mode():
         other.update(logits * 1, y * 1, w * 1)
-    other.update(logits, y)
-    assert_same(other.summary, plain.summary)
+        sums = [other + CalibrationMeter(4, from_logits=True), copy.deepcopy(other)]
+    for meter in (other, *sums):
+        meter.update(logits, y)
+        assert_same(meter.summary, plain.summary)
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------
@@ -285,9 +322,18 @@ def test_autocast_and_inference_mode(device):
         ([0.5, 0.2], [0, 2], None, r"integers 0..1, got 2 at row 1; pass ignore_index=2"),
         ([0.5, 0.2], [0, 0.3], None, "got a number that is not whole at row 1"),
         ([0.5, 0.2], [0, math.nan], None, "got a number that is not whole at row 1"),
+        ([0.5, 0.2], [0, math.inf], None, "got a number that is not whole at row 1"),
         ([0.5, 0.2], [0, 1], [1, -2.0], "sample_weight must be finite and not negative, got -2 at row 1"),
         ([0.5, 0.2], [0, 1], [1, math.inf], "sample_weight must be finite and not negative, got inf at row 1"),
+        ([0.5, 0.2], [0, 1], [0.0, 1e101], r"sample_weight is 1e\+101 at row 1, too large for its square"),
+        ([0.5, 0.2], [0, 1], [0.0, 1e-101], "sample_weight is 1e-101 at row 1, too small for its square"),
         ([[0.5, 0.5], [0.2, 0.2]], [0, 1], None, "rows of predictions must sum to 1, got 0.4 at row 1"),
+        (
+            [[[0.5, 0.5], [0.4, 0.5]]],
+            [[0, 1]],
+            None,
+            r"got 0.9 at position \(0, 0\).*pass predictions.movedim\(-1, 1\)",
+        ),
         ([[[0.5, 0.5], [0.5, 1.5]]], [[0, 1]], None, r"must lie in \[0, 1\], got 1.5 at position \(0, 1\)"),
     ],
 )
@@ -295,7 +341,7 @@ def test_invalid_rows(device, p, y, w, message):
     """On the CPU an invalid batch is refused with its row, and nothing of it is counted; on a GPU reading raises."""
     p, y = torch.tensor(p, dtype=torch.float64, device=device), torch.tensor(y, device=device)
     meter = CalibrationMeter(None if p.shape == y.shape else 2).to(device)
-    w = None if w is None else torch.tensor(w, device=device)
+    w = None if w is None else torch.tensor(w, device=device, dtype=torch.float64)
     if device == "cpu":
         with pytest.raises(InputError, match=f"the batch is refused, none of it was counted: .*{message}"):
             meter.update(p, y, w)
@@ -334,8 +380,21 @@ def test_the_row_is_found_behind_blocks_and_ignored_ones():
             "has 2 classes, the meter was made for 3",
         ),
         (CalibrationMeter(3), torch.full((2, 3), 1 / 3), torch.tensor([0, 1, 1]), "do not belong together"),
+        (
+            CalibrationMeter(3),
+            torch.full((2, 5, 3), 1 / 3),
+            torch.zeros(2, 5).long(),
+            r"pass predictions.movedim\(-1, 1\)",
+        ),
         (CalibrationMeter(), torch.full((2,), 1j), torch.tensor([0, 1]), "must be real numbers"),
         (CalibrationMeter(from_logits=True), torch.tensor([0, 1]), torch.tensor([0, 1]), "must be floating-point"),
+        (CalibrationMeter(), torch.tensor([True]), torch.tensor([1]), "are they the targets?"),
+        (
+            CalibrationMeter(300),
+            torch.full((1, 300), 1 / 300),
+            torch.tensor([257.0], dtype=torch.bfloat16),
+            "targets of torch.bfloat16 cannot tell 300 classes apart",
+        ),
         (CalibrationMeter().to("meta"), torch.tensor([0.5]), torch.tensor([1]), "it is on cpu, the meter on meta"),
     ],
 )
@@ -360,6 +419,9 @@ def test_one_stream_has_one_type(device):
             meter.update(torch.tensor([0.3, 0.7], dtype=kind, device=device), y.expand(2))
             core.update(torch.tensor([0.3, 0.7], dtype=kind).numpy(), [1, 1])
         assert_same(meter.summary, core.summary)
+    if device == "cpu":
+        with pytest.raises(InputError, match="got -1e-60 at row 0"):  # before it is rounded to -0
+            CalibrationMeter(dtype="float32").update(torch.tensor([-1e-60], dtype=torch.float64), y)
 
 
 @pytest.mark.parametrize(
@@ -434,7 +496,7 @@ def test_merging_refuses():
     meter, other = CalibrationMeter(), CalibrationMeter()
     meter.update(p, y)
     other.update(p.float(), y)
-    for wrong in (other, [CalibrationMeter(), other], CalibrationMeter(3), CalibrationMeter(cells=15), [meter.summary]):
+    for wrong in (other, [CalibrationMeter(), other], CalibrationMeter(3), CalibrationMeter(cells=15), meter.summary):
         with pytest.raises(MergeError):
             meter.merge_state(wrong)
     with pytest.raises(TypeError):

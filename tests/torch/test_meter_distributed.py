@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 import torch
 from torch import distributed, multiprocessing, nn
@@ -50,8 +52,8 @@ class Counting(nn.Module):
 
 def work(rank, folder):
     """One of two processes; an assertion that fails here ends both."""
-    torch.set_num_threads(1)
-    distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
+    meet, patience = f"file://{folder}/meet", timedelta(seconds=60)
+    distributed.init_process_group("gloo", init_method=meet, rank=rank, world_size=2, timeout=patience)
     logits, labels, weights = rows()
     mine = slice(0, CUT) if rank == 0 else slice(CUT, N)
 
@@ -70,9 +72,12 @@ def work(rank, folder):
         read = some.summary
     assert_same(read, whole(torch.where(torch.arange(N) < CUT, 1, weights)).summary)
 
-    nothing = meter()  # all rows in the second process
+    nothing = meter()  # all rows in the second process; the first refused a batch
     if rank:
         nothing.update(logits, labels)
+    else:
+        with pytest.raises(InputError, match="none of it was counted: targets must be integers"):
+            nothing.update(logits, labels + 1)
     assert_same(nothing.summary, whole().summary)
     empty = meter()
     with pytest.raises(ValueError, match="no rows have been counted"):
@@ -104,9 +109,21 @@ def work(rank, folder):
     for start in range(mine.start, mine.stop, step):
         model(logits[start : start + step], labels[start : start + step])
     assert_same(model.module.meter.summary, whole().summary)
+
+
+def second(_, folder):
+    """The other process, which has one core."""
+    torch.set_num_threads(1)
+    work(1, folder)
     distributed.destroy_process_group()
 
 
 def test_two_processes(tmp_path):
     """Uneven parts, no rows, weights or types in one process alone, and a wrapped model: the answer is the whole's."""
-    multiprocessing.spawn(work, args=(str(tmp_path),), nprocs=2)
+    other = multiprocessing.spawn(second, args=(str(tmp_path),), nprocs=1, join=False)
+    try:
+        work(0, str(tmp_path))
+    finally:
+        if distributed.is_initialized():
+            distributed.destroy_process_group()  # which ends the other, if it waits
+        other.join()

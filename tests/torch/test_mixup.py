@@ -188,3 +188,22 @@ def test_wrong_input_is_named(call, words):
     """What does not fit is an error that says what and where."""
     with pytest.raises(InputError, match=words):
         call()
+
+
+@pytest.mark.parametrize("alpha", [5e-324, 1e-3, 1e300, 1.7e308])
+def test_extreme_alphas(alpha):
+    """Next to nothing is mixed, or half of each, up to where floats end."""
+    lam = mixup(torch.zeros(100, 1), torch.zeros(100), alpha, per_row=True, generator=seeded()).lam
+    assert ((lam == 0.5) if alpha > 1 else (lam.round() - lam).abs() < 0.5).all()
+    assert alpha > 1 or 20 < lam.sum() < 80
+
+
+def test_nothing_of_infinity_is_nothing(device):
+    """Where lam is 0 or 1, what has no share may be infinite."""
+    x = torch.tensor([[torch.inf], [1.0], [2.0]], device=device)
+    y = torch.tensor([0, 1, 2], device=device)
+    mixed = mixup(x, y, 1e-300, per_row=True, generator=seeded())
+    assert not mixed.x.isnan().any()
+    logits = torch.tensor([[1.0, 0.0, -torch.inf]], device=device)
+    loss = MixupLoss(torch.nn.CrossEntropyLoss())(logits, y[:1], y[2:], 1.0)
+    assert loss == torch.nn.functional.cross_entropy(logits, y[:1])

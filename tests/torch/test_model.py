@@ -164,11 +164,23 @@ def test_state_travels(digits):
     assert set(scaled.state_dict()) == {f"model.{name}" for name in net.state_dict()} | {"scaling.temperature"}
 
 
+def test_memory_may_be_used_again():
+    """A model that returns the same tensor each time, and a loader that does, give what others give."""
+    random = np.random.default_rng(0)
+    z = torch.tensor(random.normal(size=(300, 4)))
+    y = torch.tensor((z.numpy() / 3 + random.gumbel(size=z.shape)).argmax(axis=1))
+    x, labels = torch.empty(50, 4, dtype=torch.float64), torch.empty(50, dtype=torch.int64)
+    batches = ((x.copy_(one), labels.copy_(other)) for one, other in zip(z.split(50), y.split(50), strict=True))
+    assert ModelWithTemperature(nn.Identity()).fit(batches) == TemperatureScaling().fit(z, y)
+
+
 @pytest.mark.parametrize(
     ("loader", "words"),
     [
         ([], "the loader gave no rows"),
         ([torch.zeros(3, 2)], "batch 0 is a Tensor"),
+        ([(torch.zeros(3, 2), torch.zeros(3), torch.zeros(3))], "batch 0 is a tuple of 3"),
+        ([(torch.zeros(3, 2), torch.eye(2)[torch.tensor([0, 1, 1])])], "pass labels.argmax"),
         ([(torch.zeros(3, 2), torch.zeros(3)), (torch.zeros(3, 4), torch.zeros(3))], "batch 1 .* 4 classes, .* 2"),
         ([(torch.zeros(3, 2), torch.tensor([0, 1, 2]))], "labels must be whole numbers 0..1, got 2 at row 2"),
         ([(torch.zeros(3, 2), torch.full((3,), -1))], "no rows with a label"),
@@ -178,3 +190,9 @@ def test_refuses(loader, words):
     """Loaders that give nothing, or something else than pairs that belong together."""
     with pytest.raises(InputError, match=words):
         ModelWithTemperature(nn.Identity()).fit(loader, ignore_index=-1)
+
+
+def test_functions_are_refused():
+    """A function has no device and no modes."""
+    with pytest.raises(InputError, match=r"model must be a torch.nn.Module, got a function"):
+        ModelWithTemperature(lambda x: x)

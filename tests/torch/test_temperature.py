@@ -332,12 +332,40 @@ def test_states_copies_and_types(device):
     assert scaling(z.float()).dtype == torch.float32
 
 
-def test_traces_are_plain(device):
-    """The exported program of forward gives the same numbers."""
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_the_temperature_of_a_half_model_is_not_half(device, dtype):
+    """`model.half()` and the like leave T float32: 1e-13 would be 0, and 1.4154 be 1.4141."""
+    model = torch.nn.Sequential(torch.nn.Linear(3, 3), TemperatureScaling())
+    with torch.no_grad():
+        model[1].temperature.fill_(1e-13)
+    model.to(device, dtype)
+    assert model[0].weight.dtype == dtype
+    assert model[1].temperature.dtype == torch.float32
+    assert model[1].temperature.device.type == device
+    assert model[1].temperature.item() == pytest.approx(1e-13, rel=1e-7)
+    with pytest.raises(InputError, match=r"dtype must be torch.float64 or torch.float32"):
+        TemperatureScaling(dtype=dtype)
+
+
+def test_default_devices_and_no_device_at_all():
+    """A default device is no hindrance, and a module without numbers can be printed."""
+    z, y = data()
+    assert repr(TemperatureScaling(device="meta")) == "TemperatureScaling()"
+    scaling, rows = TemperatureScaling(), rows_of(z, y, from_logits=True)
+    pieces = _pieces.pieces_of(rows, torch.device("cpu"))
+    with torch.device("meta"):
+        found = scaling._fit_pieces(pieces, 4, torch.device("cpu"))
+    assert scaling.temperature.item() == found == pytest.approx(numpy_temperature(z, y))
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of TorchScript, which is still in use
+def test_programs_are_plain(device):
+    """The exported and the scripted program of forward give the same numbers."""
     z, _ = data(8, 3)
     scaling = TemperatureScaling(device=device)
     program = torch.export.export(scaling, (z.to(device),)).module()
     torch.testing.assert_close(program(z.to(device)), scaling(z.to(device)))
+    torch.testing.assert_close(torch.jit.script(scaling)(z.to(device)), scaling(z.to(device)))
 
 
 # --- what it refuses --------------------------------------------------------------------------------------------------
@@ -376,3 +404,21 @@ def test_refuses_weights(device, weight):
         TemperatureScaling().fit(z.to(device), y.to(device), sample_weight=w.to(device))
     with pytest.raises(InputError, match="no rows to fit to"):
         TemperatureScaling().fit(z.to(device), y.to(device), sample_weight=torch.zeros(len(y), device=device))
+
+
+@pytest.mark.parametrize("labels", [torch.int64, torch.float32])
+def test_one_hot_labels_are_refused(device, labels):
+    """Rows with one 1 would be fitted as K events each: they are refused, while events of their own are fitted."""
+    z, y = data()
+    hot = torch.nn.functional.one_hot(y).to(device, labels)
+    with pytest.raises(InputError, match=r"pass labels.argmax\(dim=1\)"):
+        TemperatureScaling().fit(z.to(device), hot)
+    events = torch.cat([hot[:-1], 1 - hot[-1:]])
+    found = TemperatureScaling().fit(z.to(device), events)
+    assert found == pytest.approx(TemperatureScaling().fit(z.flatten().to(device), events.flatten()), rel=1e-9)
+
+
+def test_whole_numbers_are_no_logits():
+    """Integers are refused: in their own type the answer would lose its fractions."""
+    with pytest.raises(InputError, match=r"logits must be a tensor of floats, got a tensor of torch.int64"):
+        TemperatureScaling()(torch.tensor([[4, 1, 0]]))

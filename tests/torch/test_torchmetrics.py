@@ -87,6 +87,34 @@ def test_a_collection_steps_and_resets(device):
     assert together.compute()["ece"].item() == pytest.approx(alone.compute().item(), abs=1e-12)
 
 
+def test_a_collection_keeps_metrics_apart(device):
+    """Metrics that saw the same in the first batch, but would read the next differently, are counted each alone."""
+    logits, y = (tensor.to(device) for tensor in classes())
+    made = {"all": metric(n_classes=4, from_logits=True), "some": metric(n_classes=4, from_logits=True, ignore_index=0)}
+    together = torchmetrics.MetricCollection({**made, "mce": metric("mce", n_classes=4, from_logits=True)}).to(device)
+    alone = {name: one.clone().to(device) for name, one in made.items()}
+    for rows in (y > 0, y >= 0):
+        together.update(logits[rows], y[rows])
+        for one in alone.values():
+            one.update(logits[rows], y[rows])
+    assert sorted(sorted(group) for group in together.compute_groups.values()) == [["all", "mce"], ["some"]]
+    found = together.compute()
+    assert {name: found[name].item() for name in alone} == {name: one.compute().item() for name, one in alone.items()}
+
+
+def test_inference_mode(device):
+    """What was counted or forgotten in inference mode can be added to after it."""
+    p, y = (tensor.to(device) for tensor in event())
+    one, other = metric().to(device), metric().to(device)
+    with torch.inference_mode():
+        one.update(p, y)
+        one.reset()
+        one.update(p[:200], y[:200])
+    one.update(p[200:], y[200:])
+    other.update(p, y)
+    assert one.compute().item() == pytest.approx(other.compute().item(), abs=1e-12)
+
+
 def test_precision_and_checkpoints(device):
     """Half precision of the model leaves the states in float64; persistent states come back exactly."""
     logits, y = (tensor.to(device) for tensor in classes())
@@ -132,6 +160,8 @@ def test_refusals():
         (["sce"], {}, "is defined for multiclass"),
         (["sce"], {"n_classes": 3, "notion": "confidence"}, "no choice of notion"),
         (["eve"], {}, "there is no metric 'eve'"),
+        (["ece"], {"notion": "confidence"}, "one event has no choice of notion"),
+        (["ece"], {"ignore_index": "void"}, "ignore_index must be an integer or None"),
     ):
         with pytest.raises(InputError, match=message):
             metric(*args, **choices)

@@ -227,6 +227,8 @@ def search(slopes: Callable[[float], Slopes], b: float, lowest: float, enough: f
         if b <= lowest and value > 0:
             return lowest
         to = b * (1 + _newton(value, slope, bend))
+        if to == b:  # nearer than floats tell: halving the interval would only lead away
+            break
         if not below < to < above:
             to = np.sqrt(below) * np.sqrt(above) if below > 0 and above < np.inf else b * (LEAP if below else 1 / LEAP)
         to = min(max(to, lowest), LONGEST)

@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from believable._types import Kind, Notion, Spacing
 from believable.errors import InputError, MergeError, UndefinedError
 from believable.stats import Layout, Summary
 from believable.torch._count import count
 from believable.torch._rows import Rows
-from believable.torch._tally import Tally
+from believable.torch._tally import Tally, check_views
+from believable.views import View
+
+NOTIONS: dict[Kind, tuple[Notion, ...]] = {"binary": ("binary",), "multiclass": ("confidence",)}
+
+
+def layout_for(
+    kind: Kind,
+    n_classes: int,
+    dtype: str,
+    notions: Sequence[Notion | View] | None,
+    cells: int | None,
+    spacing: Spacing | Sequence[Spacing] | None,
+) -> Layout:
+    """As `Layout.of`, but of a matrix only the confidence: class-wise counts cost an addition for every entry."""
+    if notions is not None and (isinstance(notions, (str, View)) or not isinstance(notions, Iterable)):
+        raise InputError(f"notions must be a list of notions, got {notions!r}")
+    named = NOTIONS[kind] if notions is None else tuple(notions)
+    layout = Layout.of(kind, n_classes, dtype, notions=named, cells=cells, spacing=spacing)
+    check_views(layout)
+    return layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,24 +116,24 @@ class Counts:
         return counts
 
     def merged(self, other: Counts) -> Counts:
-        """With what the other has counted, in place but for the room for weights."""
+        """What both have counted; neither is changed."""
         if not other.typed:
             layout = self.tally.layout
         elif self.typed and self.tally.layout != other.tally.layout:
-            raise MergeError("cannot merge meters that count different things, or scores of different types")
+            was, now = self.tally.layout.dtype, other.tally.layout.dtype
+            raise MergeError(
+                f"cannot merge meters of {was} and {now} scores, because bins differ between the two: make both with "
+                "the same dtype="
+            )
         else:
             layout = other.tally.layout
         mine = replace(self, typed=False).of_type(layout)
         mine = replace(mine, typed=self.typed or other.typed)
         if mine.tally.weighted or other.tally.weighted:
             mine, other = mine.with_weights(), other.with_weights()
-        for here, there in zip(mine.named().values(), other.named().values(), strict=True):
-            if here.shape != there.shape:
-                raise MergeError("cannot merge meters that count different things")
-        with torch.no_grad():
-            for here, there in zip(mine.named().values(), other.named().values(), strict=True):
-                here.add_(there.to(here.device))
-        return mine
+        with torch.inference_mode(False):
+            pairs = zip(mine.named().values(), other.named().values(), strict=True)
+            return mine.holding([here + there.to(here.device) for here, there in pairs])
 
     @property
     def n(self) -> int:

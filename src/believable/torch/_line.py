@@ -51,7 +51,7 @@ class _LineForm(torch.autograd.Function):
         around = before + after + values if diagonal else before + after
         # What is strictly below a point is what stands before the first of those that equal it; likewise above.
         fixed = x.detach()
-        below = before[torch.searchsorted(fixed, fixed)]
+        below = before[torch.searchsorted(fixed, fixed).clamp(max=len(x) - 1)]  # NaN is put after the last
         above = after[torch.searchsorted(fixed, fixed, right=True) - 1]
         pull = values * ((above - below) / bandwidth)
         return 2 * grad * pull[place], 2 * grad * around[place], None, None

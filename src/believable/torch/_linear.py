@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from believable import _check
 from believable.errors import InputError
-from believable.recalibrate._linear import Penalty, check_penalty
-from believable.torch._module import RecalibrationModule, form, widened
+from believable.torch._module import DTYPE, RecalibrationModule, assign, check_dtype, form
 from believable.torch._pieces import checked
 from believable.torch._rows import Rows, rows_of
+from believable.torch._targets import check_floats, same_rows, widened
+
+Penalty = float | Literal["auto"]
 
 
 class LinearModule(RecalibrationModule):
@@ -29,9 +31,12 @@ class LinearModule(RecalibrationModule):
         The strength that it used.
     """
 
-    def __init__(self, n_classes: int, penalty: Penalty) -> None:
+    def __init__(self, n_classes: int, penalty: Penalty, dtype: torch.dtype) -> None:
+        from believable.recalibrate._linear import check_penalty
+
         super().__init__()
         check_penalty(penalty)
+        check_dtype(dtype)
         self.n_classes = _check.positive_integer(n_classes, "n_classes", 2)
         self.penalty = penalty
         self.penalty_: float | None = None
@@ -64,10 +69,12 @@ class LinearModule(RecalibrationModule):
         self
         """
         with torch.no_grad():
-            rows = rows_of(logits, labels, sample_weight, from_logits=True, ignore_index=ignore_index)
+            logits, labels = torch.as_tensor(logits), torch.as_tensor(labels)
             self._check_shape(tuple(logits.shape))
+            same_rows(labels, logits)
+            rows = rows_of(logits, labels, sample_weight, from_logits=True, ignore_index=ignore_index)
             z, y, w = as_arrays(rows)
-        fitted = self.estimator(input="logits", penalty=self.penalty).fit(z, y, sample_weight=w)
+        fitted = self._estimator()(input="logits", penalty=self.penalty).fit(z, y, sample_weight=w)
         (learnt,) = fitted.maps_
         assert learnt is not None
         self._set(learnt)
@@ -77,6 +84,7 @@ class LinearModule(RecalibrationModule):
 
     def forward(self, logits: Tensor) -> Tensor:
         """Logits of shape (N, K) or (N, K, ...), or (N,) for one event, mapped, in their own type."""
+        check_floats(logits)
         self._check_shape(tuple(logits.shape))
         wide = widened(logits)
         if self.n_classes == 2:
@@ -109,6 +117,30 @@ class LinearModule(RecalibrationModule):
         self.penalty = saved["settings"]["penalty"]
 
 
+class AffineModule(LinearModule):
+    """W x + b; a subclass says what x is."""
+
+    def __init__(
+        self, n_classes: int, *, penalty: Penalty = "auto", device: Any = None, dtype: torch.dtype = DTYPE
+    ) -> None:
+        super().__init__(n_classes, penalty, dtype)
+        self.weight = nn.Parameter(torch.eye(n_classes, device=device, dtype=dtype))
+        self.bias = nn.Parameter(torch.zeros(n_classes, device=device, dtype=dtype))
+
+    def _affine(self, x: Tensor) -> Tensor:
+        """Along axis 1 of x (N, K, ...), in its type, under autocast too."""
+        with torch.autocast(x.device.type, enabled=False):
+            product = (x.movedim(1, -1) @ self.weight.to(x.dtype).T).movedim(-1, 1)
+        return product + over_classes(self.bias, x)
+
+    def _map(self) -> dict[str, Any]:
+        return {"weights": self.weight.tolist(), "intercepts": self.bias.tolist()}
+
+    def _set(self, learnt: dict[str, Any]) -> None:
+        assign(self.weight, learnt["weights"])
+        assign(self.bias, learnt["intercepts"])
+
+
 def as_arrays(rows: Rows) -> tuple[Any, Any, Any]:
     """Logits (n,) or (n, K), labels and weights or None as NumPy arrays, without the rows that are left out."""
     labels, weights = checked(rows)
@@ -126,13 +158,6 @@ def as_arrays(rows: Rows) -> tuple[Any, Any, Any]:
 def over_classes(values: Tensor, like: Tensor) -> Tensor:
     """Numbers by class, in the type of logits (N, K, ...) and so that they meet their axis 1."""
     return values.to(like.dtype).reshape([-1] + [1] * (like.dim() - 2))
-
-
-def affine(logits: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """W z + b along axis 1 of logits (N, K, ...), in their type, under autocast too."""
-    with torch.autocast(logits.device.type, enabled=False):
-        product = (logits.movedim(1, -1) @ weight.to(logits.dtype).T).movedim(-1, 1)
-    return product + over_classes(bias, logits)
 
 
 def only_logits(saved: dict[str, Any]) -> None:

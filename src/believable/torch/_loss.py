@@ -1,16 +1,26 @@
-"""What the losses on logits and labels have in common: checking, weights, reduction."""
+"""What the losses on logits and labels have in common: checking, weights, and one number from those of the rows."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from believable import _check
 from believable.errors import InputError
-from believable.torch._reduce import REDUCTIONS, Reduction, reduced
-from believable.torch._targets import class_labels, log_probabilities, not_negative, row_weights, same_rows
+from believable.torch._targets import (
+    check_ignore_index,
+    check_weights,
+    class_labels,
+    log_probabilities,
+    readable,
+    row_weights,
+    same_rows,
+)
+
+Reduction = Literal["none", "mean", "sum"]
+REDUCTIONS = ("none", "mean", "sum")
 
 
 class LabelLoss(nn.Module):
@@ -24,8 +34,7 @@ class LabelLoss(nn.Module):
     def __init__(self, weight: Any, reduction: Reduction, ignore_index: int | None) -> None:
         super().__init__()
         _check.choice(reduction, REDUCTIONS, "reduction")
-        if ignore_index is not None and (isinstance(ignore_index, bool) or not isinstance(ignore_index, int)):
-            raise InputError(f"ignore_index must be an integer or None, got {ignore_index!r}")
+        check_ignore_index(ignore_index)
         self.reduction = reduction
         self.ignore_index = ignore_index
         self.register_buffer("weight", None if weight is None else _class_weights(weight))
@@ -65,6 +74,30 @@ class LabelLoss(nn.Module):
         return None if self.weight is None else self.weight.to(log_p.dtype)
 
 
+def reduced(values: Tensor, weights: Tensor | None, reduction: str, *, total: Tensor | None = None) -> Tensor:
+    """The weighted values themselves, their sum, or their sum over the sum of the weights (or over `total`).
+
+    A value of weight 0 counts as if it were not there, even where it is infinite. The mean of nothing (no rows, or all
+    weights 0) is 0, so that a batch with nothing to learn from leaves the model alone; nothing waits for the device.
+    """
+    _check.choice(reduction, REDUCTIONS, "reduction")
+    weighted = times(values, weights)
+    if reduction == "none":
+        return weighted
+    if reduction == "sum":
+        return weighted.sum()
+    if total is None:
+        if weights is None:
+            return weighted.sum() / max(values.numel(), 1)
+        total = weights.expand_as(values).sum()
+    return weighted.sum() / total.masked_fill(total == 0, 1)
+
+
+def times(values: Tensor, weights: Tensor | None) -> Tensor:
+    """Values times weights, 0 where the weight is 0 whatever the value."""
+    return values if weights is None else values.masked_fill(weights == 0, 0) * weights
+
+
 def at_label(values: Tensor, labels: Tensor) -> Tensor:
     """The entry of each row at its label."""
     return values.gather(1, labels.unsqueeze(1)).squeeze(1)
@@ -80,5 +113,6 @@ def _class_weights(weight: Any) -> Tensor:
     if values.ndim != 1 or values.is_complex():
         raise InputError(f"weight must be one number per class, got shape {tuple(values.shape)}")
     values = values if values.is_floating_point() else values.float()
-    not_negative(values, "weight")
+    if readable(values):
+        check_weights(values, "weight")
     return values

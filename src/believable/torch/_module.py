@@ -5,31 +5,37 @@ from __future__ import annotations
 import json
 import os
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Self
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self
 
 import torch
 from torch import Tensor, nn
 
 from believable.errors import InputError
-from believable.recalibrate import Recalibrator, load_recalibrator
-from believable.recalibrate.saved import SCHEMA, VERSION
+
+# Scikit-learn comes with believable.recalibrate, and takes seconds: elsewhere it is imported where it is used.
+if TYPE_CHECKING:
+    from believable.recalibrate import Recalibrator
 
 DTYPE = torch.float64
+HALVES = (torch.float16, torch.bfloat16)
 
 
 class RecalibrationModule(nn.Module, ABC):
     """A map from logits to logits with parameters, which is a recalibrator of `believable.recalibrate` in torch.
 
     Parameters are float64, so that they are those of the NumPy estimator to the last bit; `module.float()` makes them
-    float32, where a device has no other. Logits are returned in the type they came in: float64 is computed in float64,
-    everything else in float32, half types too.
+    float32, where a device has no other. They are never narrower: `model.half()` and the like leave them float32 in a
+    model that is otherwise of a half type. Logits are returned in the type they came in: float64 is computed in
+    float64, everything else in float32, half types too.
     """
 
-    estimator: ClassVar[type[Recalibrator]]
     _form: dict[str, Any] | None = None  # the saved form but for its maps; None: not known yet
 
     def to_numpy(self) -> Any:
         """The fitted NumPy estimator with these parameters."""
+        from believable.recalibrate import load_recalibrator
+
         return load_recalibrator(self._text())
 
     @classmethod
@@ -48,12 +54,13 @@ class RecalibrationModule(nn.Module, ABC):
         RecalibrationModule
             On logits it gives those of the estimator's probabilities.
         """
-        if not isinstance(estimator, cls.estimator):
+        check_dtype(dtype)
+        if not isinstance(estimator, cls._estimator()):
             raise InputError(
                 f"{cls.__name__} is made from the NumPy {cls.__name__}, not from {type(estimator).__name__}"
             )
         saved = json.loads(estimator.to_json())
-        module = cls._empty(len(saved["classes"]))
+        module = cls(len(saved["classes"]))
         module._refuse(saved)
         module._load(saved)
         return module.to(device=device, dtype=dtype)
@@ -65,14 +72,11 @@ class RecalibrationModule(nn.Module, ABC):
     @classmethod
     def from_json(cls, source: str | os.PathLike[str], *, device: Any = None, dtype: torch.dtype = DTYPE) -> Self:
         """The module of a saved recalibrator: a path, or the JSON text itself."""
+        from believable.recalibrate import load_recalibrator
+
         return cls.from_numpy(load_recalibrator(source), device=device, dtype=dtype)
 
     # --- what a module says of itself ---
-
-    @classmethod
-    @abstractmethod
-    def _empty(cls, n_classes: int) -> Self:
-        """A module for so many classes."""
 
     @abstractmethod
     def _map(self) -> dict[str, Any]:
@@ -91,15 +95,43 @@ class RecalibrationModule(nn.Module, ABC):
 
     # --- between the two ---
 
+    @classmethod
+    def _estimator(cls) -> type[Recalibrator]:
+        """The NumPy estimator of the same name."""
+        from believable import recalibrate
+
+        found: type[Recalibrator] = getattr(recalibrate, cls.__name__)
+        return found
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """What `to`, `half` and `cuda` do to each parameter, but for half types: these numbers are few and matter."""
+
+        def wide(tensor: Tensor) -> Tensor:
+            made = fn(tensor)
+            return tensor.to(made.device, torch.float32) if made.dtype in HALVES else made
+
+        super()._apply(wide, recurse)
+        return self
+
     def _text(self) -> str:
+        from believable.recalibrate.saved import SCHEMA, VERSION
+
         form = self._blank() if self._form is None else self._form
-        head = {"schema": SCHEMA, "version": VERSION, "method": self.estimator.__name__}
+        head = {"schema": SCHEMA, "version": VERSION, "method": type(self).__name__}
         return json.dumps({**head, **form, "maps": [self._map()]})
 
     def _load(self, saved: dict[str, Any]) -> None:
         (learnt,) = saved["maps"]
         self._set(learnt)
         self._form = {name: saved[name] for name in ("input", "columns", "classes", "settings")}
+
+
+def check_dtype(dtype: Any) -> None:
+    """Raise unless parameters may be of this type."""
+    if dtype not in (torch.float64, torch.float32):
+        raise InputError(
+            f"dtype must be torch.float64 or torch.float32, got {dtype!r}: logits may be of any float type"
+        )
 
 
 def form(columns: int, n_classes: int, settings: dict[str, Any]) -> dict[str, Any]:
@@ -110,9 +142,4 @@ def form(columns: int, n_classes: int, settings: dict[str, Any]) -> dict[str, An
 def assign(parameter: Tensor, values: Any) -> None:
     """Set the numbers of a parameter."""
     with torch.no_grad():
-        parameter.copy_(torch.as_tensor(values, dtype=torch.float64))
-
-
-def widened(logits: Tensor) -> Tensor:
-    """Logits in the type that is computed in: float64 stays, everything else is float32."""
-    return logits if logits.dtype == torch.float64 else logits.to(torch.float32)
+        parameter.copy_(torch.as_tensor(values, dtype=torch.float64, device="cpu"))

@@ -17,9 +17,8 @@ import torch
 from torch import Tensor
 
 from believable.errors import InputError
-from believable.recalibrate import TemperatureScaling
-from believable.recalibrate._labels import fewest_rows
 from believable.torch._rows import Rows
+from believable.torch._targets import check_weights
 
 ENTRIES = {"cpu": 1 << 18}  # logits that are turned into float64 at once
 MANY_ENTRIES = 1 << 23  # elsewhere: enough to keep a GPU busy, and some of it in its cache
@@ -73,6 +72,20 @@ def checked(rows: Rows) -> tuple[Tensor, Tensor | None]:
     return torch.where(keep, labels, 0), torch.where(keep, ones if weights is None else weights, 0)
 
 
+def refuse_one_hot(logits: Any, labels: Any) -> None:
+    """Raise where labels have the shape of the logits and are one-hot: K events would be fitted, and not K classes."""
+    labels = torch.as_tensor(labels)
+    shape = tuple(labels.shape)
+    if shape != tuple(torch.as_tensor(logits).shape) or len(shape) < 2 or shape[1] < 2 or not labels.numel():
+        return
+    ones, zeros = ((labels == digit).sum(dim=1) for digit in (1, 0))
+    if ((ones == 1) & (zeros == shape[1] - 1)).all():
+        raise InputError(
+            f"labels have the shape of the logits, {shape}, with one 1 in each row: pass labels.argmax(dim=1); "
+            "if each entry is an event of its own, flatten both"
+        )
+
+
 def pieces_of(rows: Rows, device: torch.device) -> list[Piece]:
     """Rows, checked, and cut into pieces that suit the device where they will be read."""
     labels, weights = checked(rows)
@@ -94,14 +107,8 @@ def pieces_of(rows: Rows, device: torch.device) -> list[Piece]:
 def _checked_weights(rows: Rows) -> Tensor | None:
     if rows.weights is None:
         return None
-    weights = rows.weights.double()
-    wrong = ~(weights.isfinite() & (weights >= 0))
-    if wrong.any():
-        row = int(wrong.flatten().nonzero()[0])
-        raise InputError(
-            f"sample_weight must be finite and not negative, got {float(weights.flatten()[row])} at row {row}"
-        )
-    return weights
+    check_weights(rows.weights.flatten(), "sample_weight")
+    return rows.weights.double()
 
 
 def _kept(labels: Tensor, weights: Tensor | None, ignore_index: int | None) -> Tensor | None:
@@ -113,7 +120,10 @@ def _kept(labels: Tensor, weights: Tensor | None, ignore_index: int | None) -> T
 
 def check_classes(pieces: Iterable[Piece], n_classes: int) -> None:
     """What the NumPy estimator says of one class alone, and of classes with few rows."""
-    counts = torch.zeros(n_classes + 1, dtype=torch.int64)
+    from believable.recalibrate import TemperatureScaling  # here: scikit-learn comes with it
+    from believable.recalibrate._labels import fewest_rows
+
+    counts = torch.zeros(n_classes + 1, dtype=torch.int64, device="cpu")
     for piece in pieces:
         labels = piece.labels.long()
         if piece.weights is not None:

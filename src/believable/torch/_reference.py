@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from believable._check import BFLOAT16_TOLERANCE, ROW_SUM_TOLERANCE
+from believable._check import HEAVIEST, LIGHTEST
 from believable.torch._rows import Block, Rows
 from believable.torch._tally import BY_CLASS, REASONS, SUMS, TERMS, Tally, code_bounds, n_codes, views_of
 from believable.views import View
@@ -27,9 +27,8 @@ class Pairs(NamedTuple):
 
 def add_rows(tally: Tally, rows: Rows) -> None:
     """Add rows to the tensors of a tally; rows that are invalid are counted as such."""
-    tolerance = BFLOAT16_TOLERANCE if rows.scores.dtype == torch.bfloat16 else ROW_SUM_TOLERANCE
     for block in rows.blocks():
-        bad = faults(block, rows, tolerance)
+        bad = faults(block, rows)
         tally.invalid.add_(bad.sum(dim=1))
         valid = ~bad.any(dim=0)
         block = Block(block.scores[valid], block.labels[valid], None if block.weights is None else block.weights[valid])
@@ -38,7 +37,7 @@ def add_rows(tally: Tally, rows: Rows) -> None:
         _add_block(tally, block, rows.from_logits)
 
 
-def faults(block: Block, rows: Rows, tolerance: float = ROW_SUM_TOLERANCE) -> Tensor:
+def faults(block: Block, rows: Rows) -> Tensor:
     """(reasons, rows): the first of `REASONS` that a row has, if any."""
     scores, labels, weights = block
     matrix = scores if scores.ndim == 2 else scores[:, None]
@@ -47,10 +46,10 @@ def faults(block: Block, rows: Rows, tolerance: float = ROW_SUM_TOLERANCE) -> Te
     if not rows.from_logits:
         bad[1] = ((matrix < 0) | (matrix > 1)).any(dim=1)
         if scores.ndim == 2:
-            bad[2] = (matrix.sum(dim=1, dtype=torch.float64) - 1).abs() > tolerance
+            bad[2] = (matrix.sum(dim=1, dtype=torch.float64) - 1).abs() > rows.tolerance
     bad[3] = (labels < 0) | (labels >= rows.n_classes)
     if weights is not None:
-        bad[4] = ~weights.isfinite() | (weights < 0)
+        bad[4] = ~((weights >= LIGHTEST) & (weights <= HEAVIEST))
     return bad & (bad.cumsum(dim=0) == 1)
 
 
@@ -59,7 +58,7 @@ def _add_block(tally: Tally, block: Block, from_logits: bool) -> None:
     binary = scores.ndim == 1
     p = scores
     if from_logits:
-        p = torch.sigmoid(scores) if binary else torch.softmax(scores, dim=1)
+        p = _sigmoid(scores) if binary else torch.softmax(scores, dim=1)
     labels = labels.long()
     wide = p.double()
     terms, by_class = _binary_terms(wide, labels) if binary else _matrix_terms(wide, labels)
@@ -78,6 +77,12 @@ def _add_block(tally: Tally, block: Block, from_logits: bool) -> None:
             code = torch.bucketize(pairs.score.contiguous(), bounds)
             code = code if pairs.group is None else pairs.group * codes + code
             _add_pairs(table, code, pairs)
+
+
+def _sigmoid(z: Tensor) -> Tensor:
+    """torch's own is 0 below -709, where the probability is still a number, and its log loss too."""
+    e = torch.exp(-z.abs())
+    return torch.where(z < 0, e, 1) / (1 + e)
 
 
 def pairs_of(view: View, p: Tensor, labels: Tensor, weights: Tensor | None) -> Iterator[Pairs]:

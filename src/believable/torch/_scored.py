@@ -9,7 +9,7 @@ from torch import Tensor
 
 from believable import _check
 from believable.errors import InputError
-from believable.torch._targets import readable, row_weights, same_rows
+from believable.torch._targets import check_floats, check_ignore_index, readable, row_weights, same_rows
 
 BatchReduction = Literal["mean", "sum"]
 
@@ -54,15 +54,12 @@ def check_choices(reduction: str, ignore_index: Any, what: str) -> None:
             f"{what} is a number of the whole batch, without a value per row: reduction is 'mean' or 'sum'"
         )
     _check.choice(reduction, ("mean", "sum"), "reduction")
-    if ignore_index is not None and (isinstance(ignore_index, bool) or not isinstance(ignore_index, int)):
-        raise InputError(f"ignore_index must be an integer or None, got {ignore_index!r}")
+    check_ignore_index(ignore_index)
 
 
 def batch_of(logits: Tensor, labels: Tensor, sample_weight: Any, ignore_index: int | None) -> Batch:
     """Tensors that belong together, pixels as rows. Labels are looked at only where that keeps no device waiting."""
-    if not isinstance(logits, Tensor) or not logits.is_floating_point():
-        got = f"a tensor of {logits.dtype}" if isinstance(logits, Tensor) else f"a {type(logits).__name__}"
-        raise InputError(f"logits must be a tensor of floats, got {got}")
+    check_floats(logits)
     if logits.ndim == 0 or (logits.ndim > 1 and logits.shape[1] < 2):
         raise InputError(
             f"logits must have shape (n,) for one event, or (n, K) or (n, K, d1, ...) for K >= 2 classes, got "
@@ -73,6 +70,7 @@ def batch_of(logits: Tensor, labels: Tensor, sample_weight: Any, ignore_index: i
     same_rows(labels, logits)
     n_classes = logits.shape[1] if logits.ndim > 1 else 2
     labels = labels.detach()
+    labels = labels if labels.is_floating_point() else labels.long()  # a byte compared with -100 is one with 156
     weight = torch.ones_like(labels, dtype=torch.float64)
     if sample_weight is not None:
         weight = weight * row_weights(sample_weight, labels, torch.float64).detach()
@@ -88,8 +86,10 @@ def batch_of(logits: Tensor, labels: Tensor, sample_weight: Any, ignore_index: i
             "weight 0, or ignore_index"
         )
     total = weight.sum()
-    wide = logits.double()
-    p = torch.sigmoid(wide) if wide.ndim == 1 else torch.softmax(wide.movedim(1, -1).reshape(-1, n_classes), dim=1)
+    rows = logits.double() if logits.ndim == 1 else logits.double().movedim(1, -1).reshape(-1, n_classes)
+    # What counts for nothing may be NaN, and 0 times NaN would be NaN in the value and in the gradient.
+    rows = rows.masked_fill(weight == 0 if rows.ndim == 1 else (weight == 0)[:, None], 0)
+    p = torch.sigmoid(rows) if rows.ndim == 1 else torch.softmax(rows, dim=1)
     return Batch(
         p,
         labels.masked_fill(wrong, torch.nan),

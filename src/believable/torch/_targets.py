@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from believable._check import HEAVIEST
 from believable.errors import InputError
 
 
@@ -25,10 +26,21 @@ def widened(values: Tensor) -> Tensor:
     return values if values.dtype == torch.float64 else values.float()
 
 
-def log_probabilities(logits: Tensor) -> Tensor:
-    """log softmax over dimension 1, at least in float32 whatever the type of the logits and under autocast too."""
+def check_floats(logits: Any) -> None:
+    """Raise unless the logits are a tensor of floats."""
     if not isinstance(logits, Tensor) or not logits.is_floating_point():
         raise InputError(f"logits must be a tensor of floats, got {_words(logits)}")
+
+
+def check_ignore_index(ignore_index: Any) -> None:
+    """Raise unless it is a label, or None."""
+    if ignore_index is not None and (isinstance(ignore_index, bool) or not isinstance(ignore_index, int)):
+        raise InputError(f"ignore_index must be an integer or None, got {ignore_index!r}")
+
+
+def log_probabilities(logits: Tensor) -> Tensor:
+    """log softmax over dimension 1, at least in float32 whatever the type of the logits and under autocast too."""
+    check_floats(logits)
     if logits.ndim < 2 or logits.shape[1] < 2:
         raise InputError(
             f"logits must have shape (N, K) or (N, K, d1, ...) with K >= 2 classes, got {tuple(logits.shape)}; for one "
@@ -77,17 +89,20 @@ def row_weights(weights: Any, labels: Tensor, dtype: torch.dtype) -> Tensor:
     if values.shape not in (labels.shape, labels.shape[:1]):
         shapes = " or ".join(str(tuple(shape)) for shape in dict.fromkeys((labels.shape[:1], labels.shape)))
         raise InputError(f"sample_weight must have shape {shapes}, got {tuple(values.shape)}")
-    not_negative(values, "sample_weight")
+    if readable(values):
+        check_weights(values, "sample_weight")
     return values.reshape(values.shape + (1,) * (labels.ndim - values.ndim))
 
 
-def not_negative(values: Tensor, name: str) -> None:
-    """Raise at the first weight that is negative, infinite or NaN, where that can be seen."""
-    if readable(values):
-        bad = ~((values >= 0) & values.isfinite())
-        if bad.any():
-            place, value = _first(values, bad)
-            raise InputError(f"{name} must be finite and not negative, got {float(value):g} at {place}")
+def check_weights(values: Tensor, name: str) -> None:
+    """Raise at the first weight that is negative, infinite or NaN, or so large that a sum of them may be infinite."""
+    values = values.double()
+    bad = ~((values >= 0) & values.isfinite())
+    if bad.any():
+        place, value = _first(values, bad)
+        raise InputError(f"{name} must be finite and not negative, got {float(value):g} at {place}")
+    if (values > HEAVIEST).any():
+        raise InputError(f"{name} reaches {float(values.max()):g}, too large to be summed: divide by the mean")
 
 
 def _first(values: Tensor, bad: Tensor) -> tuple[str, Tensor]:

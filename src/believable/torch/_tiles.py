@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from believable.errors import UndefinedError
 from believable.kernels.similarity import NARROW, Similarity
 
 # Rows of a tile, and differences held at once (as many classes of a tile as fit): what is in the cache of a core, or
@@ -23,8 +23,8 @@ ENTRIES = {"cpu": 1 << 16, "cuda": 1 << 23}
 def pair_form(points: Tensor, values: Tensor, similarity: Similarity, *, diagonal: bool) -> Tensor:
     """sum_ij k(P_i, P_j) <v_i, v_j> over all pairs of rows of two (n, K) matrices, or over those of different rows.
 
-    Differentiable in both, once, for the kernels "tv" and "gaussian". Where two entries are equal, and |P_ik - P_jk|
-    has a kink, they add nothing to the gradient in P.
+    Differentiable in both, once, for the kernels "tv" and "gaussian"; twice is an error. Where two entries are equal,
+    and |P_ik - P_jk| has a kink, they add nothing to the gradient in P.
     """
     return _PairForm.apply(points, values, similarity, diagonal)
 
@@ -52,14 +52,30 @@ class _PairForm(torch.autograd.Function):
             if not once:
                 pulls[b] += of_b
         if pulls is not None:
-            ctx.save_for_backward(pulls, sums)
+            ctx.save_for_backward(points, values, pulls, sums)
         return (sums * values).sum()
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        pulls, sums = ctx.saved_tensors
-        return 2 * grad * pulls, 2 * grad * sums, None, None
+        points, values, pulls, sums = ctx.saved_tensors
+        slopes = (_Once.apply(2 * grad * slope, points, values) for slope in (pulls, sums))
+        return *slopes, None, None
+
+
+class _Once(torch.autograd.Function):
+    """A slope that says so where it is differentiated.
+
+    torch's `once_differentiable` looks at what comes from above alone: it would call the slope a constant, and second
+    derivatives would be wrong without a word.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, slope: Tensor, points: Tensor, values: Tensor) -> Tensor:
+        return slope.view_as(slope)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        raise UndefinedError("the kernel calibration error of vectors has a gradient, but no second derivatives here")
 
 
 def tiles(n: int, device: str) -> Iterator[tuple[slice, slice]]:

@@ -123,17 +123,10 @@ class TokenCalibration:
     def __add__(self, other: TokenCalibration) -> TokenCalibration:
         if not isinstance(other, TokenCalibration):
             return NotImplemented
-        if self.n_bins != other.n_bins:
-            raise MergeError(f"cannot merge token statistics: {self.n_bins} bins here, {other.n_bins} there")
-        if self.position_buckets != other.position_buckets:
-            raise MergeError(
-                f"cannot merge token statistics: position_buckets is {self.position_buckets} here, "
-                f"{other.position_buckets} there"
-            )
-        if set(self.rth) != set(other.rth):
-            raise MergeError(
-                f"cannot merge token statistics: top_r is {len(self.rth) + 1} here, {len(other.rth) + 1} there"
-            )
+        here, there = self._choices(), other._choices()
+        for name, value in here.items():
+            if value != there[name]:
+                raise MergeError(f"cannot merge token statistics: {name} is {value} here, {there[name]} there")
         return TokenCalibration(
             cells=self.cells + other.cells,
             total_nll=self.total_nll + other.total_nll,
@@ -151,6 +144,15 @@ class TokenCalibration:
     def __radd__(self, other: Any) -> TokenCalibration:
         """`sum` begins with 0."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
+
+    def _choices(self) -> dict[str, Any]:
+        """What parts must have in common to add up."""
+        return {
+            "the vocabulary": self.vocabulary,
+            "n_bins": self.n_bins,
+            "top_r": len(self.rth) + 1,
+            "position_buckets": self.position_buckets,
+        }
 
     # --- saying ---
 

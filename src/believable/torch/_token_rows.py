@@ -13,8 +13,8 @@ from believable import _check
 from believable._types import Array
 from believable.errors import InputError
 from believable.torch._row_terms import RowTerms, row_terms
+from believable.torch._rows import FLOATS, tensor_of, whole_or_none
 
-LOGIT_TYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)
 OTHERS = (torch.bool, torch.complex32, torch.complex64, torch.complex128)
 TERMS = ("confidence", "hit", "nll", "brier", "entropy")
 
@@ -47,16 +47,18 @@ def token_rows(
 ) -> TokenRows:
     """Tensors whose shapes, types and devices were checked; values are looked at later, with everything else."""
     _check.choice(shift, (True, False), "shift")
-    if ignore_index is not None and (isinstance(ignore_index, bool) or not isinstance(ignore_index, int)):
-        raise InputError(f"ignore_index must be a whole number or None, got {ignore_index!r}")
-    z, labels = _tensor(logits, "logits"), _whole_numbers(targets, "targets")
-    if z.dtype not in LOGIT_TYPES:
+    ignore_index = whole_or_none(ignore_index)
+    z, labels = tensor_of(logits, "logits"), _whole_numbers(targets, "targets")
+    if z.dtype not in FLOATS:
         raise InputError(f"logits must be bfloat16, float16, float32 or float64, got {z.dtype}")
     _check_shapes(tuple(z.shape), tuple(labels.shape), shift)
     _beside(labels, "targets", z)
     weights = where = None
     if sample_weight is not None:
-        weights = _beside(_tensor(sample_weight, "sample_weight"), "sample_weight", z).double()
+        weights = _beside(tensor_of(sample_weight, "sample_weight"), "sample_weight", z)
+        if weights.is_complex():
+            raise InputError(f"sample_weight must be real numbers, got {weights.dtype}")
+        weights = weights.double()
     if positions is not None:
         where = _beside(_whole_numbers(positions, "positions"), "positions", z)
     elif labels.ndim == 2:
@@ -115,15 +117,8 @@ def _terms(logits: Tensor, labels: Tensor, r: int) -> RowTerms:
 # --- what can be wrong ------------------------------------------------------------------------------------------------
 
 
-def _tensor(values: Any, name: str) -> Tensor:
-    try:
-        return torch.as_tensor(values).detach()
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"{name} must be a tensor, or something to make one of: {error}") from error
-
-
 def _whole_numbers(values: Any, name: str) -> Tensor:
-    found = _tensor(values, name)
+    found = tensor_of(values, name)
     if found.is_floating_point() or found.dtype in OTHERS:
         raise InputError(f"{name} must be whole numbers, from 0, got {found.dtype}")
     return found.long()  # unsigned types know no ignore_index, and little arithmetic

@@ -47,7 +47,9 @@ class DeviceVectors:
         what: str,
     ) -> DeviceVectors:
         """From what a function was handed."""
-        where = torch.device(device or (predictions.device if isinstance(predictions, Tensor) else "cpu"))
+        if device is None:
+            device = predictions.device if isinstance(predictions, Tensor) else "cpu"
+        where = torch.device(device)
         if isinstance(predictions, Predictions):
             if from_logits:
                 raise InputError("from_logits is said on Predictions(..., from_logits=True), not here")

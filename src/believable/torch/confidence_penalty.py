@@ -8,8 +8,7 @@ import torch
 from torch import Tensor
 
 from believable import _check
-from believable.torch._loss import LabelLoss, at_label, own_weight
-from believable.torch._reduce import Reduction, times
+from believable.torch._loss import LabelLoss, Reduction, at_label, own_weight, times
 
 
 @final

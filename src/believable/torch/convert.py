@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from believable.errors import InputError
-from believable.recalibrate import Recalibrator
 from believable.torch._module import DTYPE, RecalibrationModule
 from believable.torch.dirichlet import DirichletCalibration
 from believable.torch.matrix import MatrixScaling
 from believable.torch.temperature import TemperatureScaling
 from believable.torch.vector import VectorScaling
 
-MODULES: dict[type[Recalibrator], type[RecalibrationModule]] = {
-    module.estimator: module for module in (TemperatureScaling, VectorScaling, MatrixScaling, DirichletCalibration)
+if TYPE_CHECKING:
+    from believable.recalibrate import Recalibrator
+
+MODULES: dict[str, type[RecalibrationModule]] = {
+    module.__name__: module for module in (TemperatureScaling, VectorScaling, MatrixScaling, DirichletCalibration)
 }
 
 
@@ -45,8 +47,7 @@ def as_module(recalibrator: Recalibrator, *, device: Any = None, dtype: torch.dt
     >>> again(torch.tensor([[3.0, 0.0, 0.0]]))
     tensor([[2., 0., 0.]], grad_fn=...)
     """
-    module = MODULES.get(type(recalibrator))
+    module = MODULES.get(type(recalibrator).__name__)
     if module is None:
-        names = ", ".join(known.__name__ for known in MODULES)
-        raise InputError(f"there is a module for {names}, and none for {type(recalibrator).__name__}")
+        raise InputError(f"there is a module for {', '.join(MODULES)}, and none for {type(recalibrator).__name__}")
     return module.from_numpy(recalibrator, device=device, dtype=dtype)

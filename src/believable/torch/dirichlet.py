@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self, final
+from typing import final
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from believable.recalibrate import DirichletCalibration as NumpyDirichletCalibration
-from believable.recalibrate import Recalibrator
-from believable.recalibrate._linear import LOWEST, Penalty
-from believable.torch._linear import LinearModule, affine
-from believable.torch._module import DTYPE, assign
+from believable.torch._linear import AffineModule
+
+LOWEST = -1e5  # log-probabilities below count as this, as in the NumPy estimator
 
 
 @final
-class DirichletCalibration(LinearModule):
+class DirichletCalibration(AffineModule):
     """Dirichlet calibration: W log p + b, with log p = log softmax(z) of the logits z.
 
     What it returns are logits: their softmax are the probabilities. `fit` finds the W and b of
@@ -56,25 +53,5 @@ class DirichletCalibration(LinearModule):
     [2, 2, 2]
     """
 
-    estimator: ClassVar[type[Recalibrator]] = NumpyDirichletCalibration
-
-    def __init__(
-        self, n_classes: int, *, penalty: Penalty = "auto", device: Any = None, dtype: torch.dtype = DTYPE
-    ) -> None:
-        super().__init__(n_classes, penalty)
-        self.weight = nn.Parameter(torch.eye(n_classes, device=device, dtype=dtype))
-        self.bias = nn.Parameter(torch.zeros(n_classes, device=device, dtype=dtype))
-
     def _mapped(self, logits: Tensor) -> Tensor:
-        return affine(logits.log_softmax(dim=1).clamp(min=LOWEST), self.weight, self.bias)
-
-    @classmethod
-    def _empty(cls, n_classes: int) -> Self:
-        return cls(n_classes)
-
-    def _map(self) -> dict[str, Any]:
-        return {"weights": self.weight.tolist(), "intercepts": self.bias.tolist()}
-
-    def _set(self, learnt: dict[str, Any]) -> None:
-        assign(self.weight, learnt["weights"])
-        assign(self.bias, learnt["intercepts"])
+        return self._affine(logits.log_softmax(dim=1).clamp(min=LOWEST))

@@ -9,8 +9,7 @@ from torch import Tensor
 
 from believable import _check
 from believable.errors import InputError
-from believable.torch._loss import LabelLoss, at_label, own_weight
-from believable.torch._reduce import Reduction, times
+from believable.torch._loss import LabelLoss, Reduction, at_label, own_weight, times
 
 FLSD53 = "flsd53"
 TURN, HARD, EASY = 0.2, 5.0, 3.0  # below p = 0.2 the exponent is 5, from there on 3 (Mukhoti et al.)

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self, final
+from typing import Any, final
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from believable.recalibrate import MatrixScaling as NumpyMatrixScaling
-from believable.recalibrate import Recalibrator
-from believable.recalibrate._linear import Penalty
-from believable.torch._linear import LinearModule, affine, only_logits
-from believable.torch._module import DTYPE, assign
+from believable.torch._linear import AffineModule, only_logits
 
 
 @final
-class MatrixScaling(LinearModule):
+class MatrixScaling(AffineModule):
     """Matrix scaling: W z + b, with z the logits.
 
     `fit` finds the W and b of `believable.recalibrate.MatrixScaling(input="logits")`, with its penalty of off-diagonal
@@ -55,28 +50,8 @@ class MatrixScaling(LinearModule):
     [0.5, 0.5, 0.5]
     """
 
-    estimator: ClassVar[type[Recalibrator]] = NumpyMatrixScaling
-
-    def __init__(
-        self, n_classes: int, *, penalty: Penalty = "auto", device: Any = None, dtype: torch.dtype = DTYPE
-    ) -> None:
-        super().__init__(n_classes, penalty)
-        self.weight = nn.Parameter(torch.eye(n_classes, device=device, dtype=dtype))
-        self.bias = nn.Parameter(torch.zeros(n_classes, device=device, dtype=dtype))
-
     def _mapped(self, logits: Tensor) -> Tensor:
-        return affine(logits, self.weight, self.bias)
-
-    @classmethod
-    def _empty(cls, n_classes: int) -> Self:
-        return cls(n_classes)
-
-    def _map(self) -> dict[str, Any]:
-        return {"weights": self.weight.tolist(), "intercepts": self.bias.tolist()}
-
-    def _set(self, learnt: dict[str, Any]) -> None:
-        assign(self.weight, learnt["weights"])
-        assign(self.bias, learnt["intercepts"])
+        return self._affine(logits)
 
     def _refuse(self, saved: dict[str, Any]) -> None:
         only_logits(saved)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Literal, Self
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -19,14 +19,14 @@ from believable.metrics.evaluate import Evaluation, evaluate
 from believable.stats import Layout, Summary
 from believable.streams._batch import refused
 from believable.torch._all_reduce import summed
-from believable.torch._counts import Counts
-from believable.torch._layouts import layout_for
+from believable.torch._counts import Counts, layout_for
 from believable.torch._refused import check_rows
-from believable.torch._rows import Rows, rows_of
+from believable.torch._rows import Rows, rows_of, whole_or_none
 from believable.torch._saved import loaded, saved
 from believable.views import View
 
 FEW_CELLS = 100  # up to here, who asked for so many cells wants so many bins
+LOCK = threading.Lock()  # counting reads, adds and writes; a lock of each meter could not be copied or pickled
 
 
 class CalibrationMeter(nn.Module):
@@ -34,7 +34,8 @@ class CalibrationMeter(nn.Module):
 
     What is kept are sums over rows in float64. Their size does not grow with the rows, and they are the same whatever
     the batches were (counts exactly, sums up to rounding). What is read is a `believable.Summary`, so that metrics,
-    intervals and audits are those of the rest of the package. No gradient flows into an update.
+    intervals and audits are those of the rest of the package. No gradient flows into an update. Several threads may
+    update one meter; it is read when they are done.
 
     Parameters
     ----------
@@ -113,7 +114,7 @@ class CalibrationMeter(nn.Module):
     ) -> None:
         super().__init__()
         self.n_classes = None if n_classes is None else _check.positive_integer(n_classes, "n_classes", 2)
-        self.from_logits, self.ignore_index = bool(from_logits), _whole_or_none(ignore_index)
+        self.from_logits, self.ignore_index = bool(from_logits), whole_or_none(ignore_index)
         if dtype is not None:
             _check.choice(dtype, ("float32", "float64"), "dtype")
         if from_logits and dtype == "float32":
@@ -137,7 +138,8 @@ class CalibrationMeter(nn.Module):
         """Count a batch; on a GPU this does not wait for it."""
         rows = self._rows(predictions, targets, sample_weight)
         if len(rows):
-            self._counts = self._added(self._counts, rows)
+            with LOCK:
+                self._counts = self._added(self._counts, rows)
 
     def forward(self, predictions: Any, targets: Any, sample_weight: Any = None) -> Evaluation:
         """Count a batch, and return the metrics of this batch alone (empty without rows); `update` is quicker."""
@@ -147,21 +149,23 @@ class CalibrationMeter(nn.Module):
             batch = self._added(batch, rows)
         batch.tally.raise_if_invalid()
         values = self._evaluated(batch.summary(), None, None, None) if batch.n else Evaluation({}, {}, None, None)
-        self._counts = self._counts.merged(batch)
+        with LOCK:
+            self._counts = self._counts.merged(batch)
         return values
 
     def merge_state(self, other: CalibrationMeter | Sequence[CalibrationMeter]) -> Self:
         """Add what another meter, or each of several, has counted of the same things."""
-        others = [other] if isinstance(other, CalibrationMeter) else list(other)
+        others = list(other) if isinstance(other, Iterable) else [other]
         for one in others:
             if not isinstance(one, CalibrationMeter):
                 raise MergeError(f"a CalibrationMeter of believable.torch can be merged, got a {type(one).__name__}")
             if one._layout("float64") != self._layout("float64"):
-                raise MergeError("cannot merge meters that count different things")
-        counts = deepcopy(self._counts)  # an error leaves the meter as it was
-        for one in others:
-            counts = counts.merged(one._counts)
-        self._counts = counts
+                raise MergeError("cannot merge meters that count different things: make them with the same arguments")
+        with LOCK:
+            counts = self._counts
+            for one in others:
+                counts = counts.merged(one._counts)
+            self._counts = counts  # an error leaves the meter as it was
         return self
 
     def __add__(self, other: CalibrationMeter) -> CalibrationMeter:
@@ -245,7 +249,8 @@ class CalibrationMeter(nn.Module):
         new = self.__class__.__new__(self.__class__)
         memo[id(self)] = new
         shared = ("process_group",)  # which cannot be copied
-        new.__dict__ = {name: kept if name in shared else deepcopy(kept, memo) for name, kept in self.__dict__.items()}
+        with torch.inference_mode(False):
+            new.__dict__ = {name: v if name in shared else deepcopy(v, memo) for name, v in self.__dict__.items()}
         return new
 
     # --- inside ---
@@ -259,14 +264,14 @@ class CalibrationMeter(nn.Module):
             rows = rows_of(
                 predictions, targets, sample_weight, from_logits=self.from_logits, ignore_index=self.ignore_index
             )
-            if self.dtype is not None and rows.dtype != self.dtype:
-                rows = replace(rows, scores=rows.scores.to(getattr(torch, self.dtype)))
             self._check_fits(rows)
             if rows.scores.device.type == "cpu":
                 check_rows(rows, getattr(targets, "shape", None))
         except InputError as error:
             raise refused(error) from error
-        return rows
+        if self.dtype is None or rows.dtype == self.dtype:
+            return rows
+        return replace(rows, scores=rows.scores.to(getattr(torch, self.dtype)))
 
     def _check_fits(self, rows: Rows) -> None:
         if self.n_classes is None and rows.kind == "multiclass":
@@ -283,7 +288,7 @@ class CalibrationMeter(nn.Module):
             raise InputError(f"it has {rows.n_classes} classes, the meter was made for {self.n_classes}")
         if rows.scores.device != self.device:
             raise InputError(
-                f"it is on {rows.scores.device}, the meter on {self.device}: meter.to({rows.scores.device!r})"
+                f"it is on {rows.scores.device}, the meter on {self.device}: meter.to({str(rows.scores.device)!r})"
             )
 
     def _added(self, counts: Counts, rows: Rows) -> Counts:
@@ -319,11 +324,3 @@ class CalibrationMeter(nn.Module):
 def device_after(fn: Any, device: Any) -> Any:
     """Where a function of `Module._apply` puts tensors; what it does to their type is not asked."""
     return fn(torch.empty(0, dtype=torch.uint8, device=device)).device
-
-
-def _whole_or_none(ignore_index: Any) -> int | None:
-    if ignore_index is None:
-        return None
-    if isinstance(ignore_index, bool) or not isinstance(ignore_index, (int, np.integer)):
-        raise InputError(f"ignore_index must be an integer, got {ignore_index!r}")
-    return int(ignore_index)

@@ -11,8 +11,11 @@ from torch import Tensor, nn
 
 from believable import _check
 from believable.errors import InputError
+from believable.torch._loss import times
 from believable.torch._targets import widened
 from believable.torch.label_smoothing import smooth_labels
+
+HUGE = 1e300  # an alpha whose draws are all 1/2; NumPy overflows beyond
 
 
 class Mixed(NamedTuple):
@@ -165,14 +168,15 @@ class MixupLoss(nn.Module):
 
 
 def _mixture(a: Tensor, b: Tensor, lam: Tensor) -> Tensor:
-    """lam a + (1 - lam) b in the type of a; a lam per row goes over all other dimensions."""
+    """lam a + (1 - lam) b in the type of a; a lam per row goes over all other dimensions, and 0 of anything is 0."""
     lam = lam.reshape(lam.shape + (1,) * (a.ndim - lam.ndim)) if lam.ndim else lam
-    return (lam * widened(a) + (1 - lam) * widened(b)).to(a.dtype)
+    return (times(widened(a), lam) + times(widened(b), 1 - lam)).to(a.dtype)
 
 
 def _beta(alpha: float, n: int, generator: torch.Generator | None, place: torch.device) -> Any:
     """Draws from Beta(alpha, alpha): torch has none that takes a generator, so one of NumPy is seeded from it."""
     seed = torch.randint(2**62, (), generator=generator, device=place)
+    alpha = min(alpha, HUGE)
     return np.random.default_rng(int(seed)).beta(alpha, alpha, n)
 
 

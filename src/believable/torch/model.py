@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from believable.errors import InputError
 from believable.torch._modes import evaluating
-from believable.torch._pieces import ENTRIES, MANY_ENTRIES, Piece, checked
+from believable.torch._pieces import ENTRIES, MANY_ENTRIES, Piece, checked, refuse_one_hot
 from believable.torch._rows import rows_of
 from believable.torch.temperature import TemperatureScaling
 
@@ -60,6 +60,8 @@ class ModelWithTemperature(nn.Module):
 
     def __init__(self, model: nn.Module, *, logits_of: Callable[[Any], Tensor] | None = None) -> None:
         super().__init__()
+        if not isinstance(model, nn.Module):
+            raise InputError(f"model must be a torch.nn.Module, got a {type(model).__name__}")
         self.model = model
         self.logits_of = logits_of
         self.scaling = TemperatureScaling(device=_device_of(model))
@@ -129,6 +131,8 @@ class _Gathered(NamedTuple):
 
     def add(self, logits: Tensor, labels: Tensor, ignore_index: int | None, number: int, entries: int) -> None:
         """One batch more, as rows."""
+        if number == 0:
+            refuse_one_hot(logits, labels)
         rows = rows_of(logits, labels.to(logits.device), from_logits=True, ignore_index=ignore_index)
         scores = rows.scores.reshape(-1, 1) if rows.scores.ndim == 2 else rows.scores.movedim(1, 2).flatten(0, 1)
         known = (self.pieces[0].logits if self.pieces else self.logits[0]) if self.pieces or self.logits else scores
@@ -141,8 +145,9 @@ class _Gathered(NamedTuple):
             keep = labels != ignore_index
         if len(labels[keep]):
             checked(rows)
-        self.logits.append(scores[keep].cpu())
-        self.labels.append(labels[keep].cpu())
+        # Copies, because the model or the loader may use the same memory again.
+        self.logits.append(scores[keep].to("cpu", copy=True))
+        self.labels.append(labels[keep].to("cpu", copy=True))
         if sum(part.numel() for part in self.logits) >= entries:
             self._close()
 
@@ -161,8 +166,9 @@ class _Gathered(NamedTuple):
 
 def _pair(batch: Any, number: int) -> tuple[Any, Any]:
     if not isinstance(batch, (tuple, list)) or len(batch) != 2:
+        what = f"a {type(batch).__name__}" + (f" of {len(batch)}" if isinstance(batch, (tuple, list)) else "")
         raise InputError(
-            f"the loader must give pairs (inputs, labels), batch {number} is a {type(batch).__name__}; pass a "
+            f"the loader must give pairs (inputs, labels), batch {number} is {what}; pass a "
             "generator such as ((batch['x'], batch['y']) for batch in loader)"
         )
     return batch[0], batch[1]

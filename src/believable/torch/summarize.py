@@ -7,8 +7,7 @@ from typing import Any
 
 from believable._types import Notion, Spacing
 from believable.stats import Summary
-from believable.torch._counts import Counts
-from believable.torch._layouts import layout_for
+from believable.torch._counts import Counts, layout_for
 from believable.torch._refused import check_rows
 from believable.torch._rows import rows_of
 from believable.views import View

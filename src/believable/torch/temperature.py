@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self, final
+from typing import Any, final
 
 import torch
 from torch import Tensor, nn
 
 from believable import _check
 from believable.errors import InputError
-from believable.recalibrate import Recalibrator
-from believable.recalibrate import TemperatureScaling as NumpyTemperatureScaling
-from believable.recalibrate.temperature import warn_of
-from believable.torch._module import DTYPE, RecalibrationModule, assign, form, widened
+from believable.torch._module import DTYPE, RecalibrationModule, assign, check_dtype, form
 from believable.torch._newton import least_cost
-from believable.torch._pieces import Piece, check_classes, pieces_of
+from believable.torch._pieces import Piece, check_classes, pieces_of, refuse_one_hot
 from believable.torch._rows import rows_of
+from believable.torch._targets import check_floats, widened
 
 START = 1.5
 
@@ -59,15 +57,16 @@ class TemperatureScaling(RecalibrationModule):
     >>> scaled = scaling(2 * z)
     """
 
-    estimator: ClassVar[type[Recalibrator]] = NumpyTemperatureScaling
-
     def __init__(self, n_classes: int | None = None, *, device: Any = None, dtype: torch.dtype = DTYPE) -> None:
         super().__init__()
+        check_dtype(dtype)
         self.n_classes = None if n_classes is None else _check.positive_integer(n_classes, "n_classes", 2)
         self.temperature = nn.Parameter(torch.full((1,), START, device=device, dtype=dtype))
 
     def forward(self, logits: Tensor) -> Tensor:
         """The logits of any shape, divided by T, in their own type."""
+        if not torch.jit.is_scripting():  # which does not know these words
+            check_floats(logits)
         wide = widened(logits)
         return (wide / self.temperature.to(wide.dtype)).to(logits.dtype)
 
@@ -103,6 +102,7 @@ class TemperatureScaling(RecalibrationModule):
             T. It is a limit, with a `LimitWarning`, where the data do not determine it: see the NumPy estimator.
         """
         with torch.no_grad():
+            refuse_one_hot(logits, labels)
             rows = rows_of(logits, labels, sample_weight, from_logits=True, ignore_index=ignore_index)
             columns = 1 if rows.scores.ndim == 2 else rows.n_classes
             return self._fit_pieces(pieces_of(rows, rows.scores.device), columns, rows.scores.device)
@@ -113,17 +113,15 @@ class TemperatureScaling(RecalibrationModule):
         check_classes(pieces, n_classes)
         found = least_cost(pieces, device)
         if found.limit:
+            from believable.recalibrate.temperature import warn_of
+
             warn_of(found)
         self._set({"temperature": found.temperature})
         self.n_classes, self._form = n_classes, form(columns, n_classes, {"objective": "nll"})
         return found.temperature
 
     def extra_repr(self) -> str:
-        return f"temperature={self.temperature.item():.6g}"
-
-    @classmethod
-    def _empty(cls, n_classes: int) -> Self:
-        return cls(n_classes)
+        return "" if self.temperature.is_meta else f"temperature={self.temperature.item():.6g}"
 
     def _map(self) -> dict[str, Any]:
         return {"temperature": self.temperature.item()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import torch
@@ -11,10 +12,9 @@ from believable import _check
 from believable._types import Notion
 from believable.errors import InputError, MissingDependencyError, UndefinedError
 from believable.metrics._table import find_metric
-from believable.torch._counts import Counts
-from believable.torch._layouts import layout_for
+from believable.torch._counts import Counts, layout_for
 from believable.torch._refused import check_rows
-from believable.torch._rows import rows_of
+from believable.torch._rows import rows_of, whole_or_none
 from believable.torch.meter import device_after
 
 try:
@@ -87,15 +87,20 @@ class CalibrationError(Metric):
         kind = "binary" if n_classes is None else "multiclass"
         if kind not in row.kinds:
             raise InputError(f"{row.name} is defined for {' and '.join(row.kinds)} predictions, not for {kind} ones")
-        if notion is not None and "notion" not in row.options:
-            raise InputError(f"{row.name} has no choice of notion, got notion={notion!r}")
-        self.notion, self.from_logits, self.ignore_index = notion, bool(from_logits), ignore_index
+        if notion is not None and ("notion" not in row.options or n_classes is None):
+            why = "one event has" if n_classes is None else f"{row.name} has"
+            raise InputError(f"{why} no choice of notion, got notion={notion!r}: leave it out")
+        self.notion, self.from_logits, self.ignore_index = notion, bool(from_logits), whole_or_none(ignore_index)
         # A constant of the class for torchmetrics, but of the metric here.
         self.__dict__["higher_is_better"] = {"lower": False, "higher": True, None: None}[row.direction]
         self._empty = Counts.empty(self._layout("float64"))
         for name, tensor in self._empty.named().items():
             self.add_state(name.replace(".", "_"), tensor, dist_reduce_fx="sum")
         self.add_state("types", torch.zeros(len(KINDS), dtype=torch.int64), dist_reduce_fx="max")
+        # A collection updates one metric for all whose states are equal after the first batch: metrics that would read
+        # later batches differently must not look so.
+        choices = zlib.crc32(repr([self._empty.tally.layout, self.from_logits, self.ignore_index]).encode())
+        self.add_state("choices", torch.tensor(list(choices.to_bytes(4)), dtype=torch.uint8), dist_reduce_fx="max")
 
     def update(self, predictions: Tensor, targets: Tensor) -> None:
         """Count a batch."""
@@ -103,11 +108,16 @@ class CalibrationError(Metric):
         if not len(rows):
             return
         if rows.kind == "binary" if self.n_classes else rows.kind == "multiclass":
-            raise InputError(f"predictions of shape {tuple(predictions.shape)} do not fit n_classes={self.n_classes}")
+            shape = tuple(torch.as_tensor(predictions).shape)
+            raise InputError(f"predictions of shape {shape} do not fit n_classes={self.n_classes}")
         if self.n_classes and rows.n_classes != self.n_classes:
             raise InputError(f"predictions have {rows.n_classes} classes, the metric was made for {self.n_classes}")
         if rows.scores.device.type == "cpu":
-            check_rows(rows, targets.shape)
+            check_rows(rows, getattr(targets, "shape", None))
+        if not torch.is_inference_mode_enabled():
+            for name in self._defaults:  # a reset in inference mode left tensors that could not be added to
+                if (state := getattr(self, name)).is_inference():
+                    setattr(self, name, state.clone())
         self._counts().add(rows, self._layout(rows.dtype))
         self.types[KINDS.index(rows.dtype)] = 1
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self, final
+from typing import Any, final
 
 import torch
 from torch import Tensor, nn
 
-from believable.recalibrate import Recalibrator
-from believable.recalibrate import VectorScaling as NumpyVectorScaling
-from believable.recalibrate._linear import Penalty
-from believable.torch._linear import LinearModule, only_logits, over_classes
+from believable.torch._linear import LinearModule, Penalty, only_logits, over_classes
 from believable.torch._module import DTYPE, assign
 
 
@@ -52,21 +49,15 @@ class VectorScaling(LinearModule):
     [0.5, 1.0, 1.0]
     """
 
-    estimator: ClassVar[type[Recalibrator]] = NumpyVectorScaling
-
     def __init__(
         self, n_classes: int, *, penalty: Penalty = "auto", device: Any = None, dtype: torch.dtype = DTYPE
     ) -> None:
-        super().__init__(n_classes, penalty)
+        super().__init__(n_classes, penalty, dtype)
         self.scale = nn.Parameter(torch.ones(n_classes, device=device, dtype=dtype))
         self.bias = nn.Parameter(torch.zeros(n_classes, device=device, dtype=dtype))
 
     def _mapped(self, logits: Tensor) -> Tensor:
         return logits * over_classes(self.scale, logits) + over_classes(self.bias, logits)
-
-    @classmethod
-    def _empty(cls, n_classes: int) -> Self:
-        return cls(n_classes)
 
     def _map(self) -> dict[str, Any]:
         return {"scales": self.scale.tolist(), "intercepts": self.bias.tolist()}
