@@ -115,25 +115,32 @@ __device__ __forceinline__ void add_over_warp(double* to, double x) {
   if ((threadIdx.x & 31) == 0 && x != 0) atomicAdd(to, x);
 }
 
-// A few cells of a block: every thread has its own, so that no two ever write to the same place; they are added up in
-// double after a few hundred rows, before single precision could lose anything that matters.
+// A few cells of a block: every thread has its own, so that no two ever write to the same place; they are added up after
+// `ROWS` rows. Many scores of one value would be off in a sum of single precision, all to the same side: so the sum of
+// scores is a whole number of steps of 2^-40.
+#define ROWS 248  // fewer than 2^8, which the counts can hold; a multiple of the rows that are loaded at once
+
 struct Cell {
-  unsigned count;  // of all pairs, and 2^16 times that of the positive ones
-  float p, p_positive, pp;
+  unsigned long long counted;  // from the top: 8 bits of all pairs, 8 of the positive ones, 48 of steps
+  float p_positive, pp;
 };
 
+__device__ __forceinline__ unsigned long long one_pair(double p, bool outcome) {
+  // 4096 + p is rounded to steps, whose number is in its last bits; the other bits are those of 4096.
+  return __double_as_longlong(p + 4096.0) + (outcome ? (257ull << 48) : (256ull << 48)) - 0x40b0000000000000ull;
+}
+
 // `own` is where the thread's first cell is.
-__device__ __forceinline__ void count_pair(unsigned own, int cell, float p, bool outcome) {
-  unsigned at = own + cell * (unsigned)(THREADS * sizeof(Cell));
-  Cell of;
+__device__ __forceinline__ void count_pair(unsigned own, int cell, double p, bool outcome) {
+  unsigned at = own + cell * (unsigned)(THREADS * sizeof(Cell)), low, high;
+  float p_positive, pp, x = (float)p;
   asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(of.count), "=f"(of.p), "=f"(of.p_positive), "=f"(of.pp) : "r"(at));
-  of.count += outcome ? 0x10001u : 1u;
-  of.p += p;
-  if (outcome) of.p_positive += p;
-  of.pp = fmaf(p, p, of.pp);
+               : "=r"(low), "=r"(high), "=f"(p_positive), "=f"(pp) : "r"(at));
+  unsigned long long counted = ((unsigned long long)high << 32 | low) + one_pair(p, outcome);
+  if (outcome) p_positive += x;
+  pp = fmaf(x, x, pp);
   asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};"
-               :: "r"(at), "r"(of.count), "f"(of.p), "f"(of.p_positive), "f"(of.pp) : "memory");
+               :: "r"(at), "r"((unsigned)counted), "r"((unsigned)(counted >> 32)), "f"(p_positive), "f"(pp) : "memory");
 }
 
 // Adds a block's cells to a table of (cell, outcome, 3 moments), and empties them; `whole` are the first lanes' sums
@@ -145,9 +152,9 @@ __device__ __forceinline__ void flush_cells(Cell* cells, double* table, double* 
 #pragma unroll
     for (int from = threadIdx.x & 31; from < THREADS; from += 32) {
       Cell* one = cells + cell * THREADS + from;
-      n += one->count & 0xffffu;
-      positive += one->count >> 16;
-      p += one->p;
+      n += (double)(one->counted >> 56);
+      positive += (double)(one->counted >> 48 & 255);
+      p += (double)(one->counted & ((1ull << 48) - 1)) * 0x1p-40;
       p_positive += one->p_positive;
       pp += one->pp;
       *(uint4*)one = make_uint4(0, 0, 0, 0);

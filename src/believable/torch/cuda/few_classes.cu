@@ -4,7 +4,6 @@
 // TOP_LABEL_CELLS and CLASSWISE_CELLS (0 or 1: counted in their tables, of GROUP_CELLS cells for each class; the latter has
 // COPIES, so that blocks seldom wait for each other), SLACK (of sums of probabilities).
 
-#define ROWS 256     // of a thread, before its sums are added up
 #define WIDE (K % 4 ? K : K + 1)  // of a row in shared memory: so that no more than two threads meet in a bank
 
 struct Row {
@@ -260,7 +259,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
         asm volatile("st.shared.v2.f32 [%0], {%1, %2};" :: "r"(own), "f"(n_own), "f"(brier_own) : "memory");
 #endif
 #if CONFIDENCE_CELLS == 1
-        count_pair(own_cells, cell_of<CELLS>((real)of.confidence, edges), (float)of.confidence, hit);
+        count_pair(own_cells, cell_of<CELLS>((real)of.confidence, edges), of.confidence, hit);
 #elif CONFIDENCE_CELLS == 2
         add_pair(confidence_table, cell_of<CELLS>((real)of.confidence, edges), hit, of.confidence);
 #endif

@@ -7,7 +7,7 @@
 #define LANES (32 * WARPS)
 #define LOADS ((K + LANES * VECTOR - 1) / (LANES * VECTOR))
 #define ENTRIES (LOADS * VECTOR)
-#define ROWS 64  // of a warp, before its sums are added up
+#define ROWS_OF_A_WARP 64  // before its sums are added up
 #define HALF_LOWEST -1.7e38f
 
 struct Found {
@@ -234,7 +234,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) many_classes(
       p_sums[i] += p;
       pp_sums[i] = fmaf(p, p, pp_sums[i]);
     }
-    if (++since >= ROWS) flush();
+    if (++since >= ROWS_OF_A_WARP) flush();
   }
   flush();
 #pragma unroll

@@ -2,8 +2,6 @@
 // counted in the table), LOGIT_CELLS (0, or how many a second, logit-spaced grid has), VECTOR (0 or 1: whether four rows
 // can be loaded at once), IGNORE (0 or 1).
 
-#define ROWS 256  // of a thread, before its sums are added up; fewer than 2^16, which its counts can hold
-
 struct Sums {
   float brier, nll, correct, confidence, entropy, spread_variance, n, positive, p, pp, p_positive;
 };
@@ -107,7 +105,7 @@ __device__ __forceinline__ void count_row(float score, long long label, long lon
   if (!LOGITS) score = score == 0.f ? 0.f : score;  // -0 is 0
   if (finite && inside && (unsigned long long)label <= 1) {
     Valid of = look_at(score, grids);
-    if (FEW) count_pair(own_cells, of.cell, (float)of.p, label);
+    if (FEW) count_pair(own_cells, of.cell, of.p, label);
     add_valid(score, of, label, grids, sums);
   } else
     atomicAdd(invalid + (!finite ? NOT_FINITE : !inside ? OUTSIDE : NO_CLASS), 1ull);
@@ -214,7 +212,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) one_event(
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) of[i] = look_at(own.score(i), grids);
 #pragma unroll
-        for (int i = 0; i < AT_ONCE && FEW; i++) count_pair(own_cells, of[i].cell, (float)of[i].p, own.label(i) != 0);
+        for (int i = 0; i < AT_ONCE && FEW; i++) count_pair(own_cells, of[i].cell, of[i].p, own.label(i) != 0);
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) add_valid(own.score(i), of[i], own.label(i) != 0, grids, sums);
       } else {
