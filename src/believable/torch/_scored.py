@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Literal, NamedTuple
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from believable import _check
 from believable.errors import InputError
@@ -47,14 +48,37 @@ class Batch(NamedTuple):
         return (value * self.total if reduction == "sum" else value).to(self.dtype)
 
 
-def check_choices(reduction: str, ignore_index: Any, what: str) -> None:
-    """Mean or sum: such a loss is about the batch, and has no value for one row."""
-    if reduction == "none":
-        raise InputError(
-            f"{what} is a number of the whole batch, without a value per row: reduction is 'mean' or 'sum'"
-        )
-    _check.choice(reduction, ("mean", "sum"), "reduction")
-    check_ignore_index(ignore_index)
+class BatchLoss(nn.Module):
+    """A loss that is about a whole batch, and has no value for one row; `_value` says what it is."""
+
+    def __init__(self, reduction: BatchReduction, ignore_index: int | None) -> None:
+        super().__init__()
+        if reduction == "none":  # type: ignore[comparison-overlap]
+            raise InputError(
+                f"{type(self).__name__} is a number of the whole batch, without a value per row: reduction is 'mean' "
+                "or 'sum'"
+            )
+        _check.choice(reduction, ("mean", "sum"), "reduction")
+        check_ignore_index(ignore_index)
+        self.reduction = reduction
+        self.ignore_index = ignore_index
+
+    def forward(self, logits: Tensor, labels: Tensor, *, sample_weight: Any = None) -> Tensor:
+        """The loss of a batch, one number.
+
+        Parameters
+        ----------
+        logits : Tensor of shape (n,), (n, K) or (n, K, d1, ...)
+            Always logits: of one event, or of K classes.
+        labels : Tensor of shape (n,) or (n, d1, ...)
+        sample_weight : Tensor of shape (n,) or of the labels' shape, optional
+        """
+        batch = batch_of(logits, labels, sample_weight, self.ignore_index)
+        return batch.finish(self._value(batch), self.reduction)
+
+    @abstractmethod
+    def _value(self, batch: Batch) -> Tensor:
+        """The mean over the batch."""
 
 
 def batch_of(logits: Tensor, labels: Tensor, sample_weight: Any, ignore_index: int | None) -> Batch:

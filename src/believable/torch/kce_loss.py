@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, final, get_args
+from typing import Literal, final, get_args
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from believable import _check
 from believable.kernels import Similarity
 from believable.metrics._kernel import KernelName, Vectors, checked_bandwidth, similarity_of
 from believable.torch._line import line_form
-from believable.torch._scored import Batch, BatchReduction, batch_of, check_choices, pair_weight
+from believable.torch._scored import Batch, BatchLoss, BatchReduction, pair_weight
 from believable.torch._tiles import pair_form
 
 
 @final
-class KCELoss(nn.Module):
+class KCELoss(BatchLoss):
     """Squared kernel calibration error of a batch: are all classes' probabilities right at once?
 
     The mean over pairs of rows of h_ij = k(P_i, P_j) <e_i - P_i, e_j - P_j>, P the softmax of the logits and e the unit
@@ -58,7 +58,7 @@ class KCELoss(nn.Module):
     --------
     >>> logits = torch.tensor([[2.0, 0.5, 0.1], [0.3, 1.5, 0.2], [0.1, 0.4, 3.0], [1.0, 0.9, 0.2]], requires_grad=True)
     >>> labels = torch.tensor([0, 2, 2, 1])
-    >>> cross_entropy, kce = nn.CrossEntropyLoss(), KCELoss(bandwidth=0.3)
+    >>> cross_entropy, kce = torch.nn.CrossEntropyLoss(), KCELoss(bandwidth=0.3)
     >>> loss = cross_entropy(logits, labels) + 0.5 * kce(logits, labels)
     >>> loss.backward()
     >>> round(kce(logits, labels).item(), 4)
@@ -74,27 +74,14 @@ class KCELoss(nn.Module):
         reduction: BatchReduction = "mean",
         ignore_index: int | None = -100,
     ) -> None:
-        super().__init__()
+        super().__init__(reduction, ignore_index)
         _check.choice(estimator, ("unbiased", "biased"), "estimator")
         _check.choice(kernel, get_args(KernelName), "kernel")
-        check_choices(reduction, ignore_index, "KCELoss")
         self.estimator = estimator
         self.kernel = kernel
         self.bandwidth = None if bandwidth is None else checked_bandwidth(bandwidth)
-        self.reduction = reduction
-        self.ignore_index = ignore_index
 
-    def forward(self, logits: Tensor, labels: Tensor, *, sample_weight: Any = None) -> Tensor:
-        """The loss of a batch, one number.
-
-        Parameters
-        ----------
-        logits : Tensor of shape (n,), (n, K) or (n, K, d1, ...)
-            Always logits: of one event, or of K classes.
-        labels : Tensor of shape (n,) or (n, d1, ...)
-        sample_weight : Tensor of shape (n,) or of the labels' shape, optional
-        """
-        batch = batch_of(logits, labels, sample_weight, self.ignore_index)
+    def _value(self, batch: Batch) -> Tensor:
         p, labels, diagonal = batch.p, batch.labels, self.estimator == "biased"
         similarity = Similarity(self.kernel, self.bandwidth or median_distance(batch, self.kernel))
         if p.ndim == 1 and self.kernel == "tv":
@@ -105,7 +92,7 @@ class KCELoss(nn.Module):
             unit = (labels[:, None] == torch.arange(p.shape[1], device=p.device)).double()
             unit = unit.masked_fill(labels.isnan()[:, None], torch.nan)
             form = pair_form(p, batch.weighted(unit - p), similarity, diagonal=diagonal)
-        return batch.finish(form if diagonal else form / pair_weight(batch.weight), self.reduction)
+        return form if diagonal else form / pair_weight(batch.weight)
 
     def extra_repr(self) -> str:
         """The choices."""

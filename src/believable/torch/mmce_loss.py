@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from believable import _check
 from believable.errors import InputError
 from believable.metrics._kernel import checked_bandwidth
 from believable.torch._line import line_form
-from believable.torch._scored import BatchReduction, batch_of, check_choices, pair_weight, root
+from believable.torch._scored import Batch, BatchLoss, BatchReduction, pair_weight, root
 
 
 @final
-class MMCELoss(nn.Module):
+class MMCELoss(BatchLoss):
     """Maximum mean calibration error of a batch, to be added to the cross-entropy while a model is trained.
 
     sqrt( sum_ij w_i w_j (c_i - r_i)(c_j - r_j) exp(-|r_i - r_j| / h) ) / W, every row with itself included: r the
@@ -56,7 +56,7 @@ class MMCELoss(nn.Module):
     --------
     >>> logits = torch.tensor([[2.0, 0.5, 0.1], [0.3, 1.5, 0.2], [0.1, 0.4, 3.0], [1.0, 0.9, 0.2]], requires_grad=True)
     >>> labels = torch.tensor([0, 2, 2, 1])
-    >>> cross_entropy, mmce = nn.CrossEntropyLoss(), MMCELoss()
+    >>> cross_entropy, mmce = torch.nn.CrossEntropyLoss(), MMCELoss()
     >>> loss = cross_entropy(logits, labels) + 2.0 * mmce(logits, labels)
     >>> loss.backward()
     >>> round(mmce(logits, labels).item(), 4)
@@ -72,36 +72,22 @@ class MMCELoss(nn.Module):
         reduction: BatchReduction = "mean",
         ignore_index: int | None = -100,
     ) -> None:
-        super().__init__()
+        super().__init__(reduction, ignore_index)
         _check.choice(weighted, (True, False), "weighted")
         _check.choice(unbiased, (True, False), "unbiased")
         if weighted and unbiased:
             raise InputError("choose weighted=True or unbiased=True: the weighted MMCE has no unbiased form here")
-        check_choices(reduction, ignore_index, "MMCELoss")
         self.bandwidth = checked_bandwidth(bandwidth)
         self.weighted = weighted
         self.unbiased = unbiased
-        self.reduction = reduction
-        self.ignore_index = ignore_index
 
-    def forward(self, logits: Tensor, labels: Tensor, *, sample_weight: Any = None) -> Tensor:
-        """The loss of a batch, one number.
-
-        Parameters
-        ----------
-        logits : Tensor of shape (n,), (n, K) or (n, K, d1, ...)
-            Always logits: of one event, or of K classes.
-        labels : Tensor of shape (n,) or (n, d1, ...)
-        sample_weight : Tensor of shape (n,) or of the labels' shape, optional
-        """
-        batch = batch_of(logits, labels, sample_weight, self.ignore_index)
+    def _value(self, batch: Batch) -> Tensor:
         score, outcome = batch.pairs()
         if self.weighted:
             batch = batch._replace(weight=by_outcome(batch.weight, outcome))
         excess = batch.weighted(outcome - score)
         form = line_form(score, excess, self.bandwidth, diagonal=not self.unbiased)
-        value = form / pair_weight(batch.weight) if self.unbiased else root(form)
-        return batch.finish(value, self.reduction)
+        return form / pair_weight(batch.weight) if self.unbiased else root(form)
 
     def extra_repr(self) -> str:
         """The choices."""

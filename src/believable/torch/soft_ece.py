@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, final
+from typing import Literal, final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from believable import _check
-from believable.torch._scored import BatchReduction, batch_of, check_choices, root
+from believable.torch._scored import Batch, BatchLoss, BatchReduction, root
 
 SoftNorm = Literal["l1", "l2"]
 
@@ -16,7 +16,7 @@ TINY = 1e-150  # below it squares are lost, and quotients too large
 
 
 @final
-class SoftECE(nn.Module):
+class SoftECE(BatchLoss):
     r"""Expected calibration error in bins that rows belong to by degrees, so that it has a gradient.
 
     .. math:: m_{ij} = \mathrm{softmax}_j\big( -(r_i - g_j)^2 / T \big), \qquad
@@ -73,26 +73,13 @@ class SoftECE(nn.Module):
         reduction: BatchReduction = "mean",
         ignore_index: int | None = -100,
     ) -> None:
-        super().__init__()
+        super().__init__(reduction, ignore_index)
         self.n_bins = _check.positive_integer(n_bins, "n_bins")
         _check.choice(norm, ("l1", "l2"), "norm")
-        check_choices(reduction, ignore_index, "SoftECE")
         self.temperature = _check.number(temperature, "temperature", TINY)
         self.norm = norm
-        self.reduction = reduction
-        self.ignore_index = ignore_index
 
-    def forward(self, logits: Tensor, labels: Tensor, *, sample_weight: Any = None) -> Tensor:
-        """The loss of a batch, one number.
-
-        Parameters
-        ----------
-        logits : Tensor of shape (n,), (n, K) or (n, K, d1, ...)
-            Always logits: of one event, or of K classes.
-        labels : Tensor of shape (n,) or (n, d1, ...)
-        sample_weight : Tensor of shape (n,) or of the labels' shape, optional
-        """
-        batch = batch_of(logits, labels, sample_weight, self.ignore_index)
+    def _value(self, batch: Batch) -> Tensor:
         score, outcome = batch.pairs()
         middles = (torch.arange(self.n_bins, device=score.device, dtype=score.dtype) + 0.5) / self.n_bins
         members = torch.softmax(-(score[:, None] - middles).square() / self.temperature, dim=1)
@@ -103,7 +90,7 @@ class SoftECE(nn.Module):
             shares = batch.weight @ members
             shares = shares.masked_fill(shares < TINY, 1)  # a bin without rows: its gap is 0 too
             value = root((gaps.square() / shares).sum())
-        return batch.finish(value, self.reduction)
+        return value
 
     def extra_repr(self) -> str:
         """The choices."""
