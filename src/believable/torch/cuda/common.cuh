@@ -144,7 +144,7 @@ __device__ __forceinline__ void count_pair(unsigned own, int cell, double p, boo
 }
 
 // Adds a block's cells to a table of (cell, outcome, 3 moments), and empties them; `whole` are the first lanes' sums
-// over all cells: pairs, positive ones, p, p squared, and p of the positive ones.
+// over all cells: pairs, positive ones, p and p squared.
 __device__ __forceinline__ void flush_cells(Cell* cells, double* table, double* whole) {
   __syncthreads();
   for (int cell = threadIdx.x / 32; cell < CELLS + 2; cell += THREADS / 32) {
@@ -162,6 +162,7 @@ __device__ __forceinline__ void flush_cells(Cell* cells, double* table, double* 
     n = over_warp(n);
     if (n == 0) continue;
     positive = over_warp(positive), p = over_warp(p), p_positive = over_warp(p_positive), pp = over_warp(pp);
+    p_positive = positive == n ? p : fmin(p_positive, p), pp = fmin(pp, p);  // parts of it, however rounded
     if ((threadIdx.x & 31) == 0) {
       double* entry = table + cell * 6;
       atomicAdd(entry, n - positive);
@@ -169,7 +170,7 @@ __device__ __forceinline__ void flush_cells(Cell* cells, double* table, double* 
       atomicAdd(entry + 2, pp);  // of both outcomes: they are only read together
       atomicAdd(entry + 3, positive);
       atomicAdd(entry + 4, p_positive);
-      whole[0] += n, whole[1] += positive, whole[2] += p, whole[3] += pp, whole[4] += p_positive;
+      whole[0] += n, whole[1] += positive, whole[2] += p, whole[3] += pp;
     }
   }
   __syncthreads();

@@ -111,7 +111,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
   __syncthreads();
 
   const long long n = (long long)n_rows, inner = (long long)inner_rows, ignored = (long long)ignore_index;
-  double whole[5] = {};
+  double whole[4] = {};
   float sums[TERMS] = {}, squares[5] = {}, finite_nll = 0, p[K] = {}, pp[K] = {};
 #if CLASSWISE_CELLS
   double* classwise = classwise_table + (long long)(blockIdx.x % COPIES) * K * (GROUP_CELLS + 2) * 6;
@@ -158,9 +158,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
 #endif
 #if CLASSWISE_CELLS
       double* entry = classwise + (k * (GROUP_CELLS + 2) + 1) * 6;
-      add_over_warp(entry, n_first[k]);
-      add_over_warp(entry + 1, p_first[k]);
-      add_over_warp(entry + 2, pp_first[k]);
+      double first_edge = group_edges[1], n_here = over_warp(n_first[k]);
+      double p_here = fmin(over_warp(p_first[k]), n_here * first_edge);  // in its cell, however rounded
+      double pp_here = fmin(over_warp(pp_first[k]), p_here * first_edge);
+      if ((threadIdx.x & 31) == 0 && n_here > 0) {
+        atomicAdd(entry, n_here);
+        atomicAdd(entry + 1, p_here);
+        atomicAdd(entry + 2, pp_here);
+      }
       n_first[k] = p_first[k] = pp_first[k] = 0;
 #endif
     }

@@ -3,7 +3,7 @@
 // can be loaded at once), IGNORE (0 or 1).
 
 struct Sums {
-  float brier, nll, correct, confidence, entropy, spread_variance, n, positive, p, pp, p_positive;
+  float brier, nll, correct, confidence, entropy, spread, spread_variance, n, positive, p, pp;
 };
 
 #define REACH 40.f       // of the logits of that grid
@@ -81,7 +81,7 @@ __device__ __forceinline__ void add_valid(float score, const Valid& of, bool y, 
 #endif
   add_pair(grids.table, code, y, p);
 #if SCORES
-  sums.n += 1.f, sums.positive += y, sums.p += x, sums.pp = fmaf(x, x, sums.pp), sums.p_positive += y ? x : 0.f;
+  sums.n += 1.f, sums.positive += y, sums.p += x, sums.pp = fmaf(x, x, sums.pp);
 #endif
 #endif
 #if SCORES
@@ -92,6 +92,7 @@ __device__ __forceinline__ void add_valid(float score, const Valid& of, bool y, 
   sums.correct += hit ? 1.f : 0.f;
   sums.confidence += large;
   sums.entropy -= fmaf(large, log_large, small * finite_log_small);  // 0 log 0 is 0
+  sums.spread = fmaf(hit ? -miss : miss, tilt, sums.spread);
   sums.spread_variance = fmaf(tilt * tilt, large * small, sums.spread_variance);
 #endif
 }
@@ -173,16 +174,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) one_event(
   Sums sums = {};
   int since = 0;
   auto flush = [&]() {
-    double whole[5] = {sums.n, sums.positive, sums.p, sums.pp, sums.p_positive};
+    double whole[4] = {sums.n, sums.positive, sums.p, sums.pp};
 #if FEW
     flush_cells(cells, table, whole);
 #endif
 #if SCORES
     const float* terms = &sums.brier;
 #pragma unroll
-    for (int i = 0; i < 5; i++) add_over_warp(sums_of_rows + BRIER + i, terms[i]);
-    add_over_warp(sums_of_rows + SPREAD, whole[1] - whole[2] - 2 * whole[4] + 2 * whole[3]);
-    add_over_warp(sums_of_rows + SPREAD_VARIANCE, sums.spread_variance);
+    for (int i = 0; i < 7; i++) add_over_warp(sums_of_rows + BRIER + i, terms[i]);
     add_over_warp(sums_of_rows + W2_SQUARED, sums.brier);
     for (int i = N; i <= W2; i++) add_over_warp(sums_of_rows + i, whole[0]);
     add_over_warp(by_class + 2, whole[1]);
