@@ -173,9 +173,11 @@ def test_a_statistic_can_be_saved():
     """Scores at the very edges of cells have their mean inside, as loading checks."""
     edges = torch.arange(50_401, device="cuda", dtype=torch.float64).div(50_400).float()
     p = torch.cat([edges, edges.nextafter(torch.ones_like(edges)), edges.nextafter(torch.zeros_like(edges))])
-    tally = Tally.empty(Layout.of("binary", 2, "float32"), "cuda")
-    _fast.add_rows(tally, rows_of(p.clamp(0, 1), torch.zeros_like(p).long(), from_logits=False))
-    assert Summary.from_bytes(tally.summary().to_bytes()).n == len(p)
+    for outcome in (0, 1):
+        for cells, spacing in ((None, None), (15, "uniform")):
+            tally = Tally.empty(Layout.of("binary", 2, "float32", cells=cells, spacing=spacing), "cuda")
+            _fast.add_rows(tally, rows_of(p.clamp(0, 1), torch.full_like(p, outcome).long(), from_logits=False))
+            assert Summary.from_bytes(tally.summary().to_bytes()).n == len(p)
 
 
 def test_kernels_and_tally_agree_on_the_order():

@@ -135,7 +135,7 @@ __device__ __forceinline__ void count_pair(unsigned own, int cell, double p, boo
   unsigned at = own + cell * (unsigned)(THREADS * sizeof(Cell)), low, high;
   float p_positive, pp, x = (float)p;
   asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(low), "=r"(high), "=f"(p_positive), "=f"(pp) : "r"(at));
+               : "=r"(low), "=r"(high), "=f"(p_positive), "=f"(pp) : "r"(at) : "memory");
   unsigned long long counted = ((unsigned long long)high << 32 | low) + one_pair(p, outcome);
   if (outcome) p_positive += x;
   pp = fmaf(x, x, pp);
@@ -154,7 +154,7 @@ __device__ __forceinline__ void flush_cells(Cell* cells, double* table, double* 
       Cell* one = cells + cell * THREADS + from;
       n += (double)(one->counted >> 56);
       positive += (double)(one->counted >> 48 & 255);
-      p += (double)(one->counted & ((1ull << 48) - 1)) * 0x1p-40;
+      p += (double)(one->counted & ((1ull << 48) - 1)) / 1099511627776.0;
       p_positive += one->p_positive;
       pp += one->pp;
       *(uint4*)one = make_uint4(0, 0, 0, 0);

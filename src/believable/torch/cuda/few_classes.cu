@@ -259,7 +259,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
         }
         unsigned own = own_labels + (unsigned)label * (THREADS * 8);
         float n_own, brier_own;
-        asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(n_own), "=f"(brier_own) : "r"(own));
+        asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(n_own), "=f"(brier_own) : "r"(own) : "memory");
         n_own += 1.f, brier_own += of.terms[0];
         asm volatile("st.shared.v2.f32 [%0], {%1, %2};" :: "r"(own), "f"(n_own), "f"(brier_own) : "memory");
 #endif
