@@ -105,7 +105,7 @@ class Counts:
         return Counts(Tally(layout, tally.tables, tally.sums, tally.by_class, tally.invalid), self.ignored, True)
 
     def add(self, rows: Rows, layout: Layout) -> Counts:
-        """Count rows, in place but for the room for weights; nothing here waits for the device."""
+        """Count rows, in place but for the room for weights."""
         counts = self.of_type(layout)
         if rows.weights is not None:
             counts = counts.with_weights()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, Literal
 
 import torch
@@ -64,9 +65,9 @@ class LabelLoss(nn.Module):
             total = (own if rows is None else own * rows).sum()
         return reduced(values, rows, self.reduction, total=total)
 
+    @abstractmethod
     def _losses(self, log_p: Tensor, labels: Tensor, weight: Tensor | None) -> Tensor:
         """The loss of every row, times the weight of its class."""
-        raise NotImplementedError
 
     def _weight_of_classes(self, log_p: Tensor) -> Tensor | None:
         if self.weight is not None and len(self.weight) != log_p.shape[1]:

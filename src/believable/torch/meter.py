@@ -135,7 +135,7 @@ class CalibrationMeter(nn.Module):
     # --- counting ---
 
     def update(self, predictions: Any, targets: Any, sample_weight: Any = None) -> None:
-        """Count a batch; on a GPU this does not wait for it."""
+        """Count a batch; a compiled pass on a GPU is not waited for."""
         rows = self._rows(predictions, targets, sample_weight)
         if len(rows):
             with LOCK:

@@ -92,8 +92,8 @@ __device__ __forceinline__ void look_at(const float* z, int label, float own_sco
 
 extern "C" __global__ void __launch_bounds__(THREADS) few_classes(
     const score_t* __restrict__ scores, const label_t* __restrict__ labels, const real* __restrict__ edges_of_grid,
-    const real* __restrict__ group_edges, double* confidence_table, double* top_label_table, double* classwise_table, double* sums_of_rows, double* by_class,
-    unsigned long long* invalid, double n_rows, double inner_rows, double ignore_index) {
+    const real* __restrict__ group_edges, double* confidence_table, double* top_label_table, double* classwise_table,
+    double* sums_of_rows, double* by_class, unsigned long long* invalid, double n_rows, double inner_rows, double ignore_index) {
   extern __shared__ uint4 memory[];
   Cell* cells = (Cell*)memory;
   float2* of_labels = (float2*)(memory + (CONFIDENCE_CELLS == 1 ? (CELLS + 2) * THREADS : 0));  // rows and Brier
