@@ -1,0 +1,25 @@
+"""The compiled kernels, which are optional: without a C compiler the package installs all the same and NumPy does the work.
+
+Everything else about the package is in pyproject.toml.
+"""
+
+import sys
+import sysconfig
+from pathlib import Path
+
+from setuptools import Extension, setup
+
+SOURCES = Path("src/believable/kernels/compiled/c")
+FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))  # which has no stable ABI yet
+STABLE = {} if FREE_THREADED else {"define_macros": [("Py_LIMITED_API", "0x030B0000")], "py_limited_api": True}
+FLAGS = ["/O2"] if sys.platform == "win32" else ["-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-Wall"]
+
+kernels = Extension(
+    "believable.kernels.compiled._c",
+    sources=sorted(path.as_posix() for path in SOURCES.glob("*.c")),
+    depends=sorted(path.as_posix() for path in SOURCES.glob("*.h")),
+    extra_compile_args=FLAGS,
+    optional=True,
+    **STABLE,
+)
+setup(ext_modules=[kernels], options={} if FREE_THREADED else {"bdist_wheel": {"py_limited_api": "cp311"}})

@@ -1,0 +1,34 @@
+/* Arrays from Python, through the buffer protocol alone: nothing here knows NumPy, so one build serves every version. */
+#ifndef BELIEVABLE_ARRAYS_H
+#define BELIEVABLE_ARRAYS_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The type of an entry: 'f' and 'd' for float32 and float64; 'b', 'h', 'i', 'q' for integers of 1, 2, 4, 8 bytes, and
+ * 'B', 'H', 'I', 'Q' for those without a sign (booleans are 'B'); 0 for an array that was left out. */
+typedef struct {
+    Py_buffer view;
+    void *data;
+    Py_ssize_t size; /* entries, over all axes */
+    char type;
+} Array;
+
+/* The arrays at the front of the arguments, one for each entry of `takes`, which ends with NULL: the types allowed, after
+ * '>' where it is written to and '?' where it may be None. All are in C order. 0 and an exception if one does not fit; the
+ * caller lets go of the others' memory with drop_arrays. */
+int take_arrays(PyObject *const *args, Py_ssize_t n_args, const char *const *takes, Array *arrays);
+void drop_arrays(Array *arrays, Py_ssize_t n);
+
+/* Versions for newer processors beside the plain one, chosen when the module is loaded. */
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
+#define WIDER __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define WIDER
+#endif
+
+#endif

@@ -1,0 +1,57 @@
+/* The module believable.kernels.compiled._c: one table of functions from every other file. */
+#include "arrays.h"
+
+extern PyMethodDef binned_methods[];
+extern PyMethodDef matrix_methods[];
+extern PyMethodDef ranks_methods[];
+extern PyMethodDef temperature_methods[];
+extern PyMethodDef isotonic_methods[];
+extern PyMethodDef laplace_methods[];
+extern PyMethodDef sorting_methods[];
+extern PyMethodDef resampling_methods[];
+extern PyMethodDef tiles_methods[];
+extern PyMethodDef binary_pass_methods[];
+extern PyMethodDef matrix_rows_methods[];
+
+static PyMethodDef *const TABLES[] = {
+    binned_methods,
+    matrix_methods,
+    ranks_methods,
+    temperature_methods,
+    isotonic_methods,
+    laplace_methods,
+    sorting_methods,
+    resampling_methods,
+    tiles_methods,
+    binary_pass_methods,
+    matrix_rows_methods,
+};
+
+static int fill(PyObject *module)
+{
+    for (size_t i = 0; i < sizeof TABLES / sizeof *TABLES; i++)
+        if (PyModule_AddFunctions(module, TABLES[i]) != 0)
+            return -1;
+    return 0;
+}
+
+static PyModuleDef_Slot SLOTS[] = {
+    {Py_mod_exec, (void *)fill},
+#ifdef Py_mod_multiple_interpreters
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
+#endif
+#ifdef Py_mod_gil
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef DEFINITION = {
+    PyModuleDef_HEAD_INIT, "_c", "Kernels in C. Nothing is checked: wrong shapes are the caller's mistake.", 0, NULL, SLOTS,
+    NULL,                  NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__c(void)
+{
+    return PyModuleDef_Init(&DEFINITION);
+}

@@ -1,0 +1,63 @@
+"""Work shared out among threads, by ranges of rows.
+
+Threads are started for one call and joined before it returns: starting two takes a twentieth of a millisecond, and there is
+no pool that a forked process would inherit without its threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from threading import Thread
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+MOST = 16  # memory is the limit long before
+
+
+def n_threads() -> int:
+    """BELIEVABLE_THREADS, or OMP_NUM_THREADS, by which pools of processes keep each other small, or the cores we may use."""
+    for name in ("BELIEVABLE_THREADS", "OMP_NUM_THREADS"):
+        wanted = os.environ.get(name, "")
+        if wanted.isdecimal() and int(wanted) > 0:
+            return min(int(wanted), MOST)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, MOST)
+
+
+def ranges(n: int, at_least: int, most: int | None = None) -> list[tuple[int, int]]:
+    """As many ranges of rows as there are threads (`most` of them, if given), none shorter than `at_least` unless alone."""
+    parts = 1 if n < 2 * at_least else min(n_threads(), n // at_least, most or MOST)
+    ends = [n * part // parts for part in range(parts + 1)]
+    return list(zip(ends[:-1], ends[1:], strict=True))
+
+
+def in_parts(work: Callable[[int, int, int], Result], parts: list[tuple[int, int]]) -> list[Result]:
+    """work(number, start, stop) for every range at the same time, the first of them here; results in order."""
+    if len(parts) == 1:
+        return [work(0, *parts[0])]
+    results: list[Result | BaseException | None] = [None] * len(parts)
+
+    def run(number: int) -> None:
+        try:
+            results[number] = work(number, *parts[number])
+        except BaseException as error:  # raised again by whoever waits
+            results[number] = error
+
+    threads = [Thread(target=run, args=(number,), daemon=True) for number in range(1, len(parts))]
+    started = []
+    try:
+        for thread in threads:
+            thread.start()
+            started.append(thread)
+    except RuntimeError:  # no more threads, as when the interpreter is shutting down: the rest is done here
+        pass
+    for number in (0, *range(1 + len(started), len(parts))):
+        run(number)
+    for thread in started:
+        thread.join()
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results  # type: ignore[return-value]
