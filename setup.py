@@ -1,4 +1,4 @@
-"""The compiled kernels, which are optional: without a C compiler the package installs all the same and NumPy does the work.
+"""The compiled kernels, which are optional: without a C compiler the package installs all the same, and NumPy works.
 
 Everything else about the package is in pyproject.toml.
 """

@@ -32,7 +32,7 @@ class Partition(NamedTuple):
         """How many parts there are."""
         return len(self.edges) - 1 + 2 * self.apart
 
-    def index(self, scores: Floats) -> Ints:
+    def place(self, scores: Floats) -> Ints:
         """The part of each score, which must lie in [0, 1]."""
         found = (uniform_index if self.uniform else bin_index)(scores, self.edges)
         if self.apart:

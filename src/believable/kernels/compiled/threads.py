@@ -1,13 +1,14 @@
 """Work shared out among threads, by ranges of rows.
 
-Threads are started for one call and joined before it returns: starting two takes a twentieth of a millisecond, and there is
-no pool that a forked process would inherit without its threads.
+Threads are started for one call and joined before it returns: starting one takes a twentieth of a millisecond, and
+there is no pool that a forked process would inherit without its threads.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from itertools import pairwise
 from threading import Thread
 from typing import TypeVar
 
@@ -17,7 +18,7 @@ MOST = 16  # memory is the limit long before
 
 
 def n_threads() -> int:
-    """BELIEVABLE_THREADS, or OMP_NUM_THREADS, by which pools of processes keep each other small, or the cores we may use."""
+    """BELIEVABLE_THREADS; or OMP_NUM_THREADS, by which pools of processes stay small; or the cores we may use."""
     for name in ("BELIEVABLE_THREADS", "OMP_NUM_THREADS"):
         wanted = os.environ.get(name, "")
         if wanted.isdecimal() and int(wanted) > 0:
@@ -27,10 +28,10 @@ def n_threads() -> int:
 
 
 def ranges(n: int, at_least: int, most: int | None = None) -> list[tuple[int, int]]:
-    """As many ranges of rows as there are threads (`most` of them, if given), none shorter than `at_least` unless alone."""
+    """A range of rows for every thread (of at most `most`, if given), none shorter than `at_least` unless alone."""
     parts = 1 if n < 2 * at_least else min(n_threads(), n // at_least, most or MOST)
     ends = [n * part // parts for part in range(parts + 1)]
-    return list(zip(ends[:-1], ends[1:], strict=True))
+    return list(pairwise(ends))
 
 
 def in_parts(work: Callable[[int, int, int], Result], parts: list[tuple[int, int]]) -> list[Result]:

@@ -24,6 +24,12 @@ typedef struct {
 int take_arrays(PyObject *const *args, Py_ssize_t n_args, const char *const *takes, Array *arrays);
 void drop_arrays(Array *arrays, Py_ssize_t n);
 
+#if defined(__GNUC__)
+#define INLINE static inline __attribute__((always_inline))
+#else
+#define INLINE static inline
+#endif
+
 /* Versions for newer processors beside the plain one, chosen when the module is loaded. */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
 #define WIDER __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))

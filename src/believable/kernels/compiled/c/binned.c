@@ -16,7 +16,7 @@ typedef struct {
     double *tables;     /* lanes of them */
 } Job;
 
-static inline __attribute__((always_inline)) void add(double *at, double p, const double *weights, Py_ssize_t i,
+INLINE void add(double *at, double p, const double *weights, Py_ssize_t i,
                                                       int weighted, int squares)
 {
     at[0] += 1;
@@ -39,7 +39,7 @@ static inline __attribute__((always_inline)) void add(double *at, double p, cons
 
 /* Rows outside of [0, 1] or with another label than 0 and 1 are counted somewhere, and 1 is returned. */
 #define SUM_ROWS(NAME, SCORE, LABEL, BIN)                                                                                \
-    static inline __attribute__((always_inline)) int NAME##_as(const Job *job, Py_ssize_t start, Py_ssize_t stop,        \
+    INLINE int NAME##_as(const Job *job, Py_ssize_t start, Py_ssize_t stop,        \
                                                                int kind, int apart, int weighted, int squares,          \
                                                                int lanes)                                                \
     {                                                                                                                    \

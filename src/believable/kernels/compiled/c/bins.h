@@ -16,7 +16,7 @@ typedef struct {
 
 /* Takes and returns scores in [0, 1] only. */
 #define BIN_OF(NAME, SCORE)                                                                                              \
-    static inline __attribute__((always_inline)) Py_ssize_t NAME(SCORE p, const Bins *bins, int kind, int apart)        \
+    INLINE Py_ssize_t NAME(SCORE p, const Bins *bins, int kind, int apart)        \
     {                                                                                                                    \
         const SCORE *edges = bins->edges;                                                                               \
         Py_ssize_t k;                                                                                                    \
