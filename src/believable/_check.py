@@ -63,13 +63,15 @@ def level(value: Any, name: str = "level") -> float:
 def numeric(values: Any, name: str) -> Floats:
     """Any container of numbers as a float array: float16 widened to float32, float32 and float64 as they are."""
     array = as_numpy(values, name)
+    if array.dtype.char in "fd" and array.dtype.isnative:
+        return array
     if array.dtype == object:
         array = _numbers_from_objects(array, name)
     kind, size = array.dtype.kind, array.dtype.itemsize
     if array.dtype.name == "bfloat16" or (kind == "f" and size == 2):
         return array.astype(np.float32)
     if kind == "f" and size in (4, 8):
-        return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+        return array.astype(array.dtype.newbyteorder("="))
     if kind in "biuf":
         return array.astype(np.float64)
     raise InputError(f"{name} must be numbers, got {_dtype_words(array)}")
@@ -136,8 +138,7 @@ def row_sums(
     matrix: Floats, given: Any, rows: Ints | None, name: str = "predictions", otherwise: str = MULTILABEL
 ) -> None:
     """Raise unless every row sums to one; `given` is the input, whose type says how precise it can be."""
-    brief = str(getattr(given, "dtype", "")).endswith("bfloat16")
-    tolerance = BFLOAT16_TOLERANCE if brief else ROW_SUM_TOLERANCE
+    tolerance = BFLOAT16_TOLERANCE if is_brief(given) else ROW_SUM_TOLERANCE
     low, high = kernels.row_sum_extrema(matrix)
     if low >= 1 - tolerance and high <= 1 + tolerance:
         return
@@ -149,6 +150,11 @@ def row_sums(
     raise InputError(
         f"rows of {name} must sum to 1, got {value:.8g} at row {row}; divide by the row sums, or pass {otherwise}"
     )
+
+
+def is_brief(given: Any) -> bool:
+    """Whether numbers were given in bfloat16, to eight bits."""
+    return type(given) is not np.ndarray and str(getattr(given, "dtype", "")).endswith("bfloat16")
 
 
 # --- labels -----------------------------------------------------------------------------------------------------------

@@ -57,8 +57,7 @@ class Edges:
     @classmethod
     def uniform(cls, n_bins: int, dtype: Any = "float64") -> Edges:
         """M bins of equal width: edges k/M, by division."""
-        n_bins = _check.positive_integer(n_bins, "n_bins", 1, MAX_BINS)
-        return _uniform_edges(n_bins, np.dtype(dtype).name)
+        return _uniform_edges(_check.positive_integer(n_bins, "n_bins", 1, MAX_BINS), np.dtype(dtype))
 
     @classmethod
     def quantile(cls, scores: Any, n_bins: int, weights: Any = None) -> Edges:
@@ -111,13 +110,16 @@ class Edges:
 
     def index(self, scores: Floats) -> Ints:
         """`assign` for scores that were checked."""
-        if scores.dtype != self.dtype:
+        return self.partition(scores.dtype).place(scores)
+
+    def partition(self, dtype: np.dtype[Any]) -> kernels.Partition:
+        """The bins as kernels take them, for scores of this type."""
+        if dtype != self.dtype:
             raise InputError(
-                f"edges rounded to {self.dtype} cannot sort {scores.dtype} scores: make the edges with "
-                f"dtype='{scores.dtype}', or convert the scores"
+                f"edges rounded to {self.dtype} cannot sort {dtype} scores: make the edges with dtype='{dtype}', or "
+                "convert the scores"
             )
-        edges = self.as_array()
-        return kernels.uniform_index(scores, edges) if self.strategy == "uniform" else kernels.bin_index(scores, edges)
+        return _partition(self, self.strategy == "uniform")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,10 @@ class Grid:
     def inner_edges(self) -> Floats:
         """The n + 1 edges of the cells between {0} and {1}; read-only."""
         return _grid_edges(self.n_cells, self.spacing, self.dtype)
+
+    def partition(self) -> kernels.Partition | None:
+        """The cells as kernels take them, where they are of equal width."""
+        return kernels.Partition(self.inner_edges(), True, apart=True) if self.spacing == "uniform" else None
 
     def lower_edges(self) -> Floats:
         """The lower end of every cell, {0} and {1} included."""
@@ -193,8 +199,15 @@ def _division(n_bins: int) -> Floats:
 
 
 @lru_cache(maxsize=32)
-def _uniform_edges(n_bins: int, dtype: str) -> Edges:
+def _uniform_edges(n_bins: int, dtype: np.dtype[Any]) -> Edges:
     return Edges._rounded(_division(n_bins), dtype, "uniform")
+
+
+@lru_cache(maxsize=32)
+def _partition(edges: Edges, uniform: bool) -> kernels.Partition:
+    values = edges.as_array()
+    values.flags.writeable = False
+    return kernels.Partition(values, uniform)
 
 
 @lru_cache(maxsize=8)

@@ -6,7 +6,8 @@ so that nothing of the size of the data is made.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial
 from typing import Any, get_args
 
 import numpy as np
@@ -63,10 +64,19 @@ class Predictions:
     0.299...
     """
 
-    __slots__ = ("_counted", "borrowed", "classes", "kind", "labels", "n_classes", "n_ignored", "scores", "weights")
+    __slots__ = (
+        "_counted",
+        "_labels",
+        "_scores",
+        "_unseen",
+        "borrowed",
+        "classes",
+        "kind",
+        "n_classes",
+        "n_ignored",
+        "weights",
+    )
 
-    scores: Floats
-    labels: Array
     weights: Array | None
     kind: Kind
     n_classes: int
@@ -74,6 +84,9 @@ class Predictions:
     n_ignored: int
     borrowed: bool
     _counted: dict[Any, Any]
+    _scores: Floats
+    _labels: Array
+    _unseen: bool
 
     def __init__(
         self,
@@ -90,7 +103,7 @@ class Predictions:
     ) -> None:
         doors = (from_logits, pos_label, classes, soft_labels, ignore_label, multilabel)
         given = self._fill(predictions, actuals, sample_weight, *doors)
-        self._set(scores=_own(self.scores, given), labels=_own(self.labels, given), borrowed=False)
+        self._set(_scores=_own(self.scores, given), _labels=_own(self.labels, given), borrowed=False)
         if self.weights is not None:
             self._set(weights=_own(self.weights, given))
 
@@ -105,14 +118,23 @@ class Predictions:
         soft_labels: bool = False,
         ignore_label: Any = None,
         multilabel: bool = False,
+        *,
+        look: bool = True,
     ) -> list[Array]:
-        """Check everything and keep it; returns the arrays that may be the caller's memory."""
+        """Check everything and keep it; returns the arrays that may be the caller's memory.
+
+        Unless told to `look`, the values of plain arrays are left to whoever reads them first.
+        """
         scores = _check.numeric(predictions, "predictions")
         actuals = _check.labels_as_array(actuals)
         given = [scores, actuals]
         _check.shape_of_predictions(scores, multilabel)
         _check.shape_of_labels(actuals, scores, multilabel)
         n_classes = scores.shape[1] if scores.ndim == 2 else 2
+        if not look and sample_weight is None and actuals.dtype.kind in "bi" and not _check.is_brief(predictions):
+            labels = actuals.view(np.uint8) if actuals.dtype.kind == "b" else actuals
+            self._keep(scores, labels, None, n_classes, 0, "binary" if scores.ndim == 1 else "multiclass", unseen=True)
+            return given
         _check.doors(scores.ndim, n_classes, pos_label, classes, soft_labels, ignore_label, multilabel)
 
         weights = None if sample_weight is None else _check.weights(sample_weight, len(scores))
@@ -136,7 +158,6 @@ class Predictions:
             if scores.ndim == 2 and not multilabel:
                 _check.row_sums(scores, predictions, rows)
 
-        labels: Array
         if soft_labels:
             labels = _check.soft_labels(actuals, rows)
         elif pos_label is not None:
@@ -151,10 +172,77 @@ class Predictions:
             if not len(kept):
                 raise InputError("sample_weight is zero in every row that is left: there is nothing to measure")
             scores, labels, weights = scores[kept], labels[kept], weights[kept]
-        self._set(scores=scores, labels=labels, weights=weights, n_classes=n_classes, n_ignored=n_ignored)
-        self._set(kind="multilabel" if multilabel else "multiclass" if scores.ndim == 2 else "binary")
-        self._set(classes=None if classes is None else tuple(classes), borrowed=True, _counted={})
+        kind: Kind = "multilabel" if multilabel else "multiclass" if scores.ndim == 2 else "binary"
+        self._keep(scores, labels, weights, n_classes, n_ignored, kind, None if classes is None else tuple(classes))
         return given
+
+    def _keep(
+        self,
+        scores: Floats,
+        labels: Array,
+        weights: Array | None,
+        n_classes: int,
+        n_ignored: int,
+        kind: Kind,
+        classes: tuple[Any, ...] | None = None,
+        unseen: bool = False,
+    ) -> None:
+        keep = partial(object.__setattr__, self)
+        keep("_scores", scores)
+        keep("_labels", labels)
+        keep("_unseen", unseen)
+        keep("_counted", {})
+        keep("weights", weights)
+        keep("n_classes", n_classes)
+        keep("n_ignored", n_ignored)
+        keep("kind", kind)
+        keep("classes", classes)
+        keep("borrowed", True)
+
+    @property
+    def scores(self) -> Floats:
+        """The scores, checked."""
+        if self._unseen:
+            self._look()
+        return self._scores
+
+    @property
+    def labels(self) -> Array:
+        """The labels, checked."""
+        if self._unseen:
+            self._look()
+        return self._labels
+
+    @property
+    def score_type(self) -> np.dtype[Any]:
+        """The type of the scores."""
+        return self._scores.dtype
+
+    @property
+    def label_kind(self) -> str:
+        """The kind of the labels' type: "i" or "u", or "f" for shares."""
+        return self._labels.dtype.kind
+
+    def _look(self) -> None:
+        """Check the values that were left unseen; an error where one is not what it should be."""
+        _check.probabilities(self._scores, "predictions", None)
+        if self._scores.ndim == 2:
+            _check.row_sums(self._scores, self._scores, None)
+        _check.class_labels(self._labels, self.n_classes, self._scores, None)
+        self._set(_unseen=False)
+
+    def moments(self, count: Callable[[Floats, Array, Array | None], kernels.Moments]) -> kernels.Moments | None:
+        """What is counted by a kernel that checks rows on its way, so that they need not be read before.
+
+        Where it finds something wrong the usual checks say what. None if they find nothing: kernels are the stricter.
+        """
+        found = count(self._scores, self._labels, self.weights)
+        if self._unseen:
+            if found.valid:
+                self._set(_unseen=False)
+            else:
+                self._look()
+        return found if found.valid else None
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
@@ -164,6 +252,7 @@ class Predictions:
         raise AttributeError(f"a Predictions is a value: make a new one instead of setting {name}")
 
     def __getstate__(self) -> dict[str, Any]:
+        self.scores  # noqa: B018 - which checks them
         return {name: getattr(self, name) for name in self.__slots__} | {"_counted": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -176,13 +265,14 @@ class Predictions:
     def borrowing(cls, predictions: Any, actuals: Any, sample_weight: Any) -> Predictions:
         """For the length of one call: the caller's memory is looked at, not copied."""
         value = cls.__new__(cls)
-        value._fill(predictions, actuals, sample_weight)
+        value._fill(predictions, actuals, sample_weight, look=False)
         return value
 
     def _with(self, **changed: Any) -> Predictions:
         """The same with other labels, or other rows, that need no checking; it remembers nothing yet."""
         value = Predictions.__new__(Predictions)
-        value._set(**{name: getattr(self, name) for name in self.__slots__} | {"_counted": {}} | changed)
+        changed = {f"_{name}" if name in ("scores", "labels") else name: array for name, array in changed.items()}
+        value._set(**self.__getstate__() | changed)
         return value
 
     def take(self, rows: Ints) -> Predictions:
@@ -191,7 +281,7 @@ class Predictions:
         return self._with(scores=self.scores[rows], labels=self.labels[rows], weights=weights, borrowed=False)
 
     def __len__(self) -> int:
-        return len(self.scores)
+        return len(self._scores)
 
     def __repr__(self) -> str:
         weighted = "" if self.weights is None else ", weighted"
@@ -218,6 +308,8 @@ class Predictions:
         pooled: bool = False,
     ) -> View:
         """The view for a notion (None: the default), or an error where the notion does not fit these predictions."""
+        if notion is None and r is None and threshold is None and pooled is False:
+            return _plain_view(self.kind, self.n_classes, self.default_notion)
         notion = self.default_notion if notion is None else notion
         _check.choice(notion, get_args(Notion), "notion")
         _check.notion_fits(notion, self.kind, self.n_classes)
@@ -297,6 +389,11 @@ class Predictions:
             return Pairs(together, hits.any(axis=1), weight, None)
         group = np.tile(np.arange(r), len(scores))
         return Pairs(ranked.ravel(), hits.ravel(), _repeat(weight, r), group)
+
+
+@lru_cache(maxsize=64)
+def _plain_view(kind: Kind, n_classes: int, notion: Notion) -> View:
+    return View(notion, n_classes, multilabel=kind == "multilabel")
 
 
 def _own(array: Array, given: list[Array]) -> Array:

@@ -1,6 +1,8 @@
 """Numeric routines and nothing else: arrays in, arrays out, no checking, no knowledge of what the numbers mean."""
 
+from believable.kernels._backend import backend
 from believable.kernels.binary_pass import BinaryPass
+from believable.kernels.binned import bin_moments
 from believable.kernels.binnings import Binnings, binned_sums, log_evidence, mixed_steps, quantile_binnings
 from believable.kernels.brownian import range_tail, sup_tail
 from believable.kernels.classwise_cells import classwise_cells
@@ -33,6 +35,7 @@ from believable.kernels.multinomial import (
 from believable.kernels.multinomial_frame import frame_of
 from believable.kernels.natural_spline import spline_slopes
 from believable.kernels.ordering import middle_of_pairs, row_order, runs, spread_rows
+from believable.kernels.partition import Moments, Partition
 from believable.kernels.piecewise import edges_below, last_step, lines_between
 from believable.kernels.reference import (
     auc,
@@ -86,15 +89,19 @@ __all__ = [
     "FlatPieces",
     "LogisticFit",
     "LogitRows",
+    "Moments",
     "MultinomialFit",
+    "Partition",
     "Similarity",
     "SkceRows",
     "TemperatureFit",
     "VennAbersSteps",
     "WeightedLogits",
     "auc",
+    "backend",
     "beta_cdf",
     "bin_index",
+    "bin_moments",
     "binned_sums",
     "by_score",
     "cell_starts",

@@ -12,7 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 if TYPE_CHECKING:
-    from believable.kernels.compiled import _c as c
+    from believable.kernels.compiled import _c
+
+    c = _c
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

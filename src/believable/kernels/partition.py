@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from believable._types import Float64s, Floats, Ints
-from believable.kernels.reference import bin_index, uniform_index
+from believable._types import Array, Float64s, Floats, Ints
+from believable.kernels.reference import LOOKUP, bin_index, uniform_index
 
 
 class Partition(NamedTuple):
@@ -31,6 +31,11 @@ class Partition(NamedTuple):
     def n_parts(self) -> int:
         """How many parts there are."""
         return len(self.edges) - 1 + 2 * self.apart
+
+    def first(self) -> Array:
+        """How many inner edges lie in cells before each of `LOOKUP` + 2: where a search for a score may begin."""
+        cell = (self.edges[1:-1] * self.edges.dtype.type(LOOKUP)).astype(np.intp)  # the same map as for scores
+        return np.searchsorted(cell, np.arange(LOOKUP + 2), side="left").astype(np.int32)
 
     def place(self, scores: Floats) -> Ints:
         """The part of each score, which must lie in [0, 1]."""

@@ -18,13 +18,13 @@ def binned_error(stats: BinStats, norm: Norm = 1) -> float:
     """( sum_c W_c/T |acc_c - conf_c|^p )^(1/p) over the occupied cells c; their maximum for norm="max"."""
     power = None if norm == "max" else check_norm(norm)
     gap = np.abs(not_empty(stats).gap)
-    share = stats.w / stats.w.sum(axis=-1, keepdims=True)
-    largest = gap.max(axis=-1, keepdims=True)
     if power == 1:
-        error = np.sum(share * gap, axis=-1)
+        error = (stats.w * gap).sum(axis=-1) / stats.w.sum(axis=-1)
     elif power is None:
-        error = largest[..., 0]
+        error = gap.max(axis=-1)
     else:
+        share = stats.w / stats.w.sum(axis=-1, keepdims=True)
+        largest = gap.max(axis=-1, keepdims=True)
         scaled = gap / np.where(largest > 0, largest, 1)  # high powers underflow
         error = largest[..., 0] * np.sum(share * scaled**power, axis=-1) ** (1 / power)
     value: float = as_number(error)

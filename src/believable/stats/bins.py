@@ -15,6 +15,7 @@ from believable._types import Array, Floats, Ints, Strategy
 from believable.binning import Edges
 from believable.errors import InputError, SchemaError
 from believable.predictions import Predictions
+from believable.stats._read_once import read_once
 from believable.stats._saved import field_of, float_list
 from believable.stats.counts import (
     Counts,
@@ -170,7 +171,7 @@ def _words(edges: tuple[Edges, ...]) -> str:
 def edges_for(predictions: Predictions, view: View, n_bins: int, strategy: Strategy, given: Any) -> tuple[Edges, ...]:
     """The bins asked for: given, of equal width, or of equal weight."""
     choice(strategy, ("uniform", "quantile"), "strategy")
-    dtype = predictions.scores.dtype
+    dtype = predictions.score_type
     if isinstance(given, Edges):
         return (given,)
     if isinstance(given, tuple) and given and all(isinstance(item, Edges) for item in given):
@@ -227,6 +228,9 @@ def _sums(predictions: Predictions, view: View, edges: tuple[Edges, ...], square
     if _by_column(view) and predictions.kind == "multiclass" and view.threshold is None:
         return _classwise(predictions, view, edges[0], squares)
     if len(edges) == 1:
+        found = read_once(predictions, view, edges[0].partition(predictions.score_type), squares)
+        if found is not None:
+            return from_moments(np.arange(per_group * view.n_groups), found.total, found.positive)
         return count(predictions, view, per_group, lambda scores, groups: edges[0].index(scores), squares)
 
     def assign(scores: Floats, groups: Ints | None) -> Ints:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -27,6 +28,8 @@ _PARTS = (
     *(("ny", "n"), ("wp", "w"), ("wpp", "wp"), ("wy", "w"), ("wpy", "wp")),
     *(("w2p", "w2"), ("w2pp", "w2p"), ("w2y", "w2"), ("w2py", "w2p")),
 )
+
+_ARRAYS = attrgetter("key", "n", *SUMS)
 
 Assign = Callable[[Floats, Ints | None], Ints]
 
@@ -65,8 +68,8 @@ class Counts(Statistic):
     w2py: Float64s
 
     def __post_init__(self) -> None:
-        for name in ("key", "n", *SUMS):  # a statistic is a value, and may be shared
-            getattr(self, name).flags.writeable = False
+        for array in {id(array): array for array in _ARRAYS(self)}.values():  # without weights many are one
+            array.setflags(write=False)  # a statistic is a value, and may be shared
 
     def __repr__(self) -> str:
         view = self.view
@@ -244,19 +247,19 @@ def _code(group: Ints | None, index: Ints, per_group: int) -> Ints:
 
 def from_moments(keys: Array, total: Float64s, positive: Float64s) -> dict[str, Any]:
     """Name the moments of the kernels and drop what is not occupied."""
-    kept = np.flatnonzero(total[0])
+    (kept,) = total[0].nonzero()
     if len(kept) < len(keys):
         keys, total, positive = keys[kept], total[:, kept], positive[:, kept]
     if len(total) <= kernels.n_moments(weighted=False, squares=True):  # all weights are 1
         (n, wp), (ny, wpy) = total[:2], positive[:2]
         w, wy, w2, w2p, w2y, w2py = n, ny, n, wp, ny, wpy
-        wpp = w2pp = total[2] if len(total) == 3 else np.full(len(kept), np.nan)  # not counted
+        wpp = w2pp = total[2] if len(total) == 3 else n * np.nan  # not counted
     else:
         n, w, wp, w2, w2p = total[:5]
         ny, wy, wpy, w2y, w2py = positive[:5]
         wpp, w2pp = total[5:] if len(total) > 5 else np.full((2, len(kept)), np.nan)
     sums = dict(zip(SUMS, (ny, w, wp, wpp, wy, wpy, w2, w2p, w2pp, w2y, w2py), strict=True))
-    return {"key": keys.astype(np.int64), "n": np.rint(n).astype(np.int64), **sums}
+    return {"key": keys.astype(np.int64, copy=False), "n": np.rint(n).astype(np.int64), **sums}
 
 
 # --- loading ----------------------------------------------------------------------------------------------------------

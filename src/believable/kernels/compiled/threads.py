@@ -29,7 +29,9 @@ def n_threads() -> int:
 
 def ranges(n: int, at_least: int, most: int | None = None) -> list[tuple[int, int]]:
     """A range of rows for every thread (of at most `most`, if given), none shorter than `at_least` unless alone."""
-    parts = 1 if n < 2 * at_least else min(n_threads(), n // at_least, most or MOST)
+    if n < 2 * at_least:
+        return [(0, n)]
+    parts = min(n_threads(), n // at_least, most or MOST)
     ends = [n * part // parts for part in range(parts + 1)]
     return list(pairwise(ends))
 

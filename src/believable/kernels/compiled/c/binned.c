@@ -1,23 +1,82 @@
-/* Moments of scores by bin and outcome, in one read that checks what it reads. */
+/* Moments of scores by bin and outcome, in one read that checks what it reads.
+ *
+ * Rows are taken in pieces that stay in the nearest cache: first the code of each, 2 * bin + label, several at once; then
+ * the additions, one row after the other.
+ */
 #include "bins.h"
 
-#define BLOCK 16384  /* rows, at least, that are summed by themselves: short chains of additions round less */
+#define PIECE 1024   /* rows */
+#define BLOCK 16384  /* rows that are summed by themselves, unless tables are long: short chains round less */
 #define LANES 4      /* tables that rows take turns in, so that they need not wait for each other */
-#define FEW 512      /* entries of a table that there are LANES of */
+#define FEW 1024     /* entries of a table, up to which there are LANES of them */
+#define MOMENTS(weighted, squares) ((weighted) ? 5 + 2 * (squares) : 2 + (squares))
 
-/* One table has n_codes x 2 x m entries: m moments for each outcome of each code. */
 typedef struct {
-    const void *scores, *labels;
+    const char *scores, *labels; /* bytes, so that rows are found whatever the type */
+    size_t score_size, label_size;
     const double *weights;
     Bins bins;
-    Py_ssize_t start, stop;
-    int m, lanes, weighted, squares;
-    Py_ssize_t entries; /* of a table */
-    double *tables;     /* lanes of them */
+    int weighted, squares, lanes;
+    Py_ssize_t entries; /* of a table: codes x moments */
+    double *tables;
 } Job;
 
-INLINE void add(double *at, double p, const double *weights, Py_ssize_t i,
-                                                      int weighted, int squares)
+/* --- codes --- */
+
+/* A row outside of [0, 1], or with another label than 0 and 1, gets some code, and what is returned is not 0. A negative
+ * label is a large one without its sign. */
+#define CODES(NAME, SCORE, LABEL, BIN)                                                                               \
+    INLINE int NAME##_as(const SCORE *restrict scores, const LABEL *restrict labels, int n, Bins bins,               \
+                         int32_t *restrict code, int kind, int apart)                                                \
+    {                                                                                                                \
+        int outside = 0;                                                                                             \
+        LABEL high = 0;                                                                                              \
+        for (int i = 0; i < n; i++) {                                                                                \
+            const SCORE capped = scores[i] < 1 ? scores[i] : 1;                                                      \
+            const SCORE p = capped > 0 ? capped : 0;                                                                 \
+            outside |= p != scores[i];                                                                               \
+            high |= labels[i];                                                                                       \
+            code[i] = 2 * BIN(p, &bins, kind, apart) + (int32_t)(labels[i] & 1);                                     \
+        }                                                                                                            \
+        return outside | (high > 1);                                                                                 \
+    }                                                                                                                \
+    WIDER static int NAME##_uniform(const SCORE *scores, const LABEL *labels, int n, Bins bins, int32_t *code)       \
+    {                                                                                                                \
+        return NAME##_as(scores, labels, n, bins, code, UNIFORM, 0);                                                 \
+    }                                                                                                                \
+    WIDER static int NAME##_apart(const SCORE *scores, const LABEL *labels, int n, Bins bins, int32_t *code)         \
+    {                                                                                                                \
+        return NAME##_as(scores, labels, n, bins, code, UNIFORM, 1);                                                 \
+    }                                                                                                                \
+    static int NAME(const void *scores, const void *labels, int n, const Bins *bins, int32_t *code)                  \
+    {                                                                                                                \
+        if (bins->kind == UNIFORM)                                                                                   \
+            return (bins->apart ? NAME##_apart : NAME##_uniform)(scores, labels, n, *bins, code);                    \
+        return NAME##_as(scores, labels, n, *bins, code, bins->kind, bins->apart);                                   \
+    }
+
+CODES(codes_f1, float, uint8_t, bin_of_float)
+CODES(codes_f2, float, uint16_t, bin_of_float)
+CODES(codes_f4, float, uint32_t, bin_of_float)
+CODES(codes_f8, float, uint64_t, bin_of_float)
+CODES(codes_d1, double, uint8_t, bin_of_double)
+CODES(codes_d2, double, uint16_t, bin_of_double)
+CODES(codes_d4, double, uint32_t, bin_of_double)
+CODES(codes_d8, double, uint64_t, bin_of_double)
+
+typedef int (*Codes)(const void *, const void *, int, const Bins *, int32_t *);
+
+static Codes codes_of(char score, Py_ssize_t label_size)
+{
+    static const Codes OF_FLOATS[] = {codes_f1, codes_f2, codes_f4, codes_f8};
+    static const Codes OF_DOUBLES[] = {codes_d1, codes_d2, codes_d4, codes_d8};
+    const int at = label_size == 1 ? 0 : label_size == 2 ? 1 : label_size == 4 ? 2 : 3;
+    return (score == 'f' ? OF_FLOATS : OF_DOUBLES)[at];
+}
+
+/* --- additions --- */
+
+INLINE void add(double *at, double p, double w, int weighted, int squares)
 {
     at[0] += 1;
     if (!weighted) {
@@ -26,7 +85,7 @@ INLINE void add(double *at, double p, const double *weights, Py_ssize_t i,
             at[2] += p * p;
         return;
     }
-    const double w = weights[i], w2 = w * w, wp = w * p, w2p = w2 * p;
+    const double w2 = w * w, wp = w * p, w2p = w2 * p;
     at[1] += w;
     at[2] += wp;
     at[3] += w2;
@@ -37,106 +96,113 @@ INLINE void add(double *at, double p, const double *weights, Py_ssize_t i,
     }
 }
 
-/* Rows outside of [0, 1] or with another label than 0 and 1 are counted somewhere, and 1 is returned. */
-#define SUM_ROWS(NAME, SCORE, LABEL, BIN)                                                                                \
-    INLINE int NAME##_as(const Job *job, Py_ssize_t start, Py_ssize_t stop,        \
-                                                               int kind, int apart, int weighted, int squares,          \
-                                                               int lanes)                                                \
-    {                                                                                                                    \
-        const SCORE *scores = job->scores;                                                                              \
-        const LABEL *labels = job->labels;                                                                               \
-        const int m = weighted ? 5 + 2 * squares : 2 + squares;                                                          \
-        const Bins bins = job->bins;                                                                                     \
-        double *const tables = job->tables;                                                                              \
-        const Py_ssize_t entries = job->entries;                                                                         \
-        unsigned bad = 0;                                                                                                \
-        for (Py_ssize_t i = start; i < stop; i++) {                                                                      \
-            const SCORE given = scores[i];                                                                               \
-            const LABEL label = labels[i];                                                                               \
-            SCORE p = given < 1 ? given : 1;                                                                             \
-            p = p > 0 ? p : 0;                                                                                           \
-            bad |= (unsigned)(p != given) | (unsigned)(label > 1);                                                       \
-            const Py_ssize_t code = 2 * BIN(p, &bins, kind, apart) + (Py_ssize_t)(label & 1);                            \
-            add(tables + (lanes > 1 ? (i & (LANES - 1)) * entries : 0) + code * m, (double)p, job->weights, i, weighted, \
-                squares);                                                                                                \
-        }                                                                                                                \
-        return (int)bad;                                                                                                 \
-    }                                                                                                                    \
-    static int NAME(const Job *job, Py_ssize_t start, Py_ssize_t stop)                                                   \
-    {                                                                                                                    \
-        const int kind = job->bins.kind;                                                                                 \
-        if (job->weighted || job->bins.apart || kind != UNIFORM || job->lanes == 1)                                      \
-            return NAME##_as(job, start, stop, kind, job->bins.apart, job->weighted, job->squares, job->lanes);          \
-        return job->squares ? NAME##_as(job, start, stop, UNIFORM, 0, 0, 1, LANES)                                       \
-                            : NAME##_as(job, start, stop, UNIFORM, 0, 0, 0, LANES);                                      \
+#define ADD_ROWS(NAME, SCORE)                                                                                        \
+    INLINE void NAME##_as(const Job *job, const SCORE *scores, const double *weights, const int32_t *code, int n,    \
+                          int weighted, int squares, int lanes)                                                      \
+    {                                                                                                                \
+        const int m = MOMENTS(weighted, squares);                                                                    \
+        double *const first = job->tables;                                                                           \
+        const Py_ssize_t entries = job->entries;                                                                     \
+        int i = 0;                                                                                                   \
+        if (lanes == LANES) {                                                                                        \
+            double *const second = first + entries, *const third = second + entries, *const fourth = third + entries; \
+            for (; i + LANES <= n; i += LANES) {                                                                     \
+                add(first + m * code[i], scores[i], weighted ? weights[i] : 1, weighted, squares);                   \
+                add(second + m * code[i + 1], scores[i + 1], weighted ? weights[i + 1] : 1, weighted, squares);      \
+                add(third + m * code[i + 2], scores[i + 2], weighted ? weights[i + 2] : 1, weighted, squares);       \
+                add(fourth + m * code[i + 3], scores[i + 3], weighted ? weights[i + 3] : 1, weighted, squares);      \
+            }                                                                                                        \
+        }                                                                                                            \
+        for (; i < n; i++)                                                                                           \
+            add(first + (Py_ssize_t)m * code[i], scores[i], weighted ? weights[i] : 1, weighted, squares);           \
+    }                                                                                                                \
+    static void NAME(const Job *job, const void *scores, const double *weights, const int32_t *code, int n)          \
+    {                                                                                                                \
+        const int lanes = job->lanes;                                                                                \
+        if (job->weighted)                                                                                           \
+            NAME##_as(job, scores, weights, code, n, 1, job->squares, lanes);                                        \
+        else if (job->squares)                                                                                       \
+            NAME##_as(job, scores, weights, code, n, 0, 1, lanes);                                                   \
+        else                                                                                                         \
+            NAME##_as(job, scores, weights, code, n, 0, 0, lanes);                                                   \
     }
 
-SUM_ROWS(sum_f1, float, uint8_t, bin_of_float)
-SUM_ROWS(sum_f2, float, uint16_t, bin_of_float)
-SUM_ROWS(sum_f4, float, uint32_t, bin_of_float)
-SUM_ROWS(sum_f8, float, uint64_t, bin_of_float)
-SUM_ROWS(sum_d1, double, uint8_t, bin_of_double)
-SUM_ROWS(sum_d2, double, uint16_t, bin_of_double)
-SUM_ROWS(sum_d4, double, uint32_t, bin_of_double)
-SUM_ROWS(sum_d8, double, uint64_t, bin_of_double)
+ADD_ROWS(add_floats, float)
+ADD_ROWS(add_doubles, double)
 
-typedef int (*Sum)(const Job *, Py_ssize_t, Py_ssize_t);
-
-/* A negative label is a large one without its sign, so four widths are enough. */
-static Sum sum_of(char score, Py_ssize_t label_size)
+/* From tables of (bins, 2, moments) to the moments of all rows and of positive ones, each (moments, bins). */
+static void add_tables(const Job *job, double *out)
 {
-    static const Sum OF_FLOATS[] = {sum_f1, sum_f2, sum_f4, sum_f8}, OF_DOUBLES[] = {sum_d1, sum_d2, sum_d4, sum_d8};
-    const int at = label_size == 1 ? 0 : label_size == 2 ? 1 : label_size == 4 ? 2 : 3;
-    return score == 'f' ? OF_FLOATS[at] : OF_DOUBLES[at];
+    const Py_ssize_t m = MOMENTS(job->weighted, job->squares), n_bins = job->entries / (2 * m);
+    for (Py_ssize_t bin = 0; bin < n_bins; bin++)
+        for (Py_ssize_t j = 0; j < m; j++) {
+            double negative = 0, positive = 0;
+            for (int lane = 0; lane < job->lanes; lane++) {
+                const double *at = job->tables + lane * job->entries + 2 * m * bin + j;
+                negative += at[0];
+                positive += at[m];
+            }
+            out[j * n_bins + bin] += negative + positive;
+            out[(m + j) * n_bins + bin] += positive;
+        }
 }
 
-static int run(Job *job, Sum sum, double *out)
+static int sum_rows(const Job *job, char score, Codes codes, Py_ssize_t start, Py_ssize_t stop, double *out)
 {
-    const Py_ssize_t size = job->lanes * job->entries;
     const Py_ssize_t block = 64 * job->entries > BLOCK ? 64 * job->entries : BLOCK;
+    int32_t code[PIECE];
     int bad = 0;
-    for (Py_ssize_t start = job->start; start < job->stop; start += block) {
-        const Py_ssize_t stop = job->stop - start < block ? job->stop : start + block;
-        memset(job->tables, 0, (size_t)size * sizeof(double));
-        bad |= sum(job, start, stop);
-        for (int lane = 0; lane < job->lanes; lane++)
-            for (Py_ssize_t k = 0; k < job->entries; k++)
-                out[k] += job->tables[lane * job->entries + k];
+    for (Py_ssize_t from = start; from < stop; from += block) {
+        const Py_ssize_t to = stop - from < block ? stop : from + block;
+        memset(job->tables, 0, (size_t)(job->lanes * job->entries) * sizeof(double));
+        for (Py_ssize_t at = from; at < to; at += PIECE) {
+            const int n = (int)(to - at < PIECE ? to - at : PIECE);
+            const void *scores = job->scores + (size_t)at * job->score_size;
+            const double *weights = job->weighted ? job->weights + at : NULL;
+            bad |= codes(scores, job->labels + (size_t)at * job->label_size, n, &job->bins, code);
+            if (bad)
+                return 1; /* the sums mean nothing, and a score may be no number */
+            (score == 'f' ? add_floats : add_doubles)(job, scores, weights, code, n);
+        }
+        add_tables(job, out);
     }
-    return bad;
+    return 0;
 }
 
 /* bin_sums(scores, labels, weights, edges, first, out, kind, apart, squares, start, stop): adds the moments of the rows
- * from start to stop to out, of shape (bins, 2, moments); whether a row is none: no probability, or no 0 or 1. */
+ * from start to stop to out, of shape (2, moments, bins): of all, and of those with label 1. True if one of them is no probability, or its label not 0 or 1;
+ * then the sums mean nothing. */
 static PyObject *bin_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"fd", "bBhHiIqQ", "?d", "fd", "?i", ">d", NULL};
     Array a[6];
+    Py_ssize_t numbers[5];
+    PyObject *result = NULL;
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    Py_ssize_t numbers[5] = {0};
     for (Py_ssize_t i = 0; i < 5; i++)
         numbers[i] = n_args == 11 ? PyLong_AsSsize_t(args[6 + i]) : -1;
     const Py_ssize_t start = numbers[3], stop = numbers[4];
-    Job job = {.scores = a[0].data, .labels = a[1].data, .weights = a[2].data, .start = start, .stop = stop};
-    job.bins = (Bins){a[3].data, a[4].data, a[3].size - 1, (int)numbers[0], (int)numbers[1]};
-    job.squares = (int)numbers[2], job.weighted = a[2].data != NULL;
-    job.m = job.weighted ? 5 + 2 * job.squares : 2 + job.squares;
-    job.entries = (job.bins.n + 2 * job.bins.apart) * 2 * job.m;
+    Job job = {.scores = a[0].data, .labels = a[1].data, .weights = a[2].data, .weighted = a[2].data != NULL};
+    job.score_size = (size_t)a[0].view.itemsize, job.label_size = (size_t)a[1].view.itemsize;
+    job.bins = (Bins){a[3].data, a[4].data, a[3].size - 1, (int)numbers[0], numbers[1] != 0};
+    job.squares = numbers[2] != 0;
+    job.entries = (job.bins.n + 2 * job.bins.apart) * 2 * MOMENTS(job.weighted, job.squares);
     job.lanes = job.entries <= FEW ? LANES : 1;
-    PyObject *result = NULL;
-    if (n_args != 11 || PyErr_Occurred() || a[3].type != a[0].type || a[1].size != a[0].size || start < 0 ||
-        stop > a[0].size || job.bins.n < 1 || a[5].size != job.entries ||
-        (job.weighted && a[2].size != a[0].size) || (job.bins.kind == TABLE && a[4].size != LOOKUP + 2)) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_ValueError, "bin_sums: the arrays do not fit together");
+    const int fit = n_args == 11 && a[3].type == a[0].type && a[1].size == a[0].size && start >= 0 && stop <= a[0].size &&
+                    job.bins.n >= 1 && job.bins.n < INT32_MAX / 4 && a[5].size == job.entries &&
+                    (!job.weighted || a[2].size == a[0].size) && job.bins.kind >= UNIFORM && job.bins.kind <= SEARCH &&
+                    (job.bins.kind != TABLE || a[4].size == LOOKUP + 2);
+    if (PyErr_Occurred()) {
+    } else if (!fit) {
+        PyErr_SetString(PyExc_ValueError, "bin_sums: the arrays do not fit together");
     } else if ((job.tables = malloc((size_t)(job.lanes * job.entries) * sizeof(double))) == NULL) {
         PyErr_NoMemory();
     } else {
         int bad;
         Py_BEGIN_ALLOW_THREADS;
-        bad = run(&job, sum_of(a[0].type, a[1].view.itemsize), a[5].data);
+        bad = sum_rows(&job, a[0].type, codes_of(a[0].type, a[1].view.itemsize), start, stop, a[5].data);
         Py_END_ALLOW_THREADS;
         free(job.tables);
         result = PyBool_FromLong(bad);

@@ -1,0 +1,93 @@
+"""Which kernels run, and what says so."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from believable import kernels
+from believable.kernels._backend import TWINS, VARIABLE, backend
+from believable.kernels.compiled import threads
+
+BUILT = pytest.mark.skipif(backend == "numpy", reason="the compiled kernels are not in use")
+
+
+def python(code, **environment):
+    """What another Python prints, and its errors."""
+    done = subprocess.run([sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True)
+    return done.stdout.strip(), done.stderr
+
+
+@pytest.mark.parametrize("wanted", ["numpy", pytest.param("compiled", marks=BUILT)])
+def test_the_variable_decides(wanted):
+    """BELIEVABLE_KERNELS forces either, and `believable.kernels.backend` says which."""
+    code = "from believable import kernels; print(kernels.backend, kernels.bin_moments.__module__)"
+    said, _ = python(code, **{VARIABLE: wanted})
+    where = "believable.kernels.compiled.binned" if wanted == "compiled" else "believable.kernels.binned"
+    assert said == f"{wanted} {where}"
+
+
+def test_a_wrong_word_is_refused():
+    """A value that means nothing is an error that names the values that do."""
+    _, error = python("import believable; believable.kernels", **{VARIABLE: "fast"})
+    assert "BELIEVABLE_KERNELS must be compiled, numpy or auto, got 'fast'" in error
+
+
+HIDDEN = """
+import sys
+sys.modules["believable.kernels.compiled._c"] = None  # as where nothing was built
+import believable
+print(believable.kernels.backend, believable.expected_calibration_error([0.2, 0.9], [0, 1]))
+"""
+
+
+def test_without_a_build():
+    """Where nothing was built NumPy does the work; asking for compiled kernels says how to get them."""
+    said, _ = python(HIDDEN, **{VARIABLE: "auto"})
+    assert said.startswith("numpy 0.15")
+    _, error = python(HIDDEN, **{VARIABLE: "compiled"})
+    assert "install a C compiler and believable again" in error
+
+
+@BUILT
+def test_every_twin_is_in_use():
+    """Compiled kernels are what the names in `kernels` mean, and they carry the words of their twins."""
+    for name, (reference, compiled) in TWINS.items():
+        assert compiled.__doc__ == reference.__doc__
+        assert getattr(kernels, name, compiled) is compiled
+
+
+def test_ranges_cover_all_rows(monkeypatch):
+    """Rows are shared out without gaps, and few rows are not shared."""
+    monkeypatch.setenv("BELIEVABLE_THREADS", "3")
+    assert threads.ranges(10, 6) == [(0, 10)]
+    assert threads.ranges(10, 3) == [(0, 3), (3, 6), (6, 10)]
+    assert threads.ranges(1000, 1, most=2) == [(0, 500), (500, 1000)]
+
+
+@pytest.mark.parametrize(("own", "openmp", "wanted"), [("3", "1", 3), ("", "1", 1), ("x", "2", 2), ("0", "2", 2)])
+def test_number_of_threads(monkeypatch, own, openmp, wanted):
+    """Our variable decides, then OpenMP's, and what is no number is not looked at."""
+    monkeypatch.setenv("BELIEVABLE_THREADS", own)
+    monkeypatch.setenv("OMP_NUM_THREADS", openmp)
+    assert threads.n_threads() == wanted
+
+
+def test_an_error_in_a_thread_is_raised():
+    """Whatever goes wrong in a thread goes wrong for the caller, and results come in order."""
+    assert threads.in_parts(lambda part, start, stop: (part, stop - start), [(0, 4), (4, 6)]) == [(0, 4), (1, 2)]
+    with pytest.raises(ZeroDivisionError):
+        threads.in_parts(lambda part, start, stop: 1 / (1 - part), [(0, 4), (4, 6)])
+
+
+def test_no_more_threads(monkeypatch):
+    """Where no thread can be started, as at the end of a program, the work is done all the same."""
+
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threads.Thread, "start", refuse)
+    assert threads.in_parts(lambda part, start, stop: part, [(0, 1), (1, 2), (2, 3)]) == [0, 1, 2]
