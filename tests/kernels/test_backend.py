@@ -11,6 +11,7 @@ import pytest
 from believable import kernels
 from believable.kernels._backend import TWINS, VARIABLE, backend
 from believable.kernels.compiled import threads
+from tests.needs import need
 
 BUILT = pytest.mark.skipif(backend == "numpy", reason="the compiled kernels are not in use")
 
@@ -19,6 +20,11 @@ def python(code, **environment):
     """What another Python prints, and its errors."""
     done = subprocess.run([sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True)
     return done.stdout.strip(), done.stderr
+
+
+def test_they_are_built():
+    """The compiled kernels can be imported, where that is required."""
+    assert need("compiled").bin_sums
 
 
 @pytest.mark.parametrize("wanted", ["numpy", pytest.param("compiled", marks=BUILT)])
