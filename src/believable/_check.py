@@ -29,6 +29,8 @@ MULTILABEL = "Predictions(..., multilabel=True) if the columns are independent"
 def choice(value: Any, allowed: Iterable[Any], name: str) -> None:
     """Raise unless the value is one of those allowed."""
     options = tuple(allowed)
+    if isinstance(value, str) and value in options:
+        return
     if not any(isinstance(value, type(option)) and value == option for option in options):
         raise InputError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}")
 

@@ -40,11 +40,14 @@ class Edges:
     values: tuple[float, ...]
     dtype: str = "float64"
     strategy: str = field(default="given", compare=False)
+    _partition: kernels.Partition = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check.choice(self.dtype, ("float32", "float64"), "dtype")
         _check.choice(self.strategy, ("uniform", "quantile", "given"), "strategy")
         values = np.array(self.values, self.dtype)
+        values.flags.writeable = False
+        object.__setattr__(self, "_partition", kernels.Partition(values, self.strategy == "uniform"))
         steps = np.diff(values)
         if len(values) < 2 or values[0] != 0 or values[-1] != 1:
             raise InputError("edges must be at least two numbers that begin with 0 and end with 1")
@@ -99,8 +102,8 @@ class Edges:
         return len(self.values) - 1
 
     def as_array(self) -> Floats:
-        """The edges in the type of the scores."""
-        return np.array(self.values, self.dtype)
+        """The edges in the type of the scores; read-only."""
+        return self._partition.edges
 
     def assign(self, scores: Any) -> Ints:
         """The bin of each score, 0 to len(edges) - 1."""
@@ -114,12 +117,12 @@ class Edges:
 
     def partition(self, dtype: np.dtype[Any]) -> kernels.Partition:
         """The bins as kernels take them, for scores of this type."""
-        if dtype != self.dtype:
+        if dtype != self._partition.edges.dtype:
             raise InputError(
                 f"edges rounded to {self.dtype} cannot sort {dtype} scores: make the edges with dtype='{dtype}', or "
                 "convert the scores"
             )
-        return _partition(self, self.strategy == "uniform")
+        return self._partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,13 +204,6 @@ def _division(n_bins: int) -> Floats:
 @lru_cache(maxsize=32)
 def _uniform_edges(n_bins: int, dtype: np.dtype[Any]) -> Edges:
     return Edges._rounded(_division(n_bins), dtype, "uniform")
-
-
-@lru_cache(maxsize=32)
-def _partition(edges: Edges, uniform: bool) -> kernels.Partition:
-    values = edges.as_array()
-    values.flags.writeable = False
-    return kernels.Partition(values, uniform)
 
 
 @lru_cache(maxsize=8)

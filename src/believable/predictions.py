@@ -422,9 +422,9 @@ def _repeat(weight: Array | None, times: int) -> Array | None:
 
 def as_predictions(predictions: Any, actuals: Any = None, sample_weight: Any = None) -> Predictions:
     """The checked value behind the two ways to call a function: two arrays, or one `Predictions`."""
-    if type(predictions).__module__.startswith("believable.stats"):
-        raise InputError(f"this needs the predictions themselves, not a {type(predictions).__name__}")
     if not isinstance(predictions, Predictions):
+        if type(predictions).__module__.startswith("believable.stats"):
+            raise InputError(f"this needs the predictions themselves, not a {type(predictions).__name__}")
         return Predictions.borrowing(predictions, actuals, sample_weight)
     if actuals is not None:
         raise InputError("a Predictions already holds its actuals: leave actuals out")

@@ -17,12 +17,13 @@ from believable.stats import BinStats
 def binned_error(stats: BinStats, norm: Norm = 1) -> float:
     """( sum_c W_c/T |acc_c - conf_c|^p )^(1/p) over the occupied cells c; their maximum for norm="max"."""
     power = None if norm == "max" else check_norm(norm)
-    gap = np.abs(not_empty(stats).gap)
+    not_empty(stats)
     if power == 1:
-        error = (stats.w * gap).sum(axis=-1) / stats.w.sum(axis=-1)
+        error = np.abs(stats.wy - stats.wp).sum(axis=-1) / stats.w.sum(axis=-1)
     elif power is None:
-        error = gap.max(axis=-1)
+        error = np.abs(stats.gap).max(axis=-1)
     else:
+        gap = np.abs(stats.gap)
         share = stats.w / stats.w.sum(axis=-1, keepdims=True)
         largest = gap.max(axis=-1, keepdims=True)
         scaled = gap / np.where(largest > 0, largest, 1)  # high powers underflow

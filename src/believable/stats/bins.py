@@ -230,7 +230,7 @@ def _sums(predictions: Predictions, view: View, edges: tuple[Edges, ...], square
     if len(edges) == 1:
         found = read_once(predictions, view, edges[0].partition(predictions.score_type), squares)
         if found is not None:
-            return from_moments(np.arange(per_group * view.n_groups), found.total, found.positive)
+            return from_moments(None, found.total, found.positive)
         return count(predictions, view, per_group, lambda scores, groups: edges[0].index(scores), squares)
 
     def assign(scores: Floats, groups: Ints | None) -> Ints:
@@ -253,7 +253,7 @@ def _column_by_column(predictions: Predictions, view: View, edges: tuple[Edges, 
         total[:, here], positive[:, here] = kernels.pair_sums(
             own.index(pairs.score), per_group, pairs.score, pairs.outcome, pairs.weight, squares
         )
-    return from_moments(np.arange(total.shape[1]), total, positive)
+    return from_moments(None, total, positive)
 
 
 def _classwise(predictions: Predictions, view: View, edges: Edges, squares: bool) -> dict[str, Any]:
@@ -268,4 +268,4 @@ def _classwise(predictions: Predictions, view: View, edges: Edges, squares: bool
         )
         total += block_total
         positive += block_positive
-    return from_moments(np.arange(n_codes), total, positive)
+    return from_moments(None, total, positive)

@@ -202,7 +202,7 @@ def _sums(predictions: Predictions, view: View, grid: Grid) -> dict[str, Any]:
         total, positive = kernels.classwise_cells(
             predictions.scores, predictions.labels, len(grid), grid.inner_edges()[1], grid.assign
         )
-        return from_moments(np.arange(total.shape[1]), total, positive)
+        return from_moments(None, total, positive)
     return count(predictions, view, len(grid), lambda scores, groups: grid.assign(scores))
 
 

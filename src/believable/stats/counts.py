@@ -215,7 +215,7 @@ def count(predictions: Predictions, view: View, per_group: int, assign: Assign, 
         )
         total += block_total
         positive += block_positive
-    return from_moments(np.arange(n_codes), total, positive)
+    return from_moments(None, total, positive)
 
 
 def better_sparse(predictions: Predictions, view: View, per_group: int) -> bool:
@@ -245,11 +245,12 @@ def _code(group: Ints | None, index: Ints, per_group: int) -> Ints:
     return index if group is None else group * per_group + index
 
 
-def from_moments(keys: Array, total: Float64s, positive: Float64s) -> dict[str, Any]:
-    """Name the moments of the kernels and drop what is not occupied."""
+def from_moments(keys: Array | None, total: Float64s, positive: Float64s) -> dict[str, Any]:
+    """Name the moments of the kernels and drop what is not occupied; the keys are 0, 1, 2, … if none are given."""
     (kept,) = total[0].nonzero()
-    if len(kept) < len(keys):
-        keys, total, positive = keys[kept], total[:, kept], positive[:, kept]
+    if len(kept) < total.shape[1]:
+        total, positive = total[:, kept], positive[:, kept]
+    keys = kept if keys is None else keys[kept]
     if len(total) <= kernels.n_moments(weighted=False, squares=True):  # all weights are 1
         (n, wp), (ny, wpy) = total[:2], positive[:2]
         w, wy, w2, w2p, w2y, w2py = n, ny, n, wp, ny, wpy
@@ -259,7 +260,7 @@ def from_moments(keys: Array, total: Float64s, positive: Float64s) -> dict[str, 
         ny, wy, wpy, w2y, w2py = positive[:5]
         wpp, w2pp = total[5:] if len(total) > 5 else np.full((2, len(kept)), np.nan)
     sums = dict(zip(SUMS, (ny, w, wp, wpp, wy, wpy, w2, w2p, w2pp, w2y, w2py), strict=True))
-    return {"key": keys.astype(np.int64, copy=False), "n": np.rint(n).astype(np.int64), **sums}
+    return {"key": keys.astype(np.int64, copy=False), "n": n.astype(np.int64), **sums}
 
 
 # --- loading ----------------------------------------------------------------------------------------------------------

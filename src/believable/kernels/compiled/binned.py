@@ -20,12 +20,16 @@ def bin_moments(scores: Floats, labels: Array, weights: Array | None, partition:
     kind, first = how_to_find(partition, n)
     parts = ranges(n, max(ROWS_PER_THREAD, n_parts))
     tables = np.zeros((len(parts), 2, n_moments(weights is not None, squares), n_parts))
+    together = all(array is None or array.flags.c_contiguous for array in (scores, labels, weights))
     given, choices = (scores, labels, weights), (kind, partition.apart, squares)
 
     def count(part: int, start: int, stop: int) -> bool:
-        for rows in steps(start, stop, *given):
+        if together:
+            return bool(c.bin_sums(*given, partition.edges, first, tables[part], *choices, start, stop))
+        for at in range(start, stop, STEP):
+            rows = slice(at, min(at + STEP, stop))
             here = [array if array is None else np.ascontiguousarray(array[rows]) for array in given]
-            if c.bin_sums(*here, partition.edges, first, tables[part], *choices, 0, rows.stop - rows.start):
+            if c.bin_sums(*here, partition.edges, first, tables[part], *choices, 0, rows.stop - at):
                 return True
         return False
 
@@ -42,10 +46,3 @@ def how_to_find(partition: Partition, n: int) -> tuple[int, Array | None]:
     if n < LOOKUP:
         return SEARCH, None
     return TABLE, partition.first()
-
-
-def steps(start: int, stop: int, *arrays: Array | None) -> list[slice]:
-    """One slice of rows where all arrays are contiguous, else several, so that copies stay small."""
-    if all(array is None or array.flags.c_contiguous for array in arrays):
-        return [slice(start, stop)]
-    return [slice(at, min(at + STEP, stop)) for at in range(start, stop, STEP)]
