@@ -62,7 +62,8 @@ from believable.kernels.reflected import reflected_gaussian
 from believable.kernels.replicates import draw_labels, skce_replicates
 from believable.kernels.similarity import Similarity, distances
 from believable.kernels.smoothing import cell_starts, nearest_place, smoothed, smoothed_variance
-from believable.kernels.sorting import ByScore, by_score, sort_pairs
+from believable.kernels.distinct import ByScore
+from believable.kernels.sorting import ascending, by_score, sort_pairs
 from believable.kernels.temperature import (
     LogitRows,
     TemperatureFit,
@@ -97,6 +98,7 @@ __all__ = [
     "TemperatureFit",
     "VennAbersSteps",
     "WeightedLogits",
+    "ascending",
     "auc",
     "backend",
     "beta_cdf",

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from believable._types import Float64s, Ints
+from believable.kernels._backend import twin
+from believable.kernels.compiled import sorting as compiled_sorting
 from believable.kernels.reference import row_blocks
 
 PER_CELL = 16  # rows, about, of a cell that is looked at as a whole
@@ -84,6 +86,7 @@ def flat_pieces(score: Float64s, w: Float64s, wy: Float64s) -> FlatPieces:
     return FlatPieces(first, last, np.clip(middle, first, last), np.maximum.accumulate(value))
 
 
+@twin(compiled_sorting.at_distinct)
 def at_distinct(score: Float64s, first: Float64s, second: Float64s) -> tuple[Float64s, Float64s, Float64s]:
     """Distinct scores in ascending order, and sums of two other columns there."""
     order = np.argsort(score)

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from believable._types import Array, Float64s, Floats, Ints
+from believable.kernels._backend import twin
+from believable.kernels.compiled import sorting as compiled_sorting
 
 BLOCK = 1 << 15  # rows of a vector
 MATRIX_BLOCK = 1 << 18  # entries of a matrix
@@ -323,6 +325,7 @@ def classwise_sums(
 # --- ranking ----------------------------------------------------------------------------------------------------------
 
 
+@twin(compiled_sorting.auc)
 def auc(scores: Array, positive: Array, negative: Array) -> float:
     """P(score of a positive > score of a negative) + half the ties, for weights of being positive and negative."""
     if np.array_equal(positive, positive != 0) and np.array_equal(negative, positive == 0):

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from believable._types import Array, Float64s, Floats, Int64s
+from believable._types import Array, Float64s, Floats, Ints
+from believable.kernels._backend import twin
+from believable.kernels.compiled import sorting as compiled
+from believable.kernels.distinct import ByScore
 
 
-class ByScore(NamedTuple):
-    """Sums at each distinct score, in ascending order."""
-
-    score: Float64s
-    n: Int64s
-    w: Float64s
-    wy: Float64s
-    w2: Float64s
-    w2y: Float64s
+@twin(compiled.ascending)
+def ascending(values: Array) -> Ints:
+    """Positions that sort values, in the order they came where equal."""
+    return np.argsort(values, kind="stable")
 
 
+@twin(compiled.sort_pairs)
 def sort_pairs(score: Floats, outcome: Array, weight: Array | None) -> tuple[Floats, Array, Array | None]:
     """The pairs in ascending order of score.
 
@@ -32,10 +29,11 @@ def sort_pairs(score: Floats, outcome: Array, weight: Array | None) -> tuple[Flo
         packed |= outcome != 0
         packed.sort()
         return (packed >> bits.type(1)).view(score.dtype), packed & bits.type(1), None
-    order = np.argsort(score, kind="stable")
+    order = ascending(score)
     return score[order], outcome[order], None if weight is None else weight[order]
 
 
+@twin(compiled.by_score)
 def by_score(score: Floats, outcome: Array, weight: Array | None) -> ByScore:
     """Counts and sums at each distinct score; a fractional outcome counts as a share of one."""
     score, outcome, weight = sort_pairs(score, outcome, weight)
