@@ -8,6 +8,7 @@ import numpy as np
 
 from believable._types import Float64s, Ints
 from believable.kernels._backend import twin
+from believable.kernels.compiled import isotonic as compiled
 from believable.kernels.compiled import sorting as compiled_sorting
 from believable.kernels.reference import row_blocks
 
@@ -34,16 +35,18 @@ class FlatPieces(NamedTuple):
     value: Float64s
 
 
+@twin(compiled.pav)
 def pav(w: Float64s, wy: Float64s) -> Float64s:
     """The non-decreasing values closest, in weighted squares, to the means wy / w of points in order.
 
     Weights are positive. Each value is the mean of its block, summed afresh: means updated merge by merge would drift.
     """
-    starts, value = _blocks(w, wy)
+    starts, value = pav_blocks(w, wy)
     return np.repeat(value, np.diff(np.append(starts, len(w))))
 
 
-def _blocks(w: Float64s, wy: Float64s) -> tuple[Ints, Float64s]:
+@twin(compiled.pav_blocks)
+def pav_blocks(w: Float64s, wy: Float64s) -> tuple[Ints, Float64s]:
     """Where each pooled block starts, and its mean."""
     from scipy.optimize import isotonic_regression
 
@@ -52,6 +55,7 @@ def _blocks(w: Float64s, wy: Float64s) -> tuple[Ints, Float64s]:
     return starts, np.maximum.accumulate(block)
 
 
+@twin(compiled.pav_rows)
 def pav_rows(x: Float64s, w: Float64s, wy: Float64s) -> Float64s:
     """`pav` for every row of wy of shape (B, J), at points x in order; w is (J,) or (B, J).
 
@@ -75,7 +79,7 @@ def flat_pieces(score: Float64s, w: Float64s, wy: Float64s) -> FlatPieces:
     n_cells = len(score) // PER_CELL
     points = _pooled_by_cells(score, w, wy, n_cells) if len(score) >= MANY else at_distinct(score, w, wy)
     score, w, wy = points
-    starts, value = _blocks(w, wy)
+    starts, value = pav_blocks(w, wy)
     starts = starts[np.append(True, value[1:] > value[:-1])]  # means that only rounding told apart
     ends = np.append(starts[1:], len(w))
     weight = np.add.reduceat(w, starts)

@@ -1,5 +1,247 @@
+/* Isotonic regression by pooling adjacent violators: blocks on a stack, the last of which takes in what is below it. */
 #include "arrays.h"
 
-PyMethodDef isotonic_methods[] = {
-    {NULL, NULL, 0, NULL},
-};
+#define CHAIN 1024 /* terms of a sum that are added by themselves: short chains round less */
+
+#define LANES 4
+#define EXTREME 1e100 /* weights beyond which, or below whose inverse, products might not be numbers */
+
+typedef struct {
+    double w, wy, mean;
+    int64_t start;
+} Block;
+
+static double mean_of(const double *w, const double *wy, Py_ssize_t start, Py_ssize_t stop)
+{
+    double total_w = 0, total_wy = 0;
+    for (Py_ssize_t from = start; from < stop; from += CHAIN) {
+        const Py_ssize_t to = stop - from < CHAIN ? stop : from + CHAIN;
+        double some_w[LANES] = {0}, some_wy[LANES] = {0};
+        Py_ssize_t i = from;
+        for (; i + LANES <= to; i += LANES)
+            for (int lane = 0; lane < LANES; lane++)
+                some_w[lane] += w[i + lane], some_wy[lane] += wy[i + lane];
+        for (; i < to; i++)
+            some_w[0] += w[i], some_wy[0] += wy[i];
+        total_w += (some_w[0] + some_w[1]) + (some_w[2] + some_w[3]);
+        total_wy += (some_wy[0] + some_wy[1]) + (some_wy[2] + some_wy[3]);
+    }
+    return total_wy / total_w;
+}
+
+INLINE int falls(double w, double wy, double next_w, double next_wy, int ordinary)
+{
+    return ordinary ? wy * next_w >= next_wy * w : wy / w >= next_wy / next_w;
+}
+
+/* The blocks of the points from start to stop. One takes in all points after it that are no higher, then all blocks before
+ * it that are no lower, until there are none. Means are not made yet. */
+INLINE Py_ssize_t pool_as(const double *w, const double *wy, Py_ssize_t start, Py_ssize_t stop, Block *blocks,
+                          int ordinary)
+{
+    Py_ssize_t m = 0;
+    for (Py_ssize_t i = start; i < stop; m++) {
+        double now_w = w[i], now_wy = wy[i];
+        Py_ssize_t from = i++;
+        for (;;) {
+            for (; i < stop && falls(now_w, now_wy, w[i], wy[i], ordinary); i++)
+                now_w += w[i], now_wy += wy[i];
+            if (m == 0 || !falls(blocks[m - 1].w, blocks[m - 1].wy, now_w, now_wy, ordinary))
+                break;
+            do {
+                const Block *last = &blocks[--m];
+                now_w += last->w, now_wy += last->wy, from = (Py_ssize_t)last->start;
+            } while (m > 0 && falls(blocks[m - 1].w, blocks[m - 1].wy, now_w, now_wy, ordinary));
+        }
+        blocks[m] = (Block){now_w, now_wy, 0, from};
+    }
+    return m;
+}
+
+static Py_ssize_t pool(const double *w, const double *wy, Py_ssize_t start, Py_ssize_t stop, Block *blocks)
+{
+    int ordinary = 1;
+    for (Py_ssize_t i = start; i < stop; i++)
+        ordinary &= (w[i] < EXTREME) & (w[i] > 1 / EXTREME);
+    return ordinary ? pool_as(w, wy, start, stop, blocks, 1) : pool_as(w, wy, start, stop, blocks, 0);
+}
+
+/* More blocks put behind m others, and pooled with them. */
+static Py_ssize_t join(Block *blocks, Py_ssize_t m, const Block *more, Py_ssize_t n_more)
+{
+    for (Py_ssize_t k = 0; k < n_more; k++) {
+        Block now = more[k];
+        while (m > 0 && falls(blocks[m - 1].w, blocks[m - 1].wy, now.w, now.wy, 0)) {
+            const Block *last = &blocks[--m];
+            now.w += last->w, now.wy += last->wy, now.start = last->start;
+        }
+        blocks[m++] = now;
+    }
+    return m;
+}
+
+/* Means of blocks that end at n, summed afresh; they do not fall. */
+static void average(const double *w, const double *wy, Py_ssize_t n, Block *blocks, Py_ssize_t m)
+{
+    double highest = -INFINITY;
+    for (Py_ssize_t k = 0; k < m; k++) {
+        const Py_ssize_t start = (Py_ssize_t)blocks[k].start, stop = k + 1 < m ? (Py_ssize_t)blocks[k + 1].start : n;
+        const double mean = stop - start == 1 ? wy[start] / w[start] : mean_of(w, wy, start, stop);
+        highest = mean > highest ? mean : highest;
+        blocks[k].mean = highest;
+    }
+}
+
+static void fill(const Block *blocks, Py_ssize_t m, double *out, Py_ssize_t n)
+{
+    for (Py_ssize_t k = 0; k < m; k++) {
+        const Py_ssize_t start = (Py_ssize_t)blocks[k].start, stop = k + 1 < m ? (Py_ssize_t)blocks[k + 1].start : n;
+        const double mean = blocks[k].mean;
+        for (Py_ssize_t i = start; i < stop; i++)
+            out[i] = mean;
+    }
+}
+
+static void fit(const double *w, const double *wy, Py_ssize_t n, Block *blocks, double *out)
+{
+    const Py_ssize_t m = pool(w, wy, 0, n, blocks);
+    average(w, wy, n, blocks, m);
+    fill(blocks, m, out, n);
+}
+
+/* Values at x between those at places `at`, n of them; level beyond the ends. */
+static void between(const double *x, Py_ssize_t n_x, const double *at, const double *value, Py_ssize_t n, double *out)
+{
+    Py_ssize_t k = 0; /* the first place that is not below */
+    for (Py_ssize_t i = 0; i < n_x; i++) {
+        while (k < n && at[k] < x[i])
+            k++;
+        if (k == n || k == 0 || at[k] == x[i] || value[k] == value[k - 1])
+            out[i] = value[k == n ? n - 1 : k];
+        else
+            out[i] = (value[k] - value[k - 1]) / (at[k] - at[k - 1]) * (x[i] - at[k - 1]) + value[k - 1];
+    }
+}
+
+/* One row, some of whose points may have no weight: 0 if none has any. `room` is for 4 n numbers. */
+static int fit_row(const double *x, const double *w, const double *wy, Py_ssize_t n, Block *blocks, double *room,
+                   double *out)
+{
+    double *at = room, *some_w = room + n, *some_wy = room + 2 * n, *value = room + 3 * n;
+    Py_ssize_t here = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        at[here] = x[i], some_w[here] = w[i], some_wy[here] = wy[i];
+        here += w[i] > 0;
+    }
+    if (here == n) {
+        fit(w, wy, n, blocks, out);
+    } else if (here > 0) {
+        fit(some_w, some_wy, here, blocks, value);
+        between(x, n, at, value, here, out);
+    }
+    return here > 0;
+}
+
+static PyObject *unfit(const char *name)
+{
+    if (!PyErr_Occurred())
+        PyErr_Format(PyExc_ValueError, "%s: the arrays do not fit together", name);
+    return NULL;
+}
+
+/* pav_pool(w, wy, blocks, start, stop): how many blocks these points are, which are written from place start on; `blocks`
+ * has room for one of 4 numbers for every point. */
+static PyObject *pav_pool(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
+{
+    static const char *const TAKES[] = {"d", "d", ">d", NULL};
+    Array a[3];
+    Py_ssize_t m = -1;
+    (void)self;
+    if (!take_arrays(args, n_args, TAKES, a))
+        return NULL;
+    const Py_ssize_t n = a[0].size, start = n_args == 5 ? PyLong_AsSsize_t(args[3]) : -1;
+    const Py_ssize_t stop = n_args == 5 ? PyLong_AsSsize_t(args[4]) : -1;
+    if (!PyErr_Occurred() && a[1].size == n && a[2].size == 4 * n && start >= 0 && stop <= n) {
+        Py_BEGIN_ALLOW_THREADS;
+        m = pool(a[0].data, a[1].data, start, stop, (Block *)a[2].data + start);
+        Py_END_ALLOW_THREADS;
+    }
+    drop_arrays(a, 3);
+    return m < 0 ? unfit("pav_pool") : PyLong_FromSsize_t(m);
+}
+
+/* pav_join(w, wy, blocks, found, starts, values): the blocks of all points, from those that pav_pool made of ranges of
+ * them, which found says: where the first is, and how many. Where each block starts and its mean, and how many there are;
+ * or where starts is None, the value at each point. */
+static PyObject *pav_join(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
+{
+    static const char *const TAKES[] = {"d", "d", ">d", "q", "?q", ">d", NULL};
+    Array a[6];
+    Py_ssize_t m = 0;
+    (void)self;
+    if (!take_arrays(args, n_args, TAKES, a))
+        return NULL;
+    const Py_ssize_t n = a[0].size, n_parts = a[3].size / 2;
+    const int64_t *const found = a[3].data;
+    int fits = n_args == 6 && a[1].size == n && a[2].size == 4 * n && a[5].size == n &&
+               (a[4].data == NULL || (a[4].size == n && !a[4].view.readonly));
+    for (Py_ssize_t part = 0; fits && part < n_parts; m += (Py_ssize_t)found[2 * part + 1], part++)
+        fits = found[2 * part] >= m && found[2 * part] <= n && found[2 * part + 1] >= 0 &&
+               found[2 * part + 1] <= n - found[2 * part];
+    if (fits) {
+        Block *const blocks = a[2].data;
+        int64_t *const starts = a[4].data;
+        double *const values = a[5].data;
+        Py_BEGIN_ALLOW_THREADS;
+        m = 0;
+        for (Py_ssize_t part = 0; part < n_parts; part++)
+            m = join(blocks, m, blocks + found[2 * part], (Py_ssize_t)found[2 * part + 1]);
+        average(a[0].data, a[1].data, n, blocks, m);
+        if (starts == NULL)
+            fill(blocks, m, values, n);
+        else
+            for (Py_ssize_t k = 0; k < m; k++)
+                starts[k] = blocks[k].start, values[k] = blocks[k].mean;
+        Py_END_ALLOW_THREADS;
+    }
+    drop_arrays(a, 6);
+    return fits ? PyLong_FromSsize_t(m) : unfit("pav_join");
+}
+
+/* pav_rows(x, w, wy, out, start, stop): the fits of these rows of wy and out, which have as many columns as x has places;
+ * w is one row, or as many. Whether every row has weight. */
+static PyObject *pav_rows(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
+{
+    static const char *const TAKES[] = {"d", "d", "d", ">d", NULL};
+    Array a[4];
+    void *room = NULL;
+    int weighted = -1;
+    (void)self;
+    if (!take_arrays(args, n_args, TAKES, a))
+        return NULL;
+    const Py_ssize_t n = a[0].size, start = n_args == 6 ? PyLong_AsSsize_t(args[4]) : -1;
+    const Py_ssize_t stop = n_args == 6 ? PyLong_AsSsize_t(args[5]) : -1;
+    if (PyErr_Occurred() || n < 1 || start < 0 || stop > a[2].size / n || a[3].size != a[2].size ||
+        (a[1].size != n && a[1].size != a[2].size)) {
+        unfit("pav_rows");
+    } else if ((room = malloc((size_t)n * (sizeof(Block) + 4 * sizeof(double)))) == NULL) {
+        PyErr_NoMemory();
+    } else {
+        const double *const w = a[1].data, *const wy = a[2].data;
+        double *const out = a[3].data;
+        const Py_ssize_t step = a[1].size == n ? 0 : n;
+        Block *const blocks = room;
+        Py_BEGIN_ALLOW_THREADS;
+        weighted = 1;
+        for (Py_ssize_t row = start; row < stop; row++)
+            weighted &= fit_row(a[0].data, w + row * step, wy + row * n, n, blocks, (double *)(blocks + n), out + row * n);
+        Py_END_ALLOW_THREADS;
+    }
+    free(room);
+    drop_arrays(a, 4);
+    return weighted < 0 ? NULL : PyBool_FromLong(weighted);
+}
+
+#define METHOD(NAME) {#NAME, (PyCFunction)(void (*)(void))NAME, METH_FASTCALL, NULL}
+
+PyMethodDef isotonic_methods[] = {METHOD(pav_pool), METHOD(pav_join), METHOD(pav_rows), {NULL, NULL, 0, NULL}};

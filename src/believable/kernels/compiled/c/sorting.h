@@ -7,7 +7,7 @@
 
 #define FEW_ITEMS 24    /* that are inserted one by one */
 #define MOST_BITS 12    /* of a key that choose the cell: more cells than 4096 do not stay in the cache */
-#define DEEPEST 16      /* every level uses up 5 bits of a key at least: 64 / 5 levels are enough */
+#define DEEPEST 17      /* every level uses up 4 bits of a key at least: 64 / 4 levels are enough */
 #define LEVEL ((1 << MOST_BITS) + 1)
 #define ROOM_FOR_COUNTS (DEEPEST * (size_t)LEVEL * sizeof(uint32_t))
 
@@ -70,7 +70,7 @@ INLINE int bits_in(uint64_t number)
         }                                                                                                                \
         if (low == high)                                                                                                 \
             return;                                                                                                      \
-        const int wanted = bits_in((uint64_t)n), bits = wanted < MOST_BITS ? wanted : MOST_BITS;                         \
+        const int wanted = bits_in((uint64_t)n) - 1, bits = wanted < MOST_BITS ? wanted : MOST_BITS;                         \
         const int differ = bits_in((uint64_t)(high - low)), shift = differ > bits ? differ - bits : 0;                   \
         const Py_ssize_t cells = (Py_ssize_t)((high - low) >> shift) + 1;                                                \
         memset(counts, 0, (size_t)(cells + 1) * sizeof *counts);                                                         \
