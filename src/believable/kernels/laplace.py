@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 
 from believable._types import Float64s
+from believable.kernels._backend import twin
+from believable.kernels.compiled import laplace as compiled
 
 SPAN = 100.0  # exponents up to here neither overflow nor lose more than two digits
 
 
+@twin(compiled.faded_sums)
 def faded_sums(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
     """S_j = sum over i <= j of v_i exp(-(x_j - x_i) / h), along the last axis; x ascends."""
     if x[-1] - x[0] <= SPAN * bandwidth:
@@ -33,6 +36,7 @@ def faded_sums(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
     return sums
 
 
+@twin(compiled.faded_before)
 def faded_before(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
     """The same over i < j: what stands before each point. Not S_j - v_j, which would round where v_j is large."""
     before = np.zeros(values.shape)
@@ -40,11 +44,13 @@ def faded_before(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
     return before
 
 
+@twin(compiled.faded_around)
 def faded_around(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
     """sum over j != i of v_j exp(-|x_i - x_j| / h)."""
     return faded_before(x, values, bandwidth) + faded_before(-x[::-1], values[..., ::-1], bandwidth)[..., ::-1]
 
 
+@twin(compiled.pairs_of_blocks)
 def pairs_of_blocks(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
     """sum over i < j of v_i v_j exp(-|x_i - x_j| / h) for each row of two matrices, all rows at once."""
     order = np.argsort(x, axis=1)
@@ -57,6 +63,7 @@ def pairs_of_blocks(x: Float64s, values: Float64s, bandwidth: float) -> Float64s
     return total
 
 
+@twin(compiled.laplace_form)
 def laplace_form(x: Float64s, values: Float64s, bandwidth: float) -> Any:
     """sum_ij v_i v_j exp(-|x_i - x_j| / h), each point with itself included.
 

@@ -8,7 +8,6 @@
 #define CHAIN 1024 /* terms of a sum that are added by themselves: short chains round less */
 
 #define OWN_KEY(item) (item)
-#define KEY_FIELD(item) ((item).key)
 SORT_OF(sort_packed32, uint32_t, uint32_t, OWN_KEY)
 SORT_OF(sort_packed64, uint64_t, uint64_t, OWN_KEY)
 SORT_OF(sort_keyed, Keyed, uint64_t, KEY_FIELD)

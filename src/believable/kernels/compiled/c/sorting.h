@@ -15,6 +15,8 @@ typedef struct {
     uint64_t key, row;
 } Keyed;
 
+#define KEY_FIELD(item) ((item).key)
+
 /* Doubles as integers in the same order; -0 is 0, and what is no number comes last. */
 INLINE uint64_t key_of_double(double value)
 {
