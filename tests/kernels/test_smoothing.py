@@ -72,7 +72,7 @@ def test_spreading_over_a_grid_is_undone():
     """Cosine sums by a grid are those taken one by one, for scores on nodes and between them, 0 and 1 included."""
     score = np.concatenate([[0.0, 1.0], np.arange(1, 8) / 8, RNG.random(50)])
     excess = RNG.standard_normal(len(score))
-    grid = cosine._spread(score, excess, 1 << 14)
+    grid = cosine.spread(score, excess, 1 << 14)
     assert grid.sum() == pytest.approx(excess.sum())
     exact = np.cos(np.pi * np.outer(np.arange(101), score)) @ excess
     assert cosine._waves_of_grid(grid, 100) == pytest.approx(exact, abs=1e-5 * np.abs(excess).sum())

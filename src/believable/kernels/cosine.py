@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from believable._types import Array, Float64s, Floats, Ints
+from believable.kernels._backend import twin
+from believable.kernels.compiled import deposits as compiled
 
 WAVES = 2.5  # waves beyond WAVES/s are damped to 4e-14
 NODES = 6  # nodes to a bandwidth, and 256 at least; the size of the smoothed residuals is then right to 2e-7
@@ -60,7 +62,7 @@ def smooth_error_of_pairs(blocks: Blocks, total: float, s: float | None = None) 
     def grid(nodes: int) -> Float64s:
         if nodes not in made:
             made.clear()
-            made[nodes] = sum((_spread(*block, nodes) for block in blocks()), start=np.zeros(nodes + 1)) / total
+            made[nodes] = sum((spread(*block, nodes) for block in blocks()), start=np.zeros(nodes + 1)) / total
         return made[nodes]
 
     def waves(rows: Ints, n_waves: int) -> Float64s:
@@ -86,7 +88,7 @@ def _waves_of(score: Float64s, rows: Float64s) -> Waves:
         if len(score) * n_waves <= FEW:
             return _cosine_sums(score, rows[which], n_waves)
         nodes = _grid_nodes(n_waves, 1 << 12)
-        return np.stack([_waves_of_grid(_spread(score, row, nodes), n_waves) for row in rows[which]])
+        return np.stack([_waves_of_grid(spread(score, row, nodes), n_waves) for row in rows[which]])
 
     return waves
 
@@ -108,7 +110,8 @@ def _grid_nodes(n_waves: int, at_least: int) -> int:
     return max(at_least, int(_power_of_two(max(n_waves, FINE * n_waves**0.5))))
 
 
-def _spread(score: Floats, excess: Array, nodes: int) -> Float64s:
+@twin(compiled.spread)
+def spread(score: Floats, excess: Array, nodes: int) -> Float64s:
     """Residuals shared linearly between the two nearest nodes j / nodes."""
     place = score.astype(np.float64) * nodes
     below = place.astype(np.intp)

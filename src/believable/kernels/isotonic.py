@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from believable._types import Float64s, Ints
+from believable._types import Array, Float64s, Ints
 from believable.kernels._backend import twin
+from believable.kernels.compiled import deposits as compiled_deposits
 from believable.kernels.compiled import isotonic as compiled
 from believable.kernels.compiled import sorting as compiled_sorting
 from believable.kernels.reference import row_blocks
@@ -115,16 +116,7 @@ def _pooled_by_cells(score: Float64s, w: Float64s, wy: Float64s, n_cells: int) -
     if not 0 < scale < np.inf:  # one score nearly everywhere, or a range beyond float64
         return at_distinct(score, w, wy)
 
-    def position(scores: Float64s) -> Float64s:
-        return np.asarray((np.clip(scores, low, high) - low) * scale)
-
-    cell = np.empty(len(score), np.int32)
-    total = np.zeros((3, n_cells))
-    for rows in row_blocks(len(score)):
-        here = position(score[rows])
-        cell[rows] = here
-        for into, terms in zip(total, (w[rows], wy[rows], w[rows] * here), strict=True):
-            into += np.bincount(cell[rows], terms, n_cells)
+    cell, total = cell_sums(score, w, wy, (low, high), n_cells)
     filled = np.flatnonzero(total[0])
     cell_w, cell_wy, cell_w_position = total[:, filled]
     value = pav(cell_w, cell_wy)
@@ -134,10 +126,36 @@ def _pooled_by_cells(score: Float64s, w: Float64s, wy: Float64s, n_cells: int) -
 
     pooled = np.zeros(n_cells, bool)
     pooled[filled[inside]] = True
-    rest = np.flatnonzero(~pooled.take(cell))
+    rest = rows_of_cells(cell, ~pooled)
     points = at_distinct(score[rest], w[rest], wy[rest])
-    place = np.searchsorted(position(points[0]).astype(np.int32), filled[inside])
+    place = np.searchsorted(_position(points[0], low, high, n_cells).astype(np.int32), filled[inside])
     mean = low + cell_w_position[inside] / cell_w[inside] / scale
     whole = (mean, cell_w[inside], cell_wy[inside])
     at_score, at_w, at_wy = (np.insert(one, place, more) for one, more in zip(points, whole, strict=True))
     return at_score, at_w, at_wy
+
+
+@twin(compiled_deposits.cell_sums)
+def cell_sums(
+    score: Float64s, w: Float64s, wy: Float64s, ends: tuple[float, float], n_cells: int
+) -> tuple[Ints, Float64s]:
+    """The cell of each row, of so many between these ends; and sums in each cell of w, wy and w times position."""
+    cell = np.empty(len(score), np.int32)
+    total = np.zeros((3, n_cells))
+    for rows in row_blocks(len(score)):
+        here = _position(score[rows], *ends, n_cells)
+        cell[rows] = here
+        for into, terms in zip(total, (w[rows], wy[rows], w[rows] * here), strict=True):
+            into += np.bincount(cell[rows], terms, n_cells)
+    return cell, total
+
+
+@twin(compiled_deposits.rows_of_cells)
+def rows_of_cells(cell: Ints, wanted: Array) -> Ints:
+    """Rows whose cell is wanted, in their order."""
+    return np.flatnonzero(wanted.take(cell))
+
+
+def _position(score: Float64s, low: float, high: float, n_cells: int) -> Float64s:
+    """From 0 to n_cells - 1; scores beyond the ends are there."""
+    return np.asarray((np.clip(score, low, high) - low) * ((n_cells - 1) / (high - low)))

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from believable._types import Array, Float64s, Floats, Ints
-from believable.kernels._backend import twin
+from believable.kernels._backend import backend, twin
+from believable.kernels.compiled import deposits as compiled_deposits
 from believable.kernels.compiled import sorting as compiled_sorting
 
 BLOCK = 1 << 15  # rows of a vector
@@ -23,7 +24,7 @@ FEW_RANKS = 8  # up to here, repeated argmax beats a sort
 LOOKUP = 1 << 12  # cells of the table that finds a bin without a search
 
 LANES, FEW_CODES, FEW_ROWS = 8, 512, 1 << 12  # tables that rows of long blocks take turns in, where those are small
-SORTED = 1 << 17  # up to here, sorting beats looking for the cells that need it
+SORTED = 1 << (17 if backend == "numpy" else 15)  # up to here, sorting beats looking for the cells that need it
 
 
 def row_blocks(n: int, width: int = 1, at_least: int = 0) -> Iterator[slice]:
@@ -141,34 +142,32 @@ def _targets(total: Any, n_bins: int) -> Array:
     return np.asarray(np.arange(1, n_bins) * total / n_bins - 1e-9 * total)
 
 
+@twin(compiled_sorting.sorted_scores)
+def sorted_scores(scores: Floats) -> Floats:
+    """Scores, which are not negative, in ascending order."""
+    return np.sort(scores)
+
+
 def _boundaries_by_sort(scores: Floats, weights: Array | None, n_bins: int) -> Floats:
     if weights is None:
         position = np.ceil(_targets(len(scores), n_bins)).astype(np.intp) - 1
-        return np.sort(scores)[np.maximum(position, 0)]
+        return sorted_scores(scores)[np.maximum(position, 0)]
     order = np.argsort(scores, kind="stable")
     return scores[order][quantile_positions(running_sum(weights[order]), n_bins)]
 
 
 def _boundaries_by_cells(scores: Floats, weights: Array | None, n_bins: int) -> Floats:
     """A histogram says in which cells the boundaries lie; only those cells are sorted."""
-    scale = scores.dtype.type(LOOKUP)
-    in_cells = np.zeros(LOOKUP + 1)
-    for rows in row_blocks(len(scores)):
-        cell = (scores[rows] * scale).astype(np.intp)
-        in_cells += np.bincount(cell, None if weights is None else weights[rows], LOOKUP + 1)
+    in_cells = cell_weights(scores, weights)
     cumulative = running_sum(in_cells)
     targets = _targets(cumulative[-1], n_bins)
     target_cell = np.searchsorted(cumulative, targets, side="left")
     wanted = np.zeros(LOOKUP + 1, bool)
     wanted[target_cell] = True
 
-    kept = [
-        np.flatnonzero(wanted.take((scores[rows] * scale).astype(np.intp))) + rows.start
-        for rows in row_blocks(len(scores))
-    ]
-    near = np.concatenate(kept)
+    near = rows_in_cells(scores, wanted)
     near = near[np.argsort(scores[near], kind="stable")]
-    near_cell = (scores[near] * scale).astype(np.intp)
+    near_cell = (scores[near] * scores.dtype.type(LOOKUP)).astype(np.intp)
     boundaries = np.empty(n_bins - 1, scores.dtype)
     for cell_here in np.unique(target_cell):
         first, last = np.searchsorted(near_cell, [cell_here, cell_here + 1])
@@ -179,6 +178,27 @@ def _boundaries_by_cells(scores: Floats, weights: Array | None, n_bins: int) -> 
         position = np.searchsorted(reached, targets[asked], side="left")
         boundaries[asked] = scores[here][np.minimum(position, len(here) - 1)]
     return boundaries
+
+
+@twin(compiled_deposits.cell_weights)
+def cell_weights(scores: Floats, weights: Array | None) -> Float64s:
+    """The weight, or the number, of scores in each of the cells [k/C, (k+1)/C) of [0, 1]; the last is 1 itself."""
+    in_cells = np.zeros(LOOKUP + 1)
+    for rows in row_blocks(len(scores)):
+        cell = (scores[rows] * scores.dtype.type(LOOKUP)).astype(np.intp)
+        in_cells += np.bincount(cell, None if weights is None else weights[rows], LOOKUP + 1)
+    return in_cells
+
+
+@twin(compiled_deposits.rows_in_cells)
+def rows_in_cells(scores: Floats, wanted: Array) -> Ints:
+    """Rows whose scores are in these of the same cells, in their order."""
+    scale = scores.dtype.type(LOOKUP)
+    kept = [
+        np.flatnonzero(wanted.take((scores[rows] * scale).astype(np.intp))) + rows.start
+        for rows in row_blocks(len(scores))
+    ]
+    return np.concatenate(kept)
 
 
 # --- the largest entries of a row -------------------------------------------------------------------------------------

@@ -35,6 +35,14 @@ def sort_pairs(score: Floats, outcome: Array, weight: Array | None) -> tuple[Flo
     return score[order], outcome[order], None if weight is None else weight[order]
 
 
+def sorted_scores(scores: Floats) -> Floats:
+    if not _fits(scores):
+        return TWINS["sorted_scores"][0](scores)  # type: ignore[no-any-return]
+    items, _ = _sorted(scores, np.zeros(len(scores), np.uint8), _nothing)
+    items >>= items.dtype.type(1)
+    return items.view(scores.dtype)
+
+
 def by_score(score: Floats, outcome: Array, weight: Array | None) -> ByScore:
     if not _fits(score):
         return TWINS["by_score"][0](score, outcome, weight)  # type: ignore[no-any-return]

@@ -8,6 +8,7 @@ extern PyMethodDef temperature_methods[];
 extern PyMethodDef isotonic_methods[];
 extern PyMethodDef laplace_methods[];
 extern PyMethodDef sorting_methods[];
+extern PyMethodDef deposits_methods[];
 extern PyMethodDef resampling_methods[];
 extern PyMethodDef tiles_methods[];
 extern PyMethodDef binary_pass_methods[];
@@ -21,6 +22,7 @@ static PyMethodDef *const TABLES[] = {
     isotonic_methods,
     laplace_methods,
     sorting_methods,
+    deposits_methods,
     resampling_methods,
     tiles_methods,
     binary_pass_methods,

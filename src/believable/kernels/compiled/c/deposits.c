@@ -1,0 +1,224 @@
+/* Rows put into cells along a line, and rows found again by their cell. */
+#include "arrays.h"
+
+#define CELLS 4096  /* of [0, 1], and one more for 1 itself */
+#define BLOCK 65536 /* rows whose weights are summed by themselves: short chains round less */
+
+typedef struct {
+    double sum[3], lost[3]; /* what rounding took from each sum, to be taken off again */
+} Cell;
+
+/* The cell of a score in [0, 1]; what is none has one too. */
+INLINE Py_ssize_t cell_of_float(float p)
+{
+    return (Py_ssize_t)((p > 0 ? p < 1 ? p : 1.0f : 0.0f) * (float)CELLS);
+}
+
+INLINE Py_ssize_t cell_of_double(double p)
+{
+    return (Py_ssize_t)((p > 0 ? p < 1 ? p : 1.0 : 0.0) * (double)CELLS);
+}
+
+#define CELLS_OF(SUFFIX, SCORE, CELL_OF)                                                                                 \
+    static void count_##SUFFIX(const SCORE *scores, Py_ssize_t start, Py_ssize_t stop, double *out)                      \
+    {                                                                                                                    \
+        int64_t counts[2][CELLS + 1];                                                                                    \
+        memset(counts, 0, sizeof counts);                                                                                \
+        for (Py_ssize_t i = start; i < stop; i++)                                                                        \
+            counts[i & 1][CELL_OF(scores[i])]++;                                                                         \
+        for (int k = 0; k <= CELLS; k++)                                                                                 \
+            out[k] += (double)(counts[0][k] + counts[1][k]);                                                             \
+    }                                                                                                                    \
+    static void weigh_##SUFFIX(const SCORE *scores, const double *weights, Py_ssize_t start, Py_ssize_t stop,            \
+                               double *out)                                                                              \
+    {                                                                                                                    \
+        double sums[2][CELLS + 1];                                                                                       \
+        for (Py_ssize_t from = start; from < stop; from += BLOCK) {                                                      \
+            const Py_ssize_t to = stop - from < BLOCK ? stop : from + BLOCK;                                             \
+            memset(sums, 0, sizeof sums);                                                                                \
+            for (Py_ssize_t i = from; i < to; i++)                                                                       \
+                sums[i & 1][CELL_OF(scores[i])] += weights[i];                                                           \
+            for (int k = 0; k <= CELLS; k++)                                                                             \
+                out[k] += sums[0][k] + sums[1][k];                                                                       \
+        }                                                                                                                \
+    }                                                                                                                    \
+    static Py_ssize_t find_##SUFFIX(const SCORE *scores, const uint8_t *wanted, Py_ssize_t start, Py_ssize_t stop,       \
+                                    int64_t *rows)                                                                       \
+    {                                                                                                                    \
+        Py_ssize_t n = 0;                                                                                                \
+        for (Py_ssize_t i = start; i < stop; i++) {                                                                      \
+            rows[n] = i;                                                                                                 \
+            n += wanted[CELL_OF(scores[i])] != 0;                                                                        \
+        }                                                                                                                \
+        return n;                                                                                                        \
+    }
+
+CELLS_OF(floats, float, cell_of_float)
+CELLS_OF(doubles, double, cell_of_double)
+
+static PyObject *unfit(const char *name)
+{
+    if (!PyErr_Occurred())
+        PyErr_Format(PyExc_ValueError, "%s: the arrays do not fit together", name);
+    return NULL;
+}
+
+/* The range of rows that the last two arguments say, of n rows. */
+static int take_range(PyObject *const *args, Py_ssize_t n_args, Py_ssize_t wanted, Py_ssize_t n, Py_ssize_t *range)
+{
+    if (n_args != wanted)
+        return 0;
+    range[0] = PyLong_AsSsize_t(args[n_args - 2]), range[1] = PyLong_AsSsize_t(args[n_args - 1]);
+    return !PyErr_Occurred() && range[0] >= 0 && range[0] <= range[1] && range[1] <= n;
+}
+
+/* cell_weights(scores, weights, out, start, stop): adds to out the weight of the rows in each cell, or their number. */
+static PyObject *cell_weights(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
+{
+    static const char *const TAKES[] = {"fd", "?d", ">d", NULL};
+    Array a[3];
+    Py_ssize_t rows[2];
+    (void)self;
+    if (!take_arrays(args, n_args, TAKES, a))
+        return NULL;
+    const int fits = take_range(args, n_args, 5, a[0].size, rows) && a[2].size == CELLS + 1 &&
+                     (a[1].data == NULL || a[1].size == a[0].size);
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS;
+        if (a[1].data == NULL && a[0].type == 'f')
+            count_floats(a[0].data, rows[0], rows[1], a[2].data);
+        else if (a[1].data == NULL)
+            count_doubles(a[0].data, rows[0], rows[1], a[2].data);
+        else if (a[0].type == 'f')
+            weigh_floats(a[0].data, a[1].data, rows[0], rows[1], a[2].data);
+        else
+            weigh_doubles(a[0].data, a[1].data, rows[0], rows[1], a[2].data);
+        Py_END_ALLOW_THREADS;
+    }
+    drop_arrays(a, 3);
+    return fits ? Py_NewRef(Py_None) : unfit("cell_weights");
+}
+
+/* rows_in_cells(scores, wanted, found, start, stop): how many rows are in cells that are wanted; which they are is written
+ * from place start on. With scores of type int32, those are the cells. */
+static PyObject *rows_in_cells(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
+{
+    static const char *const TAKES[] = {"fdi", "B", ">q", NULL};
+    Array a[3];
+    Py_ssize_t rows[2], n = -1;
+    (void)self;
+    if (!take_arrays(args, n_args, TAKES, a))
+        return NULL;
+    if (take_range(args, n_args, 5, a[0].size, rows) && a[2].size == a[0].size &&
+        (a[0].type == 'i' || a[1].size == CELLS + 1)) {
+        const uint8_t *const wanted = a[1].data;
+        const int32_t *const cell = a[0].data;
+        int64_t *const found = (int64_t *)a[2].data + rows[0];
+        Py_BEGIN_ALLOW_THREADS;
+        if (a[0].type == 'f') {
+            n = find_floats(a[0].data, wanted, rows[0], rows[1], found);
+        } else if (a[0].type == 'd') {
+            n = find_doubles(a[0].data, wanted, rows[0], rows[1], found);
+        } else {
+            n = 0;
+            for (Py_ssize_t i = rows[0]; i < rows[1]; i++) {
+                found[n] = i;
+                n += (uint32_t)cell[i] < (uint64_t)a[1].size && wanted[cell[i]];
+            }
+        }
+        Py_END_ALLOW_THREADS;
+    }
+    drop_arrays(a, 3);
+    return n < 0 ? unfit("rows_in_cells") : PyLong_FromSsize_t(n);
+}
+
+INLINE void add(Cell *cell, int k, double term)
+{
+    const double more = term - cell->lost[k], sum = cell->sum[k] + more;
+    cell->lost[k] = (sum - cell->sum[k]) - more;
+    cell->sum[k] = sum;
+}
+
+/* cell_sums(score, w, wy, cell, sums, low, high, scale, start, stop): the cell of each row, (score - low) scale rounded
+ * down, with scores cut off at low and high; and in each cell the sums of w, wy and w times the place before rounding, with
+ * what rounding took from them. */
+static PyObject *cell_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
+{
+    static const char *const TAKES[] = {"d", "d", "d", ">i", ">d", NULL};
+    Array a[5];
+    Py_ssize_t rows[2];
+    double numbers[3] = {0, 0, 0};
+    (void)self;
+    if (!take_arrays(args, n_args, TAKES, a))
+        return NULL;
+    for (Py_ssize_t i = 0; i < 3 && n_args == 10; i++)
+        numbers[i] = PyFloat_AsDouble(args[5 + i]);
+    const Py_ssize_t n_cells = a[4].size / 6;
+    int fits = take_range(args, n_args, 10, a[0].size, rows) && a[4].size == 6 * n_cells && n_cells > 0 &&
+               n_cells <= INT32_MAX;
+    for (int i = 1; i < 4; i++)
+        fits = fits && a[i].size == a[0].size;
+    if (fits) {
+        const double *const score = a[0].data, *const w = a[1].data, *const wy = a[2].data;
+        int32_t *const cell = a[3].data;
+        Cell *const cells = a[4].data;
+        const double low = numbers[0], high = numbers[1], scale = numbers[2], last = (double)(n_cells - 1);
+        Py_BEGIN_ALLOW_THREADS;
+        for (Py_ssize_t i = rows[0]; i < rows[1]; i++) {
+            double cut = score[i] > low ? score[i] : low;
+            cut = cut < high ? cut : high;
+            const double place = (cut - low) * scale;
+            cell[i] = (int32_t)(place > 0 ? place < last ? place : last : 0);
+            Cell *const here = &cells[cell[i]];
+            add(here, 0, w[i]), add(here, 1, wy[i]), add(here, 2, w[i] * place);
+        }
+        Py_END_ALLOW_THREADS;
+    }
+    drop_arrays(a, 5);
+    return fits ? Py_NewRef(Py_None) : unfit("cell_sums");
+}
+
+#define SHARE(NAME, SCORE)                                                                                               \
+    static void NAME(const SCORE *scores, const double *amount, Py_ssize_t n, double *grid, Py_ssize_t nodes)            \
+    {                                                                                                                    \
+        const double last = (double)nodes;                                                                               \
+        for (Py_ssize_t i = 0; i < n; i++) {                                                                             \
+            double place = (double)scores[i] * last;                                                                     \
+            place = place > 0 ? place < last ? place : last : 0;                                                         \
+            const Py_ssize_t below = (Py_ssize_t)place;                                                                  \
+            const double above = (place - (double)below) * amount[i];                                                    \
+            grid[below] += amount[i] - above;                                                                            \
+            grid[below + 1] += above;                                                                                    \
+        }                                                                                                                \
+    }
+
+SHARE(share_floats, float)
+SHARE(share_doubles, double)
+
+/* share_out(scores, amount, grid): adds what each row brings to the two of evenly spaced nodes around it; the grid has one
+ * more entry than [0, 1] has nodes. */
+static PyObject *share_out(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
+{
+    static const char *const TAKES[] = {"fd", "d", ">d", NULL};
+    Array a[3];
+    (void)self;
+    if (!take_arrays(args, n_args, TAKES, a))
+        return NULL;
+    const int fits = a[1].size == a[0].size && a[2].size >= 3;
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS;
+        if (a[0].type == 'f')
+            share_floats(a[0].data, a[1].data, a[0].size, a[2].data, a[2].size - 2);
+        else
+            share_doubles(a[0].data, a[1].data, a[0].size, a[2].data, a[2].size - 2);
+        Py_END_ALLOW_THREADS;
+    }
+    drop_arrays(a, 3);
+    return fits ? Py_NewRef(Py_None) : unfit("share_out");
+}
+
+#define METHOD(NAME) {#NAME, (PyCFunction)(void (*)(void))NAME, METH_FASTCALL, NULL}
+
+PyMethodDef deposits_methods[] = {
+    METHOD(cell_weights), METHOD(rows_in_cells), METHOD(cell_sums), METHOD(share_out), {NULL, NULL, 0, NULL},
+};
