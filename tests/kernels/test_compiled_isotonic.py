@@ -29,7 +29,7 @@ def rates_of(n, rng):
 def test_fits_are_those_of_the_formula(kernel):
     """The fit is a largest of smallest means."""
     rng = np.random.default_rng(0)
-    for n in (1, 2, 3, 30):
+    for n in (1, 2, 12):
         for rate in rates_of(n, rng):
             for w in (np.ones(n), rng.random(n) + 0.01, 1e150 * rng.random(n), 1e-150 * rng.random(n)):
                 kept = w.copy()
@@ -44,7 +44,7 @@ def test_fits_are_those_of_the_formula(kernel):
 def test_fits_of_many_points_do_not_depend_on_threads(kernel, threads, monkeypatch):
     """The best monotone fit leaves residuals whose sums over blocks are 0 and whose running sums are not negative."""
     monkeypatch.setenv("BELIEVABLE_THREADS", threads)
-    n = 150_000
+    n = 70_000
     for rate in rates_of(n, np.random.default_rng(1)):
         w = np.full(n, 0.1)
         fitted = kernel(w, w * rate)
@@ -79,7 +79,7 @@ def test_rows_are_fitted_one_by_one(kernel, threads, monkeypatch):
     w[:, 7] += 1
     y = rng.random((2_000, 40)) < x
     found = kernel(x, w, w * y)
-    for row in range(0, 2_000, 100):
+    for row in range(0, 2_000, 500):
         here = w[row] > 0
         values = by_formula(w[row, here], (w * y)[row, here])
         np.testing.assert_allclose(found[row], np.interp(x, x[here], values), rtol=1e-12, atol=1e-14)

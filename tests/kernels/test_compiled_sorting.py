@@ -45,7 +45,7 @@ def by_loop(score, outcome, weight):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sums_at_distinct_scores_are_those_of_a_loop(kernel, shape, dtype):
     """By score, every row is counted once where its score is."""
-    for n in (1, 2, 25, 700):
+    for n in (1, 2, 200):
         score = scores_of(shape, n, dtype)
         rng = np.random.default_rng(1)
         hard, soft, weight = rng.random(n) < 0.4, rng.random(n), rng.random(n) + 0.1
@@ -60,12 +60,12 @@ def test_sums_at_distinct_scores_are_those_of_a_loop(kernel, shape, dtype):
 
 
 @both("by_score")
-@pytest.mark.parametrize("threads", ["1", "2", "3"])
+@pytest.mark.parametrize("threads", ["1", "3"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_many_rows_and_any_number_of_threads_give_the_same(kernel, shape, threads, monkeypatch):
     """Rows that are spread over cells first come out as a plain sort says."""
     monkeypatch.setenv("BELIEVABLE_THREADS", threads)
-    n = 100_001
+    n = 66_001
     for dtype in (np.float32, np.float64):
         score = scores_of(shape, n, dtype)
         outcome, weight = np.random.default_rng(2).random((2, n)) < 0.3
@@ -82,7 +82,7 @@ def test_many_rows_and_any_number_of_threads_give_the_same(kernel, shape, thread
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_order_is_that_of_a_stable_sort(kernel, shape):
     """Equal values keep their order, whatever their sign."""
-    for n in (1, 24, 25, 5_000, 50_000):
+    for n in (1, 24, 25, 300, 40_000):
         for values in (scores_of(shape, n), scores_of(shape, n) - 0.3, scores_of(shape, n, np.float32)):
             found = kernel(values)
             assert found.dtype == np.intp
@@ -158,8 +158,8 @@ def test_the_auc_of_many_rows_does_not_depend_on_threads(kernel, threads, monkey
     """Pairs across the ranges of threads are counted too."""
     monkeypatch.setenv("BELIEVABLE_THREADS", threads)
     rng = np.random.default_rng(6)
-    score = rng.random(120_000).round(4)
-    y = (rng.random(120_000) < score).astype(float)
+    score = rng.random(70_000).round(4)
+    y = (rng.random(70_000) < score).astype(float)
     points = by_score(score, y, None)
     below = np.cumsum(points.w - points.wy) - (points.w - points.wy) / 2
     literal = (points.wy @ below) / (y.sum() * (1 - y).sum())

@@ -169,11 +169,14 @@ def _sorted(score: Array, labels: Array | None, work: Work[Result]) -> tuple[Arr
 
 
 def _cells(score: Array, labels: Array | None, kind: Any) -> tuple[int, int]:
-    """The lowest key of the cells, and the bits by which keys are shifted to become cells: only speed hangs on these."""
+    """The lowest key of the cells, and the bits by which keys are shifted to become cells: only speed hangs on these.
+
+    But the bit of the label is always shifted away: pairs of one score are in one cell.
+    """
     some = np.ascontiguousarray(score[:: len(score) // SAMPLE])
     none = None if labels is None else np.zeros(len(some), np.uint8)
     items = np.empty((len(some), 2) if labels is None else len(some), kind)
     c.sort_scores(some, none, items, np.empty_like(items))
     keys = items[:, 0] if labels is None else items
     low, high = int(keys[TAIL]), int(keys[-1 - TAIL])
-    return low, max(0, (high - low).bit_length() - BITS)
+    return low, max(0 if labels is None else 1, (high - low).bit_length() - BITS)
