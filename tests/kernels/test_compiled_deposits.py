@@ -73,7 +73,8 @@ def test_sums_in_cells_between_two_ends(kernel, threads, monkeypatch):
     place = (np.clip(score, -1.5, 2.0) + 1.5) * ((n_cells - 1) / 3.5)
     cell, sums = kernel(score, w, wy, (-1.5, 2.0), n_cells)
     np.testing.assert_array_equal(cell, place.astype(np.int32))
-    assert cell.dtype == np.int32 and sums.shape == (3, n_cells)
+    assert cell.dtype == np.int32
+    assert sums.shape == (3, n_cells)
     for found, terms in zip(sums, (w, wy, w * place), strict=True):
         exact = [np.sum(terms[cell == k], dtype=np.longdouble) for k in range(n_cells)]
         np.testing.assert_allclose(found, np.array(exact, float), rtol=1e-12)

@@ -50,7 +50,8 @@ def test_fits_of_many_points_do_not_depend_on_threads(kernel, threads, monkeypat
         fitted = kernel(w, w * rate)
         assert np.all(np.diff(fitted) >= 0)
         above = np.cumsum(w * (rate - fitted))
-        assert above.min() > -1e-9 and abs(above[-1]) < 1e-9
+        assert above.min() > -1e-9
+        assert abs(above[-1]) < 1e-9
         ends = np.flatnonzero(np.append(np.diff(fitted) > 1e-12, True))
         assert np.abs(above[ends]).max() < 1e-9
 
@@ -63,7 +64,9 @@ def test_blocks_are_where_fits_are_level(kernel):
         for rate in rates_of(n, rng):
             w = rng.random(n) + 0.1
             starts, value = kernel(w, w * rate)
-            assert starts[0] == 0 and np.all(np.diff(starts) > 0) and starts.dtype == np.intp
+            assert starts[0] == 0
+            assert np.all(np.diff(starts) > 0)
+            assert starts.dtype == np.intp
             means = np.add.reduceat(w * rate, starts) / np.add.reduceat(w, starts)
             np.testing.assert_allclose(value, means, rtol=1e-12)
 
@@ -90,5 +93,5 @@ def test_rows_are_fitted_one_by_one(kernel, threads, monkeypatch):
 @both("pav_rows")
 def test_a_row_without_weight_is_refused(kernel):
     """There is nothing to fit."""
-    with pytest.raises(ValueError, match="empty|weight"):
+    with pytest.raises(ValueError, match=r"empty|weight"):
         kernel(np.arange(3.0), np.array([[1.0, 1, 1], [0, 0, 0]]), np.zeros((2, 3)))

@@ -53,7 +53,8 @@ def test_sums_at_distinct_scores_are_those_of_a_loop(kernel, shape, dtype):
             for w in (None, weight):
                 found = kernel(score, outcome, w)
                 wanted = by_loop(score, outcome, w)
-                assert found.n.dtype == np.int64 and all(column.dtype == np.float64 for column in found[:1] + found[2:])
+                assert found.n.dtype == np.int64
+                assert all(column.dtype == np.float64 for column in found[:1] + found[2:])
                 np.testing.assert_array_equal(found.n, wanted[1])
                 for column, literal in zip(found, wanted, strict=True):
                     np.testing.assert_allclose(column, literal, rtol=1e-13)
@@ -110,7 +111,9 @@ def test_pairs_stay_together(kernel):
         found = kernel(score, outcome, None)
         np.testing.assert_array_equal(found[0], score[order])
         np.testing.assert_array_equal(found[1], outcome[order])
-        assert found[0].dtype == score.dtype and found[1].dtype.kind == "u" and found[2] is None
+        assert found[0].dtype == score.dtype
+        assert found[1].dtype.kind == "u"
+        assert found[2] is None
         order = np.argsort(score, kind="stable")
         for one, of in zip(kernel(score, outcome, weight), (score, outcome, weight), strict=True):
             np.testing.assert_array_equal(one, of[order])

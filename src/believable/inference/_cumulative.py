@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from believable import _check
+from believable import _check, kernels
 from believable._random import generator
 from believable._types import Array, Float64s, Ints, Notion
 from believable.counting import Source, source_of
@@ -101,7 +101,7 @@ def _rows(source: Source, points: Points, notion: Notion | None, r: int | None) 
     if not isinstance(source, Predictions):
         return None
     pairs = source.all_pairs(source.view(notion, r=r))
-    order = np.argsort(pairs.score, kind="stable")
+    order = kernels.ascending(pairs.score)
     weight = np.asarray(pairs.weight, np.float64)[order]
     starts = np.append(0, np.cumsum(points.n)[:-1])
     return _Rows(pairs.score[order].astype(np.float64), np.ones(len(order), np.int64), weight, starts)

@@ -140,7 +140,7 @@ def _by_resampling(
 def _along_a_line(vectors: Vectors, bandwidth: float, n_resamples: int, rng: np.random.Generator) -> Float64s:
     """Sums over pairs, i != j, for labels drawn at 1-D scores."""
     assert vectors.score is not None
-    order = np.argsort(vectors.score, kind="stable")
+    order = kernels.ascending(vectors.score)
     p, w, one = vectors.score[order], vectors.weight[order], np.ones(len(order), np.int64)
     found = []
     for size in batches(n_resamples, len(p)):

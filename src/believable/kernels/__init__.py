@@ -7,6 +7,7 @@ from believable.kernels.binnings import Binnings, binned_sums, log_evidence, mix
 from believable.kernels.brownian import range_tail, sup_tail
 from believable.kernels.classwise_cells import classwise_cells
 from believable.kernels.cosine import smooth_error, smooth_error_at, smooth_error_of_pairs
+from believable.kernels.distinct import ByScore
 from believable.kernels.ensemble_temperature import EnsembleFit, fit_ensemble_temperature, part_weights
 from believable.kernels.incomplete_beta import BETA_CDF_RANGE, WeightedLogits, beta_cdf, fit_beta_cdf
 from believable.kernels.isotonic import FlatPieces, flat_pieces, pav, pav_rows
@@ -62,7 +63,6 @@ from believable.kernels.reflected import reflected_gaussian
 from believable.kernels.replicates import draw_labels, skce_replicates
 from believable.kernels.similarity import Similarity, distances
 from believable.kernels.smoothing import cell_starts, nearest_place, smoothed, smoothed_variance
-from believable.kernels.distinct import ByScore
 from believable.kernels.sorting import ascending, by_score, sort_pairs
 from believable.kernels.temperature import (
     LogitRows,

@@ -138,7 +138,7 @@ def _pooled_by_cells(score: Float64s, w: Float64s, wy: Float64s, n_cells: int) -
 @twin(compiled_deposits.cell_sums)
 def cell_sums(
     score: Float64s, w: Float64s, wy: Float64s, ends: tuple[float, float], n_cells: int
-) -> tuple[Ints, Float64s]:
+) -> tuple[Array, Float64s]:
     """The cell of each row, of so many between these ends; and sums in each cell of w, wy and w times position."""
     cell = np.empty(len(score), np.int32)
     total = np.zeros((3, n_cells))
@@ -151,7 +151,7 @@ def cell_sums(
 
 
 @twin(compiled_deposits.rows_of_cells)
-def rows_of_cells(cell: Ints, wanted: Array) -> Ints:
+def rows_of_cells(cell: Array, wanted: Array) -> Ints:
     """Rows whose cell is wanted, in their order."""
     return np.flatnonzero(wanted.take(cell))
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from believable._types import Float64s, Ints
 from believable.kernels.reference import running_sum
+from believable.kernels.sorting import ascending
 
 MOST = 1000  # rows that the median distance is taken over
 
@@ -13,7 +14,7 @@ MOST = 1000  # rows that the median distance is taken over
 def row_order(*keys: Float64s) -> Ints:
     """Positions that sort rows by their entries, first entry first; later matrices break ties of the earlier."""
     first = keys[0][:, 0]
-    order = np.argsort(first, kind="stable")
+    order = ascending(first)
     ordered = first[order]
     same = ordered[1:] == ordered[:-1]
     tied = np.flatnonzero(np.append(same, False) | np.append(False, same))

@@ -16,6 +16,7 @@ from believable._types import Array, Float64s, Floats, Ints
 from believable.kernels._backend import backend, twin
 from believable.kernels.compiled import deposits as compiled_deposits
 from believable.kernels.compiled import sorting as compiled_sorting
+from believable.kernels.sorting import ascending
 
 BLOCK = 1 << 15  # rows of a vector
 MATRIX_BLOCK = 1 << 18  # entries of a matrix
@@ -152,7 +153,7 @@ def _boundaries_by_sort(scores: Floats, weights: Array | None, n_bins: int) -> F
     if weights is None:
         position = np.ceil(_targets(len(scores), n_bins)).astype(np.intp) - 1
         return sorted_scores(scores)[np.maximum(position, 0)]
-    order = np.argsort(scores, kind="stable")
+    order = ascending(scores)
     return scores[order][quantile_positions(running_sum(weights[order]), n_bins)]
 
 
@@ -166,7 +167,7 @@ def _boundaries_by_cells(scores: Floats, weights: Array | None, n_bins: int) -> 
     wanted[target_cell] = True
 
     near = rows_in_cells(scores, wanted)
-    near = near[np.argsort(scores[near], kind="stable")]
+    near = near[ascending(scores[near])]
     near_cell = (scores[near] * scores.dtype.type(LOOKUP)).astype(np.intp)
     boundaries = np.empty(n_bins - 1, scores.dtype)
     for cell_here in np.unique(target_cell):
@@ -352,7 +353,7 @@ def auc(scores: Array, positive: Array, negative: Array) -> float:
         above, below = np.sort(scores[positive != 0]), np.sort(scores[negative != 0])
         won = np.searchsorted(below, above, side="left").sum() + np.searchsorted(below, above, side="right").sum()
         return float(won / (2 * len(above) * len(below)))
-    order = np.argsort(scores, kind="stable")
+    order = ascending(scores)
     ordered = scores[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     positives = np.add.reduceat(positive[order], starts)

@@ -120,7 +120,7 @@ def pair_rows(vectors: Vectors, similarity: kernels.Similarity) -> kernels.SkceR
     w = vectors.weight
     if vectors.score is None or not on_a_line(vectors, similarity):
         return kernels.skce_rows(vectors.points, vectors.residuals, w, similarity)
-    order = np.argsort(vectors.score, kind="stable")
+    order = kernels.ascending(vectors.score)
     p, nu = vectors.score[order], similarity.bandwidth
     excess = vectors.residuals[order, 1]
     values = w[order] * excess
@@ -136,7 +136,7 @@ def unbiased_skce(vectors: Vectors, similarity: kernels.Similarity) -> float:
     if len(vectors) < 2:
         raise UndefinedError("the unbiased SKCE is about pairs of rows: it needs two")
     if vectors.score is not None and on_a_line(vectors, similarity):
-        order = np.argsort(vectors.score, kind="stable")
+        order = kernels.ascending(vectors.score)
         values = vectors.weight[order] * vectors.residuals[order, 1]
         total = float(line_total(vectors.score[order], values, similarity.bandwidth))
     else:
@@ -161,7 +161,7 @@ def biased_skce(vectors: Vectors, similarity: kernels.Similarity) -> float:
     values = vectors.residuals * vectors.weight[:, None]
     total = vectors.weight.sum() ** 2
     if vectors.score is not None and on_a_line(vectors, similarity):
-        order = np.argsort(vectors.score, kind="stable")
+        order = kernels.ascending(vectors.score)
         return float(2 * kernels.laplace_form(vectors.score[order], values[order, 1], similarity.bandwidth) / total)
     order = kernels.row_order(vectors.points)
     points = vectors.points[order]

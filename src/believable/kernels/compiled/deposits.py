@@ -29,7 +29,7 @@ def rows_in_cells(scores: Floats, wanted: Array) -> Ints:
     return _rows(np.ascontiguousarray(scores), wanted)
 
 
-def rows_of_cells(cell: Ints, wanted: Array) -> Ints:
+def rows_of_cells(cell: Array, wanted: Array) -> Ints:
     return _rows(np.ascontiguousarray(cell, np.int32), wanted)
 
 
@@ -44,7 +44,7 @@ def _rows(scores: Array, wanted: Array) -> Ints:
 
 def cell_sums(
     score: Float64s, w: Float64s, wy: Float64s, ends: tuple[float, float], n_cells: int
-) -> tuple[Ints, Float64s]:
+) -> tuple[Array, Float64s]:
     score, w, wy = (np.ascontiguousarray(values, np.float64) for values in (score, w, wy))
     low, high = ends
     scale = (n_cells - 1) / (high - low)

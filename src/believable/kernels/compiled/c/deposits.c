@@ -19,38 +19,38 @@ INLINE Py_ssize_t cell_of_double(double p)
     return (Py_ssize_t)((p > 0 ? p < 1 ? p : 1.0 : 0.0) * (double)CELLS);
 }
 
-#define CELLS_OF(SUFFIX, SCORE, CELL_OF)                                                                                 \
-    static void count_##SUFFIX(const SCORE *scores, Py_ssize_t start, Py_ssize_t stop, double *out)                      \
-    {                                                                                                                    \
-        int64_t counts[2][CELLS + 1];                                                                                    \
-        memset(counts, 0, sizeof counts);                                                                                \
-        for (Py_ssize_t i = start; i < stop; i++)                                                                        \
-            counts[i & 1][CELL_OF(scores[i])]++;                                                                         \
-        for (int k = 0; k <= CELLS; k++)                                                                                 \
-            out[k] += (double)(counts[0][k] + counts[1][k]);                                                             \
-    }                                                                                                                    \
-    static void weigh_##SUFFIX(const SCORE *scores, const double *weights, Py_ssize_t start, Py_ssize_t stop,            \
-                               double *out)                                                                              \
-    {                                                                                                                    \
-        double sums[2][CELLS + 1];                                                                                       \
-        for (Py_ssize_t from = start; from < stop; from += BLOCK) {                                                      \
-            const Py_ssize_t to = stop - from < BLOCK ? stop : from + BLOCK;                                             \
-            memset(sums, 0, sizeof sums);                                                                                \
-            for (Py_ssize_t i = from; i < to; i++)                                                                       \
-                sums[i & 1][CELL_OF(scores[i])] += weights[i];                                                           \
-            for (int k = 0; k <= CELLS; k++)                                                                             \
-                out[k] += sums[0][k] + sums[1][k];                                                                       \
-        }                                                                                                                \
-    }                                                                                                                    \
-    static Py_ssize_t find_##SUFFIX(const SCORE *scores, const uint8_t *wanted, Py_ssize_t start, Py_ssize_t stop,       \
-                                    int64_t *rows)                                                                       \
-    {                                                                                                                    \
-        Py_ssize_t n = 0;                                                                                                \
-        for (Py_ssize_t i = start; i < stop; i++) {                                                                      \
-            rows[n] = i;                                                                                                 \
-            n += wanted[CELL_OF(scores[i])] != 0;                                                                        \
-        }                                                                                                                \
-        return n;                                                                                                        \
+#define CELLS_OF(SUFFIX, SCORE, CELL_OF)                                                                               \
+    static void count_##SUFFIX(const SCORE *scores, Py_ssize_t start, Py_ssize_t stop, double *out)                    \
+    {                                                                                                                  \
+        int64_t counts[2][CELLS + 1];                                                                                  \
+        memset(counts, 0, sizeof counts);                                                                              \
+        for (Py_ssize_t i = start; i < stop; i++)                                                                      \
+            counts[i & 1][CELL_OF(scores[i])]++;                                                                       \
+        for (int k = 0; k <= CELLS; k++)                                                                               \
+            out[k] += (double)(counts[0][k] + counts[1][k]);                                                           \
+    }                                                                                                                  \
+    static void weigh_##SUFFIX(const SCORE *scores, const double *weights, Py_ssize_t start, Py_ssize_t stop,          \
+                               double *out)                                                                            \
+    {                                                                                                                  \
+        double sums[2][CELLS + 1];                                                                                     \
+        for (Py_ssize_t from = start; from < stop; from += BLOCK) {                                                    \
+            const Py_ssize_t to = stop - from < BLOCK ? stop : from + BLOCK;                                           \
+            memset(sums, 0, sizeof sums);                                                                              \
+            for (Py_ssize_t i = from; i < to; i++)                                                                     \
+                sums[i & 1][CELL_OF(scores[i])] += weights[i];                                                         \
+            for (int k = 0; k <= CELLS; k++)                                                                           \
+                out[k] += sums[0][k] + sums[1][k];                                                                     \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static Py_ssize_t find_##SUFFIX(const SCORE *scores, const uint8_t *wanted, Py_ssize_t start, Py_ssize_t stop,     \
+                                    int64_t *rows)                                                                     \
+    {                                                                                                                  \
+        Py_ssize_t n = 0;                                                                                              \
+        for (Py_ssize_t i = start; i < stop; i++) {                                                                    \
+            rows[n] = i;                                                                                               \
+            n += wanted[CELL_OF(scores[i])] != 0;                                                                      \
+        }                                                                                                              \
+        return n;                                                                                                      \
     }
 
 CELLS_OF(floats, float, cell_of_float)
@@ -99,8 +99,8 @@ static PyObject *cell_weights(PyObject *self, PyObject *const *args, Py_ssize_t 
     return fits ? Py_NewRef(Py_None) : unfit("cell_weights");
 }
 
-/* rows_in_cells(scores, wanted, found, start, stop): how many rows are in cells that are wanted; which they are is written
- * from place start on. With scores of type int32, those are the cells. */
+/* rows_in_cells(scores, wanted, found, start, stop): how many rows are in cells that are wanted; which they are is
+ * written from place start on. With scores of type int32, those are the cells. */
 static PyObject *rows_in_cells(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"fdi", "B", ">q", NULL};
@@ -139,9 +139,9 @@ INLINE void add(Cell *cell, int k, double term)
     cell->sum[k] = sum;
 }
 
-/* cell_sums(score, w, wy, cell, sums, low, high, scale, start, stop): the cell of each row, (score - low) scale rounded
- * down, with scores cut off at low and high; and in each cell the sums of w, wy and w times the place before rounding, with
- * what rounding took from them. */
+/* cell_sums(score, w, wy, cell, sums, low, high, scale, start, stop): the cell of each row, (score - low) scale
+ * rounded down, with scores cut off at low and high; and in each cell the sums of w, wy and w times the place before
+ * rounding, with what rounding took from them. */
 static PyObject *cell_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"d", "d", "d", ">i", ">d", NULL};
@@ -178,25 +178,25 @@ static PyObject *cell_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_a
     return fits ? Py_NewRef(Py_None) : unfit("cell_sums");
 }
 
-#define SHARE(NAME, SCORE)                                                                                               \
-    static void NAME(const SCORE *scores, const double *amount, Py_ssize_t n, double *grid, Py_ssize_t nodes)            \
-    {                                                                                                                    \
-        const double last = (double)nodes;                                                                               \
-        for (Py_ssize_t i = 0; i < n; i++) {                                                                             \
-            double place = (double)scores[i] * last;                                                                     \
-            place = place > 0 ? place < last ? place : last : 0;                                                         \
-            const Py_ssize_t below = (Py_ssize_t)place;                                                                  \
-            const double above = (place - (double)below) * amount[i];                                                    \
-            grid[below] += amount[i] - above;                                                                            \
-            grid[below + 1] += above;                                                                                    \
-        }                                                                                                                \
+#define SHARE(NAME, SCORE)                                                                                             \
+    static void NAME(const SCORE *scores, const double *amount, Py_ssize_t n, double *grid, Py_ssize_t nodes)          \
+    {                                                                                                                  \
+        const double last = (double)nodes;                                                                             \
+        for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
+            double place = (double)scores[i] * last;                                                                   \
+            place = place > 0 ? place < last ? place : last : 0;                                                       \
+            const Py_ssize_t below = (Py_ssize_t)place;                                                                \
+            const double above = (place - (double)below) * amount[i];                                                  \
+            grid[below] += amount[i] - above;                                                                          \
+            grid[below + 1] += above;                                                                                  \
+        }                                                                                                              \
     }
 
 SHARE(share_floats, float)
 SHARE(share_doubles, double)
 
-/* share_out(scores, amount, grid): adds what each row brings to the two of evenly spaced nodes around it; the grid has one
- * more entry than [0, 1] has nodes. */
+/* share_out(scores, amount, grid): adds what each row brings to the two of evenly spaced nodes around it; the grid
+ * has one more entry than [0, 1] has nodes. */
 static PyObject *share_out(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"fd", "d", ">d", NULL};

@@ -34,8 +34,8 @@ INLINE int falls(double w, double wy, double next_w, double next_wy, int ordinar
     return ordinary ? wy * next_w >= next_wy * w : wy / w >= next_wy / next_w;
 }
 
-/* The blocks of the points from start to stop. One takes in all points after it that are no higher, then all blocks before
- * it that are no lower, until there are none. Means are not made yet. */
+/* The blocks of the points from start to stop. One takes in all points after it that are no higher, then all blocks
+ * before it that are no lower, until there are none. Means are not made yet. */
 INLINE Py_ssize_t pool_as(const double *w, const double *wy, Py_ssize_t start, Py_ssize_t stop, Block *blocks,
                           int ordinary)
 {
@@ -149,8 +149,8 @@ static PyObject *unfit(const char *name)
     return NULL;
 }
 
-/* pav_pool(w, wy, blocks, start, stop): how many blocks these points are, which are written from place start on; `blocks`
- * has room for one of 4 numbers for every point. */
+/* pav_pool(w, wy, blocks, start, stop): how many blocks these points are, which are written from place start on;
+ * `blocks` has room for one of 4 numbers for every point. */
 static PyObject *pav_pool(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"d", "d", ">d", NULL};
@@ -170,9 +170,9 @@ static PyObject *pav_pool(PyObject *self, PyObject *const *args, Py_ssize_t n_ar
     return m < 0 ? unfit("pav_pool") : PyLong_FromSsize_t(m);
 }
 
-/* pav_join(w, wy, blocks, found, starts, values): the blocks of all points, from those that pav_pool made of ranges of
- * them, which found says: where the first is, and how many. Where each block starts and its mean, and how many there are;
- * or where starts is None, the value at each point. */
+/* pav_join(w, wy, blocks, found, starts, values): the blocks of all points, from those that pav_pool made of ranges
+ * of them, which found says: where the first is, and how many. Where each block starts and its mean, and how many
+ * there are; or where starts is None, the value at each point. */
 static PyObject *pav_join(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"d", "d", ">d", "q", "?q", ">d", NULL};
@@ -208,8 +208,8 @@ static PyObject *pav_join(PyObject *self, PyObject *const *args, Py_ssize_t n_ar
     return fits ? PyLong_FromSsize_t(m) : unfit("pav_join");
 }
 
-/* pav_rows(x, w, wy, out, start, stop): the fits of these rows of wy and out, which have as many columns as x has places;
- * w is one row, or as many. Whether every row has weight. */
+/* pav_rows(x, w, wy, out, start, stop): the fits of these rows of wy and out, which have as many columns as x has
+ * places; w is one row, or as many. Whether every row has weight. */
 static PyObject *pav_rows(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"d", "d", "d", ">d", NULL};
@@ -231,10 +231,11 @@ static PyObject *pav_rows(PyObject *self, PyObject *const *args, Py_ssize_t n_ar
         double *const out = a[3].data;
         const Py_ssize_t step = a[1].size == n ? 0 : n;
         Block *const blocks = room;
+        double *const more = (double *)(blocks + n);
         Py_BEGIN_ALLOW_THREADS;
         weighted = 1;
         for (Py_ssize_t row = start; row < stop; row++)
-            weighted &= fit_row(a[0].data, w + row * step, wy + row * n, n, blocks, (double *)(blocks + n), out + row * n);
+            weighted &= fit_row(a[0].data, w + row * step, wy + row * n, n, blocks, more, out + row * n);
         Py_END_ALLOW_THREADS;
     }
     free(room);

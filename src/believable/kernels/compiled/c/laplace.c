@@ -1,8 +1,8 @@
 /* Sums over pairs of sorted points with the kernel exp(-|x_i - x_j| / h), in one walk along the points.
  *
- * What is behind is kept in units of an anchor a: sum v_i exp((x_i - a) / h). As long as points are near the anchor, their
- * exponentials are short polynomials; where they are not, the sum fades and the anchor moves on. So nothing overflows, and
- * a dense crowd of points multiplies no chain of factors that are all rounded the same way. */
+ * What is behind is kept in units of an anchor a: sum v_i exp((x_i - a) / h). As long as points are near the anchor,
+ * their exponentials are short polynomials; where they are not, the sum fades and the anchor moves on. So nothing
+ * overflows, and a dense crowd of points multiplies no chain of factors that are all rounded the same way. */
 #include "sorting.h"
 
 #define CHUNK 256

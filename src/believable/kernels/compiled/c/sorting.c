@@ -1,8 +1,9 @@
 /* Scores in ascending order, and what is summed at each distinct one.
  *
- * Scores that are not negative have bit patterns in their own order, with the sign bit free for a label: a packed key.
- * Other scores, and rows that bring more than a label, are keys with the number of their row. Many rows are first spread
- * over cells, by a range of rows in each thread; then the cells are sorted, by a range of cells in each thread. */
+ * Scores that are not negative have bit patterns in their own order, with the sign bit free for a label: a packed
+ * key. Other scores, and rows that bring more than a label, are keys with the number of their row. Many rows are
+ * first spread over cells, by a range of rows in each thread; then the cells are sorted, by a range of cells in each
+ * thread. */
 #include "sorting.h"
 
 #define CHAIN 1024 /* terms of a sum that are added by themselves: short chains round less */
@@ -47,56 +48,57 @@ INLINE Py_ssize_t cell_of(uint64_t key, uint64_t low, int shift, uint64_t last)
     return (Py_ssize_t)(cell < last ? cell : last);
 }
 
-#define SPREAD(NAME, ITEM, ITEM_AT, KEY_OF)                                                                              \
-    static void NAME##_make(const Job *job)                                                                              \
-    {                                                                                                                    \
-        ITEM *const items = job->items;                                                                                  \
-        for (Py_ssize_t i = job->start; i < job->stop; i++)                                                              \
-            items[i] = ITEM_AT(job, i);                                                                                  \
-    }                                                                                                                    \
-    static void NAME##_count(const Job *job, int64_t *counts)                                                            \
-    {                                                                                                                    \
-        const uint64_t low = job->low, last = (uint64_t)job->cells - 1;                                                  \
-        for (Py_ssize_t i = job->start; i < job->stop; i++)                                                              \
-            counts[cell_of(KEY_OF(ITEM_AT(job, i)), low, job->shift, last)]++;                                           \
-    }                                                                                                                    \
-    static int NAME##_spread(const Job *job, int64_t *places, int64_t room)                                              \
-    {                                                                                                                    \
-        const uint64_t low = job->low, last = (uint64_t)job->cells - 1;                                                  \
-        ITEM *const items = job->items;                                                                                  \
-        for (Py_ssize_t i = job->start; i < job->stop; i++) {                                                            \
-            const ITEM item = ITEM_AT(job, i);                                                                           \
-            const int64_t place = places[cell_of(KEY_OF(item), low, job->shift, last)]++;                                \
-            if ((uint64_t)place >= (uint64_t)room)                                                                       \
-                return 0;                                                                                                \
-            items[place] = item;                                                                                         \
-        }                                                                                                                \
-        return 1;                                                                                                        \
-    }                                                                                                                    \
-    static void NAME##_cells(const Job *job, const int64_t *ends, uint32_t *counts)                                      \
-    {                                                                                                                    \
-        ITEM *const items = job->items, *const spare = job->spare;                                                       \
-        for (Py_ssize_t cell = job->start; cell < job->stop; cell++) {                                                   \
-            const int64_t start = cell > 0 ? ends[cell - 1] : 0;                                                         \
-            NAME(items + start, spare + start, (Py_ssize_t)(ends[cell] - start), counts);                                \
-        }                                                                                                                \
+#define SPREAD(NAME, ITEM, ITEM_AT, KEY_OF)                                                                            \
+    static void NAME##_make(const Job *job)                                                                            \
+    {                                                                                                                  \
+        ITEM *const items = job->items;                                                                                \
+        for (Py_ssize_t i = job->start; i < job->stop; i++)                                                            \
+            items[i] = ITEM_AT(job, i);                                                                                \
+    }                                                                                                                  \
+    static void NAME##_count(const Job *job, int64_t *counts)                                                          \
+    {                                                                                                                  \
+        const uint64_t low = job->low, last = (uint64_t)job->cells - 1;                                                \
+        for (Py_ssize_t i = job->start; i < job->stop; i++)                                                            \
+            counts[cell_of(KEY_OF(ITEM_AT(job, i)), low, job->shift, last)]++;                                         \
+    }                                                                                                                  \
+    static int NAME##_spread(const Job *job, int64_t *places, int64_t room)                                            \
+    {                                                                                                                  \
+        const uint64_t low = job->low, last = (uint64_t)job->cells - 1;                                                \
+        ITEM *const items = job->items;                                                                                \
+        for (Py_ssize_t i = job->start; i < job->stop; i++) {                                                          \
+            const ITEM item = ITEM_AT(job, i);                                                                         \
+            const int64_t place = places[cell_of(KEY_OF(item), low, job->shift, last)]++;                              \
+            if ((uint64_t)place >= (uint64_t)room)                                                                     \
+                return 0;                                                                                              \
+            items[place] = item;                                                                                       \
+        }                                                                                                              \
+        return 1;                                                                                                      \
+    }                                                                                                                  \
+    static void NAME##_cells(const Job *job, const int64_t *ends, uint32_t *counts)                                    \
+    {                                                                                                                  \
+        ITEM *const items = job->items, *const spare = job->spare;                                                     \
+        for (Py_ssize_t cell = job->start; cell < job->stop; cell++) {                                                 \
+            const int64_t start = cell > 0 ? ends[cell - 1] : 0;                                                       \
+            NAME(items + start, spare + start, (Py_ssize_t)(ends[cell] - start), counts);                              \
+        }                                                                                                              \
     }
 
 SPREAD(sort_packed32, uint32_t, packed32, OWN_KEY)
 SPREAD(sort_packed64, uint64_t, packed64, OWN_KEY)
 SPREAD(sort_keyed, Keyed, keyed, KEY_FIELD)
 
-#define BY_KIND(WHAT, ...)                                                                                               \
-    do {                                                                                                                 \
-        if (width == 4)                                                                                                  \
-            sort_packed32_##WHAT(__VA_ARGS__);                                                                           \
-        else if (width == 8)                                                                                             \
-            sort_packed64_##WHAT(__VA_ARGS__);                                                                           \
-        else                                                                                                             \
-            sort_keyed_##WHAT(__VA_ARGS__);                                                                              \
+#define BY_KIND(WHAT, ...)                                                                                             \
+    do {                                                                                                               \
+        if (width == 4)                                                                                                \
+            sort_packed32_##WHAT(__VA_ARGS__);                                                                         \
+        else if (width == 8)                                                                                           \
+            sort_packed64_##WHAT(__VA_ARGS__);                                                                         \
+        else                                                                                                           \
+            sort_keyed_##WHAT(__VA_ARGS__);                                                                            \
     } while (0)
 
-/* Bytes of an item: 4 or 8 with labels, which fit floats or doubles, and 16 without, which fit doubles; 0 if none does. */
+/* Bytes of an item: 4 or 8 with labels, which fit floats or doubles, and 16 without, which fit doubles; 0 if none
+ * does. */
 static Py_ssize_t width_of(const Array *scores, const Array *labels, const Array *items)
 {
     const Py_ssize_t bytes = items->view.len, n = scores->size;
@@ -158,7 +160,8 @@ static PyObject *sort_scores(PyObject *self, PyObject *const *args, Py_ssize_t n
 }
 
 /* sort_count(scores, labels, items, counts, low, shift, start, stop): adds to counts how many rows are in each cell. */
-/* sort_spread(scores, labels, items, places, low, shift, start, stop): puts their items where the places of cells say. */
+/* sort_spread(scores, labels, items, places, low, shift, start, stop): puts their items where the places of cells
+ * say. */
 static PyObject *count_or_spread(PyObject *const *args, Py_ssize_t n_args, int spread)
 {
     static const char *const TAKES[] = {"fd", "?B", ">IQ", ">q", NULL};
@@ -169,11 +172,12 @@ static PyObject *count_or_spread(PyObject *const *args, Py_ssize_t n_args, int s
     const uint64_t low = n_args == 8 ? PyLong_AsUnsignedLongLong(args[4]) : 0;
     const Py_ssize_t width = width_of(&a[0], &a[1], &a[2]);
     PyObject *result = NULL;
-    if (!take_numbers(args, n_args, 5, 3, numbers) || width == 0 || a[3].size < 1 || numbers[0] < 0 || numbers[0] > 63 ||
-        numbers[1] < 0 || numbers[2] > a[0].size) {
+    if (!take_numbers(args, n_args, 5, 3, numbers) || width == 0 || a[3].size < 1 || numbers[0] < 0 ||
+        numbers[0] > 63 || numbers[1] < 0 || numbers[2] > a[0].size) {
         unfit("sort_count");
     } else {
-        const Job job = {a[0].data, a[1].data, a[2].data, NULL, numbers[1], numbers[2], a[3].size, low, (int)numbers[0]};
+        const int shift = (int)numbers[0];
+        const Job job = {a[0].data, a[1].data, a[2].data, NULL, numbers[1], numbers[2], a[3].size, low, shift};
         int fits = 1;
         Py_BEGIN_ALLOW_THREADS;
         if (!spread)
@@ -220,7 +224,8 @@ static PyObject *sort_cells(PyObject *self, PyObject *const *args, Py_ssize_t n_
     int64_t before = fits && first > 0 ? ends[first - 1] : 0;
     fits = fits && before >= 0;
     for (Py_ssize_t cell = first; fits && cell < last; before = ends[cell++])
-        fits = ends[cell] >= before && ends[cell] <= a[0].view.len / width && ends[cell] - before <= (int64_t)UINT32_MAX;
+        fits = ends[cell] >= before && ends[cell] <= a[0].view.len / width &&
+               ends[cell] - before <= (int64_t)UINT32_MAX;
     uint32_t *counts = NULL;
     PyObject *result = NULL;
     if (!fits) {
@@ -242,23 +247,23 @@ static PyObject *sort_cells(PyObject *self, PyObject *const *args, Py_ssize_t n_
 /* --- one entry for each distinct score ---------------------------------------------------------------------------- */
 
 /* Each returns how many distinct scores there are from start to stop; they are written from place start on. */
-#define DISTINCT_OF(NAME, ITEM, SCORE)                                                                                   \
-    static Py_ssize_t NAME(const ITEM *items, Py_ssize_t start, Py_ssize_t stop, double *score, int64_t *n, double *w,   \
-                           double *wy)                                                                                   \
-    {                                                                                                                    \
-        Py_ssize_t at = start;                                                                                           \
-        for (Py_ssize_t i = start; i < stop; at++) {                                                                     \
-            const ITEM bits = items[i] >> 1;                                                                             \
-            const Py_ssize_t from = i;                                                                                   \
-            int64_t positive = 0;                                                                                        \
-            do                                                                                                           \
-                positive += items[i++] & 1;                                                                              \
-            while (i < stop && items[i] >> 1 == bits);                                                                   \
-            SCORE value;                                                                                                 \
-            memcpy(&value, &bits, sizeof value);                                                                         \
-            score[at] = (double)value, n[at] = i - from, w[at] = (double)(i - from), wy[at] = (double)positive;          \
-        }                                                                                                                \
-        return at - start;                                                                                               \
+#define DISTINCT_OF(NAME, ITEM, SCORE)                                                                                 \
+    static Py_ssize_t NAME(const ITEM *items, Py_ssize_t start, Py_ssize_t stop, double *score, int64_t *n, double *w, \
+                           double *wy)                                                                                 \
+    {                                                                                                                  \
+        Py_ssize_t at = start;                                                                                         \
+        for (Py_ssize_t i = start; i < stop; at++) {                                                                   \
+            const ITEM bits = items[i] >> 1;                                                                           \
+            const Py_ssize_t from = i;                                                                                 \
+            int64_t positive = 0;                                                                                      \
+            do                                                                                                         \
+                positive += items[i++] & 1;                                                                            \
+            while (i < stop && items[i] >> 1 == bits);                                                                 \
+            SCORE value;                                                                                               \
+            memcpy(&value, &bits, sizeof value);                                                                       \
+            score[at] = (double)value, n[at] = i - from, w[at] = (double)(i - from), wy[at] = (double)positive;        \
+        }                                                                                                              \
+        return at - start;                                                                                             \
     }
 
 DISTINCT_OF(distinct32, uint32_t, float)
@@ -350,22 +355,22 @@ static PyObject *distinct_rows(PyObject *self, PyObject *const *args, Py_ssize_t
 
 /* --- ranking ------------------------------------------------------------------------------------------------------ */
 
-#define WINS_OF(NAME, ITEM)                                                                                              \
-    static void NAME(const ITEM *items, Py_ssize_t start, Py_ssize_t stop, uint64_t *found)                              \
-    {                                                                                                                    \
-        uint64_t wins = 0, positive = 0, negative = 0;                                                                   \
-        for (Py_ssize_t i = start; i < stop;) {                                                                          \
-            const ITEM bits = items[i] >> 1;                                                                             \
-            const Py_ssize_t from = i;                                                                                   \
-            uint64_t here = 0;                                                                                           \
-            do                                                                                                           \
-                here += items[i++] & 1;                                                                                  \
-            while (i < stop && items[i] >> 1 == bits);                                                                   \
-            const uint64_t others = (uint64_t)(i - from) - here;                                                         \
-            wins += here * (2 * negative + others);                                                                      \
-            positive += here, negative += others;                                                                        \
-        }                                                                                                                \
-        found[0] = wins, found[1] = positive, found[2] = negative;                                                       \
+#define WINS_OF(NAME, ITEM)                                                                                            \
+    static void NAME(const ITEM *items, Py_ssize_t start, Py_ssize_t stop, uint64_t *found)                            \
+    {                                                                                                                  \
+        uint64_t wins = 0, positive = 0, negative = 0;                                                                 \
+        for (Py_ssize_t i = start; i < stop;) {                                                                        \
+            const ITEM bits = items[i] >> 1;                                                                           \
+            const Py_ssize_t from = i;                                                                                 \
+            uint64_t here = 0;                                                                                         \
+            do                                                                                                         \
+                here += items[i++] & 1;                                                                                \
+            while (i < stop && items[i] >> 1 == bits);                                                                 \
+            const uint64_t others = (uint64_t)(i - from) - here;                                                       \
+            wins += here * (2 * negative + others);                                                                    \
+            positive += here, negative += others;                                                                      \
+        }                                                                                                              \
+        found[0] = wins, found[1] = positive, found[2] = negative;                                                     \
     }
 
 WINS_OF(wins32, uint32_t)
