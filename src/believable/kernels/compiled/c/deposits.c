@@ -132,11 +132,44 @@ static PyObject *rows_in_cells(PyObject *self, PyObject *const *args, Py_ssize_t
     return n < 0 ? unfit("rows_in_cells") : PyLong_FromSsize_t(n);
 }
 
-INLINE void add(Cell *cell, int k, double term)
+typedef struct {
+    const double *score, *w, *wy;
+    int32_t *cell;
+    Cell *cells;
+    double low, high, scale, last;
+} Line;
+
+INLINE void add(Cell *cell, int k, double term, int careful)
 {
+    if (!careful) {
+        cell->sum[k] += term;
+        return;
+    }
     const double more = term - cell->lost[k], sum = cell->sum[k] + more;
     cell->lost[k] = (sum - cell->sum[k]) - more;
     cell->sum[k] = sum;
+}
+
+INLINE void sum_line(const Line *line, Py_ssize_t start, Py_ssize_t stop, int careful)
+{
+    const double low = line->low, high = line->high, scale = line->scale, last = line->last;
+    for (Py_ssize_t i = start; i < stop; i++) {
+        double cut = line->score[i] > low ? line->score[i] : low;
+        cut = cut < high ? cut : high;
+        const double place = (cut - low) * scale, w = line->w[i];
+        const int32_t at = (int32_t)(place > 0 ? place < last ? place : last : 0);
+        Cell *const here = &line->cells[at];
+        line->cell[i] = at;
+        add(here, 0, w, careful), add(here, 1, line->wy[i], careful), add(here, 2, w * place, careful);
+    }
+}
+
+WIDER static int are_ones(const double *values, Py_ssize_t start, Py_ssize_t stop)
+{
+    int64_t other = 0;
+    for (Py_ssize_t i = start; i < stop; i++)
+        other |= values[i] != 1;
+    return other == 0;
 }
 
 /* cell_sums(score, w, wy, cell, sums, low, high, scale, start, stop): the cell of each row, (score - low) scale
@@ -159,19 +192,14 @@ static PyObject *cell_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_a
     for (int i = 1; i < 4; i++)
         fits = fits && a[i].size == a[0].size;
     if (fits) {
-        const double *const score = a[0].data, *const w = a[1].data, *const wy = a[2].data;
-        int32_t *const cell = a[3].data;
-        Cell *const cells = a[4].data;
-        const double low = numbers[0], high = numbers[1], scale = numbers[2], last = (double)(n_cells - 1);
+        const Line line = {a[0].data,  a[1].data,  a[2].data,  a[3].data,
+                           a[4].data,  numbers[0], numbers[1], numbers[2],
+                           (double)(n_cells - 1)};
         Py_BEGIN_ALLOW_THREADS;
-        for (Py_ssize_t i = rows[0]; i < rows[1]; i++) {
-            double cut = score[i] > low ? score[i] : low;
-            cut = cut < high ? cut : high;
-            const double place = (cut - low) * scale;
-            cell[i] = (int32_t)(place > 0 ? place < last ? place : last : 0);
-            Cell *const here = &cells[cell[i]];
-            add(here, 0, w[i]), add(here, 1, wy[i]), add(here, 2, w[i] * place);
-        }
+        if (are_ones(line.w, rows[0], rows[1])) /* counts are exact */
+            sum_line(&line, rows[0], rows[1], 0);
+        else
+            sum_line(&line, rows[0], rows[1], 1);
         Py_END_ALLOW_THREADS;
     }
     drop_arrays(a, 5);

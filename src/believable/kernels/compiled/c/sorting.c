@@ -300,8 +300,17 @@ static Py_ssize_t distinct_keyed(const Keyed *items, Py_ssize_t n_rows, Py_ssize
 {
     Py_ssize_t at = start;
     for (Py_ssize_t i = start; i < stop; at++) {
-        const uint64_t key = items[i].key;
+        const uint64_t key = items[i].key, only = items[i].row;
         const Py_ssize_t from = i;
+        if (only < (uint64_t)n_rows && (i + 1 == stop || items[i + 1].key != key)) { /* mostly, a score is of one row */
+            const double first = u[only], second = v[only], square = first * first;
+            score[at] = double_of_key(key), n[at] = 1, out[0][at] = first;
+            out[1][at] = out[2] == NULL ? second : first * second;
+            if (out[2] != NULL)
+                out[2][at] = square, out[3][at] = square * second;
+            i++;
+            continue;
+        }
         double sums[4] = {0, 0, 0, 0};
         while (i < stop && items[i].key == key) {
             double some[4] = {0, 0, 0, 0};
