@@ -13,6 +13,7 @@ extern PyMethodDef resampling_methods[];
 extern PyMethodDef tiles_methods[];
 extern PyMethodDef binary_pass_methods[];
 extern PyMethodDef matrix_rows_methods[];
+extern PyMethodDef elementary_methods[];
 
 static PyMethodDef *const TABLES[] = {
     binned_methods,
@@ -27,6 +28,7 @@ static PyMethodDef *const TABLES[] = {
     tiles_methods,
     binary_pass_methods,
     matrix_rows_methods,
+    elementary_methods,
 };
 
 static int fill(PyObject *module)
