@@ -24,6 +24,7 @@ from believable.kernels.logistic import (
 )
 from believable.kernels.logistic_classes import ClassesFit, ClassesLimit, ClassRows, fit_logistic_classes
 from believable.kernels.logit_cells import MOST_LOGIT_CELLS, logit_floor, logit_index, near_one
+from believable.kernels.logits import LogitRows
 from believable.kernels.matrix_rows import matrix_rows
 from believable.kernels.mixture import mixture_shares
 from believable.kernels.multinomial import (
@@ -65,7 +66,6 @@ from believable.kernels.similarity import Similarity, distances
 from believable.kernels.smoothing import cell_starts, nearest_place, smoothed, smoothed_variance
 from believable.kernels.sorting import ascending, by_score, sort_pairs
 from believable.kernels.temperature import (
-    LogitRows,
     TemperatureFit,
     fit_temperature,
     label_terms,

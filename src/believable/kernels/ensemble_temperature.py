@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from believable._types import Float64s
-from believable.kernels.temperature import LogitRows, label_terms
+from believable.kernels.logits import LogitRows
+from believable.kernels.temperature import label_terms
 
 MOST_STEPS = 100
 DONE = 1e-13  # a step of the weights that promises as little as this is the last; the next would promise its square

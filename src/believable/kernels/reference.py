@@ -15,6 +15,7 @@ import numpy as np
 from believable._types import Array, Float64s, Floats, Ints
 from believable.kernels._backend import backend, twin
 from believable.kernels.compiled import deposits as compiled_deposits
+from believable.kernels.compiled import softmax as compiled_softmax
 from believable.kernels.compiled import sorting as compiled_sorting
 from believable.kernels.sorting import ascending
 
@@ -58,6 +59,7 @@ def row_sum_extrema(matrix: Floats) -> tuple[float, float]:
 # --- from logits ------------------------------------------------------------------------------------------------------
 
 
+@twin(compiled_softmax.sigmoid)
 def sigmoid(logits: Array) -> Float64s:
     """1 / (1 + exp(-z)) in float64, without overflow."""
     z = np.asarray(logits, np.float64)
@@ -65,6 +67,7 @@ def sigmoid(logits: Array) -> Float64s:
     return np.asarray(np.where(z >= 0, 1.0, small) / (1.0 + small))
 
 
+@twin(compiled_softmax.softmax)
 def softmax(logits: Array) -> Float64s:
     """exp(z_k) / sum_j exp(z_j) by row, in float64, without overflow."""
     result = np.empty(logits.shape, np.float64)

@@ -13,6 +13,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from believable._types import Float64s, Floats, Ints
+from believable.kernels._backend import twin
+from believable.kernels.compiled import temperature as compiled
+from believable.kernels.logits import LogitRows
 from believable.kernels.reference import FEW_COLUMNS
 
 BLOCK = 1 << 16  # entries: two buffers of them stay in the cache
@@ -40,37 +43,7 @@ class TemperatureFit(NamedTuple):
     limit: Limit
 
 
-class LogitRows(NamedTuple):
-    """Logits (n, K) with what every pass over them needs.
-
-    Attributes
-    ----------
-    logits : ndarray of shape (n, K)
-    top : ndarray of shape (n,)
-        The largest of each row.
-    behind : ndarray of shape (n,)
-        The label's less the largest, <= 0.
-    weights : ndarray of shape (n,) or None
-    spread : float
-        The largest difference within a row.
-    """
-
-    logits: Floats
-    top: Floats
-    behind: Float64s
-    weights: Float64s | None
-    spread: float
-
-    def every(self, stride: int) -> LogitRows:
-        """Some of the rows, without a copy of the logits."""
-        weights = None if self.weights is None else self.weights[::stride]
-        return LogitRows(self.logits[::stride], self.top[::stride], self.behind[::stride], weights, self.spread)
-
-    def total(self, values: Float64s, rows: slice) -> float:
-        """The weighted sum of the values of some rows."""
-        return float(values.sum() if self.weights is None else self.weights[rows] @ values)
-
-
+@twin(compiled.logit_rows)
 def logit_rows(logits: Floats, labels: Ints, weights: Float64s | None = None) -> LogitRows:
     """Look at every logit once."""
     n, width = logits.shape
@@ -88,14 +61,23 @@ def logit_rows(logits: Floats, labels: Ints, weights: Float64s | None = None) ->
     return LogitRows(logits, top, behind, weights, spread)
 
 
-def power_sums(rows: LogitRows, b: float, order: int, rough: bool = False) -> Iterator[tuple[slice, Float64s]]:
-    """Sums of exp(x) x^j, j = 0..order, by row (order + 1, m), for one block of rows after the other.
+@twin(compiled.power_sums)
+def power_sums(rows: LogitRows, b: float, order: int, rough: bool = False) -> Float64s:
+    """Sums of exp(x) x^j, j = 0..order <= 3, by row (order + 1, n).
 
-    Rough ones are taken in float32, in half the time. Blocks of few columns are transposed: long rows are fast.
+    Rough ones are taken in float32, in half the time, unless b is beyond what that can hold.
     """
+    result = np.empty((order + 1, len(rows.top)))
+    for part, sums in _sums_by_block(rows, b, order, rough):
+        result[:, part] = sums
+    return result
+
+
+def _sums_by_block(rows: LogitRows, b: float, order: int, rough: bool = False) -> Iterator[tuple[slice, Float64s]]:
+    """The same for one block of rows after the other. Those of few columns are transposed: long rows are fast."""
     logits, top = rows.logits, rows.top
     n, width = logits.shape
-    dtype = np.dtype(np.float32 if rough else np.float64)
+    dtype = np.dtype(np.float32 if rough and 1e-30 < b < 1e30 else np.float64)
     factor, floor = dtype.type(b), dtype.type(FLOOR[dtype])
     beyond = not b * rows.spread < -float(floor)
     few, step = width <= FEW_COLUMNS, _step(width)
@@ -127,16 +109,15 @@ def power_sums(rows: LogitRows, b: float, order: int, rough: bool = False) -> It
 
 def top_probability(rows: LogitRows, b: float) -> Float64s:
     """The largest probability of each row."""
-    result = np.empty(len(rows.top))
-    for part, sums in power_sums(rows, b, 0):
-        np.divide(1, sums[0], out=result[part])
-    return result
+    (total,) = power_sums(rows, b, 0)
+    return np.asarray(np.divide(1, total, out=total))
 
 
+@twin(compiled.label_terms)
 def label_terms(rows: LogitRows, b: float) -> Float64s:
     """P(label), and its first and second derivative with respect to log b, of shape (3, n)."""
     result = np.empty((3, len(rows.top)))
-    for part, sums in power_sums(rows, b, 2):
+    for part, sums in _sums_by_block(rows, b, 2):
         mean, square = sums[1:] / sums[0]
         with np.errstate(over="ignore"):
             x = np.maximum(b * rows.behind[part], FLOOR[np.dtype(np.float64)])
@@ -148,6 +129,7 @@ def label_terms(rows: LogitRows, b: float) -> Float64s:
     return result
 
 
+@twin(compiled.tempered)
 def tempered(logits: Floats, temperature: float) -> Float64s:
     """softmax(z / T) by row, in float64."""
     n, width = logits.shape
@@ -189,18 +171,19 @@ def fit_temperature(rows: LogitRows) -> TemperatureFit:
         rough = _fits_float32(rows)
         some = rows.every(stride)
         if some.behind.any():
-            b = search(lambda at: _slopes(some, at, rough), b, lowest, CLOSE)
+            b = search(lambda at: slopes(some, at, rough), b, lowest, CLOSE)
         if rough and b > lowest:
-            b = search(lambda at: _slopes(rows, at, rough), b, lowest, np.inf)
-    b = search(lambda at: _slopes(rows, at), b, lowest, EXACT)
+            b = search(lambda at: slopes(rows, at, rough), b, lowest, np.inf)
+    b = search(lambda at: slopes(rows, at), b, lowest, EXACT)
     return TemperatureFit(1 / b, "useless" if b == lowest else "")
 
 
-def _slopes(rows: LogitRows, b: float, rough: bool = False) -> Slopes:
+@twin(compiled.slopes)
+def slopes(rows: LogitRows, b: float, rough: bool = False) -> Slopes:
     """First, second and third derivative of the cost, times b, b^2 and b^3: cumulants of x, less the label's own x."""
     first = second = third = 0.0
     beyond = b * rows.spread > FURTHEST
-    for part, sums in power_sums(rows, b, 3, rough and 1e-30 < b < 1e30):
+    for part, sums in _sums_by_block(rows, b, 3, rough):
         mean, square, cube = sums[1:] / sums[0]
         variance = square - mean * mean
         with np.errstate(over="ignore"):  # a slope that is too large to be written down still has a sign
@@ -213,14 +196,14 @@ def _slopes(rows: LogitRows, b: float, rough: bool = False) -> Slopes:
     return first, second, third
 
 
-def search(slopes: Callable[[float], Slopes], b: float, lowest: float, enough: float) -> float:
+def search(slopes_at: Callable[[float], Slopes], b: float, lowest: float, enough: float) -> float:
     """Where an increasing function of b >= lowest is zero; it stops with a step of at most `enough`, as a share of b.
 
     Where the function is positive at `lowest` already, that is returned.
     """
     below, above = 0.0, np.inf
     for _ in range(MOST_STEPS):
-        value, slope, bend = slopes(b)
+        value, slope, bend = slopes_at(b)
         if value == 0:
             break
         below, above = (below, b) if value > 0 else (b, above)
@@ -258,10 +241,9 @@ def _sharpest(rows: LogitRows, b: float) -> float:
 
     def shortfall(at: float) -> Slopes:
         """log SHARPEST - log excess, and its derivative times b."""
-        excess = fall = 0.0
-        for part, sums in power_sums(rows, at, 1):
-            excess += rows.total(np.log1p((sums[0] - ties[part]) / ties[part]), part)
-            fall += rows.total(sums[1] / sums[0], part)
+        total, fallen = power_sums(rows, at, 1)
+        fall = rows.total(fallen / total, slice(None))
+        excess = rows.total(np.log1p((total - ties) / ties), slice(None))
         if not excess > 0:
             return np.inf, 0.0, 0.0
         return np.log(SHARPEST) - np.log(excess / weight), -fall / excess, 0.0

@@ -30,6 +30,14 @@ void drop_arrays(Array *arrays, Py_ssize_t n);
 #define INLINE static inline
 #endif
 
+/* Products that are added to something may be fused with the addition, where the processor can: faster, and rounded once
+ * instead of twice, so that processors differ in the last digit. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define FUSED __attribute__((optimize("fp-contract=fast")))
+#else
+#define FUSED
+#endif
+
 /* Versions for newer processors beside the plain one, chosen when the module is loaded. */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
 #define WIDER __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))

@@ -16,6 +16,14 @@ typedef void (*Loop)(const double *, double *, Py_ssize_t);
 LOOP(all_exp, exponential(x))
 LOOP(all_log, logarithm(x))
 LOOP(all_log_of_rest, logarithm_of_rest(x))
+/* 1 / (1 + exp(-z)), from the exponential that is at most 1. */
+INLINE double sigmoid_of(double z)
+{
+    const double small = exponential(z < 0 ? z : -z);
+    return (z >= 0 ? 1.0 : small) / (1.0 + small);
+}
+
+LOOP(all_sigmoid, sigmoid_of(x))
 /* Of numbers in [-700, 700] alone. */
 LOOP(all_exp_within, exponential_within(x))
 LOOP(all_exp_float_within, (double)exponential_float_within((float)x))
@@ -48,6 +56,7 @@ static PyObject *run(PyObject *const *args, Py_ssize_t n_args, Loop loop)
 FUNCTION(exponentials, all_exp)
 FUNCTION(exponentials_within, all_exp_within)
 FUNCTION(exponentials_float_within, all_exp_float_within)
+FUNCTION(sigmoids, all_sigmoid)
 FUNCTION(logarithms, all_log)
 FUNCTION(logarithms_of_rest, all_log_of_rest)
 
@@ -56,5 +65,5 @@ FUNCTION(logarithms_of_rest, all_log_of_rest)
 /* Each takes an array of float64 and one for the results. */
 PyMethodDef elementary_methods[] = {
     ENTRY(exponentials), ENTRY(exponentials_within), ENTRY(exponentials_float_within), ENTRY(logarithms),
-    ENTRY(logarithms_of_rest), {NULL, NULL, 0, NULL},
+    ENTRY(logarithms_of_rest), ENTRY(sigmoids), {NULL, NULL, 0, NULL},
 };

@@ -2,7 +2,7 @@
  *
  * x = n log 2 + r with n whole and |r| <= log(2) / 2. Then exp(r) = 1 + r + r^2 q(r), with q the polynomial of least
  * relative error, and 2^n is added to its exponent. log 2 comes in two parts, the first so short that its product with n
- * is exact. No fused multiplication is asked for, so that all processors give the same. */
+ * is exact. Products may be fused with sums or not. */
 #ifndef BELIEVABLE_EXPONENTIAL_H
 #define BELIEVABLE_EXPONENTIAL_H
 
@@ -49,6 +49,36 @@ INLINE double exponential(double x)
     const double half = (turns - WHOLE) * 0.5 + WHOLE, other = (turns - WHOLE) - (half - WHOLE) + WHOLE;
     const uint64_t one = 0x3ff0000000000000u;
     return rest * double_of((bits_of(half) << 52) + one) * double_of((bits_of(other) << 52) + one);
+}
+
+/* 2^y to 2e-14 of itself, for y in [-1022, 1023] alone: half as dear as exp, for sums of many. */
+INLINE double power_of_two_within(double y)
+{
+    const double turns = y + WHOLE, f = y - (turns - WHOLE);
+    double p = 1.0148310062904464e-07;
+    p = p * f + 1.325837805796269e-06;
+    p = p * f + 1.5252990531258679e-05;
+    p = p * f + 0.00015403440706420507;
+    p = p * f + 0.001333355762390426;
+    p = p * f + 0.009618129181383111;
+    p = p * f + 0.05550410866843012;
+    p = p * f + 0.24022650695722075;
+    p = p * f + 0.6931471805598849;
+    p = p * f + 1;
+    return double_of(bits_of(p) + (bits_of(turns) << 52));
+}
+
+/* 2^y to 2e-7 of itself, for y in [-126, 127] alone. */
+INLINE float power_of_two_float_within(float y)
+{
+    const float turns = y + WHOLE_FLOAT, f = y - (turns - WHOLE_FLOAT);
+    float p = 0.0013264661f;
+    p = p * f + 0.009671566f;
+    p = p * f + 0.055507343f;
+    p = p * f + 0.24022241f;
+    p = p * f + 0.693147f;
+    p = p * f + 1;
+    return float_of(bits_of_float(p) + (bits_of_float(turns) << 23));
 }
 
 /* exp(x) to 1 unit in the last place of a float, for x in [-87, 88] alone. */

@@ -14,6 +14,7 @@ extern PyMethodDef tiles_methods[];
 extern PyMethodDef binary_pass_methods[];
 extern PyMethodDef matrix_rows_methods[];
 extern PyMethodDef elementary_methods[];
+extern PyMethodDef logits_methods[];
 
 static PyMethodDef *const TABLES[] = {
     binned_methods,
@@ -29,6 +30,7 @@ static PyMethodDef *const TABLES[] = {
     binary_pass_methods,
     matrix_rows_methods,
     elementary_methods,
+    logits_methods,
 };
 
 static int fill(PyObject *module)
