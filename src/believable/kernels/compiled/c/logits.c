@@ -180,18 +180,29 @@ static PyObject *logit_rows(PyObject *self, PyObject *const *args, Py_ssize_t n_
         for (Py_ssize_t r = 0; r < rows; r += LANES) {                                                                   \
             const Py_ssize_t count = rows - r < LANES ? rows - r : LANES;                                                \
             const LOGIT *z = logits + r * width;                                                                         \
-            double s[LANES] = {0};                                                                                       \
+            double s[LANES] = {0}, top[LANES] = {0};                                                                     \
+            for (Py_ssize_t l = 0; l < count; l++)                                                                       \
+                top[l] = (double)tops[r + l];                                                                            \
+            if (count < LANES)                                                                                           \
+                memset(e, 0, sizeof e);                                                                                  \
             for (Py_ssize_t k = 0; k < width; k++)                                                                       \
-                for (Py_ssize_t l = 0; l < count; l++)                                                                   \
-                    e[k * LANES + l] = ((double)z[l * width + k] - (double)tops[r + l]) / temperature;                   \
+                if (count == LANES)                                                                                      \
+                    for (int l = 0; l < LANES; l++)                                                                      \
+                        e[k * LANES + l] = (double)z[l * width + k];                                                     \
+                else                                                                                                     \
+                    for (Py_ssize_t l = 0; l < count; l++)                                                               \
+                        e[k * LANES + l] = (double)z[l * width + k];                                                     \
             for (Py_ssize_t k = 0; k < width; k++)                                                                       \
-                for (Py_ssize_t l = 0; l < count; l++) {                                                                 \
-                    e[k * LANES + l] = exponential(e[k * LANES + l]);                                                    \
+                for (int l = 0; l < LANES; l++) {                                                                        \
+                    e[k * LANES + l] = exponential((e[k * LANES + l] - top[l]) / temperature);                           \
                     s[l] += e[k * LANES + l];                                                                            \
                 }                                                                                                        \
+            for (Py_ssize_t k = 0; k < width; k++)                                                                       \
+                for (int l = 0; l < LANES; l++)                                                                          \
+                    e[k * LANES + l] /= s[l];                                                                            \
             for (Py_ssize_t l = 0; l < count; l++)                                                                       \
                 for (Py_ssize_t k = 0; k < width; k++)                                                                   \
-                    out[(r + l) * width + k] = e[k * LANES + l] / s[l];                                                  \
+                    out[(r + l) * width + k] = e[k * LANES + l];                                                         \
         }                                                                                                                \
     }                                                                                                                    \
     static void NAME(const LOGIT *logits, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t width, double temperature,       \
