@@ -30,8 +30,8 @@ void drop_arrays(Array *arrays, Py_ssize_t n);
 #define INLINE static inline
 #endif
 
-/* Products that are added to something may be fused with the addition, where the processor can: faster, and rounded once
- * instead of twice, so that processors differ in the last digit. */
+/* Products that are added to something may be fused with the addition, where the processor can: faster, and rounded
+ * once instead of twice, so that processors differ in the last digit. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define FUSED __attribute__((optimize("fp-contract=fast")))
 #else

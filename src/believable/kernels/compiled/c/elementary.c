@@ -4,13 +4,13 @@
 
 typedef void (*Loop)(const double *, double *, Py_ssize_t);
 
-#define LOOP(NAME, EXPRESSION)                                                                                           \
-    WIDER static void NAME(const double *restrict from, double *restrict to, Py_ssize_t n)                               \
-    {                                                                                                                    \
-        for (Py_ssize_t i = 0; i < n; i++) {                                                                             \
-            const double x = from[i];                                                                                    \
-            to[i] = EXPRESSION;                                                                                          \
-        }                                                                                                                \
+#define LOOP(NAME, EXPRESSION)                                                                                         \
+    WIDER static void NAME(const double *restrict from, double *restrict to, Py_ssize_t n)                             \
+    {                                                                                                                  \
+        for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
+            const double x = from[i];                                                                                  \
+            to[i] = EXPRESSION;                                                                                        \
+        }                                                                                                              \
     }
 
 LOOP(all_exp, exponential(x))
@@ -46,11 +46,11 @@ static PyObject *run(PyObject *const *args, Py_ssize_t n_args, Loop loop)
     return fits ? Py_NewRef(Py_None) : NULL;
 }
 
-#define FUNCTION(NAME, LOOP_OF_IT)                                                                                       \
-    static PyObject *NAME(PyObject *self, PyObject *const *args, Py_ssize_t n_args)                                      \
-    {                                                                                                                    \
-        (void)self;                                                                                                      \
-        return run(args, n_args, LOOP_OF_IT);                                                                            \
+#define FUNCTION(NAME, LOOP_OF_IT)                                                                                     \
+    static PyObject *NAME(PyObject *self, PyObject *const *args, Py_ssize_t n_args)                                    \
+    {                                                                                                                  \
+        (void)self;                                                                                                    \
+        return run(args, n_args, LOOP_OF_IT);                                                                          \
     }
 
 FUNCTION(exponentials, all_exp)

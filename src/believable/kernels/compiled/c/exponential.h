@@ -1,8 +1,8 @@
 /* exp(x) without a branch or a table, so that plain loops over it become vector instructions of any width.
  *
  * x = n log 2 + r with n whole and |r| <= log(2) / 2. Then exp(r) = 1 + r + r^2 q(r), with q the polynomial of least
- * relative error, and 2^n is added to its exponent. log 2 comes in two parts, the first so short that its product with n
- * is exact. Products may be fused with sums or not. */
+ * relative error, and n is added to its exponent. log 2 comes in two parts, the first so short that its product with
+ * n is exact. Products may be fused with sums or not. */
 #ifndef BELIEVABLE_EXPONENTIAL_H
 #define BELIEVABLE_EXPONENTIAL_H
 

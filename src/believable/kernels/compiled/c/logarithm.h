@@ -1,8 +1,8 @@
 /* log(x) without a branch or a table, so that plain loops over it become vector instructions of any width.
  *
- * x = 2^k (1 + f) with 1 + f from sqrt(1/2) to sqrt(2). With s = f / (2 + f), log(1 + f) = 2 s + s R(s^2), R the polynomial
- * of least error; and 2 s = f - s f, of which f is exact. log 2 comes in two parts, the first so short that its product
- * with k is exact. */
+ * x = 2^k (1 + f) with 1 + f from sqrt(1/2) to sqrt(2). With s = f / (2 + f), log(1 + f) = 2 s + s R(s^2), R the
+ * polynomial of least error; and 2 s = f - s f, of which f is exact. log 2 comes in two parts, the first so short that
+ * its product with k is exact. */
 #ifndef BELIEVABLE_LOGARITHM_H
 #define BELIEVABLE_LOGARITHM_H
 
@@ -34,8 +34,8 @@ INLINE double logarithm(double x)
     return x > 0 ? (x <= 1.7976931348623157e308 ? result : x) : x == 0 ? -INFINITY : NAN;
 }
 
-/* log(1 - p) to 1 unit in the last place, for p in [-1, 1]: 1 - p is rounded, and what that lost is made good. NaN beyond
- * 1 and of NaN. */
+/* log(1 - p) to 1 unit in the last place, for p in [-1, 1]: 1 - p is rounded, and what that lost is made good. NaN
+ * beyond 1 and of NaN. */
 INLINE double logarithm_of_rest(double p)
 {
     const double rest = 1 - p, lost = (1 - rest) - p;

@@ -7,68 +7,68 @@
 
 /* The largest and the smallest of `rows` rows. Each loop is over LANES entries, of one row or of a column, that have
  * extremes of their own, so that it becomes vector instructions. */
-#define EXTREMES(NAME, LOGIT, LANES)                                                                                     \
-    INLINE void NAME##_add(const LOGIT *z, Py_ssize_t stride, Py_ssize_t count, LOGIT *restrict high,                    \
-                           LOGIT *restrict low)                                                                          \
-    {                                                                                                                    \
-        for (Py_ssize_t l = 0; l < count; l++) {                                                                         \
-            const LOGIT value = z[l * stride];                                                                           \
-            high[l] = value > high[l] ? value : high[l];                                                                 \
-            low[l] = value < low[l] ? value : low[l];                                                                    \
-        }                                                                                                                \
-    }                                                                                                                    \
-    WIDER static void NAME##_wide(const void *logits, Py_ssize_t rows, Py_ssize_t width, void *top, void *bottom)        \
-    {                                                                                                                    \
-        for (Py_ssize_t r = 0; r < rows; r++) {                                                                          \
-            const LOGIT *z = (const LOGIT *)logits + r * width;                                                          \
-            LOGIT high[LANES], low[LANES];                                                                               \
-            for (int l = 0; l < LANES; l++)                                                                              \
-                high[l] = low[l] = z[0];                                                                                 \
-            Py_ssize_t k = 0;                                                                                            \
-            for (; k + LANES <= width; k += LANES)                                                                       \
-                NAME##_add(z + k, 1, LANES, high, low);                                                                  \
-            NAME##_add(z + k, 1, width - k, high, low);                                                                  \
-            for (int half = LANES / 2; half > 0; half /= 2)                                                              \
-                for (int l = 0; l < half; l++) {                                                                         \
-                    high[l] = high[half + l] > high[l] ? high[half + l] : high[l];                                       \
-                    low[l] = low[half + l] < low[l] ? low[half + l] : low[l];                                            \
-                }                                                                                                        \
-            ((LOGIT *)top)[r] = high[0];                                                                                 \
-            ((LOGIT *)bottom)[r] = low[0];                                                                               \
-        }                                                                                                                \
-    }                                                                                                                    \
-    WIDER static void NAME##_few(const void *logits, Py_ssize_t rows, Py_ssize_t width, void *top, void *bottom)         \
-    {                                                                                                                    \
-        for (Py_ssize_t r = 0; r < rows; r += LANES) {                                                                   \
-            const LOGIT *z = (const LOGIT *)logits + r * width;                                                          \
-            const Py_ssize_t count = rows - r < LANES ? rows - r : LANES;                                                \
-            LOGIT high[LANES], low[LANES];                                                                               \
-            for (Py_ssize_t l = 0; l < count; l++)                                                                       \
-                high[l] = low[l] = z[l * width];                                                                         \
-            if (count == LANES)                                                                                          \
-                for (Py_ssize_t k = 1; k < width; k++)                                                                   \
-                    NAME##_add(z + k, width, LANES, high, low);                                                          \
-            else                                                                                                         \
-                for (Py_ssize_t k = 1; k < width; k++)                                                                   \
-                    NAME##_add(z + k, width, count, high, low);                                                          \
-            memcpy((LOGIT *)top + r, high, (size_t)count * sizeof(LOGIT));                                               \
-            memcpy((LOGIT *)bottom + r, low, (size_t)count * sizeof(LOGIT));                                             \
-        }                                                                                                                \
-    }                                                                                                                    \
-    /* How far the labels' logits are behind, and the largest difference; -1 if a label is no number of a column. */     \
-    static double NAME##_behind(const LOGIT *z, Py_ssize_t rows, Py_ssize_t width, const LOGIT *top,                     \
-                                const LOGIT *bottom, const int64_t *labels, double *behind)                              \
-    {                                                                                                                    \
-        double spread = 0;                                                                                               \
-        for (Py_ssize_t r = 0; r < rows; r++) {                                                                          \
-            if ((uint64_t)labels[r] >= (uint64_t)width)                                                                  \
-                return -1;                                                                                               \
-            const double difference = (double)top[r] - (double)bottom[r];                                                \
-            const double own = (double)z[r * width + labels[r]] - (double)top[r];                                        \
-            behind[r] = own < FARTHEST_BEHIND ? FARTHEST_BEHIND : own;                                                   \
-            spread = difference > spread ? difference : spread;                                                          \
-        }                                                                                                                \
-        return spread;                                                                                                   \
+#define EXTREMES(NAME, LOGIT, LANES)                                                                                   \
+    INLINE void NAME##_add(const LOGIT *z, Py_ssize_t stride, Py_ssize_t count, LOGIT *restrict high,                  \
+                           LOGIT *restrict low)                                                                        \
+    {                                                                                                                  \
+        for (Py_ssize_t l = 0; l < count; l++) {                                                                       \
+            const LOGIT value = z[l * stride];                                                                         \
+            high[l] = value > high[l] ? value : high[l];                                                               \
+            low[l] = value < low[l] ? value : low[l];                                                                  \
+        }                                                                                                              \
+    }                                                                                                                  \
+    WIDER static void NAME##_wide(const void *logits, Py_ssize_t rows, Py_ssize_t width, void *top, void *bottom)      \
+    {                                                                                                                  \
+        for (Py_ssize_t r = 0; r < rows; r++) {                                                                        \
+            const LOGIT *z = (const LOGIT *)logits + r * width;                                                        \
+            LOGIT high[LANES], low[LANES];                                                                             \
+            for (int l = 0; l < LANES; l++)                                                                            \
+                high[l] = low[l] = z[0];                                                                               \
+            Py_ssize_t k = 0;                                                                                          \
+            for (; k + LANES <= width; k += LANES)                                                                     \
+                NAME##_add(z + k, 1, LANES, high, low);                                                                \
+            NAME##_add(z + k, 1, width - k, high, low);                                                                \
+            for (int half = LANES / 2; half > 0; half /= 2)                                                            \
+                for (int l = 0; l < half; l++) {                                                                       \
+                    high[l] = high[half + l] > high[l] ? high[half + l] : high[l];                                     \
+                    low[l] = low[half + l] < low[l] ? low[half + l] : low[l];                                          \
+                }                                                                                                      \
+            ((LOGIT *)top)[r] = high[0];                                                                               \
+            ((LOGIT *)bottom)[r] = low[0];                                                                             \
+        }                                                                                                              \
+    }                                                                                                                  \
+    WIDER static void NAME##_few(const void *logits, Py_ssize_t rows, Py_ssize_t width, void *top, void *bottom)       \
+    {                                                                                                                  \
+        for (Py_ssize_t r = 0; r < rows; r += LANES) {                                                                 \
+            const LOGIT *z = (const LOGIT *)logits + r * width;                                                        \
+            const Py_ssize_t count = rows - r < LANES ? rows - r : LANES;                                              \
+            LOGIT high[LANES], low[LANES];                                                                             \
+            for (Py_ssize_t l = 0; l < count; l++)                                                                     \
+                high[l] = low[l] = z[l * width];                                                                       \
+            if (count == LANES)                                                                                        \
+                for (Py_ssize_t k = 1; k < width; k++)                                                                 \
+                    NAME##_add(z + k, width, LANES, high, low);                                                        \
+            else                                                                                                       \
+                for (Py_ssize_t k = 1; k < width; k++)                                                                 \
+                    NAME##_add(z + k, width, count, high, low);                                                        \
+            memcpy((LOGIT *)top + r, high, (size_t)count * sizeof(LOGIT));                                             \
+            memcpy((LOGIT *)bottom + r, low, (size_t)count * sizeof(LOGIT));                                           \
+        }                                                                                                              \
+    }                                                                                                                  \
+    /* How far the labels' logits are behind, and the largest difference; -1 if a label is no number of a column. */   \
+    static double NAME##_behind(const LOGIT *z, Py_ssize_t rows, Py_ssize_t width, const LOGIT *top,                   \
+                                const LOGIT *bottom, const int64_t *labels, double *behind)                            \
+    {                                                                                                                  \
+        double spread = 0;                                                                                             \
+        for (Py_ssize_t r = 0; r < rows; r++) {                                                                        \
+            if ((uint64_t)labels[r] >= (uint64_t)width)                                                                \
+                return -1;                                                                                             \
+            const double difference = (double)top[r] - (double)bottom[r];                                              \
+            const double own = (double)z[r * width + labels[r]] - (double)top[r];                                      \
+            behind[r] = own < FARTHEST_BEHIND ? FARTHEST_BEHIND : own;                                                 \
+            spread = difference > spread ? difference : spread;                                                        \
+        }                                                                                                              \
+        return spread;                                                                                                 \
     }
 
 EXTREMES(float_extremes, float, 32)
@@ -76,9 +76,9 @@ EXTREMES(double_extremes, double, 16)
 
 static void copy_labels(const Array *labels, Py_ssize_t start, Py_ssize_t n, int64_t *to)
 {
-#define COPY(TYPE)                                                                                                       \
-    for (Py_ssize_t i = 0; i < n; i++)                                                                                   \
-        to[i] = (int64_t)((const TYPE *)labels->data)[start + i];                                                        \
+#define COPY(TYPE)                                                                                                     \
+    for (Py_ssize_t i = 0; i < n; i++)                                                                                 \
+        to[i] = (int64_t)((const TYPE *)labels->data)[start + i];                                                      \
     break
     switch (labels->type) {
     case 'b': COPY(int8_t);
@@ -119,8 +119,8 @@ static double look(const Array *a, Py_ssize_t width, Py_ssize_t start, Py_ssize_
     return spread;
 }
 
-/* logit_rows(logits, labels, top, behind, start, stop): fills top, of the type of the logits, and behind for the rows from
- * start to stop; their largest difference. */
+/* logit_rows(logits, labels, top, behind, start, stop): fills top, of the type of the logits, and behind for the rows
+ * from start to stop; their largest difference. */
 static PyObject *logit_rows(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"fd", "bBhHiIqQ", ">fd", ">d", NULL};
@@ -146,75 +146,75 @@ static PyObject *logit_rows(PyObject *self, PyObject *const *args, Py_ssize_t n_
     return spread < 0 ? NULL : PyFloat_FromDouble(spread);
 }
 
-/* --- softmax ------------------------------------------------------------------------------------------------------- */
+/* --- softmax ------------------------------------------------------------------------------------------------------ */
 
-#define SOFTMAX(NAME, LOGIT, LARGEST)                                                                                    \
-    FUSED WIDER static void NAME##_wide(const LOGIT *logits, Py_ssize_t rows, Py_ssize_t width, double temperature,      \
-                                        const LOGIT *tops, double *restrict out)                                         \
-    {                                                                                                                    \
-        enum { LANES = 16 };                                                                                             \
-        for (Py_ssize_t r = 0; r < rows; r++) {                                                                          \
-            const LOGIT *z = logits + r * width;                                                                         \
-            double *restrict p = out + r * width, s[LANES] = {0};                                                        \
-            const double top = (double)tops[r];                                                                          \
-            for (Py_ssize_t k = 0; k < width; k++)                                                                       \
-                p[k] = exponential(((double)z[k] - top) / temperature);                                                  \
-            Py_ssize_t k = 0;                                                                                            \
-            for (; k + LANES <= width; k += LANES)                                                                       \
-                for (int l = 0; l < LANES; l++)                                                                          \
-                    s[l] += p[k + l];                                                                                    \
-            for (; k < width; k++)                                                                                       \
-                s[k % LANES] += p[k];                                                                                    \
-            for (int half = LANES / 2; half > 0; half /= 2)                                                              \
-                for (int l = 0; l < half; l++)                                                                           \
-                    s[l] += s[half + l];                                                                                 \
-            for (k = 0; k < width; k++)                                                                                  \
-                p[k] /= s[0];                                                                                            \
-        }                                                                                                                \
-    }                                                                                                                    \
-    FUSED WIDER static void NAME##_few(const LOGIT *logits, Py_ssize_t rows, Py_ssize_t width, double temperature,       \
-                                       const LOGIT *tops, double *restrict out)                                          \
-    {                                                                                                                    \
-        enum { LANES = 16 };                                                                                             \
-        double e[FEW * LANES];                                                                                           \
-        for (Py_ssize_t r = 0; r < rows; r += LANES) {                                                                   \
-            const Py_ssize_t count = rows - r < LANES ? rows - r : LANES;                                                \
-            const LOGIT *z = logits + r * width;                                                                         \
-            double s[LANES] = {0}, top[LANES] = {0};                                                                     \
-            for (Py_ssize_t l = 0; l < count; l++)                                                                       \
-                top[l] = (double)tops[r + l];                                                                            \
-            if (count < LANES)                                                                                           \
-                memset(e, 0, sizeof e);                                                                                  \
-            for (Py_ssize_t k = 0; k < width; k++)                                                                       \
-                if (count == LANES)                                                                                      \
-                    for (int l = 0; l < LANES; l++)                                                                      \
-                        e[k * LANES + l] = (double)z[l * width + k];                                                     \
-                else                                                                                                     \
-                    for (Py_ssize_t l = 0; l < count; l++)                                                               \
-                        e[k * LANES + l] = (double)z[l * width + k];                                                     \
-            for (Py_ssize_t k = 0; k < width; k++)                                                                       \
-                for (int l = 0; l < LANES; l++) {                                                                        \
-                    e[k * LANES + l] = exponential((e[k * LANES + l] - top[l]) / temperature);                           \
-                    s[l] += e[k * LANES + l];                                                                            \
-                }                                                                                                        \
-            for (Py_ssize_t k = 0; k < width; k++)                                                                       \
-                for (int l = 0; l < LANES; l++)                                                                          \
-                    e[k * LANES + l] /= s[l];                                                                            \
-            for (Py_ssize_t l = 0; l < count; l++)                                                                       \
-                for (Py_ssize_t k = 0; k < width; k++)                                                                   \
-                    out[(r + l) * width + k] = e[k * LANES + l];                                                         \
-        }                                                                                                                \
-    }                                                                                                                    \
-    static void NAME(const LOGIT *logits, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t width, double temperature,       \
-                     double *out)                                                                                        \
-    {                                                                                                                    \
-        LOGIT top[ROWS], bottom[ROWS];                                                                                   \
-        for (Py_ssize_t row = start; row < stop; row += ROWS) {                                                          \
-            const Py_ssize_t rows = stop - row < ROWS ? stop - row : ROWS;                                               \
-            const LOGIT *z = logits + row * width;                                                                       \
-            (width <= FEW ? LARGEST##_few : LARGEST##_wide)(z, rows, width, top, bottom);                                \
-            (width <= FEW ? NAME##_few : NAME##_wide)(z, rows, width, temperature, top, out + row * width);              \
-        }                                                                                                                \
+#define SOFTMAX(NAME, LOGIT, LARGEST)                                                                                  \
+    FUSED WIDER static void NAME##_wide(const LOGIT *logits, Py_ssize_t rows, Py_ssize_t width, double temperature,    \
+                                        const LOGIT *tops, double *restrict out)                                       \
+    {                                                                                                                  \
+        enum { LANES = 16 };                                                                                           \
+        for (Py_ssize_t r = 0; r < rows; r++) {                                                                        \
+            const LOGIT *z = logits + r * width;                                                                       \
+            double *restrict p = out + r * width, s[LANES] = {0};                                                      \
+            const double top = (double)tops[r];                                                                        \
+            for (Py_ssize_t k = 0; k < width; k++)                                                                     \
+                p[k] = exponential(((double)z[k] - top) / temperature);                                                \
+            Py_ssize_t k = 0;                                                                                          \
+            for (; k + LANES <= width; k += LANES)                                                                     \
+                for (int l = 0; l < LANES; l++)                                                                        \
+                    s[l] += p[k + l];                                                                                  \
+            for (; k < width; k++)                                                                                     \
+                s[k % LANES] += p[k];                                                                                  \
+            for (int half = LANES / 2; half > 0; half /= 2)                                                            \
+                for (int l = 0; l < half; l++)                                                                         \
+                    s[l] += s[half + l];                                                                               \
+            for (k = 0; k < width; k++)                                                                                \
+                p[k] /= s[0];                                                                                          \
+        }                                                                                                              \
+    }                                                                                                                  \
+    FUSED WIDER static void NAME##_few(const LOGIT *logits, Py_ssize_t rows, Py_ssize_t width, double temperature,     \
+                                       const LOGIT *tops, double *restrict out)                                        \
+    {                                                                                                                  \
+        enum { LANES = 16 };                                                                                           \
+        double e[FEW * LANES];                                                                                         \
+        for (Py_ssize_t r = 0; r < rows; r += LANES) {                                                                 \
+            const Py_ssize_t count = rows - r < LANES ? rows - r : LANES;                                              \
+            const LOGIT *z = logits + r * width;                                                                       \
+            double s[LANES] = {0}, top[LANES] = {0};                                                                   \
+            for (Py_ssize_t l = 0; l < count; l++)                                                                     \
+                top[l] = (double)tops[r + l];                                                                          \
+            if (count < LANES)                                                                                         \
+                memset(e, 0, sizeof e);                                                                                \
+            for (Py_ssize_t k = 0; k < width; k++)                                                                     \
+                if (count == LANES)                                                                                    \
+                    for (int l = 0; l < LANES; l++)                                                                    \
+                        e[k * LANES + l] = (double)z[l * width + k];                                                   \
+                else                                                                                                   \
+                    for (Py_ssize_t l = 0; l < count; l++)                                                             \
+                        e[k * LANES + l] = (double)z[l * width + k];                                                   \
+            for (Py_ssize_t k = 0; k < width; k++)                                                                     \
+                for (int l = 0; l < LANES; l++) {                                                                      \
+                    e[k * LANES + l] = exponential((e[k * LANES + l] - top[l]) / temperature);                         \
+                    s[l] += e[k * LANES + l];                                                                          \
+                }                                                                                                      \
+            for (Py_ssize_t k = 0; k < width; k++)                                                                     \
+                for (int l = 0; l < LANES; l++)                                                                        \
+                    e[k * LANES + l] /= s[l];                                                                          \
+            for (Py_ssize_t l = 0; l < count; l++)                                                                     \
+                for (Py_ssize_t k = 0; k < width; k++)                                                                 \
+                    out[(r + l) * width + k] = e[k * LANES + l];                                                       \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static void NAME(const LOGIT *logits, Py_ssize_t start, Py_ssize_t stop, Py_ssize_t width, double temperature,     \
+                     double *out)                                                                                      \
+    {                                                                                                                  \
+        LOGIT top[ROWS], bottom[ROWS];                                                                                 \
+        for (Py_ssize_t row = start; row < stop; row += ROWS) {                                                        \
+            const Py_ssize_t rows = stop - row < ROWS ? stop - row : ROWS;                                             \
+            const LOGIT *z = logits + row * width;                                                                     \
+            (width <= FEW ? LARGEST##_few : LARGEST##_wide)(z, rows, width, top, bottom);                              \
+            (width <= FEW ? NAME##_few : NAME##_wide)(z, rows, width, temperature, top, out + row * width);            \
+        }                                                                                                              \
     }
 
 SOFTMAX(float_softmax, float, float_extremes)

@@ -1,82 +1,82 @@
 /* Softmax of b z, by row: sums of exp(x) x^j with x_k = b (z_k - max z) <= 0, and the derivatives of the cost in b. */
 #include "exponential.h"
 
-#define STRETCH 4096 /* columns after which sums of lanes are added up: in float32, longer chains would round too much */
+#define STRETCH 4096 /* columns after which sums of lanes are added up: longer chains of float32 would round too much */
 #define ROWS 128     /* of a block, at most */
 #define FEW 64       /* columns up to which lanes are rows, not columns */
-#define FURTHEST 1e200 /* no label is further behind, so that sums are finite */
+#define FURTHEST 1e200 /* as in Python: no label is further behind, so that sums are finite */
 #define LOG2_E 1.4426950408889634
 #define LOG_2 0.6931471805599453
-#define LEAST -1009.0
-#define LEAST_FLOAT -115.0
+#define LEAST -1009.0      /* 2^y of less is nothing */
+#define LEAST_FLOAT -115.0 /* in float32 */
 
-/* The four sums of `rows` rows, in sums[j * ROWS + row]. Each loop is over LANES entries, which have sums of their own, so
- * that they become vector instructions: entries of one row, or of a column. Exponents are to base 2, y = x / log 2, and not
- * below LEAST, where nothing is left, which comes as an argument lest it be folded into every sum. */
-#define POWER_SUMS(NAME, LOGIT, NUMBER, LANES, POWER)                                                            \
-    INLINE void NAME##_add(const LOGIT *z, Py_ssize_t stride, const NUMBER *top, Py_ssize_t next_top, Py_ssize_t count,  \
-                           NUMBER b, NUMBER lowest, NUMBER *restrict s)                                                  \
-    {                                                                                                                    \
-        for (Py_ssize_t l = 0; l < count; l++) {                                                                         \
-            NUMBER y = ((NUMBER)z[l * stride] - top[l * next_top]) * b;                                                  \
-            y = y < lowest ? lowest : y;                                                                                 \
-            const NUMBER e = POWER(y), ey = e * y, eyy = ey * y;                                                         \
-            s[l] += e;                                                                                                   \
-            s[LANES + l] += ey;                                                                                          \
-            s[2 * LANES + l] += eyy;                                                                                     \
-            s[3 * LANES + l] += eyy * y;                                                                                 \
-        }                                                                                                                \
-    }                                                                                                                    \
-    FUSED WIDER static void NAME##_wide(const void *logits, const void *tops, Py_ssize_t rows, Py_ssize_t width,         \
-                                        double b, double least, double *restrict sums)                                   \
-    {                                                                                                                    \
-        for (Py_ssize_t r = 0; r < rows; r++) {                                                                          \
-            const LOGIT *z = (const LOGIT *)logits + r * width;                                                          \
-            const NUMBER top = (NUMBER)((const LOGIT *)tops)[r], factor = (NUMBER)(b * LOG2_E), lowest = (NUMBER)least;  \
-            double total[4] = {0};                                                                                       \
-            for (Py_ssize_t from = 0; from < width; from += STRETCH) {                                                   \
-                const Py_ssize_t end = width - from < STRETCH ? width : from + STRETCH;                                  \
-                NUMBER s[4 * LANES] = {0};                                                                               \
-                Py_ssize_t k = from;                                                                                     \
-                for (; k + LANES <= end; k += LANES)                                                                     \
-                    NAME##_add(z + k, 1, &top, 0, LANES, factor, lowest, s);                                                     \
-                NAME##_add(z + k, 1, &top, 0, end - k, factor, lowest, s);                                                       \
-                for (int j = 0; j < 4; j++) {                                                                            \
-                    for (int half = LANES / 2; half > 0; half /= 2)                                                      \
-                        for (int l = 0; l < half; l++)                                                                   \
-                            s[j * LANES + l] += s[j * LANES + half + l];                                                 \
-                    total[j] += (double)s[j * LANES];                                                                    \
-                }                                                                                                        \
-            }                                                                                                            \
-            sums[r] = total[0];                                                                                          \
-            sums[ROWS + r] = total[1] * LOG_2;                                                                           \
-            sums[2 * ROWS + r] = total[2] * (LOG_2 * LOG_2);                                                             \
-            sums[3 * ROWS + r] = total[3] * (LOG_2 * LOG_2 * LOG_2);                                                     \
-        }                                                                                                                \
-    }                                                                                                                    \
-    FUSED WIDER static void NAME##_few(const void *logits, const void *tops, Py_ssize_t rows, Py_ssize_t width,          \
-                                       double b, double least, double *restrict sums)                                    \
-    {                                                                                                                    \
-        const NUMBER factor = (NUMBER)(b * LOG2_E), lowest = (NUMBER)least;                                              \
-        for (Py_ssize_t r = 0; r < rows; r += LANES) {                                                                   \
-            const LOGIT *z = (const LOGIT *)logits + r * width;                                                          \
-            const Py_ssize_t count = rows - r < LANES ? rows - r : LANES;                                                \
-            NUMBER s[4 * LANES] = {0}, top[LANES];                                                                       \
-            for (Py_ssize_t l = 0; l < count; l++)                                                                       \
-                top[l] = (NUMBER)((const LOGIT *)tops)[r + l];                                                           \
-            if (count == LANES)                                                                                          \
-                for (Py_ssize_t k = 0; k < width; k++)                                                                   \
-                    NAME##_add(z + k, width, top, 1, LANES, factor, lowest, s);                                                  \
-            else                                                                                                         \
-                for (Py_ssize_t k = 0; k < width; k++)                                                                   \
-                    NAME##_add(z + k, width, top, 1, count, factor, lowest, s);                                                  \
-            for (Py_ssize_t l = 0; l < count; l++) {                                                                     \
-                sums[r + l] = (double)s[l];                                                                              \
-                sums[ROWS + r + l] = (double)s[LANES + l] * LOG_2;                                                       \
-                sums[2 * ROWS + r + l] = (double)s[2 * LANES + l] * (LOG_2 * LOG_2);                                     \
-                sums[3 * ROWS + r + l] = (double)s[3 * LANES + l] * (LOG_2 * LOG_2 * LOG_2);                             \
-            }                                                                                                            \
-        }                                                                                                                \
+/* The four sums of `rows` rows, in sums[j * ROWS + row]. Each loop is over LANES entries, which have sums of their own,
+ * so that it becomes vector instructions: entries of one row, or of a column. Exponents are to base 2, y = x / log 2,
+ * and not below `least`: were that a constant, the compiler would fold it into every sum. */
+#define POWER_SUMS(NAME, LOGIT, NUMBER, LANES, POWER)                                                                  \
+    INLINE void NAME##_add(const LOGIT *z, Py_ssize_t stride, const NUMBER *top, Py_ssize_t next_top, Py_ssize_t count,\
+                           NUMBER b, NUMBER lowest, NUMBER *restrict s)                                                \
+    {                                                                                                                  \
+        for (Py_ssize_t l = 0; l < count; l++) {                                                                       \
+            NUMBER y = ((NUMBER)z[l * stride] - top[l * next_top]) * b;                                                \
+            y = y < lowest ? lowest : y;                                                                               \
+            const NUMBER e = POWER(y), ey = e * y, eyy = ey * y;                                                       \
+            s[l] += e;                                                                                                 \
+            s[LANES + l] += ey;                                                                                        \
+            s[2 * LANES + l] += eyy;                                                                                   \
+            s[3 * LANES + l] += eyy * y;                                                                               \
+        }                                                                                                              \
+    }                                                                                                                  \
+    FUSED WIDER static void NAME##_wide(const void *logits, const void *tops, Py_ssize_t rows, Py_ssize_t width,       \
+                                        double b, double least, double *restrict sums)                                 \
+    {                                                                                                                  \
+        for (Py_ssize_t r = 0; r < rows; r++) {                                                                        \
+            const LOGIT *z = (const LOGIT *)logits + r * width;                                                        \
+            const NUMBER top = (NUMBER)((const LOGIT *)tops)[r], factor = (NUMBER)(b * LOG2_E), lowest = (NUMBER)least;\
+            double total[4] = {0};                                                                                     \
+            for (Py_ssize_t from = 0; from < width; from += STRETCH) {                                                 \
+                const Py_ssize_t end = width - from < STRETCH ? width : from + STRETCH;                                \
+                NUMBER s[4 * LANES] = {0};                                                                             \
+                Py_ssize_t k = from;                                                                                   \
+                for (; k + LANES <= end; k += LANES)                                                                   \
+                    NAME##_add(z + k, 1, &top, 0, LANES, factor, lowest, s);                                           \
+                NAME##_add(z + k, 1, &top, 0, end - k, factor, lowest, s);                                             \
+                for (int j = 0; j < 4; j++) {                                                                          \
+                    for (int half = LANES / 2; half > 0; half /= 2)                                                    \
+                        for (int l = 0; l < half; l++)                                                                 \
+                            s[j * LANES + l] += s[j * LANES + half + l];                                               \
+                    total[j] += (double)s[j * LANES];                                                                  \
+                }                                                                                                      \
+            }                                                                                                          \
+            sums[r] = total[0];                                                                                        \
+            sums[ROWS + r] = total[1] * LOG_2;                                                                         \
+            sums[2 * ROWS + r] = total[2] * (LOG_2 * LOG_2);                                                           \
+            sums[3 * ROWS + r] = total[3] * (LOG_2 * LOG_2 * LOG_2);                                                   \
+        }                                                                                                              \
+    }                                                                                                                  \
+    FUSED WIDER static void NAME##_few(const void *logits, const void *tops, Py_ssize_t rows, Py_ssize_t width,        \
+                                       double b, double least, double *restrict sums)                                  \
+    {                                                                                                                  \
+        const NUMBER factor = (NUMBER)(b * LOG2_E), lowest = (NUMBER)least;                                            \
+        for (Py_ssize_t r = 0; r < rows; r += LANES) {                                                                 \
+            const LOGIT *z = (const LOGIT *)logits + r * width;                                                        \
+            const Py_ssize_t count = rows - r < LANES ? rows - r : LANES;                                              \
+            NUMBER s[4 * LANES] = {0}, top[LANES];                                                                     \
+            for (Py_ssize_t l = 0; l < count; l++)                                                                     \
+                top[l] = (NUMBER)((const LOGIT *)tops)[r + l];                                                         \
+            if (count == LANES)                                                                                        \
+                for (Py_ssize_t k = 0; k < width; k++)                                                                 \
+                    NAME##_add(z + k, width, top, 1, LANES, factor, lowest, s);                                        \
+            else                                                                                                       \
+                for (Py_ssize_t k = 0; k < width; k++)                                                                 \
+                    NAME##_add(z + k, width, top, 1, count, factor, lowest, s);                                        \
+            for (Py_ssize_t l = 0; l < count; l++) {                                                                   \
+                sums[r + l] = (double)s[l];                                                                            \
+                sums[ROWS + r + l] = (double)s[LANES + l] * LOG_2;                                                     \
+                sums[2 * ROWS + r + l] = (double)s[2 * LANES + l] * (LOG_2 * LOG_2);                                   \
+                sums[3 * ROWS + r + l] = (double)s[3 * LANES + l] * (LOG_2 * LOG_2 * LOG_2);                           \
+            }                                                                                                          \
+        }                                                                                                              \
     }
 
 POWER_SUMS(float_sums, float, double, 16, power_of_two_within)
@@ -88,8 +88,10 @@ typedef void (*Sums)(const void *, const void *, Py_ssize_t, Py_ssize_t, double,
 
 static Sums sums_for(char logit, int rough, Py_ssize_t width)
 {
-    static const Sums ALL[2][2][2] = {{{double_sums_wide, double_sums_few}, {rough_double_sums_wide, rough_double_sums_few}},
-                                      {{float_sums_wide, float_sums_few}, {rough_float_sums_wide, rough_float_sums_few}}};
+    static const Sums ALL[2][2][2] = {
+        {{double_sums_wide, double_sums_few}, {rough_double_sums_wide, rough_double_sums_few}},
+        {{float_sums_wide, float_sums_few}, {rough_float_sums_wide, rough_float_sums_few}},
+    };
     return ALL[logit == 'f'][rough != 0][width <= FEW];
 }
 
@@ -149,8 +151,8 @@ static int take_numbers(PyObject *const *args, Py_ssize_t from, Py_ssize_t n_arg
     return 1;
 }
 
-/* slopes(logits, top, behind, weights, out, b, rough, block, start, stop): the derivatives of the rows of each block from
- * number start to stop, into out, of shape (3, blocks); `block` rows make one. */
+/* slopes(logits, top, behind, weights, out, b, rough, block, start, stop): the derivatives of the rows of each block
+ * from number start to stop, into out, of shape (3, blocks); `block` rows make one. */
 static PyObject *slopes(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"fd", "fd", "d", "?d", ">d", NULL};
@@ -176,7 +178,8 @@ static PyObject *slopes(PyObject *self, PyObject *const *args, Py_ssize_t n_args
         for (Py_ssize_t i = start; i < stop; i++) {
             const Py_ssize_t row = i * block, rows = n - row < block ? n - row : block;
             sums_of(at_row(&a[0], row, width), at_row(&a[1], row, 1), rows, width, b, lowest, sums);
-            cumulants(sums, behind + row, weights == NULL ? NULL : weights + row, rows, b, parts[0], parts[1], parts[2]);
+            const double *w = weights == NULL ? NULL : weights + row;
+            cumulants(sums, behind + row, w, rows, b, parts[0], parts[1], parts[2]);
             for (int j = 0; j < 3; j++)
                 out[j * blocks + i] = total_of(parts[j], rows);
         }
@@ -188,8 +191,8 @@ static PyObject *slopes(PyObject *self, PyObject *const *args, Py_ssize_t n_args
     return fits ? Py_NewRef(Py_None) : NULL;
 }
 
-/* power_sums(logits, top, out, b, rough, start, stop): the sums of the rows from start to stop, for j below the number of
- * rows of out, which has a column for each row of the logits. */
+/* power_sums(logits, top, out, b, rough, start, stop): the sums of the rows from start to stop, for j below the number
+ * of rows of out, which has a column for each row of the logits. */
 static PyObject *power_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"fd", "fd", ">d", NULL};
