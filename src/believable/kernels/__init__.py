@@ -1,6 +1,7 @@
 """Numeric routines and nothing else: arrays in, arrays out, no checking, no knowledge of what the numbers mean."""
 
 from believable.kernels._backend import backend
+from believable.kernels._pairs import SkceRows
 from believable.kernels.binary_pass import BinaryPass
 from believable.kernels.binned import bin_moments
 from believable.kernels.binnings import Binnings, binned_sums, log_evidence, mixed_steps, quantile_binnings
@@ -73,7 +74,7 @@ from believable.kernels.temperature import (
     tempered,
     top_probability,
 )
-from believable.kernels.tiles import FEW_CLASSES, SkceRows, pair_weight, skce_blocks, skce_rows, tiles
+from believable.kernels.tiles import FEW_CLASSES, pair_weight, skce_blocks, skce_rows, tiles
 from believable.kernels.venn_abers import VennAbersSteps, venn_abers_steps
 
 __all__ = [

@@ -9,6 +9,8 @@ from typing import Literal
 import numpy as np
 
 from believable._types import Array, Float64s
+from believable.kernels._backend import twin
+from believable.kernels.compiled import tiles as compiled
 
 NARROW = 0.03  # below it, rounding in |x|^2 + |y|^2 - 2 x y would show in the kernel: differences are squared instead
 
@@ -56,6 +58,7 @@ class Similarity:
         return np.exp(np.negative(distance, out=distance), out=distance)
 
 
+@twin(compiled.distances)
 def distances(x: Float64s, y: Float64s, name: str) -> Float64s:
     """Total variation (half the sum of absolute differences), or squared Euclidean distance, of all pairs of rows."""
     from scipy.spatial.distance import cdist

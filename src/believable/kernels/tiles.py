@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
 from believable._types import Float64s
+from believable.kernels._backend import twin
+from believable.kernels._pairs import SkceRows
+from believable.kernels.compiled import tiles as compiled
 from believable.kernels.similarity import Similarity
 
 # Rows of a tile, for few classes and for many: it stays in the cache, and products of few classes are small enough that
@@ -16,22 +18,7 @@ SMALL_TILE, TILE, FEW_CLASSES = 128, 256, 16
 SMALL_BLOCK = 16  # up to here, blocks go through their pairs of positions, all blocks at once
 
 
-class SkceRows(NamedTuple):
-    """What estimators of the SKCE, and intervals for it, are made of.
-
-    With h_ij = k(P_i, P_j) <R_i, R_j>:
-
-    rows : ndarray of shape (n,)
-        sum over j of w_j h_ij. The total, sum of w_i rows_i, is the numerator of the SKCE; rows_i beside their mean are
-        the first-order (Hoeffding, jackknife) part of its variance.
-    squares : float
-        sum over i and j of (w_i w_j h_ij)^2, for the second-order part, which is all there is for calibrated scores.
-    """
-
-    rows: Float64s
-    squares: float
-
-
+@twin(compiled.skce_rows)
 def skce_rows(
     points: Float64s, residuals: Float64s, weight: Float64s, similarity: Similarity, *, diagonal: bool = False
 ) -> SkceRows:
@@ -63,6 +50,7 @@ def tiles(n: int, n_classes: int) -> Iterator[tuple[slice, slice]]:
             yield a, b
 
 
+@twin(compiled.skce_blocks)
 def skce_blocks(
     points: Float64s, residuals: Float64s, weight: Float64s, similarity: Similarity, size: int
 ) -> tuple[Float64s, Float64s]:

@@ -1,0 +1,91 @@
+"""Sums over pairs of rows, in C."""
+
+from __future__ import annotations
+
+from itertools import count
+from math import inf
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from believable._types import Float64s
+from believable.kernels._backend import TWINS, c
+from believable.kernels._pairs import SkceRows
+from believable.kernels.compiled.threads import in_parts, ranges
+
+if TYPE_CHECKING:
+    from believable.kernels.similarity import Similarity
+
+STRIPS, MANY = 8, 512  # shares of the work, by which sums are put together, whoever did them; from so many rows on
+WORTH = 1 << 20  # differences of entries that a thread is started for
+TV, GAUSSIAN = 0, 1
+
+
+def _kind(name: object) -> int:
+    return TV if name == "tv" else GAUSSIAN
+
+
+def _scale(similarity: Similarity) -> float:
+    """The kernel is exp(-scale * sum of differences); too narrow for a number, it is infinite."""
+    nu = similarity.bandwidth
+    if nu < 1e-150:
+        return inf
+    return 0.5 / nu if similarity.name == "tv" else 0.5 / nu / nu
+
+
+def _in_c(similarity: Similarity, width: int) -> bool:
+    return not callable(similarity.name) and width > 0 and _scale(similarity) < inf
+
+
+def skce_rows(
+    points: Float64s, residuals: Float64s, weight: Float64s, similarity: Similarity, *, diagonal: bool = False
+) -> SkceRows:
+    n, width = points.shape
+    if not _in_c(similarity, width):
+        numpy = TWINS["skce_rows"][0](points, residuals, weight, similarity, diagonal=diagonal)
+        return cast(SkceRows, numpy)
+    points, weighted = np.ascontiguousarray(points, np.float64), np.ascontiguousarray(residuals * weight[:, None])
+    scale, kind = _scale(similarity), _kind(similarity.name)
+    strips = STRIPS if n >= MANY else 1
+    rows, squares, turns = np.zeros((strips, n)), [0.0] * strips, count()
+
+    def work(number: int, start: int, stop: int) -> None:
+        while (strip := next(turns)) < strips:
+            squares[strip] = c.skce_strip(points, weighted, rows[strip], scale, kind, width, diagonal, strip, strips)
+
+    in_parts(work, ranges(strips, max(1, WORTH * 2 * strips // max(n * n * width, 1))))
+    return SkceRows(rows.sum(axis=0) / weight, sum(squares))
+
+
+def skce_blocks(
+    points: Float64s, residuals: Float64s, weight: Float64s, similarity: Similarity, size: int
+) -> tuple[Float64s, Float64s]:
+    width, n_blocks = points.shape[1], len(points) // size
+    if not _in_c(similarity, width):
+        numpy = TWINS["skce_blocks"][0](points, residuals, weight, similarity, size)
+        return cast(tuple[Float64s, Float64s], numpy)
+    points, residuals, weight = (np.ascontiguousarray(part, np.float64) for part in (points, residuals, weight))
+    scale, kind = _scale(similarity), _kind(similarity.name)
+    total = np.empty(n_blocks)
+
+    def work(number: int, start: int, stop: int) -> None:
+        c.skce_blocks(points, residuals, weight, total, scale, kind, width, size, start, stop)
+
+    in_parts(work, ranges(n_blocks, max(1, 2 * WORTH // (size * size * width))))
+    w = weight[: n_blocks * size].reshape(n_blocks, size)
+    return total, 2 * (w[:, 1:] * np.cumsum(w, axis=1)[:, :-1]).sum(axis=1)
+
+
+def distances(x: Float64s, y: Float64s, name: str) -> Float64s:
+    """Distances of all pairs of rows."""
+    x, y = np.ascontiguousarray(x, np.float64), np.ascontiguousarray(y, np.float64)
+    out, width = np.empty((len(x), len(y))), x.shape[1]
+    kind = _kind(name)
+
+    def work(number: int, start: int, stop: int) -> None:
+        c.row_distances(x, y, out, kind, width, start, stop)
+
+    in_parts(work, ranges(len(x), max(1, WORTH // max(1, len(y) * width))))
+    if name == "tv":
+        out /= 2
+    return out
