@@ -9,6 +9,8 @@ from believable._types import Array, Float64s
 from believable.inference._cells import Cells
 from believable.predictions import Predictions
 
+AT_ONCE = 1 << 20  # uniform numbers
+
 
 class LabelDraws:
     """Draws the labels of every row from its own probabilities."""
@@ -22,29 +24,49 @@ class LabelDraws:
         if self.reached is None:
             return (self.rng.random(self.source.scores.shape) < self.source.scores).astype(np.int8)
         goal = self.rng.random(len(self.source)) * self.reached[:, -1]
-        return np.asarray((goal[:, None] >= self.reached).sum(axis=1))
+        return np.asarray((goal[:, None] >= self.reached[:, :-1]).sum(axis=1))
 
 
 def drawn_outcomes(source: Predictions, cells: Cells, n_draws: int, rng: np.random.Generator) -> Float64s:
     """Weighted outcomes by cell of redrawn labels, where a row has several pairs whose outcomes hang together."""
-    view, draws = cells.statistic.view, LabelDraws(source, rng)
-    weight = np.ones(len(source)) if source.weights is None else source.weights
-    ranked = kernels.top_ranked(source.scores, view.r or 1)[1] if view.notion == "top_r" else None
+    cell = _cells_of_classes(source, cells)
     sums = np.empty((n_draws, len(cells)))
-    for i in range(n_draws):
-        labels = draws.draw()
-        if ranked is not None:
-            row, group = np.nonzero(ranked == labels[:, None])
-            score = source.scores[row, ranked[row, group]]
-        elif source.kind == "multilabel":
-            row, group = np.nonzero(labels)
-            score = source.scores[row, group]
+    per_draw = cell.size if source.kind == "multilabel" else len(source)
+    step = max(1, AT_ONCE // per_draw)
+    reached = chance = None
+    weight = None if source.weights is None else source.weights.astype(np.float64, copy=False)
+    if source.kind == "multilabel":
+        chance = source.scores.astype(np.float64, copy=False).ravel()
+        weight = None if weight is None else np.repeat(weight, source.n_classes)
+    else:
+        reached = np.cumsum(source.scores, axis=1, dtype=np.float64)
+    for start in range(0, n_draws, step):
+        uniform = rng.random((min(step, n_draws - start), per_draw))
+        if reached is not None:
+            found = kernels.redrawn_labels(uniform, reached, cell, weight, len(cells))
         else:
-            row, group = np.arange(len(labels)), labels
-            score = kernels.label_scores(source.scores, labels)
+            assert chance is not None
+            found = kernels.redrawn_events(uniform, chance, cell.ravel(), weight, len(cells))
+        sums[start : start + len(uniform)] = found
+    return sums
+
+
+def _cells_of_classes(source: Predictions, cells: Cells) -> Array:
+    """The cell of every entry of the matrix, as an (n, K) array; -1 for those that are not looked at."""
+    view, scores = cells.statistic.view, source.scores
+    cell = np.full(scores.shape, -1, np.int32)
+    for rows in kernels.row_blocks(*scores.shape):
+        block = scores[rows]
+        column = np.broadcast_to(np.arange(block.shape[1]), block.shape)
+        group = column
+        if view.notion == "top_r":
+            column = kernels.top_ranked(block, view.r or 1)[1]
+            group = np.broadcast_to(np.arange(column.shape[1]), column.shape)
+            block = np.take_along_axis(block, column, axis=1)
+        at = np.repeat(np.arange(rows.start, rows.stop), column.shape[1])
+        score, group, column = block.ravel(), group.ravel(), column.ravel()
         if view.threshold is not None:
             kept = score > score.dtype.type(view.threshold)
-            row, group, score = row[kept], group[kept], score[kept]
-        cell = cells.locate(score, None if view.pooled else group)
-        sums[i] = np.bincount(cell, weight[row], len(cells))
-    return sums
+            at, score, group, column = at[kept], score[kept], group[kept], column[kept]
+        cell[at, column] = cells.locate(score, None if view.pooled else group)
+    return cell

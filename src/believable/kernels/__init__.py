@@ -63,6 +63,7 @@ from believable.kernels.reference import (
 )
 from believable.kernels.reflected import reflected_gaussian
 from believable.kernels.replicates import draw_labels, skce_replicates
+from believable.kernels.resampling import redrawn_events, redrawn_labels
 from believable.kernels.similarity import Similarity, distances
 from believable.kernels.smoothing import cell_starts, nearest_place, smoothed, smoothed_variance
 from believable.kernels.sorting import ascending, by_score, sort_pairs
@@ -157,6 +158,8 @@ __all__ = [
     "quantile_boundaries",
     "quantile_positions",
     "range_tail",
+    "redrawn_events",
+    "redrawn_labels",
     "reflected_gaussian",
     "row_blocks",
     "row_order",

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from believable._types import Array, Float64s
+from believable.kernels._backend import twin
+from believable.kernels.compiled import resampling as compiled
 from believable.kernels.reference import MATRIX_BLOCK
 from believable.kernels.similarity import Similarity
 from believable.kernels.tiles import FEW_CLASSES, tiles
@@ -20,6 +22,7 @@ def draw_labels(points: Float64s, size: int, rng: np.random.Generator) -> Array:
     return labels
 
 
+@twin(compiled.skce_replicates)
 def skce_replicates(points: Float64s, weight: Float64s, similarity: Similarity, labels: Array) -> Float64s:
     """sum over i != j of w_i w_j k_ij <e_i - P_i, e_j - P_j>, for each row of a (B, n) array of labels.
 
