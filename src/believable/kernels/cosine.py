@@ -17,7 +17,8 @@ import numpy as np
 
 from believable._types import Array, Float64s, Floats, Ints
 from believable.kernels._backend import twin
-from believable.kernels.compiled import deposits as compiled
+from believable.kernels.compiled import cosine as compiled_cosine
+from believable.kernels.compiled import deposits as compiled_deposits
 
 WAVES = 2.5  # waves beyond WAVES/s are damped to 4e-14
 NODES = 6  # nodes to a bandwidth, and 256 at least; the size of the smoothed residuals is then right to 2e-7
@@ -86,7 +87,7 @@ def _waves_of(score: Float64s, rows: Float64s) -> Waves:
 
     def waves(which: Ints, n_waves: int) -> Float64s:
         if len(score) * n_waves <= FEW:
-            return _cosine_sums(score, rows[which], n_waves)
+            return _cosine_sums(score, rows if len(which) == len(rows) else rows[which], n_waves)
         nodes = _grid_nodes(n_waves, 1 << 12)
         return np.stack([_waves_of_grid(spread(score, row, nodes), n_waves) for row in rows[which]])
 
@@ -110,7 +111,7 @@ def _grid_nodes(n_waves: int, at_least: int) -> int:
     return max(at_least, int(_power_of_two(max(n_waves, FINE * n_waves**0.5))))
 
 
-@twin(compiled.spread)
+@twin(compiled_deposits.spread)
 def spread(score: Floats, excess: Array, nodes: int) -> Float64s:
     """Residuals shared linearly between the two nearest nodes j / nodes."""
     place = score.astype(np.float64) * nodes
@@ -161,12 +162,21 @@ def _sizes_by_waves(waves: Waves, s: Float64s) -> Float64s:
 
 def _sizes(waves: Float64s, s: Float64s) -> Float64s:
     """The integral of |residuals smoothed with s|, row by row; nodes depend on the bandwidth of the row alone."""
+    return smooth_sizes(waves, s, _power_of_two(np.maximum(NODES / s, 256)))
+
+
+@twin(compiled_cosine.smooth_sizes)
+def smooth_sizes(waves: Float64s, s: Float64s, nodes: Ints) -> Float64s:
+    """The integral over [0, 1] of |sum_k c_k exp(-(pi k s)^2 / 2) cos(pi k t)|, both ways, for each row of cosine sums.
+
+    Each curve is looked at on so many nodes, a power of two, 256 at least.
+    """
     from scipy.fft import dct
 
     sizes = np.empty(len(s))
-    for nodes, rows in _chunks(_power_of_two(np.maximum(NODES / s, 256))):
-        k = np.arange(min(waves.shape[1], nodes, int(WAVES / s[rows].min()) + 2))
-        damped = np.zeros((len(rows), nodes + 1))
+    for size, rows in _chunks(nodes):
+        k = np.arange(min(waves.shape[1], size, int(WAVES / s[rows].min()) + 2))
+        damped = np.zeros((len(rows), size + 1))
         damped[:, : len(k)] = waves[rows, : len(k)] * np.exp(-0.5 * (np.pi * k * s[rows, None]) ** 2)
         sizes[rows] = _absolute_area(dct(damped, type=1, overwrite_x=True))
     return sizes

@@ -13,6 +13,7 @@ extern PyMethodDef resampling_methods[];
 extern PyMethodDef tiles_methods[];
 extern PyMethodDef binary_pass_methods[];
 extern PyMethodDef matrix_rows_methods[];
+extern PyMethodDef cosine_methods[];
 extern PyMethodDef elementary_methods[];
 extern PyMethodDef logits_methods[];
 
@@ -29,6 +30,7 @@ static PyMethodDef *const TABLES[] = {
     tiles_methods,
     binary_pass_methods,
     matrix_rows_methods,
+    cosine_methods,
     elementary_methods,
     logits_methods,
 };
