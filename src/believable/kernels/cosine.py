@@ -31,7 +31,7 @@ FALL = 1.3  # the gap between log size(s) and log s falls about so fast with log
 MOST_STEPS = 60
 ROUNDING = 1e-13
 
-Waves = Callable[[Ints, int], Float64s]
+Waves = Callable[[Ints, int, int], Float64s]  # of some rows, up to a wave; and how many of those are asked for
 Blocks = Callable[[], Iterable[tuple[Floats, Array]]]
 
 
@@ -66,7 +66,7 @@ def smooth_error_of_pairs(blocks: Blocks, total: float, s: float | None = None) 
             made[nodes] = sum((spread(*block, nodes) for block in blocks()), start=np.zeros(nodes + 1)) / total
         return made[nodes]
 
-    def waves(rows: Ints, n_waves: int) -> Float64s:
+    def waves(rows: Ints, n_waves: int, asked: int) -> Float64s:
         return _waves_of_grid(grid(_grid_nodes(n_waves, 1 << 14)), n_waves)[None, :]
 
     if s is not None:
@@ -85,9 +85,9 @@ def _rows(excess: Float64s, total: Any) -> Float64s:
 def _waves_of(score: Float64s, rows: Float64s) -> Waves:
     """The cosine sums of residuals at some scores: exactly where there are few, by a grid otherwise."""
 
-    def waves(which: Ints, n_waves: int) -> Float64s:
+    def waves(which: Ints, n_waves: int, asked: int) -> Float64s:
         if len(score) * n_waves <= FEW:
-            return _cosine_sums(score, rows if len(which) == len(rows) else rows[which], n_waves)
+            return _cosine_sums(score, rows if len(which) == len(rows) else rows[which], min(n_waves, asked))
         nodes = _grid_nodes(n_waves, 1 << 12)
         return np.stack([_waves_of_grid(spread(score, row, nodes), n_waves) for row in rows[which]])
 
@@ -156,7 +156,8 @@ def _chunks(sizes: Ints) -> Iterator[tuple[int, Ints]]:
 def _sizes_by_waves(waves: Waves, s: Float64s) -> Float64s:
     sizes = np.empty(len(s))
     for n_waves, rows in _chunks(_power_of_two(np.maximum(WAVES / s, 1))):
-        sizes[rows] = _sizes(waves(rows, n_waves), s[rows])
+        asked = int(WAVES / s[rows].min()) + 2
+        sizes[rows] = _sizes(waves(rows, n_waves, asked), s[rows])
     return sizes
 
 
@@ -213,7 +214,7 @@ def _fixed_point(waves: Waves, most: Float64s) -> Float64s:
     start = np.minimum(most[rows], START)
     first = np.empty(len(rows))
     for n_waves, part in _chunks(_power_of_two(WAVES / start)):
-        first[part] = _sizes(waves(rows[part], n_waves), start[part])
+        first[part] = _sizes(waves(rows[part], n_waves, n_waves), start[part])
     low, high = np.maximum(np.minimum(start, first), SMALLEST), np.maximum(start, first)
     guess = np.maximum(np.exp(np.log(start) + _gap(first, start) / FALL), low)
     enough = _power_of_two(np.maximum(WAVES / (0.8 * guess), 1))
@@ -221,7 +222,7 @@ def _fixed_point(waves: Waves, most: Float64s) -> Float64s:
     while len(left):
         for n_waves, part in _chunks(enough[left]):
             here = left[part]
-            held = waves(rows[here], n_waves)
+            held = waves(rows[here], n_waves, n_waves)
             found[rows[here]] = _search(held, start[here], first[here], low[here], high[here])
         left = left[found[rows[left]] < WAVES / enough[left]]
         enough[left] *= 2

@@ -54,8 +54,8 @@ def _weights(weight: Float64s | None) -> Float64s | None:
 
 
 def skce_replicates(points: Float64s, weight: Float64s, similarity: Similarity, labels: Array) -> Float64s:
-    # R = D + Q: what a drawn label changes, e_label - e_top, and the residual if the likeliest label had been drawn. Only
-    # D is drawn, and zero for most rows of certain predictions; of k_ij <D_i, D_j> only equal classes are left.
+    # R = D + Q, with D = e_label - e_top, and Q the residual if the likeliest label, the top, had been drawn. D is zero
+    # for most rows of certain predictions, and only pairs with a class in common have a <D_i, D_j>.
     n, width = points.shape
     rows, top = np.arange(n), points.argmax(axis=1).astype(np.int32)
     labels = np.ascontiguousarray(labels, np.int32)
