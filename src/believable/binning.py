@@ -169,6 +169,10 @@ class Grid:
         below_one = np.nextafter(edges[-1], edges[0])  # logit-spaced edges may be rounded to 1 itself
         return np.asarray(np.minimum(edges, below_one))
 
+    def near_one(self) -> Array:
+        """`kernels.near_one` of logit-spaced edges; read-only."""
+        return _near_one(self.n_cells, self.dtype)
+
     def assign(self, scores: Floats) -> Ints:
         """The cell of each score, 0 to n + 1."""
         edges = self.inner_edges()
@@ -177,7 +181,7 @@ class Grid:
         elif len(scores) < FEW_SCORES or self.n_cells > kernels.MOST_LOGIT_CELLS:
             cell = kernels.bin_index(scores, edges)
         else:
-            cell = kernels.logit_index(scores, edges, _near_one(self.n_cells, self.dtype), LOGIT_REACH)
+            cell = kernels.logit_index(scores, edges, self.near_one(), LOGIT_REACH)
         cell += 1
         cell[scores == 0] = 0
         cell[scores == 1] = self.n_cells + 1
@@ -191,7 +195,7 @@ class Grid:
         elif len(scores) < FEW_SCORES or self.n_cells > kernels.MOST_LOGIT_CELLS:
             cell = kernels.bin_index(scores, edges).astype(np.float64)
         else:
-            cell = kernels.logit_floor(scores, logit, edges, _near_one(self.n_cells, self.dtype), LOGIT_REACH)
+            cell = kernels.logit_floor(scores, logit, edges, self.near_one(), LOGIT_REACH)
         cell += 1
         return cell
 

@@ -2,7 +2,7 @@
 
 from believable.kernels._backend import backend
 from believable.kernels._pairs import SkceRows
-from believable.kernels.binary_pass import BinaryPass
+from believable.kernels.binary_pass import BinaryPass, PassGrid, binary_cells, binary_pass
 from believable.kernels.binned import bin_moments
 from believable.kernels.binnings import Binnings, binned_sums, log_evidence, mixed_steps, quantile_binnings
 from believable.kernels.brownian import range_tail, sup_tail
@@ -82,7 +82,6 @@ __all__ = [
     "BETA_CDF_RANGE",
     "FEW_CLASSES",
     "MOST_LOGIT_CELLS",
-    "BinaryPass",
     "Binnings",
     "ByScore",
     "ClassRows",
@@ -95,6 +94,7 @@ __all__ = [
     "Moments",
     "MultinomialFit",
     "Partition",
+    "PassGrid",
     "Similarity",
     "SkceRows",
     "TemperatureFit",
@@ -106,6 +106,8 @@ __all__ = [
     "beta_cdf",
     "bin_index",
     "bin_moments",
+    "binary_cells",
+    "binary_pass",
     "binned_sums",
     "by_score",
     "cell_starts",

@@ -1,67 +1,212 @@
-"""One pass over 1-D scores and 0/1 labels: the sums behind proper scores, and the cell of every row.
+"""One pass over 1-D scores and their outcomes: the sums behind proper scores, and the sums of every cell on some grids.
 
 The plain form of each sum is in `believable.stats.sums.row_terms`. Here logarithms are taken once, for the log loss,
 the entropy and the logit-spaced cells; buffers are used again from block to block (new memory costs as much as a
 multiplication); and nothing is chosen row by row (`where` waits for every label it cannot foretell): labels multiply.
+
+A row's cell grows with its score on every grid, so the sum of its cells, its code, tells each of them: rows are counted
+by code, once, and the counts are then added up to every grid.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from believable._types import Array, Float64s, Floats, Ints
-from believable.kernels.reference import row_blocks
+from believable._types import Array, Float64s, Floats, Int64s, Ints
+from believable.kernels._backend import twin
+from believable.kernels.compiled import binary_pass as compiled
+from believable.kernels.reference import pair_sums, row_blocks
 
 # Of scores, and their logits (which may be overwritten), to cells as floats; whatever it says of 0 and 1 is not used.
 Place = Callable[[Floats, Float64s], Floats]
 Sums = dict[str, float]
+CellSums = tuple[Int64s, Float64s, Float64s]  # cells that occur, and moments of all rows and of those with outcome 1
 
-ADDITIVE = ("n", "wp", "wy", "brier", "nll", "correct", "confidence", "entropy", "spread", "spread_variance")
+ADDITIVE = (
+    *("n", "w", "w2", "wp", "wy", "brier", "nll", "correct", "confidence", "entropy", "spread", "spread_variance"),
+    "w2_squared",
+)
 BLOCK = 1 << 16  # rows: buffers leave the nearest cache, but threads hand each other the interpreter half as often
 PIECE = 1 << 13  # so short that BLAS starts no threads, which on a busy machine wait longer than they work
+ROWS = 1 << 19  # counted together: fewer would spend their time on the table, more would round more
+FEWER_ROWS = 4  # than codes, by this factor: sorting the codes is quicker than going through the table
 
 
-class BinaryPass:
-    """Goes over rows part by part and keeps the sums.
+class PassGrid(NamedTuple):
+    """A grid of cells as this pass reads it: cell 0 is {0}, the last is {1}, the others lie between the edges.
 
-    Parameters
+    Attributes
     ----------
-    places : sequence of callables
-        One for each grid.
-    last : sequence of int
-        The cell of 1 on each grid; that of 0 is 0.
+    edges : ndarray of float64
+        One more than there are cells between 0 and 1: k/M, or the sigmoids of numbers evenly spaced.
+    near_one : ndarray of int32 or None
+        Of logit-spaced cells, their `near_one`; None if cells are uniform.
+    reach : float
+        The logit of the last edge before it was made 1.
+    searched : bool
+        Cells are too many to follow from the logit: they have to be searched for.
+    cells : ndarray of int32
+        The cell behind every code.
+    place : callable
+        From scores and logits to cells, as floats.
     """
 
-    def __init__(self, places: Sequence[Place] = (), last: Sequence[int] = ()) -> None:
-        self._places, self._last = places, last
-        self._p, *self._buffers = np.empty((7, BLOCK))
-        self._parts: list[Sums] = []
+    edges: Float64s
+    near_one: Array | None
+    reach: float
+    searched: bool
+    cells: Ints
+    place: Place
 
-    def over(self, scores: Floats, labels: Array) -> None:
-        """Sum these rows."""
-        for rows in row_blocks(len(scores), at_least=BLOCK):
-            self._block(scores[rows], labels[rows], self._p[: rows.stop - rows.start])
 
-    def over_cells(self, scores: Floats, labels: Array, p: Float64s, code: Ints) -> None:
-        """Sum these rows; fill `p` with the scores and `code` with 2 * (sum of the cells) + label.
+@twin(compiled.binary_pass)
+def binary_pass(
+    scores: Floats, labels: Array, weights: Float64s | None, grids: tuple[PassGrid, ...] = ()
+) -> tuple[Sums, list[CellSums]]:
+    """The sums named in `ADDITIVE` with "deviation", and the cells of each grid with their moments (see `n_moments`).
 
-        As scores grow so does every cell, so the sum of cells says what each of them is.
-        """
-        for rows in row_blocks(len(scores), at_least=BLOCK):
-            self._block(scores[rows], labels[rows], p[rows], code[rows])
+    Labels are 0 and 1, or shares between, of which a row counts as much as outcome 1.
+    """
+    if weights is None and labels.dtype.kind in "iu":
+        return _plain_pass(scores, labels, grids)
+    given = np.ones(len(scores)) if weights is None else weights
+    parts = [_weighted_sums(scores[rows], labels[rows], given[rows]) for rows in row_blocks(len(scores))]
+    return _added(parts), binary_cells(scores, labels, weights, grids) if grids else []
 
-    def sums(self) -> Sums:
-        """Those named in `ADDITIVE`, and "deviation", the sum of squared differences from the mean score."""
-        sums = {name: float(np.sum([part[name] for part in self._parts])) for name in ADDITIVE}
-        # From each block's mean to that of all (Chan et al. 1983).
-        mean = sums["wp"] / sums["n"]
-        moved = [part["deviation"] + part["n"] * (part["wp"] / part["n"] - mean) ** 2 for part in self._parts]
-        return sums | {"deviation": float(np.sum(moved))}
 
-    def _block(self, scores: Floats, labels: Array, p: Float64s, code: Ints | None = None) -> None:
-        q, y, log_p, log_q, work, spare = (buffer[: len(scores)] for buffer in self._buffers)
+@twin(compiled.binary_cells)
+def binary_cells(
+    scores: Floats, labels: Array, weights: Float64s | None, grids: tuple[PassGrid, ...]
+) -> list[CellSums]:
+    """The cells of each grid with their moments, alone."""
+    n_sums, table = len(grids[0].cells), np.zeros(())
+    for rows in row_blocks(len(scores), at_least=ROWS):
+        p = scores[rows].astype(np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logit = np.log(p) - np.log1p(-p)
+        code = _codes(scores[rows], logit, grids)
+        few = len(scores) * FEWER_ROWS < n_sums
+        found, code = np.unique(code, return_inverse=True) if few else (np.arange(n_sums), code)
+        weight = None if weights is None else weights[rows]
+        table = table + pair_sums(code, len(found), scores[rows], labels[rows], weight)
+    return _on_each_grid(found, table[0], table[1], grids)
+
+
+def _codes(scores: Floats, logit: Float64s, grids: tuple[PassGrid, ...]) -> Ints:
+    """The sum of the cells of every row."""
+    code = np.zeros(len(scores))
+    zero, one = np.flatnonzero(scores == 0), np.flatnonzero(scores == 1)
+    logit[zero] = logit[one] = 0
+    for grid in grids:
+        cell = grid.place(scores, logit.copy())
+        cell[zero], cell[one] = 0, len(grid.edges)
+        code += cell
+    return code.astype(np.intp)
+
+
+def _on_each_grid(found: Ints, total: Float64s, positive: Float64s, grids: tuple[PassGrid, ...]) -> list[CellSums]:
+    """From moments by code to those by cell; both ascend."""
+    occupied = np.flatnonzero(total[0])
+    found, total, positive = found[occupied], total[:, occupied], positive[:, occupied]
+    made = []
+    for grid in grids:
+        cell = grid.cells[found].astype(np.int64)
+        starts = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]]))
+        by_cell = (np.add.reduceat(terms, starts, axis=1) for terms in (total, positive))
+        made.append((cell[starts], *by_cell))
+    return made
+
+
+def _added(parts: list[Sums]) -> Sums:
+    """The sums of all parts; deviations from each part's mean to that of all (Chan et al. 1983)."""
+    sums = {name: float(np.sum([part[name] for part in parts])) for name in ADDITIVE}
+    mean = sums["wp"] / sums["w"]
+    moved = [part["deviation"] + part["w"] * (part["wp"] / part["w"] - mean) ** 2 for part in parts]
+    return sums | {"n": int(sums["n"]), "deviation": float(np.sum(moved))}
+
+
+def _weighted_sums(scores: Floats, labels: Array, w: Float64s) -> Sums:
+    p, y = scores.astype(np.float64), labels.astype(np.float64)
+    w2, q, tilt = w * w, 1 - p, 1 - 2 * p
+    squared = y * q**2 + (1 - y) * p**2  # (p - y)^2, in expectation over a soft label
+    with np.errstate(divide="ignore"):
+        log_p, log_q = np.log(p), np.log1p(-p)
+    impossible = np.any((p == 0) & (y > 0)) or np.any((p == 1) & (y < 1))
+    log_p[p == 0] = log_q[p == 1] = 0  # as 0 log 0 is 0
+    rows: dict[str, Float64s] = {
+        "n": np.ones(len(p)),
+        "w": w,
+        "w2": w2,
+        "wp": w * p,
+        "wy": w * y,
+        "brier": w * squared,
+        "nll": -w * (y * log_p + (1 - y) * log_q),
+        "correct": w * np.where(p > 0.5, y, 1 - y),
+        "confidence": w * np.maximum(p, q),
+        "entropy": -w * (p * log_p + q * log_q),
+        "spread": w * ((y - p) * tilt),
+        "spread_variance": w2 * (tilt**2 * p * q),
+        "w2_squared": w2 * squared,
+    }
+    sums = {name: float(terms.sum()) for name, terms in rows.items()}
+    deviation = w * (p - sums["wp"] / sums["w"]) ** 2
+    return sums | ({"nll": np.inf} if impossible else {}) | {"deviation": float(deviation.sum())}
+
+
+# --- without weights, and labels 0 and 1: the same several times as fast ----------------------------------------------
+
+
+def _plain_pass(scores: Floats, labels: Array, grids: tuple[PassGrid, ...]) -> tuple[Sums, list[CellSums]]:
+    n, over = len(scores), _PlainPass(grids)
+    if not grids:
+        for rows in row_blocks(n, at_least=BLOCK):
+            over.block(scores[rows], labels[rows])
+        return _added(over.parts), []
+    n_codes, step = 2 * len(grids[0].cells), min(n, ROWS)
+    if n * 2 * FEWER_ROWS < n_codes and n <= ROWS:
+        p, code = over.coded(scores, labels)
+        found, inverse = np.unique(code // 2, return_inverse=True)
+        code = 2 * inverse + code % 2
+        table = np.array([np.bincount(code, term, 2 * len(found)) for term in (None, p, p * p)], np.float64)
+    else:
+        found, table = np.arange(n_codes // 2), np.zeros((3, n_codes))
+        for start in range(0, n, step):
+            p, code = over.coded(scores[start : start + step], labels[start : start + step])
+            table[0] += np.bincount(code, None, n_codes)
+            table[1] += np.bincount(code, p, n_codes)
+            p *= p
+            table[2] += np.bincount(code, p, n_codes)
+    split = table.reshape(3, -1, 2)
+    return _added(over.parts), _on_each_grid(found, split[:, :, 0] + split[:, :, 1], split[:, :, 1], grids)
+
+
+class _PlainPass:
+    """Goes over rows block by block and keeps the sums of each in `parts`."""
+
+    def __init__(self, grids: tuple[PassGrid, ...]) -> None:
+        self.parts: list[Sums] = []
+        self._grids = grids
+        self._buffers: Float64s = np.empty((7, 0))
+        self._p, self._code = np.empty(0), np.empty(0, np.intp)
+
+    def coded(self, scores: Floats, labels: Array) -> tuple[Float64s, Ints]:
+        """Sum these rows; the scores and 2 * code + label, in memory that is used again."""
+        n = len(scores)
+        if len(self._p) < n:
+            self._p, self._code = np.empty(n), np.empty(n, np.intp)
+        for rows in row_blocks(n, at_least=BLOCK):
+            self._p[rows] = scores[rows]
+            self.block(scores[rows], labels[rows], self._code[rows])
+        return self._p[:n], self._code[:n]
+
+    def block(self, scores: Floats, labels: Array, code: Ints | None = None) -> None:
+        """Sum the rows of a block; fill in their codes."""
+        if self._buffers.shape[1] < len(scores):
+            self._buffers = np.empty((7, len(scores)))
+        p, q, y, log_p, log_q, work, spare = self._buffers[:, : len(scores)]
         p[...] = scores
         y[...] = labels
         np.subtract(1, p, out=q)
@@ -77,25 +222,25 @@ class BinaryPass:
         if one is not None:
             impossible |= not labels[one].all()
             log_q[one] = 0
-        sums = _sums(scores, labels, p, q, y, log_p, log_q, work, spare)
-        self._parts.append(sums | {"nll": np.inf} if impossible else sums)
+        sums = _plain_sums(scores, labels, p, q, y, log_p, log_q, work, spare)
+        self.parts.append(sums | {"nll": np.inf} if impossible else sums)
         if code is None:
             return
 
         logit = np.subtract(log_p, log_q, out=log_p)
-        for place, last in zip(self._places, self._last, strict=True):
+        for grid in self._grids:
             work[...] = logit
-            cell = place(scores, work)
+            cell = grid.place(scores, work)
             if zero is not None:
                 cell[zero] = 0
             if one is not None:
-                cell[one] = last
+                cell[one] = len(grid.edges)
             cell += cell
             y += cell
         code[...] = y
 
 
-def _sums(
+def _plain_sums(
     scores: Floats,
     labels: Array,
     p: Float64s,
@@ -121,6 +266,8 @@ def _sums(
     from_mean = np.subtract(p, total / n, out=work)
     return {
         "n": n,
+        "w": n,
+        "w2": n,
         "wp": total,
         "wy": int(np.count_nonzero(labels)),
         "brier": brier,
@@ -130,6 +277,7 @@ def _sums(
         "entropy": entropy,
         "spread": spread,
         "spread_variance": spread_variance,
+        "w2_squared": brier,
         "deviation": inner(from_mean, from_mean),
     }
 

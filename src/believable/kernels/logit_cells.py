@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from believable._types import Array, Float64s, Floats, Ints
+from believable.kernels._backend import twin
+from believable.kernels.compiled import binary_pass as compiled
 from believable.kernels.reference import row_blocks
 
 NEAR_ONE = 1 << 16  # scores of the table: 1, the one below, and so on
@@ -50,6 +52,7 @@ def logit_floor(scores: Floats, logit: Float64s, edges: Floats, table: Array, re
     return index
 
 
+@twin(compiled.logit_index)
 def logit_index(scores: Floats, edges: Floats, table: Array, reach: float) -> Ints:
     """Number of inner edges below each score: `bin_index` for logit-spaced edges, `table` being their `near_one`."""
     index = np.empty(len(scores), np.intp)

@@ -172,23 +172,19 @@ def log_loss_terms(scores: Floats, labels: Array, kind: Kind, eps: float = 0.0) 
 def _of(predictions: Predictions) -> ScoreSums:
     """By the quickest of three ways; tests hold the other two to `_of_block`."""
     kind, n, n_classes = predictions.kind, len(predictions), predictions.n_classes
-    if kind == "binary" and predictions.weights is None and predictions.labels.dtype.kind in "iu":
-        over = kernels.BinaryPass()
-        over.over(predictions.scores, predictions.labels)
-        return from_pass(n, over.sums())
+    if kind == "binary":
+        return from_pass(kernels.binary_pass(predictions.scores, predictions.labels, predictions.weights)[0])
     if kind == "multiclass":
         parts = (ScoreSums(kind=kind, n_classes=n_classes, **part) for part in matrix_sums(predictions))
     else:
-        width = 1 if kind == "binary" else n_classes
-        parts = (_of_block(predictions, rows) for rows in kernels.row_blocks(n, width))
+        parts = (_of_block(predictions, rows) for rows in kernels.row_blocks(n, n_classes))
     return sum(parts, start=next(parts))
 
 
-def from_pass(n: int, sums: dict[str, float]) -> ScoreSums:
-    """Of 1-D scores without weights, from what `kernels.BinaryPass` summed."""
+def from_pass(sums: dict[str, Any]) -> ScoreSums:
+    """Of 1-D scores, from what `kernels.binary_pass` summed."""
     made: dict[str, Any] = {name: np.array([sums[name]]) for name in _BY_CLASS}
-    made |= {name: sums[name] for name in _SCALARS if name in sums}
-    return ScoreSums(kind="binary", n_classes=2, n=n, w=float(n), w2=float(n), w2_squared=sums["brier"], **made)
+    return ScoreSums(kind="binary", n_classes=2, n=sums["n"], **{name: sums[name] for name in _SCALARS}, **made)
 
 
 def _of_block(predictions: Predictions, rows: slice) -> ScoreSums:

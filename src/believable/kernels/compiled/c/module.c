@@ -12,6 +12,7 @@ extern PyMethodDef deposits_methods[];
 extern PyMethodDef resampling_methods[];
 extern PyMethodDef tiles_methods[];
 extern PyMethodDef binary_pass_methods[];
+extern PyMethodDef coded_methods[];
 extern PyMethodDef matrix_rows_methods[];
 extern PyMethodDef cosine_methods[];
 extern PyMethodDef elementary_methods[];
@@ -29,6 +30,7 @@ static PyMethodDef *const TABLES[] = {
     resampling_methods,
     tiles_methods,
     binary_pass_methods,
+    coded_methods,
     matrix_rows_methods,
     cosine_methods,
     elementary_methods,

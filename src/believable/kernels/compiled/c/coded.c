@@ -1,0 +1,238 @@
+/* From rows or tables by code to the cells of a grid: codes are sums of cells, and grow as the cells of every grid do. */
+#include "coded.h"
+
+#define MOST_BITS 11 /* of a code that one round of sorting looks at */
+
+/* --- few rows: sorted by code ---------------------------------------------------------------------------------------- */
+
+typedef struct {
+    int32_t code, row;
+} Coded;
+
+static void sort_round(const Coded *from, Coded *to, Py_ssize_t n, int shift, int bits, Py_ssize_t *starts)
+{
+    const Py_ssize_t n_starts = (Py_ssize_t)1 << bits, mask = n_starts - 1;
+    memset(starts, 0, (size_t)(n_starts + 1) * sizeof *starts);
+    for (Py_ssize_t i = 0; i < n; i++)
+        starts[((from[i].code >> shift) & mask) + 1]++;
+    for (Py_ssize_t k = 1; k < n_starts; k++)
+        starts[k] += starts[k - 1];
+    for (Py_ssize_t i = 0; i < n; i++)
+        to[starts[(from[i].code >> shift) & mask]++] = from[i];
+}
+
+/* The rows in the order of their codes, in one of the two arrays. */
+static const Coded *sorted(const int32_t *codes, Py_ssize_t n, Coded *one, Coded *other)
+{
+    Py_ssize_t starts[((Py_ssize_t)1 << MOST_BITS) + 1];
+    int32_t largest = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        one[i] = (Coded){codes[i], (int32_t)i};
+        largest = codes[i] > largest ? codes[i] : largest;
+    }
+    int bits = 1;
+    while (largest >> bits > 0)
+        bits++;
+    const int rounds = (bits + MOST_BITS - 1) / MOST_BITS, each = (bits + rounds - 1) / rounds;
+    for (int shift = 0; shift < bits; shift += each) {
+        sort_round(one, other, n, shift, each, starts);
+        Coded *const kept = one;
+        one = other, other = kept;
+    }
+    return one;
+}
+
+static double number(const Array *array, Py_ssize_t i)
+{
+    switch (array->type) {
+    case 'd': return ((const double *)array->data)[i];
+    case 'f': return (double)((const float *)array->data)[i];
+    case 'b': return ((const int8_t *)array->data)[i];
+    case 'B': return ((const uint8_t *)array->data)[i];
+    case 'h': return ((const int16_t *)array->data)[i];
+    case 'H': return ((const uint16_t *)array->data)[i];
+    case 'i': return ((const int32_t *)array->data)[i];
+    case 'I': return ((const uint32_t *)array->data)[i];
+    case 'q': return (double)((const int64_t *)array->data)[i];
+    default: return (double)((const uint64_t *)array->data)[i];
+    }
+}
+
+static Py_ssize_t sum_sorted(const Coded *rows, const Array *a, int32_t *found, double *sums)
+{
+    const int moments = a[3].data == NULL ? 3 : 7, soft = is_soft(a[2].type);
+    Py_ssize_t k = -1;
+    for (Py_ssize_t i = 0; i < a[0].size; i++) {
+        if (k < 0 || found[k] != rows[i].code) {
+            found[++k] = rows[i].code;
+            memset(sums + k * 2 * moments, 0, (size_t)(2 * moments) * sizeof(double));
+        }
+        const double p = number(&a[1], rows[i].row), y = number(&a[2], rows[i].row);
+        const double w = a[3].data == NULL ? 1 : number(&a[3], rows[i].row);
+        double *at = sums + k * 2 * moments;
+        if (soft)
+            add_row(at + moments, y, p, w, moments);
+        else if (y > 0)
+            at += moments;
+        add_row(at, 1, p, w, moments);
+    }
+    return k + 1;
+}
+
+/* sum_by_code(codes, scores, labels, weights, found, sums): the codes that occur, in ascending order, and the moments of
+ * each; how many there are. */
+static PyObject *sum_by_code(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
+{
+    static const char *const TAKES[] = {"i", "fd", "bBhHiIqQfd", "?d", ">i", ">d", NULL};
+    Array a[6];
+    (void)self;
+    if (!take_arrays(args, n_args, TAKES, a))
+        return NULL;
+    const Py_ssize_t n = a[0].size, moments = a[3].data == NULL ? 3 : 7;
+    const int32_t *codes = a[0].data;
+    int32_t least = 0;
+    for (Py_ssize_t i = 0; i < n; i++)
+        least = codes[i] < least ? codes[i] : least;
+    Coded *const room = n < INT32_MAX ? malloc((size_t)(2 * n + 1) * sizeof(Coded)) : NULL;
+    PyObject *result = NULL;
+    if (a[1].size != n || a[2].size != n || (a[3].data != NULL && a[3].size != n) || a[4].size < n ||
+        a[5].size < n * 2 * moments || least < 0) {
+        PyErr_SetString(PyExc_ValueError, "sum_by_code: the arrays do not fit together");
+    } else if (room == NULL) {
+        PyErr_NoMemory();
+    } else {
+        Py_ssize_t n_found;
+        Py_BEGIN_ALLOW_THREADS;
+        n_found = sum_sorted(sorted(codes, n, room, room + n), a, a[4].data, a[5].data);
+        Py_END_ALLOW_THREADS;
+        result = PyLong_FromSsize_t(n_found);
+    }
+    free(room);
+    drop_arrays(a, 6);
+    return result;
+}
+
+/* --- many rows: what is in tables ------------------------------------------------------------------------------------ */
+
+static Py_ssize_t pick(const double *tables, Py_ssize_t n_tables, Py_ssize_t n_codes, Py_ssize_t width, int32_t *found,
+                       double *sums)
+{
+    Py_ssize_t k = 0;
+    for (Py_ssize_t code = 0; code < n_codes; code++) {
+        double *to = sums + k * width;
+        for (Py_ssize_t j = 0; j < width; j++)
+            to[j] = tables[code * width + j];
+        for (Py_ssize_t table = 1; table < n_tables; table++)
+            for (Py_ssize_t j = 0; j < width; j++)
+                to[j] += tables[(table * n_codes + code) * width + j];
+        found[k] = (int32_t)code;
+        k += to[0] > 0 || to[width / 2] > 0;
+    }
+    return k;
+}
+
+/* occupied(tables, found, sums, tables, width): adds tables of moments by code, and keeps the codes with rows; how many
+ * there are. */
+static PyObject *occupied(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
+{
+    static const char *const TAKES[] = {"d", ">i", ">d", NULL};
+    Array a[3];
+    (void)self;
+    if (!take_arrays(args, n_args, TAKES, a))
+        return NULL;
+    const Py_ssize_t n_tables = n_args == 5 ? PyLong_AsSsize_t(args[3]) : 0;
+    const Py_ssize_t width = n_args == 5 ? PyLong_AsSsize_t(args[4]) : 0, n_codes = a[1].size;
+    PyObject *result = NULL;
+    if (n_tables < 1 || width < 2 || a[2].size != n_codes * width || a[0].size != n_tables * a[2].size) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "occupied: the arrays do not fit together");
+    } else {
+        Py_ssize_t n_found;
+        Py_BEGIN_ALLOW_THREADS;
+        n_found = pick(a[0].data, n_tables, n_codes, width, a[1].data, a[2].data);
+        Py_END_ALLOW_THREADS;
+        result = PyLong_FromSsize_t(n_found);
+    }
+    drop_arrays(a, 3);
+    return result;
+}
+
+/* --- from codes to the cells of one grid ----------------------------------------------------------------------------- */
+
+typedef struct {
+    const int32_t *found, *cells; /* codes, and the cell of every code */
+    const double *sums;
+    Py_ssize_t n, n_codes, moments, room; /* room: cells that there is room for */
+    int soft;
+    int64_t *keys;
+    double *of_all, *of_positive; /* of shape (moments, room) */
+} Codes;
+
+/* How many cells there are; -1 if a code has none. */
+static Py_ssize_t count_cells(const Codes *codes)
+{
+    Py_ssize_t n = 0;
+    for (Py_ssize_t i = 0; i < codes->n; i++) {
+        if (codes->found[i] < 0 || codes->found[i] >= codes->n_codes)
+            return -1;
+        n += i == 0 || codes->cells[codes->found[i]] != codes->cells[codes->found[i - 1]];
+    }
+    return n;
+}
+
+static void sum_cells(const Codes *codes)
+{
+    const Py_ssize_t m = codes->moments;
+    Py_ssize_t k = -1;
+    for (Py_ssize_t i = 0; i < codes->n; i++) {
+        const int32_t cell = codes->cells[codes->found[i]];
+        if (k < 0 || codes->keys[k] != cell) {
+            codes->keys[++k] = cell;
+            for (Py_ssize_t j = 0; j < m; j++)
+                codes->of_all[j * codes->room + k] = codes->of_positive[j * codes->room + k] = 0;
+        }
+        const double *first = codes->sums + i * 2 * m, *second = first + m;
+        for (Py_ssize_t j = 0; j < m; j++) {
+            codes->of_all[j * codes->room + k] += codes->soft ? first[j] : first[j] + second[j];
+            codes->of_positive[j * codes->room + k] += second[j];
+        }
+    }
+}
+
+/* cells_of_codes(found, sums, cells, keys, out, soft): the cells that hold these codes, and their moments, of all rows and
+ * of those with outcome 1. How many there are; without room for them, that alone. */
+static PyObject *cells_of_codes(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
+{
+    static const char *const COUNT[] = {"i", "d", "i", NULL}, *const SUM[] = {"i", "d", "i", ">q", ">d", NULL};
+    const int counts = n_args == 3;
+    Array a[5];
+    (void)self;
+    if (!take_arrays(args, n_args, counts ? COUNT : SUM, a))
+        return NULL;
+    Codes codes = {.found = a[0].data, .cells = a[2].data, .sums = a[1].data, .n = a[0].size, .n_codes = a[2].size};
+    PyObject *result = NULL;
+    const Py_ssize_t n = count_cells(&codes);
+    int fits = n >= 0;
+    if (!counts && n > 0) {
+        codes.room = n, codes.moments = a[1].size / codes.n / 2;
+        codes.soft = n_args == 6 ? (int)PyLong_AsLong(args[5]) : 0;
+        codes.keys = a[3].data, codes.of_all = a[4].data, codes.of_positive = codes.of_all + n * codes.moments;
+        fits &= a[1].size == codes.n * 2 * codes.moments && a[3].size == n && a[4].size == 2 * n * codes.moments;
+    }
+    if (!fits) {
+        PyErr_SetString(PyExc_ValueError, "cells_of_codes: the arrays do not fit together");
+    } else if (!PyErr_Occurred()) {
+        if (!counts)
+            sum_cells(&codes);
+        result = PyLong_FromSsize_t(n);
+    }
+    drop_arrays(a, counts ? 3 : 5);
+    return result;
+}
+
+PyMethodDef coded_methods[] = {
+    {"sum_by_code", (PyCFunction)(void (*)(void))sum_by_code, METH_FASTCALL, NULL},
+    {"occupied", (PyCFunction)(void (*)(void))occupied, METH_FASTCALL, NULL},
+    {"cells_of_codes", (PyCFunction)(void (*)(void))cells_of_codes, METH_FASTCALL, NULL},
+    {NULL, NULL, 0, NULL},
+};
