@@ -2,7 +2,7 @@
 
 from believable.kernels._backend import backend
 from believable.kernels._pairs import SkceRows
-from believable.kernels.binary_pass import BinaryPass, PassGrid, binary_cells, binary_pass
+from believable.kernels.binary_pass import PassGrid, binary_cells, binary_pass
 from believable.kernels.binned import bin_moments
 from believable.kernels.binnings import Binnings, binned_sums, log_evidence, mixed_steps, quantile_binnings
 from believable.kernels.brownian import range_tail, sup_tail

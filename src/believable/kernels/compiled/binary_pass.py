@@ -18,7 +18,7 @@ NAMES = (
     *("w2_squared", "deviation"),
 )
 PART = 1 << 16  # rows whose sums come as one; threads begin at whole parts, so their number does not change a bit of them
-FEWER_ROWS = 4  # than codes, by this factor: sorting them is quicker than going through a table
+FEWER_ROWS = 2  # than codes, by this factor: sorting them is quicker than going through a table
 AT_LEAST = 1 << 17  # rows for a thread
 MOST_GRIDS, MOST_CODES = 8, 1 << 27  # that the C has room for
 
@@ -77,8 +77,8 @@ def _cells(
             scores, labels, weights, sums, tables[part], tables[len(parts) + part], None, start, stop, *given
         ), parts)
         n_tables = len(tables) if any(spilled) else len(parts)
-        found, by_code = np.empty(n_codes, np.intc), np.empty((n_codes, width))
-        n_found = c.occupied(tables[:n_tables], found, by_code, n_tables, width)
+        found, by_code = np.empty(n_codes, np.intc), tables[0]
+        n_found = c.occupied(tables[:n_tables], found, n_tables)
     found, by_code, soft = found[:n_found], by_code[:n_found], labels.dtype.kind == "f"
     return [_on_grid(found, by_code, grid.cells, width // 2, soft) for grid in grids]
 

@@ -38,6 +38,13 @@ void drop_arrays(Array *arrays, Py_ssize_t n);
 #define FUSED
 #endif
 
+/* Ask for memory that is written to soon. */
+#if defined(__GNUC__)
+#define PREFETCH(address) __builtin_prefetch((address), 1)
+#else
+#define PREFETCH(address) ((void)(address))
+#endif
+
 /* Versions for newer processors beside the plain one, chosen when the module is loaded. */
 #if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
 #define WIDER __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))

@@ -5,7 +5,8 @@
 #include "coded.h"
 #include "logarithm.h"
 
-#define ROWS 512       /* of a block: its buffers stay in the nearest cache */
+#define ROWS 256       /* of a block: its buffers stay in the nearest cache */
+#define AHEAD 16       /* rows whose slots are asked for before they are needed: tables are too large for a near cache */
 #define PART 65536     /* rows whose sums are handed back as one: what Python adds up does not depend on the threads */
 #define LANES 8        /* that rows of a block take turns in: sums vectorise, and round less */
 #define TOGETHER 4096  /* rows that a slot sums by itself before they are put to the others of its code */
@@ -33,8 +34,8 @@ typedef struct {
 } Pass;
 
 typedef struct {
-    double p[ROWS], y[ROWS], w[ROWS], log_p[ROWS], log_q[ROWS];
-    int32_t code[ROWS], cell[ROWS], look[ROWS];
+    double p[ROWS], y[ROWS], w[ROWS], log_p[ROWS], log_q[ROWS], place[ROWS], window[ROWS];
+    int32_t code[ROWS], cell[ROWS + AHEAD], look[ROWS];
 } Block;
 
 /* --- from the arrays to float64 ------------------------------------------------------------------------------------ */
@@ -149,14 +150,18 @@ WIDER static void place_uniform(Block *block, Py_ssize_t n, double cells, double
     }
 }
 
+/* 0 is open too, and so is what is at least `high`. In two loops: one would not be vectorised. */
 WIDER static void place_logit(Block *block, Py_ssize_t n, double per_unit, double middle, double window, double high)
 {
     for (Py_ssize_t i = 0; i < n; i++) {
-        const double given = (block->log_p[i] - block->log_q[i]) * per_unit + middle, x = given > 0 ? given : 0;
-        const int32_t k = (int32_t)x;
-        const double p = block->p[i], above = p > 0 ? x - k : 0;
+        const double x = (block->log_p[i] - block->log_q[i]) * per_unit + middle, p = block->p[i];
+        block->place[i] = x > 0 ? x : 0;
+        block->window[i] = fabs(p - high / 2) < high / 2 ? window : 2;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        const int32_t k = (int32_t)block->place[i];
         block->cell[i] = k;
-        block->look[i] = (p < high ? above : 0) <= window;
+        block->look[i] = block->place[i] - k <= block->window[i];
     }
 }
 
@@ -206,21 +211,27 @@ static void spill(Pass *pass, Py_ssize_t at, Py_ssize_t entries)
     pass->spilled = 1;
 }
 
-INLINE void scatter_as(Pass *pass, const Block *block, Py_ssize_t n, int moments, int soft)
+INLINE void scatter_as(Pass *pass, Block *block, Py_ssize_t n, int moments, int soft)
 {
+    double *const table = pass->table;
+    int32_t *const slot = block->cell;
+    for (Py_ssize_t i = 0; i < n; i++)
+        slot[i] = 2 * block->code[i] + (soft ? 0 : (int32_t)block->y[i]);
+    for (Py_ssize_t i = n; i < n + AHEAD; i++)
+        slot[i] = slot[n - 1];
     for (Py_ssize_t i = 0; i < n; i++) {
         const double p = block->p[i], w = block->w[i];
-        const Py_ssize_t code = (Py_ssize_t)block->code[i] * 2 * moments;
-        const Py_ssize_t at = soft || block->y[i] <= 0 ? code : code + moments;
-        add_row(pass->table + at, 1, p, w, moments);
+        double *const at = table + (Py_ssize_t)slot[i] * moments;
+        PREFETCH(table + (Py_ssize_t)slot[i + AHEAD] * moments);
+        add_row(at, 1, p, w, moments);
         if (soft)
-            add_row(pass->table + at + moments, block->y[i], p, w, moments);
-        if (pass->table[at] >= TOGETHER)
-            spill(pass, at, soft ? 2 * moments : moments);
+            add_row(at + moments, block->y[i], p, w, moments);
+        if (at[0] >= TOGETHER)
+            spill(pass, at - table, soft ? 2 * moments : moments);
     }
 }
 
-static void scatter(Pass *pass, const Block *block, Py_ssize_t n)
+static void scatter(Pass *pass, Block *block, Py_ssize_t n)
 {
     if (pass->moments == 3)
         pass->soft ? scatter_as(pass, block, n, 3, 1) : scatter_as(pass, block, n, 3, 0);

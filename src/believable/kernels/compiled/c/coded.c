@@ -114,12 +114,12 @@ static PyObject *sum_by_code(PyObject *self, PyObject *const *args, Py_ssize_t n
 
 /* --- many rows: what is in tables ------------------------------------------------------------------------------------ */
 
-static Py_ssize_t pick(const double *tables, Py_ssize_t n_tables, Py_ssize_t n_codes, Py_ssize_t width, int32_t *found,
-                       double *sums)
+/* The sums go to the front of the first table. */
+static Py_ssize_t pick(double *tables, Py_ssize_t n_tables, Py_ssize_t n_codes, Py_ssize_t width, int32_t *found)
 {
     Py_ssize_t k = 0;
     for (Py_ssize_t code = 0; code < n_codes; code++) {
-        double *to = sums + k * width;
+        double *const to = tables + k * width;
         for (Py_ssize_t j = 0; j < width; j++)
             to[j] = tables[code * width + j];
         for (Py_ssize_t table = 1; table < n_tables; table++)
@@ -131,29 +131,29 @@ static Py_ssize_t pick(const double *tables, Py_ssize_t n_tables, Py_ssize_t n_c
     return k;
 }
 
-/* occupied(tables, found, sums, tables, width): adds tables of moments by code, and keeps the codes with rows; how many
- * there are. */
+/* occupied(tables, found, n_tables): adds tables of moments by code, and keeps the codes with rows: they are put into
+ * `found`, and their sums in the same order to the front of the first table. How many there are. */
 static PyObject *occupied(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
-    static const char *const TAKES[] = {"d", ">i", ">d", NULL};
-    Array a[3];
+    static const char *const TAKES[] = {">d", ">i", NULL};
+    Array a[2];
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    const Py_ssize_t n_tables = n_args == 5 ? PyLong_AsSsize_t(args[3]) : 0;
-    const Py_ssize_t width = n_args == 5 ? PyLong_AsSsize_t(args[4]) : 0, n_codes = a[1].size;
+    const Py_ssize_t n_tables = n_args == 3 ? PyLong_AsSsize_t(args[2]) : 0, n_codes = a[1].size;
+    const Py_ssize_t width = n_tables > 0 && n_codes > 0 ? a[0].size / n_tables / n_codes : 0;
     PyObject *result = NULL;
-    if (n_tables < 1 || width < 2 || a[2].size != n_codes * width || a[0].size != n_tables * a[2].size) {
+    if (width < 2 || a[0].size != n_tables * n_codes * width) {
         if (!PyErr_Occurred())
             PyErr_SetString(PyExc_ValueError, "occupied: the arrays do not fit together");
     } else {
         Py_ssize_t n_found;
         Py_BEGIN_ALLOW_THREADS;
-        n_found = pick(a[0].data, n_tables, n_codes, width, a[1].data, a[2].data);
+        n_found = pick(a[0].data, n_tables, n_codes, width, a[1].data);
         Py_END_ALLOW_THREADS;
         result = PyLong_FromSsize_t(n_found);
     }
-    drop_arrays(a, 3);
+    drop_arrays(a, 2);
     return result;
 }
 
