@@ -26,7 +26,7 @@ from believable.kernels.logistic import (
 from believable.kernels.logistic_classes import ClassesFit, ClassesLimit, ClassRows, fit_logistic_classes
 from believable.kernels.logit_cells import MOST_LOGIT_CELLS, logit_floor, logit_index, near_one
 from believable.kernels.logits import LogitRows
-from believable.kernels.matrix_rows import matrix_rows
+from believable.kernels.matrix_rows import matrix_sums
 from believable.kernels.mixture import mixture_shares
 from believable.kernels.multinomial import (
     MultinomialFit,
@@ -142,7 +142,7 @@ __all__ = [
     "logit_index",
     "logit_rows",
     "mapped_softmax",
-    "matrix_rows",
+    "matrix_sums",
     "middle_of_pairs",
     "mixed_steps",
     "mixture_shares",

@@ -6,13 +6,17 @@ made at once, and blocks are turned on their side where classes are few, because
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from believable._types import Array, Float64s, Floats, Ints
+from believable.kernels._backend import twin
+from believable.kernels.compiled import matrix_rows as compiled
 from believable.kernels.reference import FEW_COLUMNS, label_scores, top_hit
 
+ENTRIES = 1 << 17  # of a block of rows
+OF_ROWS = ("brier", "nll", "correct", "confidence", "entropy")
 TINY = np.finfo(np.float64).tiny  # 0 log 0 is 0: whatever the logarithm is, as long as it is finite
 
 
@@ -41,6 +45,54 @@ class MatrixRows(NamedTuple):
     log_squares: Float64s
     p: Float64s
     squared_deviation: Float64s
+
+
+@twin(compiled.matrix_sums)
+def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None) -> dict[str, Any]:
+    """The fields of `believable.ScoreSums`, but for kind and n_classes, of a matrix with one label for each row."""
+    n, n_classes = matrix.shape
+    step = min(n, max(1, ENTRIES // n_classes))
+    buffers = np.empty((3, step * n_classes))
+    parts = []
+    for start in range(0, n, step):
+        rows = slice(start, start + step)
+        given = None if weights is None else weights[rows]
+        parts.append(_sums(matrix_rows(matrix[rows], labels[rows], given, buffers), labels[rows], given, n_classes))
+    whole: dict[str, Any] = {name: np.sum([part[name] for part in parts], axis=0) for name in parts[0]}
+    # Deviations are from each part's own mean (Chan et al. 1983): a sum of squares less a square would cancel.
+    mean = whole["wp"] / whole["w"]
+    moved = [part["deviation"] + part["w"] * (part["wp"] / part["w"] - mean) ** 2 for part in parts]
+    whole = {name: value if np.ndim(value) else float(value) for name, value in whole.items()}
+    return whole | {"n": n, "deviation": np.sum(moved, axis=0)}
+
+
+def _sums(of: MatrixRows, labels: Ints, given: Float64s | None, n_classes: int) -> dict[str, Any]:
+    """What a block of rows adds."""
+    weight = np.ones(len(labels)) if given is None else given
+    square = weight * weight
+
+    def by_label(values: Array) -> Array:
+        return np.bincount(labels, values, n_classes)
+
+    finite = [np.where(np.isinf(x), 0, x) for x in (np.asarray(getattr(of, name), np.float64) for name in OF_ROWS)]
+    brier_variance = np.maximum(4 * (of.cubes - of.squares**2), 0)
+    nll_variance = np.maximum(of.log_squares - of.entropy**2, 0)
+    return {
+        "n": len(labels),
+        "w": float(np.sum(weight)),
+        "w2": float(np.sum(square)),
+        **{name: float(np.sum(weight * getattr(of, name))) for name in (*OF_ROWS, "spread")},
+        "spread_variance": float(np.sum(square * of.spread_variance)),
+        "w2_squared": float(np.sum(square * of.brier)),
+        "wp": of.p,
+        "wy": by_label(weight),
+        "deviation": of.squared_deviation,
+        "w2x": np.array([np.sum(square * x) for x in finite]),
+        "w2xx": np.array([np.sum(square * x * x) for x in finite]),
+        "w2y": by_label(square),
+        "w2y_brier": by_label(square * of.brier),
+        "by_chance": np.array([np.sum(square * one) for one in (brier_variance, nll_variance)]),
+    }
 
 
 def matrix_rows(matrix: Floats, labels: Ints, weight: Float64s | None, buffers: Float64s) -> MatrixRows:

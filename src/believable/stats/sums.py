@@ -11,7 +11,6 @@ from believable import kernels
 from believable._types import Array, Float64s, Floats, Kind
 from believable.errors import MergeError, SchemaError
 from believable.predictions import Predictions
-from believable.stats._matrix import matrix_sums
 from believable.stats._moments import MOMENTS, OF_ROWS, row_moments
 from believable.stats._saved import field_of, float_list, number_in, number_out, open_saved
 from believable.stats.counts import as_checked
@@ -175,9 +174,9 @@ def _of(predictions: Predictions) -> ScoreSums:
     if kind == "binary":
         return from_pass(kernels.binary_pass(predictions.scores, predictions.labels, predictions.weights)[0])
     if kind == "multiclass":
-        parts = (ScoreSums(kind=kind, n_classes=n_classes, **part) for part in matrix_sums(predictions))
-    else:
-        parts = (_of_block(predictions, rows) for rows in kernels.row_blocks(n, n_classes))
+        sums = kernels.matrix_sums(predictions.scores, predictions.labels, predictions.weights)
+        return ScoreSums(kind=kind, n_classes=n_classes, **sums)
+    parts = (_of_block(predictions, rows) for rows in kernels.row_blocks(n, n_classes))
     return sum(parts, start=next(parts))
 
 
