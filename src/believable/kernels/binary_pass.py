@@ -115,8 +115,8 @@ def _on_each_grid(found: Ints, total: Float64s, positive: Float64s, grids: tuple
     for grid in grids:
         cell = grid.cells[found].astype(np.int64)
         starts = np.flatnonzero(np.concatenate([[True], cell[1:] != cell[:-1]]))
-        by_cell = (np.add.reduceat(terms, starts, axis=1) for terms in (total, positive))
-        made.append((cell[starts], *by_cell))
+        by_cell = [np.add.reduceat(terms, starts, axis=1) for terms in (total, positive)]
+        made.append((cell[starts], by_cell[0], by_cell[1]))
     return made
 
 

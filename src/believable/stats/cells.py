@@ -14,6 +14,7 @@ from believable._types import Int64s, Spacing
 from believable.binning import N_CELLS, Edges, Grid
 from believable.errors import InputError, SchemaError, UndefinedError
 from believable.predictions import Predictions
+from believable.stats import one_pass
 from believable.stats._saved import field_of
 from believable.stats.bins import BinStats
 from believable.stats.counts import (
@@ -203,6 +204,10 @@ def _sums(predictions: Predictions, view: View, grid: Grid) -> dict[str, Any]:
             predictions.scores, predictions.labels, len(grid), grid.inner_edges()[1], grid.assign
         )
         return from_moments(None, total, positive)
+    if grid.spacing == "logit" and one_pass.fits(predictions, [(view, grid)]):
+        scores, labels, weights = predictions.scores, predictions.labels, predictions.weights
+        (cells,) = kernels.binary_cells(scores, labels, weights, one_pass.pass_grids((grid,)))
+        return from_moments(*cells)
     return count(predictions, view, len(grid), lambda scores, groups: grid.assign(scores))
 
 

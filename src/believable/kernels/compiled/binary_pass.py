@@ -17,7 +17,9 @@ NAMES = (
     *("w", "w2", "wp", "wy", "brier", "nll", "correct", "confidence", "entropy", "spread", "spread_variance"),
     *("w2_squared", "deviation"),
 )
-PART = 1 << 16  # rows whose sums come as one; threads begin at whole parts, so their number does not change a bit of them
+PART = (
+    1 << 16
+)  # rows whose sums come as one; threads begin at whole parts, so their number does not change a bit of them
 FEWER_ROWS = 2  # than codes, by this factor: sorting them is quicker than going through a table
 AT_LEAST = 1 << 17  # rows for a thread
 MOST_GRIDS, MOST_CODES = 8, 1 << 27  # that the C has room for
@@ -62,9 +64,10 @@ def _cells(
     n_codes, width = sum(len(grid.edges) for grid in grids) + 1, 6 if weights is None else 14
     found: Any
     if not grids:
-        in_parts(lambda part, start, stop: c.binary_pass(
-            scores, labels, weights, sums, None, None, None, start, stop
-        ), _parts(n))
+        in_parts(
+            lambda part, start, stop: c.binary_pass(scores, labels, weights, sums, None, None, None, start, stop),
+            _parts(n),
+        )
         return []
     if n * FEWER_ROWS < n_codes:
         codes, found, by_code = np.empty(n, np.intc), np.empty(n, np.intc), np.empty((n, width))
@@ -73,9 +76,12 @@ def _cells(
     else:
         parts = _parts(n)
         tables = np.zeros((2 * len(parts), n_codes, width))
-        spilled = in_parts(lambda part, start, stop: c.binary_pass(
-            scores, labels, weights, sums, tables[part], tables[len(parts) + part], None, start, stop, *given
-        ), parts)
+        spilled = in_parts(
+            lambda part, start, stop: c.binary_pass(
+                scores, labels, weights, sums, tables[part], tables[len(parts) + part], None, start, stop, *given
+            ),
+            parts,
+        )
         n_tables = len(tables) if any(spilled) else len(parts)
         found, by_code = np.empty(n_codes, np.intc), tables[0]
         n_found = c.occupied(tables[:n_tables], found, n_tables)
