@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from believable import _check, kernels
 from believable._types import Array, Floats, Ints, Kind, Notion
 from believable.errors import InputError
 from believable.views import Pairs, View
+
+Counted = TypeVar("Counted", kernels.Moments, kernels.PassSums)
 
 
 class Predictions:
@@ -231,7 +233,7 @@ class Predictions:
         _check.class_labels(self._labels, self.n_classes, self._scores, None)
         self._set(_unseen=False)
 
-    def moments(self, count: Callable[[Floats, Array, Array | None], kernels.Moments]) -> kernels.Moments | None:
+    def moments(self, count: Callable[[Floats, Array, Array | None], Counted]) -> Counted | None:
         """What is counted by a kernel that checks rows on its way, so that they need not be read before.
 
         Where it finds something wrong the usual checks say what. None if they find nothing: kernels are the stricter.

@@ -105,12 +105,12 @@ def test_a_pass_sums_what_a_loop_sums(which, n, dtype, soft, weighted):
     """Sums of proper scores and moments of cells are those of the rows, one by one."""
     p, y, w = binary_rows(n, dtype, soft, weighted)
     grids = (Grid(40, "uniform", dtype), Grid(7, "logit", dtype))
-    sums, cells = kernel("binary_pass", which)(p, y, w, pass_grids(grids))
+    sums, cells, _ = kernel("binary_pass", which)(p, y, w, pass_grids(grids))
     same(sums, plain_sums(p, y, w), w=sums["w"])
     assert isinstance(sums["n"], int)
     for one, grid in zip(cells, grids, strict=True):
         same_cells(one, plain_cells(p, y, w, grid))
-    alone = kernel("binary_cells", which)(p, y, w, pass_grids(grids[1:]))
+    alone = kernel("binary_cells", which)(p, y, w, pass_grids(grids[1:])).cells
     same_cells(alone[0], cells[1])
     same(kernel("binary_pass", which)(p, y, w)[0], sums, w=sums["w"])
 
@@ -127,7 +127,7 @@ def test_twins_count_many_rows_alike(monkeypatch, dtype, soft, weighted):
     results = []
     for threads in ("1", "2", "3"):
         monkeypatch.setenv("BELIEVABLE_THREADS", threads)
-        sums, cells = kernel("binary_pass", "compiled")(p, y, w, grids)
+        sums, cells, _ = kernel("binary_pass", "compiled")(p, y, w, grids)
         same(sums, reference[0], w=sums["w"])
         for one, other in zip(cells, reference[1], strict=True):
             same_cells(one, other)
@@ -148,7 +148,7 @@ def test_labels_of_any_type_are_the_same_labels(which, label):
     wide_p, wide_y, wide_w = (np.repeat(x, 2) for x in (p, y.astype(label), w))
     for array in (wide_p, wide_y, wide_w):
         array.flags.writeable = False
-    sums, (cells,) = kernel("binary_pass", which)(wide_p[::2], wide_y[::2], wide_w[::2], grids)
+    sums, (cells,), _ = kernel("binary_pass", which)(wide_p[::2], wide_y[::2], wide_w[::2], grids)
     assert sums == expected[0]
     same_cells(cells, expected[1][0])
     assert np.array_equal(wide_p[::2], p)
@@ -163,6 +163,19 @@ def test_impossible_events_cost_infinitely_much(which):
         same(of(p, y, None)[0], plain_sums(p, y, None))
         assert of(p, y, None)[0]["nll"] == inf
     assert of(np.array([0.0, 1.0, -0.0]), np.array([0, 1, 0]), None)[0]["nll"] == 0
+
+
+@BOTH
+@pytest.mark.parametrize("n", [9, 60_000])
+def test_rows_that_are_none_are_noticed(which, n):
+    """A score outside of [0, 1] or another label than 0 and 1 anywhere makes the pass invalid."""
+    grids = pass_grids((Grid(50, "uniform"), Grid(50, "logit")))
+    for at in (0, n - 1):
+        for score, label in ((-5e-324, 0), (1 + 1e-15, 1), (np.nan, 0), (np.inf, 0), (0.5, 2), (0.5, -1), (0.5, 2**62)):
+            p, y = np.full(n, 0.25), np.zeros(n, np.int64)
+            p[at], y[at] = score, label
+            assert not kernel("binary_pass", which)(p, y, None, grids).valid
+            assert not kernel("binary_cells", which)(p, y, None, grids).valid
 
 
 @BOTH
@@ -187,7 +200,8 @@ def test_logit_cells_are_those_of_a_search(which, n_cells, dtype):
     np.testing.assert_array_equal(found, np.searchsorted(edges[1:-1], p, side="left"))
     assert found.dtype == np.intp
     both = (grid, Grid(n_cells, "uniform", dtype))
-    for one, own in zip(kernel("binary_cells", which)(p, p > 0.5, None, pass_grids(both)), both, strict=True):
+    found = kernel("binary_cells", which)(p, p > 0.5, None, pass_grids(both))
+    for one, own in zip(found.cells, both, strict=True):
         keys, n = np.unique(np.searchsorted(own.lower_bounds(), p, side="left"), return_counts=True)
         assert np.array_equal(one[0], keys)
         assert np.array_equal(one[1][0], n)

@@ -2,7 +2,7 @@
 
 from believable.kernels._backend import backend
 from believable.kernels._pairs import SkceRows
-from believable.kernels.binary_pass import PassGrid, binary_cells, binary_pass
+from believable.kernels.binary_pass import binary_cells, binary_pass
 from believable.kernels.binned import bin_moments
 from believable.kernels.binnings import Binnings, binned_sums, log_evidence, mixed_steps, quantile_binnings
 from believable.kernels.brownian import range_tail, sup_tail
@@ -39,6 +39,7 @@ from believable.kernels.multinomial_frame import frame_of
 from believable.kernels.natural_spline import spline_slopes
 from believable.kernels.ordering import middle_of_pairs, row_order, runs, spread_rows
 from believable.kernels.partition import Moments, Partition
+from believable.kernels.pass_sums import PassGrid, PassSums
 from believable.kernels.piecewise import edges_below, last_step, lines_between
 from believable.kernels.reference import (
     auc,
@@ -95,6 +96,7 @@ __all__ = [
     "MultinomialFit",
     "Partition",
     "PassGrid",
+    "PassSums",
     "Similarity",
     "SkceRows",
     "TemperatureFit",

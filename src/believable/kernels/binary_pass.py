@@ -10,20 +10,13 @@ by code, once, and the counts are then added up to every grid.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 import numpy as np
 
-from believable._types import Array, Float64s, Floats, Int64s, Ints
+from believable._types import Array, Float64s, Floats, Ints
 from believable.kernels._backend import twin
 from believable.kernels.compiled import binary_pass as compiled
-from believable.kernels.reference import pair_sums, row_blocks
-
-# Of scores, and their logits (which may be overwritten), to cells as floats; whatever it says of 0 and 1 is not used.
-Place = Callable[[Floats, Float64s], Floats]
-Sums = dict[str, float]
-CellSums = tuple[Int64s, Float64s, Float64s]  # cells that occur, and moments of all rows and of those with outcome 1
+from believable.kernels.pass_sums import CellSums, PassGrid, PassSums, Sums
+from believable.kernels.reference import extrema, pair_sums, row_blocks
 
 ADDITIVE = (
     *("n", "w", "w2", "wp", "wy", "brier", "nll", "correct", "confidence", "entropy", "spread", "spread_variance"),
@@ -35,53 +28,35 @@ ROWS = 1 << 19  # counted together: fewer would spend their time on the table, m
 FEWER_ROWS = 4  # than codes, by this factor: sorting the codes is quicker than going through the table
 
 
-class PassGrid(NamedTuple):
-    """A grid of cells as this pass reads it: cell 0 is {0}, the last is {1}, the others lie between the edges.
-
-    Attributes
-    ----------
-    edges : ndarray of float64
-        One more than there are cells between 0 and 1: k/M, or the sigmoids of numbers evenly spaced.
-    near_one : ndarray of int32 or None
-        Of logit-spaced cells, their `near_one`; None if cells are uniform.
-    reach : float
-        The logit of the last edge before it was made 1.
-    searched : bool
-        Cells are too many to follow from the logit: they have to be searched for.
-    cells : ndarray of int32
-        The cell behind every code.
-    place : callable
-        From scores and logits to cells, as floats.
-    """
-
-    edges: Float64s
-    near_one: Array | None
-    reach: float
-    searched: bool
-    cells: Ints
-    place: Place
-
-
 @twin(compiled.binary_pass)
-def binary_pass(
-    scores: Floats, labels: Array, weights: Float64s | None, grids: tuple[PassGrid, ...] = ()
-) -> tuple[Sums, list[CellSums]]:
+def binary_pass(scores: Floats, labels: Array, weights: Float64s | None, grids: tuple[PassGrid, ...] = ()) -> PassSums:
     """The sums named in `ADDITIVE` with "deviation", and the cells of each grid with their moments (see `n_moments`).
 
     Labels are 0 and 1, or shares between, of which a row counts as much as outcome 1.
     """
+    if not _valid(scores, labels):
+        return PassSums.invalid()
     if weights is None and labels.dtype.kind in "iu":
-        return _plain_pass(scores, labels, grids)
+        return PassSums(*_plain_pass(scores, labels, grids), True)
     given = np.ones(len(scores)) if weights is None else weights
     parts = [_weighted_sums(scores[rows], labels[rows], given[rows]) for rows in row_blocks(len(scores))]
-    return _added(parts), binary_cells(scores, labels, weights, grids) if grids else []
+    return PassSums(_added(parts), _by_grid(scores, labels, weights, grids) if grids else [], True)
 
 
 @twin(compiled.binary_cells)
-def binary_cells(
-    scores: Floats, labels: Array, weights: Float64s | None, grids: tuple[PassGrid, ...]
-) -> list[CellSums]:
+def binary_cells(scores: Floats, labels: Array, weights: Float64s | None, grids: tuple[PassGrid, ...]) -> PassSums:
     """The cells of each grid with their moments, alone."""
+    if not _valid(scores, labels):
+        return PassSums.invalid()
+    return PassSums({}, _by_grid(scores, labels, weights, grids), True)
+
+
+def _valid(scores: Floats, labels: Array) -> bool:
+    (low, high), (least, most) = extrema(scores), extrema(labels)
+    return low >= 0 and high <= 1 and least >= 0 and most <= 1
+
+
+def _by_grid(scores: Floats, labels: Array, weights: Float64s | None, grids: tuple[PassGrid, ...]) -> list[CellSums]:
     n_sums, table = len(grids[0].cells), np.zeros(())
     for rows in row_blocks(len(scores), at_least=ROWS):
         p = scores[rows].astype(np.float64)

@@ -115,13 +115,14 @@ def count_batch(batch: Batch, asked: Asked, rules: Mapping[str, LevelRule], seen
         else:
             predictions = Predictions.borrowing(scores, labels, weighing)
         layout = layout_for(predictions, asked)
-    n = 0 if empty else len(predictions)
+        n = 0 if empty else len(predictions)
+        summary = Summary.of(predictions, layout) if n else None  # which is where borrowed rows are checked
     if weights is not None and n < frame.height:
         dropped["weight 0"] = frame.height - n
         by = by.filter(weights > 0) if rules else by
-    if not n:
+    if summary is None:
         return Counted(batch.rows, None, dropped, here)
-    summary = replace(Summary.of(predictions, layout), classes=None if classes is None else tuple(map(str, classes)))
+    summary = replace(summary, classes=None if classes is None else tuple(map(str, classes)))
     if rules:
         summary = with_levels(summary, by, predictions, layout, rules)
     return Counted(batch.rows, summary, dropped, here)
@@ -130,7 +131,7 @@ def count_batch(batch: Batch, asked: Asked, rules: Mapping[str, LevelRule], seen
 def layout_for(predictions: Predictions, asked: Asked) -> Layout:
     """What is counted of such predictions."""
     return Layout.of(
-        predictions.kind, predictions.n_classes, predictions.scores.dtype, notions=asked.notions, cells=asked.cells
+        predictions.kind, predictions.n_classes, predictions.score_type, notions=asked.notions, cells=asked.cells
     )
 
 

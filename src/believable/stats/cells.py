@@ -59,7 +59,7 @@ class CellStats(Counts):
     ) -> CellStats:
         """Count the pairs of a view (None: the default notion) on a grid."""
         view = as_checked(predictions).check_view(view)
-        grid = Grid(cells, spacing, predictions.scores.dtype.name)
+        grid = Grid(cells, spacing, predictions.score_type.name)
         return cls(view=view, grid=grid, **_sums(predictions, view, grid))
 
     @property
@@ -205,9 +205,7 @@ def _sums(predictions: Predictions, view: View, grid: Grid) -> dict[str, Any]:
         )
         return from_moments(None, total, positive)
     if grid.spacing == "logit" and one_pass.fits(predictions, [(view, grid)]):
-        scores, labels, weights = predictions.scores, predictions.labels, predictions.weights
-        (cells,) = kernels.binary_cells(scores, labels, weights, one_pass.pass_grids((grid,)))
-        return from_moments(*cells)
+        return one_pass.cells_on(predictions, grid)
     return count(predictions, view, len(grid), lambda scores, groups: grid.assign(scores))
 
 

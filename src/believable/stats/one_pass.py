@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -24,11 +24,16 @@ def fits(predictions: Predictions, views: Sequence[tuple[View, Grid]]) -> bool:
 
 
 def sums_and_cells(predictions: Predictions, grids: tuple[Grid, ...]) -> tuple[ScoreSums, list[dict[str, Any]]]:
-    """The score sums, and the key, n and sums of `Counts` on each grid."""
-    scores, labels, weights = predictions.scores, predictions.labels, predictions.weights
-    summed, cells = kernels.binary_pass(scores, labels, weights, pass_grids(grids))
-    predictions._counted["sums"] = sums = from_pass(summed)
-    return sums, [from_moments(*one) for one in cells]
+    """The score sums, and the key, n and sums of `Counts` on each grid; rows that were not looked at are checked."""
+    passed = predictions.moments(partial(kernels.binary_pass, grids=pass_grids(grids))) or kernels.PassSums.invalid()
+    predictions._counted["sums"] = sums = from_pass(passed.sums)
+    return sums, [from_moments(*one) for one in passed.cells]
+
+
+def cells_on(predictions: Predictions, grid: Grid) -> dict[str, Any]:
+    """The key, n and sums of `Counts` alone, on one grid."""
+    passed = predictions.moments(partial(kernels.binary_cells, grids=pass_grids((grid,)))) or kernels.PassSums.invalid()
+    return from_moments(*passed.cells[0])
 
 
 def _n_codes(grids: Sequence[Grid]) -> int:

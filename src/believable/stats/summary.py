@@ -73,7 +73,7 @@ class Summary(Statistic):
         by : mapping of str to array-like, optional
             Columns of subgroups, one entry for each row that is left; None and NaN are the subgroup "missing".
         """
-        kind, n_classes, dtype = as_checked(predictions).kind, predictions.n_classes, predictions.scores.dtype
+        kind, n_classes, dtype = as_checked(predictions).kind, predictions.n_classes, predictions.score_type
         layout = Layout.of(kind, n_classes, dtype) if layout is None else layout
         if not isinstance(layout, Layout):
             raise InputError(f"layout must be a Layout, made with Layout.of, got {type(layout).__name__}")

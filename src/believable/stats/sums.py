@@ -172,7 +172,7 @@ def _of(predictions: Predictions) -> ScoreSums:
     """By the quickest of three ways; tests hold the other two to `_of_block`."""
     kind, n, n_classes = predictions.kind, len(predictions), predictions.n_classes
     if kind == "binary":
-        return from_pass(kernels.binary_pass(predictions.scores, predictions.labels, predictions.weights)[0])
+        return from_pass((predictions.moments(kernels.binary_pass) or kernels.PassSums.invalid()).sums)
     if kind == "multiclass":
         sums = kernels.matrix_sums(predictions.scores, predictions.labels, predictions.weights)
         return ScoreSums(kind=kind, n_classes=n_classes, **sums)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from believable._types import Array, Float64s, Floats, Ints
 from believable.kernels._backend import TWINS, c
 from believable.kernels.compiled.threads import in_parts, ranges
-
-if TYPE_CHECKING:
-    from believable.kernels.binary_pass import CellSums, PassGrid, Sums
+from believable.kernels.pass_sums import CellSums, PassGrid, PassSums, Sums
 
 NAMES = (
     *("w", "w2", "wp", "wy", "brier", "nll", "correct", "confidence", "entropy", "spread", "spread_variance"),
@@ -25,28 +23,18 @@ AT_LEAST = 1 << 17  # rows for a thread
 MOST_GRIDS, MOST_CODES = 8, 1 << 27  # that the C has room for
 
 
-def binary_pass(
-    scores: Floats, labels: Array, weights: Float64s | None, grids: tuple[PassGrid, ...] = ()
-) -> tuple[Sums, list[CellSums]]:
+def binary_pass(scores: Floats, labels: Array, weights: Float64s | None, grids: tuple[PassGrid, ...] = ()) -> PassSums:
     if not _known(scores, labels, grids):
-        made: tuple[Sums, list[CellSums]] = TWINS["binary_pass"][0](scores, labels, weights, grids)
+        made: PassSums = TWINS["binary_pass"][0](scores, labels, weights, grids)
         return made
-    scores, labels = np.ascontiguousarray(scores), np.ascontiguousarray(labels)
-    weights = None if weights is None else np.ascontiguousarray(weights)
-    sums = np.zeros((-(-len(scores) // PART), len(NAMES)))
-    cells = _cells(scores, labels, weights, grids, sums)
-    return _whole(len(scores), sums), cells
+    return _pass(scores, labels, weights, grids, np.zeros((-(-len(scores) // PART), len(NAMES))))
 
 
-def binary_cells(
-    scores: Floats, labels: Array, weights: Float64s | None, grids: tuple[PassGrid, ...]
-) -> list[CellSums]:
+def binary_cells(scores: Floats, labels: Array, weights: Float64s | None, grids: tuple[PassGrid, ...]) -> PassSums:
     if not _known(scores, labels, grids):
-        made: list[CellSums] = TWINS["binary_cells"][0](scores, labels, weights, grids)
+        made: PassSums = TWINS["binary_cells"][0](scores, labels, weights, grids)
         return made
-    scores, labels = np.ascontiguousarray(scores), np.ascontiguousarray(labels)
-    weights = None if weights is None else np.ascontiguousarray(weights)
-    return _cells(scores, labels, weights, grids, None)
+    return _pass(scores, labels, weights, grids, None)
 
 
 def _known(scores: Floats, labels: Array, grids: tuple[PassGrid, ...]) -> bool:
@@ -56,37 +44,36 @@ def _known(scores: Floats, labels: Array, grids: tuple[PassGrid, ...]) -> bool:
     return few and native and not any(grid.searched for grid in grids)
 
 
-def _cells(
+def _pass(
     scores: Floats, labels: Array, weights: Float64s | None, grids: tuple[PassGrid, ...], sums: Float64s | None
-) -> list[CellSums]:
-    n = len(scores)
+) -> PassSums:
+    n, n_codes, width = len(scores), sum(len(grid.edges) for grid in grids) + 1, 6 if weights is None else 14
+    scores, labels = np.ascontiguousarray(scores), np.ascontiguousarray(labels)
+    weights = None if weights is None else np.ascontiguousarray(weights)
     given = [part for grid in grids for part in (grid.edges, grid.near_one, grid.reach)]
-    n_codes, width = sum(len(grid.edges) for grid in grids) + 1, 6 if weights is None else 14
-    found: Any
-    if not grids:
-        in_parts(
-            lambda part, start, stop: c.binary_pass(scores, labels, weights, sums, None, None, None, start, stop),
-            _parts(n),
-        )
-        return []
-    if n * FEWER_ROWS < n_codes:
-        codes, found, by_code = np.empty(n, np.intc), np.empty(n, np.intc), np.empty((n, width))
-        c.binary_pass(scores, labels, weights, sums, None, None, codes, 0, n, *given)
+    few = n * FEWER_ROWS < n_codes
+    parts = [(0, n)] if few else _parts(n)
+    codes = np.empty(n, np.intc) if few else None
+    tables = np.zeros((2 * len(parts), n_codes, width)) if grids and not few else [None] * (2 * len(parts))
+    spilled = in_parts(
+        lambda part, start, stop: c.binary_pass(
+            scores, labels, weights, sums, tables[part], tables[len(parts) + part], codes, start, stop, *given
+        ),
+        parts,
+    )
+    if min(spilled) < 0:
+        return PassSums.invalid()
+    found: Any = np.empty(n if few else n_codes, np.intc)
+    by_code: Any = None
+    if few:
+        by_code = np.empty((n, width))
         n_found = c.sum_by_code(codes, scores, labels, weights, found, by_code)
-    else:
-        parts = _parts(n)
-        tables = np.zeros((2 * len(parts), n_codes, width))
-        spilled = in_parts(
-            lambda part, start, stop: c.binary_pass(
-                scores, labels, weights, sums, tables[part], tables[len(parts) + part], None, start, stop, *given
-            ),
-            parts,
-        )
-        n_tables = len(tables) if any(spilled) else len(parts)
-        found, by_code = np.empty(n_codes, np.intc), tables[0]
+    elif grids:
+        by_code, n_tables = tables[0], len(tables) if any(spilled) else len(parts)
         n_found = c.occupied(tables[:n_tables], found, n_tables)
-    found, by_code, soft = found[:n_found], by_code[:n_found], labels.dtype.kind == "f"
-    return [_on_grid(found, by_code, grid.cells, width // 2, soft) for grid in grids]
+    soft = labels.dtype.kind == "f"
+    cells = [_on_grid(found[:n_found], by_code[:n_found], grid.cells, width // 2, soft) for grid in grids]
+    return PassSums({} if sums is None else _whole(n, sums), cells, True)
 
 
 def _on_grid(found: Ints, by_code: Float64s, cells: Ints, moments: int, soft: bool) -> CellSums:

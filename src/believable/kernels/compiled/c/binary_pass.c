@@ -1,7 +1,7 @@
 /* One read of 1-D scores and their outcomes: the sums behind proper scores, and the sums of every cell on several grids.
  *
  * A row's cell grows with its score on every grid, so the sum of its cells, its code, tells each of them: rows are summed
- * by code, once. Scores are checked already: all are in [0, 1], and labels are 0 or 1, or shares between. */
+ * by code, once. All of them are checked on the way: scores are in [0, 1], and labels are 0 or 1, or shares between. */
 #include "coded.h"
 #include "logarithm.h"
 
@@ -67,6 +67,17 @@ WIDER static void widen(const Array *array, Py_ssize_t start, Py_ssize_t n, doub
 static Py_ssize_t filled(Py_ssize_t n)
 {
     return (n + LANES - 1) / LANES * LANES;
+}
+
+/* Whether scores and labels are what they should be. */
+WIDER static int is_valid(const Block *block, Py_ssize_t n)
+{
+    int32_t bad = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        const double p = block->p[i], y = block->y[i];
+        bad += (p >= 0 ? 0 : 1) + (p <= 1 ? 0 : 1) + (y >= 0 ? 0 : 1) + (y <= 1 ? 0 : 1);
+    }
+    return bad == 0;
 }
 
 /* log p and log(1 - p); 0 in place of the infinite ones, as 0 log 0 is 0 in the entropy. 1 - p is rounded, and what that
@@ -241,7 +252,8 @@ static void scatter(Pass *pass, Block *block, Py_ssize_t n)
 
 /* --- a range of rows ------------------------------------------------------------------------------------------------- */
 
-static void run(Pass *pass, Py_ssize_t start, Py_ssize_t stop)
+/* 0 if a row is not valid. */
+static int run(Pass *pass, Py_ssize_t start, Py_ssize_t stop)
 {
     Block block;
     double sums[N_SUMS];
@@ -254,6 +266,8 @@ static void run(Pass *pass, Py_ssize_t start, Py_ssize_t stop)
         widen(&pass->labels, at, n, block.y);
         if (pass->weights.data != NULL)
             widen(&pass->weights, at, n, block.w);
+        if (!is_valid(&block, n))
+            return 0;
         for (Py_ssize_t i = n; i < n_lanes; i++)
             block.p[i] = 0.5, block.w[i] = 0;
         logarithms(&block, n_lanes);
@@ -274,25 +288,30 @@ static void run(Pass *pass, Py_ssize_t start, Py_ssize_t stop)
         else
             scatter(pass, &block, n);
     }
+    return 1;
 }
 
-static void index_rows(const Array *scores, const Grid *grid, Py_ssize_t start, Py_ssize_t stop, int64_t *out)
+static int index_rows(const Array *scores, const Grid *grid, Py_ssize_t start, Py_ssize_t stop, int64_t *out)
 {
     Block block;
     memset(&block, 0, sizeof block);
     for (Py_ssize_t at = start; at < stop; at += ROWS) {
         const Py_ssize_t n = stop - at < ROWS ? stop - at : ROWS;
         widen(scores, at, n, block.p);
+        if (!is_valid(&block, n))
+            return 0;
         logarithms(&block, n);
         place(&block, n, grid, scores->type, 0);
         for (Py_ssize_t i = 0; i < n; i++)
             out[at + i] = block.cell[i];
     }
+    return 1;
 }
 
 /* binary_pass(scores, labels, weights, sums, table, more, codes, start, stop, edges, near_one, reach, edges, ...): of the
  * rows from start, a multiple of PART, to stop adds the sums of every part to `sums`, and either the moments of every code
- * to `table` and `more` or the codes themselves to `codes`; what there is no room for is left out. Whether `more` is used. */
+ * to `table` and `more` or the codes themselves to `codes`; what there is no room for is left out. 1 if `more` is used,
+ * 0 if not, -1 if a row is not valid. */
 static PyObject *binary_pass(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"fd", "bBhHiIqQfd", "?d", "?d", "?d", "?d", "?i", NULL};
@@ -332,10 +351,11 @@ static PyObject *binary_pass(PyObject *self, PyObject *const *args, Py_ssize_t n
     if (!PyErr_Occurred() && !fits)
         PyErr_SetString(PyExc_ValueError, "binary_pass: the arrays do not fit together");
     if (!PyErr_Occurred()) {
+        int valid;
         Py_BEGIN_ALLOW_THREADS;
-        run(&pass, start, stop);
+        valid = run(&pass, start, stop);
         Py_END_ALLOW_THREADS;
-        result = PyBool_FromLong(pass.spilled);
+        result = PyLong_FromLong(valid ? pass.spilled : -1);
     }
     drop_arrays(of_grids, 2 * pass.n_grids);
     drop_arrays(a, 7);
@@ -358,11 +378,14 @@ static PyObject *logit_index(PyObject *self, PyObject *const *args, Py_ssize_t n
         if (!PyErr_Occurred())
             PyErr_SetString(PyExc_ValueError, "logit_index: the arrays do not fit together");
     } else {
+        int valid;
         Py_BEGIN_ALLOW_THREADS;
-        index_rows(&a[0], &grid, start, stop, a[3].data);
+        valid = index_rows(&a[0], &grid, start, stop, a[3].data);
         Py_END_ALLOW_THREADS;
-        Py_INCREF(Py_None);
-        result = Py_None;
+        if (valid)
+            result = PyBool_FromLong(1);
+        else
+            PyErr_SetString(PyExc_ValueError, "logit_index: a score is not in [0, 1]");
     }
     drop_arrays(a, 4);
     return result;

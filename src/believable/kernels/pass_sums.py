@@ -1,0 +1,63 @@
+"""What one pass over 1-D scores is asked for, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from believable._types import Array, Float64s, Floats, Int64s, Ints
+
+# Of scores, and their logits (which may be overwritten), to cells as floats; whatever it says of 0 and 1 is not used.
+Place = Callable[[Floats, Float64s], Floats]
+Sums = dict[str, float]
+CellSums = tuple[Int64s, Float64s, Float64s]  # cells that occur, and moments of all rows and of those with outcome 1
+
+
+class PassGrid(NamedTuple):
+    """A grid of cells as this pass reads it: cell 0 is {0}, the last is {1}, the others lie between the edges.
+
+    Attributes
+    ----------
+    edges : ndarray of float64
+        One more than there are cells between 0 and 1: k/M, or the sigmoids of numbers evenly spaced.
+    near_one : ndarray of int32 or None
+        Of logit-spaced cells, their `near_one`; None if cells are uniform.
+    reach : float
+        The logit of the last edge before it was made 1.
+    searched : bool
+        Cells are too many to follow from the logit: they have to be searched for.
+    cells : ndarray of int32
+        The cell behind every code.
+    place : callable
+        From scores and logits to cells, as floats.
+    """
+
+    edges: Float64s
+    near_one: Array | None
+    reach: float
+    searched: bool
+    cells: Ints
+    place: Place
+
+
+class PassSums(NamedTuple):
+    """Of all rows.
+
+    Attributes
+    ----------
+    sums : dict of str to float
+        Those behind proper scores, by name; empty if they were not asked for.
+    cells : list of (cells, moments of all rows, moments of those with outcome 1)
+        One entry for each grid.
+    valid : bool
+        All scores and labels were what they should be. If not, the rest is empty.
+    """
+
+    sums: Sums
+    cells: list[CellSums]
+    valid: bool
+
+    @classmethod
+    def invalid(cls) -> PassSums:
+        """Of rows that cannot be counted."""
+        return cls({}, [], False)
