@@ -29,8 +29,10 @@ int take_arrays(PyObject *const *args, Py_ssize_t n_args, const char *const *tak
     for (Py_ssize_t i = 0; takes[i] != NULL; i++) {
         const char *types = takes[i];
         Array *array = &arrays[i];
-        const int optional = *types == '?', written = *types == '>';
-        types += optional || written;
+        const int optional = *types == '?';
+        types += optional;
+        const int written = *types == '>';
+        types += written;
         memset(array, 0, sizeof *array);
         if (i >= n_args) {
             PyErr_SetString(PyExc_TypeError, "arrays are missing");

@@ -1,20 +1,23 @@
-/* One read of 1-D scores and their outcomes: the sums behind proper scores, and the sums of every cell on several grids.
+/* One read of 1-D scores and their outcomes: the sums behind proper scores, and the sums of every cell on several
+ * grids.
  *
- * A row's cell grows with its score on every grid, so the sum of its cells, its code, tells each of them: rows are summed
- * by code, once. All of them are checked on the way: scores are in [0, 1], and labels are 0 or 1, or shares between. */
+ * A row's cell grows with its score on every grid, so the sum of its cells, its code, tells each of them: rows are
+ * summed by code, once. All of them are checked on the way: scores are in [0, 1], and labels are 0 or 1, or shares
+ * between. */
 #include "coded.h"
 #include "logarithm.h"
 
 #define ROWS 256       /* of a block: its buffers stay in the nearest cache */
-#define AHEAD 16       /* rows whose slots are asked for before they are needed: tables are too large for a near cache */
-#define PART 65536     /* rows whose sums are handed back as one: what Python adds up does not depend on the threads */
+#define AHEAD 16       /* rows whose slots are asked for before they are needed: tables do not fit a near cache */
+#define PART 65536     /* rows whose sums are handed back as one: what is added up does not depend on the threads */
 #define LANES 8        /* that rows of a block take turns in: sums vectorise, and round less */
 #define TOGETHER 4096  /* rows that a slot sums by itself before they are put to the others of its code */
 #define MOST_GRIDS 8
 #define MOST_CELLS (1 << 27) /* of a code, so that places and codes fit into an int32 */
 #define LARGEST_LOGIT 37     /* of a float64 below 1; the edges must reach as far, or a place might be beyond them */
 
-enum { W, W2, WP, WY, BRIER, NLL, CORRECT, CONFIDENCE, ENTROPY, SPREAD, SPREAD_VARIANCE, W2_SQUARED, DEVIATION, N_SUMS };
+enum { W, W2, WP, WY, BRIER, NLL, CORRECT, CONFIDENCE, ENTROPY, SPREAD, SPREAD_VARIANCE, W2_SQUARED, DEVIATION };
+#define N_SUMS 13
 
 typedef struct {
     const double *edges;   /* n + 1 of them */
@@ -38,13 +41,13 @@ typedef struct {
     int32_t code[ROWS], cell[ROWS + AHEAD], look[ROWS];
 } Block;
 
-/* --- from the arrays to float64 ------------------------------------------------------------------------------------ */
+/* --- from the arrays to float64 ----------------------------------------------------------------------------------- */
 
-#define WIDEN(TYPE)                                                                                                      \
-    do {                                                                                                                 \
-        const TYPE *from = (const TYPE *)array->data + start;                                                            \
-        for (Py_ssize_t i = 0; i < n; i++)                                                                               \
-            to[i] = (double)from[i];                                                                                     \
+#define WIDEN(TYPE)                                                                                                    \
+    do {                                                                                                               \
+        const TYPE *from = (const TYPE *)array->data + start;                                                          \
+        for (Py_ssize_t i = 0; i < n; i++)                                                                             \
+            to[i] = (double)from[i];                                                                                   \
     } while (0)
 
 WIDER static void widen(const Array *array, Py_ssize_t start, Py_ssize_t n, double *to)
@@ -80,8 +83,8 @@ WIDER static int is_valid(const Block *block, Py_ssize_t n)
     return bad == 0;
 }
 
-/* log p and log(1 - p); 0 in place of the infinite ones, as 0 log 0 is 0 in the entropy. 1 - p is rounded, and what that
- * lost is given back. */
+/* log p and log(1 - p); 0 in place of the infinite ones, as 0 log 0 is 0 in the entropy. 1 - p is rounded, and what
+ * that lost is given back. */
 WIDER static void logarithms(Block *block, Py_ssize_t n)
 {
     for (Py_ssize_t i = 0; i < n; i++) {
@@ -91,7 +94,7 @@ WIDER static void logarithms(Block *block, Py_ssize_t n)
     }
 }
 
-/* --- sums of rows ---------------------------------------------------------------------------------------------------- */
+/* --- sums of rows ------------------------------------------------------------------------------------------------- */
 
 static double total(const double *lanes)
 {
@@ -148,7 +151,7 @@ static void add_sums(double *into, const double *part)
         into[k] += part[k];
 }
 
-/* --- cells ----------------------------------------------------------------------------------------------------------- */
+/* --- cells -------------------------------------------------------------------------------------------------------- */
 
 /* Where each row lies among n cells: a whole number in `cell`, and the rows where rounding leaves it open in `look`. */
 WIDER static void place_uniform(Block *block, Py_ssize_t n, double cells, double window)
@@ -176,8 +179,8 @@ WIDER static void place_logit(Block *block, Py_ssize_t n, double per_unit, doubl
     }
 }
 
-/* The number of inner edges below each score, by the rules of `uniform_floor` and `logit_floor`; but, where they are apart,
- * 0 and 1 have cells of their own, before and after the others. */
+/* The number of inner edges below each score, by the rules of `uniform_floor` and `logit_floor`; but, where they are
+ * apart, 0 and 1 have cells of their own, before and after the others. */
 static void place(Block *block, Py_ssize_t n, const Grid *grid, char type, int apart)
 {
     const double below_one = type == 'f' ? 5.960464477539063e-08 : 1.1102230246251565e-16; /* spacing of scores there */
@@ -211,7 +214,7 @@ static void place(Block *block, Py_ssize_t n, const Grid *grid, char type, int a
     }
 }
 
-/* --- sums of codes --------------------------------------------------------------------------------------------------- */
+/* --- sums of codes ------------------------------------------------------------------------------------------------ */
 
 static void spill(Pass *pass, Py_ssize_t at, Py_ssize_t entries)
 {
@@ -250,7 +253,7 @@ static void scatter(Pass *pass, Block *block, Py_ssize_t n)
         scatter_as(pass, block, n, 7, pass->soft);
 }
 
-/* --- a range of rows ------------------------------------------------------------------------------------------------- */
+/* --- a range of rows ---------------------------------------------------------------------------------------------- */
 
 /* 0 if a row is not valid. */
 static int run(Pass *pass, Py_ssize_t start, Py_ssize_t stop)
@@ -308,13 +311,13 @@ static int index_rows(const Array *scores, const Grid *grid, Py_ssize_t start, P
     return 1;
 }
 
-/* binary_pass(scores, labels, weights, sums, table, more, codes, start, stop, edges, near_one, reach, edges, ...): of the
- * rows from start, a multiple of PART, to stop adds the sums of every part to `sums`, and either the moments of every code
- * to `table` and `more` or the codes themselves to `codes`; what there is no room for is left out. 1 if `more` is used,
- * 0 if not, -1 if a row is not valid. */
+/* binary_pass(scores, labels, weights, sums, table, more, codes, start, stop, edges, near_one, reach, edges, ...):
+ * of the rows from start, a multiple of PART, to stop adds the sums of every part to `sums`, and either the moments
+ * of every code to `table` and `more` or the codes themselves to `codes`; what there is no room for is left out. 1
+ * if `more` is used, 0 if not, -1 if a row is not valid. */
 static PyObject *binary_pass(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
-    static const char *const TAKES[] = {"fd", "bBhHiIqQfd", "?d", "?d", "?d", "?d", "?i", NULL};
+    static const char *const TAKES[] = {"fd", "bBhHiIqQfd", "?d", "?>d", "?>d", "?>d", "?>i", NULL};
     static const char *const GRID[] = {"d", "?i", NULL};
     Array a[7], of_grids[2 * MOST_GRIDS];
     (void)self;
@@ -371,7 +374,8 @@ static PyObject *logit_index(PyObject *self, PyObject *const *args, Py_ssize_t n
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
     Grid grid = {a[1].data, a[2].data, a[1].size - 1, a[2].size - 1, n_args == 7 ? PyFloat_AsDouble(args[4]) : 0};
-    const Py_ssize_t start = n_args == 7 ? PyLong_AsSsize_t(args[5]) : -1, stop = n_args == 7 ? PyLong_AsSsize_t(args[6]) : 0;
+    const Py_ssize_t start = n_args == 7 ? PyLong_AsSsize_t(args[5]) : -1;
+    const Py_ssize_t stop = n_args == 7 ? PyLong_AsSsize_t(args[6]) : 0;
     PyObject *result = NULL;
     if (PyErr_Occurred() || start < 0 || stop > a[0].size || a[3].size != a[0].size || grid.n < 1 ||
         grid.n > MOST_CELLS || grid.n_table < 1 || !(grid.reach >= LARGEST_LOGIT)) {

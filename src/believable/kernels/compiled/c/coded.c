@@ -1,9 +1,10 @@
-/* From rows or tables by code to the cells of a grid: codes are sums of cells, and grow as the cells of every grid do. */
+/* From rows or tables by code to the cells of a grid: codes are sums of cells, and grow as the cells of every grid
+ * do. */
 #include "coded.h"
 
 #define MOST_BITS 11 /* of a code that one round of sorting looks at */
 
-/* --- few rows: sorted by code ---------------------------------------------------------------------------------------- */
+/* --- few rows: sorted by code ------------------------------------------------------------------------------------- */
 
 typedef struct {
     int32_t code, row;
@@ -79,8 +80,8 @@ static Py_ssize_t sum_sorted(const Coded *rows, const Array *a, int32_t *found, 
     return k + 1;
 }
 
-/* sum_by_code(codes, scores, labels, weights, found, sums): the codes that occur, in ascending order, and the moments of
- * each; how many there are. */
+/* sum_by_code(codes, scores, labels, weights, found, sums): the codes that occur, in ascending order, and the
+ * moments of each; how many there are. */
 static PyObject *sum_by_code(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"i", "fd", "bBhHiIqQfd", "?d", ">i", ">d", NULL};
@@ -112,7 +113,7 @@ static PyObject *sum_by_code(PyObject *self, PyObject *const *args, Py_ssize_t n
     return result;
 }
 
-/* --- many rows: what is in tables ------------------------------------------------------------------------------------ */
+/* --- many rows: what is in tables --------------------------------------------------------------------------------- */
 
 /* The sums go to the front of the first table. */
 static Py_ssize_t pick(double *tables, Py_ssize_t n_tables, Py_ssize_t n_codes, Py_ssize_t width, int32_t *found)
@@ -157,7 +158,7 @@ static PyObject *occupied(PyObject *self, PyObject *const *args, Py_ssize_t n_ar
     return result;
 }
 
-/* --- from codes to the cells of one grid ----------------------------------------------------------------------------- */
+/* --- from codes to the cells of one grid -------------------------------------------------------------------------- */
 
 typedef struct {
     const int32_t *found, *cells; /* codes, and the cell of every code */
@@ -199,8 +200,8 @@ static void sum_cells(const Codes *codes)
     }
 }
 
-/* cells_of_codes(found, sums, cells, keys, out, soft): the cells that hold these codes, and their moments, of all rows and
- * of those with outcome 1. How many there are; without room for them, that alone. */
+/* cells_of_codes(found, sums, cells, keys, out, soft): the cells that hold these codes, and their moments, of all
+ * rows and of those with outcome 1. How many there are; without room for them, that alone. */
 static PyObject *cells_of_codes(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const COUNT[] = {"i", "d", "i", NULL}, *const SUM[] = {"i", "d", "i", ">q", ">d", NULL};

@@ -1,6 +1,7 @@
 /* Moments of rows by code: n, p and p^2; or, with weights, n, w, wp, w^2, w^2 p, w p^2 and w^2 p^2.
  *
- * A code has them twice: of outcome 0 and of outcome 1; or, where outcomes are shares, of all rows and of those shares. */
+ * A code has them twice: of outcome 0 and of outcome 1; or, where outcomes are shares, of all rows and of those
+ * shares. */
 #ifndef BELIEVABLE_CODED_H
 #define BELIEVABLE_CODED_H
 

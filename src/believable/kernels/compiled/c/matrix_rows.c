@@ -1,7 +1,7 @@
 /* What the rows of a matrix of probabilities, with one label each, add to the sums behind proper scores: one read.
  *
- * Rows come in tiles, as float64. Where classes are few a tile is turned on its side, because short rows do not vectorise.
- * The entry of a row's label is set aside: its 1 - p would be lost beside its p. */
+ * Rows come in tiles, as float64. Where classes are few a tile is turned on its side, because short rows do not
+ * vectorise. The entry of a row's label is set aside: its 1 - p would be lost beside its p. */
 #include "logarithm.h"
 
 #define TILE_ROWS 64
@@ -11,20 +11,22 @@
 #define TINY 2.2250738585072014e-308 /* 0 log 0 is 0: whatever the logarithm is, as long as it is finite */
 
 enum { BRIER, NLL, CORRECT, CONFIDENCE, ENTROPY, OF_ROWS };
-enum { W = OF_ROWS, W2, SPREAD, SPREAD_VARIANCE, W2X, W2XX = W2X + OF_ROWS, BY_CHANCE = W2XX + OF_ROWS, N_SUMS = BY_CHANCE + 2 };
+enum { W = OF_ROWS, W2, SPREAD, SPREAD_VARIANCE, W2X };
+enum { W2XX = W2X + OF_ROWS, BY_CHANCE = W2XX + OF_ROWS, N_SUMS = BY_CHANCE + 2 };
 enum { WP, DEVIATION, WY, W2Y, W2Y_BRIER, N_BY_CLASS };
 
 /* Sums over the classes of each row. */
 typedef struct {
     double top[TILE_ROWS], arg[TILE_ROWS];
-    double p[TILE_ROWS], squares[TILE_ROWS], cubes[TILE_ROWS], p_log[TILE_ROWS], log_squares[TILE_ROWS], tilts[TILE_ROWS];
+    double p[TILE_ROWS], squares[TILE_ROWS], cubes[TILE_ROWS];
+    double p_log[TILE_ROWS], log_squares[TILE_ROWS], tilts[TILE_ROWS];
 } Rows;
 
 typedef struct {
     Array matrix, labels, weights;
     Py_ssize_t n, n_classes, padded, tile_rows; /* padded: classes up to whole lanes, each of them 0 */
     double *tile, *means;                       /* the tile; sums of p, squared deviations and means by class */
-    double w[TILE_ROWS], own[TILE_ROWS], terms[OF_ROWS][TILE_ROWS];
+    double w[TILE_ROWS], own[TILE_ROWS], brier[TILE_ROWS];
     Py_ssize_t label[TILE_ROWS];
     Rows rows;
 } Job;
@@ -34,19 +36,19 @@ static int is_turned(const Job *job)
     return job->n_classes <= FEW_CLASSES;
 }
 
-/* --- reading --------------------------------------------------------------------------------------------------------- */
+/* --- reading ------------------------------------------------------------------------------------------------------ */
 
-#define FILL(TYPE)                                                                                                       \
-    do {                                                                                                                 \
-        const TYPE *from = (const TYPE *)job->matrix.data + start * n_classes;                                           \
-        if (is_turned(job))                                                                                              \
-            for (Py_ssize_t k = 0; k < n_classes; k++)                                                                   \
-                for (Py_ssize_t i = 0; i < n; i++)                                                                       \
-                    tile[k * TILE_ROWS + i] = (double)from[i * n_classes + k];                                           \
-        else                                                                                                             \
-            for (Py_ssize_t i = 0; i < n; i++)                                                                           \
-                for (Py_ssize_t k = 0; k < n_classes; k++)                                                               \
-                    tile[i * job->padded + k] = (double)from[i * n_classes + k];                                         \
+#define FILL(TYPE)                                                                                                     \
+    do {                                                                                                               \
+        const TYPE *from = (const TYPE *)job->matrix.data + start * n_classes;                                         \
+        if (is_turned(job))                                                                                            \
+            for (Py_ssize_t k = 0; k < n_classes; k++)                                                                 \
+                for (Py_ssize_t i = 0; i < n; i++)                                                                     \
+                    tile[k * TILE_ROWS + i] = (double)from[i * n_classes + k];                                         \
+        else                                                                                                           \
+            for (Py_ssize_t i = 0; i < n; i++)                                                                         \
+                for (Py_ssize_t k = 0; k < n_classes; k++)                                                             \
+                    tile[i * job->padded + k] = (double)from[i * n_classes + k];                                       \
     } while (0)
 
 WIDER static void fill(const Job *job, double *tile, Py_ssize_t start, Py_ssize_t n)
@@ -76,7 +78,8 @@ static double *entry(const Job *job, Py_ssize_t row, Py_ssize_t k)
     return job->tile + (is_turned(job) ? k * TILE_ROWS + row : row * job->padded + k);
 }
 
-/* Labels and weights of a tile, and the labels' entries; rows that fill up the lanes weigh nothing. 0 if a label is none. */
+/* Labels and weights of a tile, and the labels' entries; rows that fill up the lanes weigh nothing. 0 if a label is
+ * none. */
 static int take_labels(Job *job, Py_ssize_t start, Py_ssize_t n)
 {
     int valid = 1;
@@ -91,7 +94,7 @@ static int take_labels(Job *job, Py_ssize_t start, Py_ssize_t n)
     return valid;
 }
 
-/* --- sums over classes ----------------------------------------------------------------------------------------------- */
+/* --- sums over classes -------------------------------------------------------------------------------------------- */
 
 typedef struct {
     double p, squares, cubes, p_log, log_squares, tilts;
@@ -104,19 +107,21 @@ INLINE Terms terms_of(double p)
     return (Terms){p, square, square * p, p_log, p_log * log_p, not_p * p * (tilt * tilt)};
 }
 
-#define ADD_TERMS(INTO, I, X)                                                                                            \
-    do {                                                                                                                 \
-        const Terms t = terms_of(X);                                                                                     \
-        INTO p[I] += t.p;                                                                                                \
-        INTO squares[I] += t.squares;                                                                                    \
-        INTO cubes[I] += t.cubes;                                                                                        \
-        INTO p_log[I] += t.p_log;                                                                                        \
-        INTO log_squares[I] += t.log_squares;                                                                            \
-        INTO tilts[I] += t.tilts;                                                                                        \
+#define ADD_TERMS(INTO, I, X)                                                                                          \
+    do {                                                                                                               \
+        const Terms t = terms_of(X);                                                                                   \
+        INTO p[I] += t.p;                                                                                              \
+        INTO squares[I] += t.squares;                                                                                  \
+        INTO cubes[I] += t.cubes;                                                                                      \
+        INTO p_log[I] += t.p_log;                                                                                      \
+        INTO log_squares[I] += t.log_squares;                                                                          \
+        INTO tilts[I] += t.tilts;                                                                                      \
     } while (0)
 
-/* Of a turned tile; the entries of labels are 0 in it, and `own`. The largest entry, and the first class that has it. */
-WIDER static void sum_turned(const double *tile, Py_ssize_t n_classes, const double *own, const Py_ssize_t *label, Rows *rows)
+/* Of a turned tile; the entries of labels are 0 in it, and `own`. The largest entry, and the first class that has
+ * it. */
+WIDER static void sum_turned(const double *tile, Py_ssize_t n_classes, const double *own, const Py_ssize_t *label,
+                             Rows *rows)
 {
     memset(rows, 0, sizeof *rows);
     for (Py_ssize_t k = 0; k < n_classes; k++) {
@@ -127,7 +132,8 @@ WIDER static void sum_turned(const double *tile, Py_ssize_t n_classes, const dou
             ADD_TERMS(rows->, i, p[i]);
         }
     }
-    for (Py_ssize_t i = 0; i < TILE_ROWS; i++) { /* from here on, arg is whether the label has the largest entry first */
+    /* From here on, arg is whether the label is the first class with the largest entry. */
+    for (Py_ssize_t i = 0; i < TILE_ROWS; i++) {
         const double before = (double)label[i] < rows->arg[i] ? 1 : 0;
         const double tied = own[i] == rows->top[i] ? before : 0;
         rows->arg[i] = own[i] > rows->top[i] ? 1 : tied;
@@ -162,7 +168,7 @@ WIDER static void sum_row(const double *row, Py_ssize_t padded, double own, Py_s
     rows->p_log[at] = total(p_log), rows->log_squares[at] = total(log_squares), rows->tilts[at] = total(tilts);
 }
 
-/* --- sums over rows -------------------------------------------------------------------------------------------------- */
+/* --- sums over rows ----------------------------------------------------------------------------------------------- */
 
 WIDER static void sum_rows(Job *job, double *sums)
 {
@@ -178,7 +184,7 @@ WIDER static void sum_rows(Job *job, double *sums)
             const double finite = own > 0 ? -log_own : 0;
             const double by_brier = 4 * (rows->cubes[i] + its.cubes - squares * squares);
             const double by_log = rows->log_squares[i] + its.log_squares - entropy * entropy;
-            job->terms[BRIER][i] = brier;
+            job->brier[i] = brier;
             lane[W][j] += w;
             lane[W2][j] += w2;
             lane[BRIER][j] += w * brier;
@@ -243,8 +249,8 @@ WIDER static void sum_classes(const Job *job, Py_ssize_t n, double weight, doubl
 }
 
 /* Deviations are from each part's own mean (Chan et al. 1983): a sum of squares less a square would cancel. */
-WIDER static void add_classes(double *into, Py_ssize_t n_classes, double mine, const double *wp, const double *deviation,
-                              double others)
+WIDER static void add_classes(double *into, Py_ssize_t n_classes, double mine, const double *wp,
+                              const double *deviation, double others)
 {
     double *const wp_into = into + WP * n_classes, *const deviation_into = into + DEVIATION * n_classes;
     const double times = mine > 0 ? mine / (mine + others) * others : 0, per_mine = mine > 0 ? 1 / mine : 0;
@@ -256,7 +262,7 @@ WIDER static void add_classes(double *into, Py_ssize_t n_classes, double mine, c
     }
 }
 
-/* --- a range of rows ------------------------------------------------------------------------------------------------- */
+/* --- a range of rows ---------------------------------------------------------------------------------------------- */
 
 /* Adds the rows from start to stop to the sums of a part; 0 if a label is none. */
 static int run(Job *job, Py_ssize_t start, Py_ssize_t stop, double *sums, double *by_class)
@@ -281,7 +287,7 @@ static int run(Job *job, Py_ssize_t start, Py_ssize_t stop, double *sums, double
             *entry(job, i, job->label[i]) = job->own[i];
             of_label[WY * job->n_classes] += w;
             of_label[W2Y * job->n_classes] += w2;
-            of_label[W2Y_BRIER * job->n_classes] += w2 * job->terms[BRIER][i];
+            of_label[W2Y_BRIER * job->n_classes] += w2 * job->brier[i];
         }
         sum_classes(job, n, of_tile[W], wp, deviation);
         add_classes(by_class, job->n_classes, sums[W], wp, deviation, of_tile[W]);
@@ -291,8 +297,8 @@ static int run(Job *job, Py_ssize_t start, Py_ssize_t stop, double *sums, double
     return 1;
 }
 
-/* matrix_sums(matrix, labels, weights, sums, by_class, rows, first, last): of the parts, of so many rows each, from first
- * to last, adds what they add to `sums` (parts, N_SUMS) and `by_class` (parts, N_BY_CLASS, classes). */
+/* matrix_sums(matrix, labels, weights, sums, by_class, rows, first, last): of the parts, of so many rows each, from
+ * first to last, adds what they add to `sums` (parts, N_SUMS) and `by_class` (parts, N_BY_CLASS, classes). */
 static PyObject *matrix_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"fd", "bBhHiIq", "?d", ">d", ">d", NULL};
