@@ -52,4 +52,12 @@ void drop_arrays(Array *arrays, Py_ssize_t n);
 #define WIDER
 #endif
 
+/* Before a loop: the compiler may reorder what it reduces, so that vectors can. */
+#define AS_TEXT(...) #__VA_ARGS__
+#if defined(__GNUC__)
+#define TOGETHER(...) _Pragma(AS_TEXT(omp simd __VA_ARGS__))
+#else
+#define TOGETHER(...)
+#endif
+
 #endif

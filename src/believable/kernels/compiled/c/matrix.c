@@ -1,5 +1,409 @@
-#include "arrays.h"
+/* Moments of a matrix of probabilities, one label to a row: of the largest entry of each row, or of every entry by class.
+ *
+ * Rows are taken in pieces that stay in the nearest cache: they are looked at and checked there, and then counted.
+ */
+#include <float.h>
+
+#include "moments.h"
+#include "rows.h"
+
+#define BLOCK 16384 /* rows, at least, that are summed by themselves: short chains of additions round less */
+#define LANES 4     /* tables that rows take turns in, so that they need not wait for each other */
+#define FEW 1024    /* entries of a table that there are LANES of */
+
+typedef struct {
+    const void *matrix;
+    const Array *labels;
+    const double *weights;
+    Bins bins;
+    Py_ssize_t width, start, stop, n_parts, rows; /* rows: in a piece */
+    Py_ssize_t entries;                           /* of a table */
+    int is_float, weighted, squares, m, by_class, lanes;
+    double tolerance;
+    double *tables, *out;
+    /* for the rows of a piece */
+    int32_t *label, *column, *bin;
+    void *top, *low;
+    double *sum;
+    int32_t *offset; /* of every entry, and of few columns: where in the table its column starts */
+    /* of every entry, and of many columns: what lies outside of the first part, and sums by column of what lies in it */
+    int32_t *other_row, *other_column;
+    void *other;
+    double *first, *n_others;
+} Job;
+
+static const void *row_at(const Job *job, Py_ssize_t i)
+{
+    return (const char *)job->matrix + (size_t)(i * job->width) * (job->is_float ? sizeof(float) : sizeof(double));
+}
+
+/* Calls a function with its last two arguments known to the compiler. */
+#define WITH_KNOWN(job, call)                                                                                            \
+    do {                                                                                                                 \
+        if (!(job)->weighted && !(job)->squares) {                                                                       \
+            enum { WEIGHTED = 0, SQUARES = 0 };                                                                          \
+            call;                                                                                                        \
+        } else if (!(job)->weighted) {                                                                                   \
+            enum { WEIGHTED = 0, SQUARES = 1 };                                                                          \
+            call;                                                                                                        \
+        } else if (!(job)->squares) {                                                                                    \
+            enum { WEIGHTED = 1, SQUARES = 0 };                                                                          \
+            call;                                                                                                        \
+        } else {                                                                                                         \
+            enum { WEIGHTED = 1, SQUARES = 1 };                                                                          \
+            call;                                                                                                        \
+        }                                                                                                                \
+    } while (0)
+
+/* --- the largest entry of each row --- */
+
+#define COUNT_TOPS(NAME, SCORE)                                                                                          \
+    INLINE void NAME(const Job *job, Py_ssize_t start, Py_ssize_t n, int weighted, int squares)                          \
+    {                                                                                                                    \
+        const SCORE *top = job->top;                                                                                     \
+        const int m = n_moments(weighted, squares);                                                                      \
+        const Py_ssize_t apart = job->by_class ? job->n_parts : 0, lane = job->lanes > 1 ? job->entries : 0;             \
+        for (Py_ssize_t i = 0; i < n; i++) {                                                                             \
+            const Py_ssize_t code = job->column[i] * apart + job->bin[i];                                                \
+            const Py_ssize_t at = (2 * code + (job->column[i] == job->label[i])) * m;                                    \
+            add_pair(job->tables + (i % LANES) * lane + at, (double)top[i], weighted ? job->weights[start + i] : 1,      \
+                     weighted, squares);                                                                                 \
+        }                                                                                                                \
+    }
+
+COUNT_TOPS(count_float_tops, float)
+COUNT_TOPS(count_double_tops, double)
+
+static int top_piece(Job *job, Py_ssize_t start, Py_ssize_t n)
+{
+    const void *x = row_at(job, start);
+    int well = labels_as_columns(job->labels, start, n, job->width, job->label);
+    if (job->is_float) {
+        look_at_floats(x, n, job->width, job->top, job->column, job->low, job->sum);
+        well &= floats_inside(job->low, n) & floats_inside(job->top, n);
+    } else {
+        look_at_doubles(x, n, job->width, job->top, job->column, job->low, job->sum);
+        well &= doubles_inside(job->low, n) & doubles_inside(job->top, n);
+    }
+    if (!well || !near_one(job->sum, n, job->tolerance))
+        return 0;
+    if (job->is_float) {
+        place_floats(job->top, n, &job->bins, job->bin);
+        WITH_KNOWN(job, count_float_tops(job, start, n, WEIGHTED, SQUARES));
+    } else {
+        place_doubles(job->top, n, &job->bins, job->bin);
+        WITH_KNOWN(job, count_double_tops(job, start, n, WEIGHTED, SQUARES));
+    }
+    return 1;
+}
+
+/* --- every entry, by class --- */
+
+/* Tables are of all entries, and after them of the labels' own. Of few columns every entry finds its place in the table
+ * first, several at once, and then is added. */
+WIDER static void places_in_table(int32_t *restrict bin, const int32_t *restrict offset, Py_ssize_t n, int32_t m)
+{
+    for (Py_ssize_t i = 0; i < n; i++)
+        bin[i] = bin[i] * m + offset[i];
+}
+
+#define COUNT_ALL(NAME, SCORE)                                                                                           \
+    INLINE void NAME##_as(const Job *job, Py_ssize_t start, Py_ssize_t n, int weighted, int squares)                    \
+    {                                                                                                                   \
+        const SCORE *x = row_at(job, start);                                                                            \
+        const int32_t *place = job->bin;                                                                                \
+        const Py_ssize_t width = job->width;                                                                            \
+        double *const total = job->tables, *const own = job->tables + job->entries / 2;                                 \
+        if (!weighted)                                                                                                  \
+            for (Py_ssize_t i = 0; i < n * width; i++)                                                                  \
+                add_pair(total + place[i], (double)x[i], 1, 0, squares);                                                \
+        for (Py_ssize_t i = 0; i < n; i++) {                                                                            \
+            const double w = weighted ? job->weights[start + i] : 1;                                                    \
+            if (weighted)                                                                                               \
+                for (Py_ssize_t k = i * width; k < (i + 1) * width; k++)                                                \
+                    add_pair(total + place[k], (double)x[k], w, 1, squares);                                            \
+            const Py_ssize_t k = i * width + job->label[i];                                                             \
+            add_pair(own + place[k], (double)x[k], w, weighted, squares);                                               \
+        }                                                                                                               \
+    }                                                                                                                   \
+    WIDER static void NAME(const Job *job, Py_ssize_t start, Py_ssize_t n)                                              \
+    {                                                                                                                   \
+        WITH_KNOWN(job, NAME##_as(job, start, n, WEIGHTED, SQUARES));                                                   \
+    }
+
+COUNT_ALL(count_all_floats, float)
+COUNT_ALL(count_all_doubles, double)
+
+static int narrow_piece(Job *job, Py_ssize_t start, Py_ssize_t n)
+{
+    const void *x = row_at(job, start);
+    const Py_ssize_t size = n * job->width;
+    if (job->is_float)
+        sum_float_rows(x, n, job->width, job->sum);
+    else
+        sum_double_rows(x, n, job->width, job->sum);
+    if (!near_one(job->sum, n, job->tolerance) || !labels_as_columns(job->labels, start, n, job->width, job->label) ||
+        !(job->is_float ? floats_inside(x, size) : doubles_inside(x, size)))
+        return 0;
+    if (job->is_float) {
+        place_floats(x, size, &job->bins, job->bin);
+        places_in_table(job->bin, job->offset, size, job->m);
+        count_all_floats(job, start, n);
+    } else {
+        place_doubles(x, size, &job->bins, job->bin);
+        places_in_table(job->bin, job->offset, size, job->m);
+        count_all_doubles(job, start, n);
+    }
+    return 1;
+}
+
+/* Of many columns most entries lie in the first part above 0, from low to high. Those are summed by column, in `first`: p,
+ * pp; or w, wp, w2, w2p, wpp, w2pp. The others are listed. */
+#define SUM_FIRST(NAME, SCORE)                                                                                           \
+    INLINE int NAME##_stretch(const SCORE *x, Py_ssize_t n, Py_ssize_t width, SCORE low, SCORE high, double w,           \
+                              double *first, int weighted, int squares)                                                  \
+    {                                                                                                                    \
+        int others = 0;                                                                                                  \
+        const double w2 = w * w;                                                                                         \
+        for (Py_ssize_t k = 0; k < n; k++) {                                                                             \
+            const int inside = (x[k] >= low) & (x[k] <= high);                                                           \
+            const double p = (double)(inside ? x[k] : 0);                                                                \
+            others |= !inside;                                                                                           \
+            if (!weighted) {                                                                                             \
+                first[k] += p;                                                                                           \
+                if (squares)                                                                                             \
+                    first[k + width] += p * p;                                                                           \
+                continue;                                                                                                \
+            }                                                                                                            \
+            first[k] += inside ? w : 0;                                                                                  \
+            first[k + width] += w * p;                                                                                   \
+            first[k + 2 * width] += inside ? w2 : 0;                                                                     \
+            first[k + 3 * width] += w2 * p;                                                                              \
+            if (squares) {                                                                                               \
+                first[k + 4 * width] += w * p * p;                                                                       \
+                first[k + 5 * width] += w2 * p * p;                                                                      \
+            }                                                                                                            \
+        }                                                                                                                \
+        return others;                                                                                                   \
+    }                                                                                                                    \
+    INLINE Py_ssize_t NAME##_as(const Job *job, Py_ssize_t start, Py_ssize_t n, SCORE low, SCORE high, int weighted,     \
+                                int squares)                                                                             \
+    {                                                                                                                    \
+        const Py_ssize_t width = job->width;                                                                             \
+        SCORE *other = job->other;                                                                                       \
+        Py_ssize_t found = 0;                                                                                            \
+        for (Py_ssize_t i = 0; i < n; i++) {                                                                             \
+            const SCORE *x = (const SCORE *)job->matrix + (start + i) * width;                                           \
+            const double w = weighted ? job->weights[start + i] : 1;                                                     \
+            for (Py_ssize_t k = 0; k < width; k += STRETCH) {                                                            \
+                double *first = job->first + k;                                                                          \
+                const Py_ssize_t end = width - k < STRETCH ? width : k + STRETCH;                                        \
+                if (!(end - k == STRETCH                                                                                 \
+                          ? NAME##_stretch(x + k, STRETCH, width, low, high, w, first, weighted, squares)                \
+                          : NAME##_stretch(x + k, end - k, width, low, high, w, first, weighted, squares)))              \
+                    continue;                                                                                            \
+                for (Py_ssize_t j = k; j < end; j++) { /* written every time, kept where it should be */                 \
+                    other[found] = x[j];                                                                                 \
+                    job->other_row[found] = (int32_t)i;                                                                  \
+                    job->other_column[found] = (int32_t)j;                                                               \
+                    found += !((x[j] >= low) & (x[j] <= high));                                                          \
+                }                                                                                                        \
+            }                                                                                                            \
+        }                                                                                                                \
+        return found;                                                                                                    \
+    }                                                                                                                    \
+    WIDER static Py_ssize_t NAME(const Job *job, Py_ssize_t start, Py_ssize_t n, SCORE low, SCORE high)                  \
+    {                                                                                                                    \
+        Py_ssize_t found;                                                                                                \
+        WITH_KNOWN(job, found = NAME##_as(job, start, n, low, high, WEIGHTED, SQUARES));                                 \
+        return found;                                                                                                    \
+    }                                                                                                                    \
+    INLINE void NAME##_others(const Job *job, Py_ssize_t start, Py_ssize_t n, int weighted, int squares)                 \
+    {                                                                                                                    \
+        const SCORE *other = job->other;                                                                                 \
+        const int m = n_moments(weighted, squares);                                                                      \
+        for (Py_ssize_t i = 0; i < n; i++) {                                                                             \
+            const Py_ssize_t k = job->other_column[i];                                                                   \
+            const double w = weighted ? job->weights[start + job->other_row[i]] : 1;                                     \
+            add_pair(job->tables + (k * job->n_parts + job->bin[i]) * m, (double)other[i], w, weighted, squares);        \
+            job->n_others[k] += 1;                                                                                       \
+        }                                                                                                                \
+    }                                                                                                                    \
+    INLINE void NAME##_own(const Job *job, Py_ssize_t start, Py_ssize_t n, int weighted, int squares)                    \
+    {                                                                                                                    \
+        const SCORE *own = job->top;                                                                                     \
+        const int m = n_moments(weighted, squares);                                                                      \
+        double *const table = job->tables + job->entries / 2;                                                            \
+        for (Py_ssize_t i = 0; i < n; i++)                                                                               \
+            add_pair(table + (job->label[i] * job->n_parts + job->bin[i]) * m, (double)own[i],                           \
+                     weighted ? job->weights[start + i] : 1, weighted, squares);                                         \
+    }                                                                                                                    \
+    static int NAME##_piece(Job *job, Py_ssize_t start, Py_ssize_t n)                                                    \
+    {                                                                                                                    \
+        const SCORE *x = (const SCORE *)job->matrix + start * job->width, *edges = job->bins.edges;                      \
+        const SCORE low = job->bins.apart ? SCORE##_LEAST : 0;                                                           \
+        const SCORE high = job->bins.apart && edges[1] >= 1 ? 1 - SCORE##_EPSILON / 2 : edges[1];                        \
+        SCORE *own = job->top;                                                                                           \
+        sum_##SCORE##_rows(x, n, job->width, job->sum);                                                                 \
+        if (!near_one(job->sum, n, job->tolerance) ||                                                                   \
+            !labels_as_columns(job->labels, start, n, job->width, job->label))                                          \
+            return 0;                                                                                                   \
+        const Py_ssize_t found = NAME(job, start, n, low, high);                                                        \
+        if (!SCORE##s_inside(job->other, found))                                                                        \
+            return 0;                                                                                                   \
+        place_##SCORE##s(job->other, found, &job->bins, job->bin);                                                      \
+        WITH_KNOWN(job, NAME##_others(job, start, found, WEIGHTED, SQUARES));                                           \
+        for (Py_ssize_t i = 0; i < n; i++)                                                                              \
+            own[i] = x[i * job->width + job->label[i]];                                                                 \
+        place_##SCORE##s(own, n, &job->bins, job->bin);                                                                 \
+        WITH_KNOWN(job, NAME##_own(job, start, n, WEIGHTED, SQUARES));                                                  \
+        return 1;                                                                                                       \
+    }
+
+#define STRETCH 64 /* columns that are looked at together */
+#define float_LEAST FLT_TRUE_MIN
+#define double_LEAST DBL_TRUE_MIN
+#define float_EPSILON FLT_EPSILON
+#define double_EPSILON DBL_EPSILON
+SUM_FIRST(sum_first_floats, float)
+SUM_FIRST(sum_first_doubles, double)
+
+/* From sums by column, which are cleared, to the table. */
+static void add_first(const Job *job, Py_ssize_t n_rows)
+{
+    for (Py_ssize_t k = 0; k < job->width; k++) {
+        double *at = job->tables + (k * job->n_parts + job->bins.apart) * job->m;
+        at[0] += (double)n_rows - job->n_others[k];
+        for (int j = 1; j < job->m; j++)
+            at[j] += job->first[(j - 1) * job->width + k];
+    }
+    memset(job->first, 0, (size_t)(job->m * job->width) * sizeof(double)); /* and n_others, which is next to it */
+}
+
+/* --- all rows --- */
+
+typedef int (*Piece)(Job *, Py_ssize_t, Py_ssize_t);
+
+/* From tables, which are cleared, to sums by moment and code: of all, and then of those whose outcome is 1. */
+static void add_tables(Job *job, int every_entry)
+{
+    const int m = job->m;
+    const Py_ssize_t n_codes = job->entries / (2 * m);
+    double *const total = job->out, *const positive = job->out + n_codes * m;
+    for (int lane = 0; lane < job->lanes; lane++) {
+        const double *table = job->tables + lane * job->entries;
+        for (Py_ssize_t code = 0; code < n_codes; code++) {
+            const double *all = table + code * (every_entry ? m : 2 * m), *own = all + (every_entry ? n_codes * m : m);
+            for (int j = 0; j < m; j++) {
+                total[j * n_codes + code] += every_entry ? all[j] : all[j] + own[j];
+                positive[j * n_codes + code] += own[j];
+            }
+        }
+    }
+    memset(job->tables, 0, (size_t)(job->lanes * job->entries) * sizeof(double));
+}
+
+static int run(Job *job, Piece piece, Py_ssize_t block, int every_entry)
+{
+    for (Py_ssize_t start = job->start; start < job->stop; start += block) {
+        const Py_ssize_t stop = job->stop - start < block ? job->stop : start + block;
+        for (Py_ssize_t i = start; i < stop; i += job->rows)
+            if (!piece(job, i, stop - i < job->rows ? stop - i : job->rows))
+                return 0;
+        if (job->first != NULL)
+            add_first(job, stop - start);
+        add_tables(job, every_entry);
+    }
+    return 1;
+}
+
+/* All that a job needs in one piece of memory, which starts at `base`, or nowhere to learn how much it is. */
+static size_t lay_out(Job *job, char *base, int every_entry)
+{
+    const size_t score = job->is_float ? sizeof(float) : sizeof(double), rows = (size_t)job->rows;
+    const size_t width = (size_t)job->width, listed = every_entry ? rows * width : rows;
+    const int wide = every_entry && job->width > FEW_COLUMNS;
+    size_t used = 0;
+#define TAKE(name, bytes) (job->name = base == NULL ? NULL : (void *)(base + used), used += ((bytes) + 63) / 64 * 64)
+    TAKE(top, rows * score);
+    TAKE(low, rows * score);
+    TAKE(sum, rows * sizeof(double));
+    TAKE(label, rows * sizeof(int32_t));
+    TAKE(column, rows * sizeof(int32_t));
+    TAKE(bin, listed * sizeof(int32_t));
+    if (every_entry && !wide) {
+        TAKE(offset, listed * sizeof(int32_t));
+        for (size_t i = 0; base != NULL && i < listed; i++)
+            job->offset[i] = (int32_t)(i % width * (size_t)(job->n_parts * job->m));
+    }
+    if (wide) {
+        TAKE(other, (listed + 1) * score); /* the last one is written to and not kept */
+        TAKE(other_row, (listed + 1) * sizeof(int32_t));
+        TAKE(other_column, (listed + 1) * sizeof(int32_t));
+        TAKE(first, (size_t)job->m * width * sizeof(double));
+        if (base != NULL)
+            job->n_others = job->first + (size_t)(job->m - 1) * width;
+    }
+    TAKE(tables, (size_t)(job->lanes * job->entries) * sizeof(double));
+#undef TAKE
+    return used;
+}
+
+/* matrix_sums(matrix, labels, weights, edges, first, out, tolerance, kind, apart, squares, what, start, stop): adds the
+ * moments of the rows from start to stop to out, of shape (2, moments, codes). What: 0, the largest entries, whose code is
+ * their part; 1, those by column, and 2, every entry by column, with the code column * parts + part. Whether all is well:
+ * entries are probabilities, labels are columns, and rows sum to one within the tolerance. If not, out means nothing. */
+static PyObject *matrix_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
+{
+    static const char *const TAKES[] = {"fd", "bBhHiIqQ", "?d", "fd", "?i", ">d", NULL};
+    Array a[6];
+    (void)self;
+    if (!take_arrays(args, n_args, TAKES, a))
+        return NULL;
+    Py_ssize_t numbers[6] = {0};
+    for (Py_ssize_t i = 0; i < 6; i++)
+        numbers[i] = n_args == 13 ? PyLong_AsSsize_t(args[7 + i]) : -1;
+    const double tolerance = n_args == 13 ? PyFloat_AsDouble(args[6]) : 0;
+    const int every_entry = numbers[3] == 2;
+    const Py_ssize_t n = a[1].size, width = n > 0 ? a[0].size / n : 0;
+    Job job = {.matrix = a[0].data, .labels = &a[1], .weights = a[2].data, .width = width, .out = a[5].data};
+    job.bins = (Bins){a[3].data, a[4].data, a[3].size - 1, (int)numbers[0], (int)numbers[1]};
+    job.is_float = a[0].type == 'f', job.weighted = a[2].data != NULL, job.squares = numbers[2] != 0;
+    job.by_class = numbers[3] == 1, job.tolerance = tolerance, job.start = numbers[4], job.stop = numbers[5];
+    job.m = n_moments(job.weighted, job.squares);
+    job.n_parts = job.bins.n + 2 * job.bins.apart;
+    job.entries = job.n_parts * 2 * job.m * (numbers[3] == 0 ? 1 : width);
+    job.lanes = job.entries <= FEW && !every_entry ? LANES : 1;
+    PyObject *result = NULL;
+    char *memory = NULL;
+    if (n_args != 13 || PyErr_Occurred() || a[3].type != a[0].type || width < 1 || width > INT32_MAX ||
+        a[0].size != n * width || job.start < 0 || job.stop > n || job.bins.n < 1 || a[5].size != job.entries ||
+        (job.weighted && a[2].size != n) || (job.bins.kind == TABLE && a[4].size != LOOKUP + 2)) {
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "matrix_sums: the arrays do not fit together");
+    } else {
+        job.rows = rows_in_piece(width);
+        memory = calloc(lay_out(&job, NULL, every_entry) + 64, 1);
+        if (memory == NULL)
+            PyErr_NoMemory();
+    }
+    if (memory != NULL) {
+        int well;
+        Py_BEGIN_ALLOW_THREADS;
+        (void)lay_out(&job, memory + 64 - (uintptr_t)memory % 64, every_entry);
+        Py_ssize_t block = every_entry ? 16 * job.n_parts * job.m : 64 * job.entries;
+        block = (block > BLOCK ? block : BLOCK) / job.rows * job.rows;
+        const Piece wide = job.is_float ? sum_first_floats_piece : sum_first_doubles_piece;
+        well = run(&job, !every_entry ? top_piece : width > FEW_COLUMNS ? wide : narrow_piece, block, every_entry);
+        Py_END_ALLOW_THREADS;
+        free(memory);
+        result = PyBool_FromLong(well);
+    }
+    drop_arrays(a, 6);
+    return result;
+}
 
 PyMethodDef matrix_methods[] = {
+    {"matrix_sums", (PyCFunction)(void (*)(void))matrix_sums, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -1,0 +1,37 @@
+/* Pieces of a matrix's rows, small enough for the nearest cache: what a first look at them tells. */
+#ifndef BELIEVABLE_ROWS_H
+#define BELIEVABLE_ROWS_H
+
+#include "bins.h"
+
+#define FEW_COLUMNS 32 /* up to here, rows are looked at side by side */
+#define BESIDE 16      /* so many of them; and so many lanes of a longer row */
+
+/* Rows in a piece. */
+Py_ssize_t rows_in_piece(Py_ssize_t width);
+
+/* The labels of some rows as indices of columns, 0 in place of those that are none; whether all are. */
+int labels_as_columns(const Array *labels, Py_ssize_t start, Py_ssize_t n, Py_ssize_t width, int32_t *column);
+
+/* For some rows: the largest entry, its column (the lowest of several), the smallest entry, and the sum. Of a row with NaN
+ * the sum is NaN, and the others mean nothing. */
+void look_at_floats(const float *x, Py_ssize_t n, Py_ssize_t width, float *top, int32_t *column, float *low, double *sum);
+void look_at_doubles(const double *x, Py_ssize_t n, Py_ssize_t width, double *top, int32_t *column, double *low,
+                     double *sum);
+
+/* The sum of every row. */
+void sum_float_rows(const float *x, Py_ssize_t n, Py_ssize_t width, double *sum);
+void sum_double_rows(const double *x, Py_ssize_t n, Py_ssize_t width, double *sum);
+
+/* Whether none of n numbers is below 0 or above 1; NaN is neither, but makes its row's sum NaN. */
+int floats_inside(const float *x, Py_ssize_t n);
+int doubles_inside(const double *x, Py_ssize_t n);
+
+/* Whether these sums are within a tolerance, which may be infinite, of 1; NaN never is. */
+int near_one(const double *sum, Py_ssize_t n, double tolerance);
+
+/* The bin of each score; all must be in [0, 1]. */
+void place_floats(const float *x, Py_ssize_t n, const Bins *bins, int32_t *bin);
+void place_doubles(const double *x, Py_ssize_t n, const Bins *bins, int32_t *bin);
+
+#endif
