@@ -26,6 +26,7 @@ from believable.kernels.logistic import (
 from believable.kernels.logistic_classes import ClassesFit, ClassesLimit, ClassRows, fit_logistic_classes
 from believable.kernels.logit_cells import MOST_LOGIT_CELLS, logit_floor, logit_index, near_one
 from believable.kernels.logits import LogitRows
+from believable.kernels.matrix_moments import classwise_moments, top_moments
 from believable.kernels.matrix_rows import matrix_sums
 from believable.kernels.mixture import mixture_shares
 from believable.kernels.multinomial import (
@@ -114,6 +115,7 @@ __all__ = [
     "by_score",
     "cell_starts",
     "classwise_cells",
+    "classwise_moments",
     "classwise_sums",
     "clipped_logit",
     "distances",
@@ -190,6 +192,7 @@ __all__ = [
     "tempered",
     "tiles",
     "top_hit",
+    "top_moments",
     "top_one",
     "top_probability",
     "top_ranked",
