@@ -15,6 +15,7 @@ import numpy as np
 from believable._types import Array, Float64s, Floats, Ints
 from believable.kernels._backend import backend, twin
 from believable.kernels.compiled import deposits as compiled_deposits
+from believable.kernels.compiled import ranks as compiled_ranks
 from believable.kernels.compiled import softmax as compiled_softmax
 from believable.kernels.compiled import sorting as compiled_sorting
 from believable.kernels.sorting import ascending
@@ -36,6 +37,7 @@ def row_blocks(n: int, width: int = 1, at_least: int = 0) -> Iterator[slice]:
         yield slice(start, min(start + step, n))
 
 
+@twin(compiled_ranks.extrema)
 def extrema(values: Array) -> tuple[float, float]:
     """Smallest and largest entry; a NaN anywhere makes both NaN."""
     low, high = np.inf, -np.inf
@@ -46,6 +48,7 @@ def extrema(values: Array) -> tuple[float, float]:
     return float(low), float(high)
 
 
+@twin(compiled_ranks.row_sum_extrema)
 def row_sum_extrema(matrix: Floats) -> tuple[float, float]:
     """Smallest and largest row sum."""
     low, high = np.inf, -np.inf
@@ -214,12 +217,14 @@ def label_scores(matrix: Floats, labels: Ints) -> Floats:
     return result
 
 
+@twin(compiled_ranks.top_one)
 def top_one(matrix: Floats) -> tuple[Floats, Ints]:
     """Largest entry of each row and its column; ties go to the lowest column."""
     column = matrix.argmax(axis=1)
     return label_scores(matrix, column), column
 
 
+@twin(compiled_ranks.top_hit)
 def top_hit(matrix: Floats, labels: Ints) -> tuple[Floats, Array]:
     """Largest entry of each row, and whether its column is the label; ties go to the lowest column.
 
@@ -237,6 +242,7 @@ def top_hit(matrix: Floats, labels: Ints) -> tuple[Floats, Array]:
     return top, hit
 
 
+@twin(compiled_ranks.top_ranked)
 def top_ranked(matrix: Floats, r: int) -> tuple[Floats, Ints]:
     """The r largest entries of each row in descending order, and their columns; ties go to the lower column first."""
     n, width = matrix.shape

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+
 from believable import kernels
+from believable._check import ROW_SUM_TOLERANCE
 from believable.predictions import Predictions
 from believable.views import View
 
@@ -20,4 +23,20 @@ def read_once(
         if predictions.kind == "binary":
             return predictions.moments(count)
         return count(predictions.scores[:, 1], predictions.labels, predictions.weights)
+    if view.notion in ("confidence", "top_label", "classwise"):
+        return _matrix_moments(predictions, view, partition, squares)
     return None
+
+
+def _matrix_moments(
+    predictions: Predictions, view: View, partition: kernels.Partition, squares: bool
+) -> kernels.Moments | None:
+    """Of a matrix with one label to a row: of its largest entries, by class if those are kept apart, or of all."""
+    if view.notion == "classwise":
+        count = partial(kernels.classwise_moments, partition=partition, squares=squares)
+    else:
+        by_class = view.notion == "top_label"
+        count = partial(kernels.top_moments, partition=partition, squares=squares, by_class=by_class)
+    found = predictions.moments(partial(count, tolerance=ROW_SUM_TOLERANCE if predictions.unseen else np.inf))
+    # None if sums rounded to single precision gave a false alarm, and then those in double were looked at.
+    return predictions.moments(partial(count, tolerance=np.inf)) if found is None else found

@@ -1,5 +1,248 @@
-#include "arrays.h"
+/* The largest entries of each row, and what is smallest and largest of all. */
+#include "rows.h"
+
+/* --- smallest and largest --- */
+
+/* NaN anywhere makes both NaN. */
+#define EXTREMES(NAME, TYPE)                                                                                             \
+    WIDER static void NAME(const TYPE *x, Py_ssize_t n, double *low, double *high)                                       \
+    {                                                                                                                    \
+        TYPE least = x[0], most = x[0];                                                                                  \
+        int nan = 0;                                                                                                     \
+        TOGETHER(reduction(min : least) reduction(max : most) reduction(| : nan))                                        \
+        for (Py_ssize_t i = 0; i < n; i++) {                                                                             \
+            least = x[i] < least ? x[i] : least;                                                                         \
+            most = x[i] > most ? x[i] : most;                                                                            \
+            nan |= x[i] != x[i];                                                                                         \
+        }                                                                                                                \
+        *low = nan ? Py_NAN : (double)least;                                                                             \
+        *high = nan ? Py_NAN : (double)most;                                                                             \
+    }
+
+EXTREMES(extremes_f, float)
+EXTREMES(extremes_d, double)
+EXTREMES(extremes_b, int8_t)
+EXTREMES(extremes_B, uint8_t)
+EXTREMES(extremes_h, int16_t)
+EXTREMES(extremes_H, uint16_t)
+EXTREMES(extremes_i, int32_t)
+EXTREMES(extremes_I, uint32_t)
+EXTREMES(extremes_q, int64_t)
+EXTREMES(extremes_Q, uint64_t)
+
+static void extremes_of(const Array *a, Py_ssize_t start, Py_ssize_t n, double *low, double *high)
+{
+    const void *x = (const char *)a->data + start * a->view.itemsize;
+    switch (a->type) {
+    case 'f': extremes_f(x, n, low, high); break;
+    case 'd': extremes_d(x, n, low, high); break;
+    case 'b': extremes_b(x, n, low, high); break;
+    case 'B': extremes_B(x, n, low, high); break;
+    case 'h': extremes_h(x, n, low, high); break;
+    case 'H': extremes_H(x, n, low, high); break;
+    case 'i': extremes_i(x, n, low, high); break;
+    case 'I': extremes_I(x, n, low, high); break;
+    case 'q': extremes_q(x, n, low, high); break;
+    default: extremes_Q(x, n, low, high);
+    }
+}
+
+/* extremes(values, start, stop): the smallest and the largest of the entries from start to stop. */
+static PyObject *extremes(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
+{
+    static const char *const TAKES[] = {"fdbBhHiIqQ", NULL};
+    Array a[1];
+    (void)self;
+    if (!take_arrays(args, n_args, TAKES, a))
+        return NULL;
+    const Py_ssize_t start = n_args == 3 ? PyLong_AsSsize_t(args[1]) : -1;
+    const Py_ssize_t stop = n_args == 3 ? PyLong_AsSsize_t(args[2]) : -1;
+    double low = 0, high = 0;
+    const int fits = !PyErr_Occurred() && start >= 0 && start < stop && stop <= a[0].size;
+    if (fits) {
+        Py_BEGIN_ALLOW_THREADS;
+        extremes_of(&a[0], start, stop - start, &low, &high);
+        Py_END_ALLOW_THREADS;
+    } else if (!PyErr_Occurred()) {
+        PyErr_SetString(PyExc_ValueError, "extremes: there are no such entries");
+    }
+    drop_arrays(a, 1);
+    return fits ? Py_BuildValue("dd", low, high) : NULL;
+}
+
+WIDER static void extremes_of_float_sums(const float *x, Py_ssize_t n, Py_ssize_t width, double *low, double *high)
+{
+    double total = 0;
+    for (Py_ssize_t i = 0; i < n; i++, x += width) {
+        double sum = 0;
+        TOGETHER(reduction(+ : sum))
+        for (Py_ssize_t k = 0; k < width; k++)
+            sum += (double)x[k];
+        *low = sum < *low ? sum : *low;
+        *high = sum > *high ? sum : *high;
+        total += sum;
+    }
+    if (total != total)
+        *low = *high = total;
+}
+
+WIDER static void extremes_of_double_sums(const double *x, Py_ssize_t n, Py_ssize_t width, double *low, double *high)
+{
+    double total = 0;
+    for (Py_ssize_t i = 0; i < n; i++, x += width) {
+        double sum = 0;
+        TOGETHER(reduction(+ : sum))
+        for (Py_ssize_t k = 0; k < width; k++)
+            sum += x[k];
+        *low = sum < *low ? sum : *low;
+        *high = sum > *high ? sum : *high;
+        total += sum;
+    }
+    if (total != total)
+        *low = *high = total;
+}
+
+/* --- the largest of each row --- */
+
+/* Of a row whose sum is NaN: the first NaN, if there is one, is its largest. */
+#define FIRST_NAN(NAME, SCORE)                                                                                           \
+    static Py_ssize_t NAME(const SCORE *x, Py_ssize_t width, Py_ssize_t otherwise)                                       \
+    {                                                                                                                    \
+        for (Py_ssize_t k = 0; k < width; k++)                                                                           \
+            if (x[k] != x[k])                                                                                            \
+                return k;                                                                                                \
+        return otherwise;                                                                                                \
+    }                                                                                                                    \
+    static void NAME##_or_top(const SCORE *x, Py_ssize_t n, Py_ssize_t width, SCORE *top, int64_t *column)               \
+    {                                                                                                                    \
+        SCORE low[MOST_ROWS];                                                                                           \
+        double sum[MOST_ROWS];                                                                                          \
+        int32_t at[MOST_ROWS];                                                                                          \
+        const Py_ssize_t rows = rows_in_piece(width);                                                                    \
+        for (Py_ssize_t start = 0; start < n; start += rows) {                                                           \
+            const Py_ssize_t here = n - start < rows ? n - start : rows;                                                 \
+            look_at_##SCORE##s(x + start * width, here, width, top + start, at, low, sum);                               \
+            for (Py_ssize_t i = 0; i < here; i++) {                                                                      \
+                const SCORE *row = x + (start + i) * width;                                                              \
+                column[start + i] = sum[i] == sum[i] ? at[i] : NAME(row, width, at[i]);                                  \
+                if (sum[i] != sum[i])                                                                                    \
+                    top[start + i] = row[column[start + i]];                                                             \
+            }                                                                                                            \
+        }                                                                                                                \
+    }
+
+FIRST_NAN(nan_float, float)
+FIRST_NAN(nan_double, double)
+
+/* --- the r largest of each row --- */
+
+#define PASSED 64 /* columns */
+
+/* A list of the r largest so far, in descending order; what is not above its last entry is passed by, many at a time. */
+#define RANKED(NAME, SCORE)                                                                                              \
+    INLINE void NAME##_insert(SCORE p, int64_t k, Py_ssize_t r, SCORE *score, int64_t *column)                           \
+    {                                                                                                                    \
+        Py_ssize_t at = r - 1;                                                                                           \
+        for (; at > 0 && score[at - 1] < p; at--)                                                                        \
+            score[at] = score[at - 1], column[at] = column[at - 1];                                                      \
+        score[at] = p, column[at] = k;                                                                                   \
+    }                                                                                                                    \
+    WIDER static void NAME(const SCORE *x, Py_ssize_t n, Py_ssize_t width, Py_ssize_t r, SCORE *score, int64_t *column)  \
+    {                                                                                                                    \
+        for (Py_ssize_t i = 0; i < n; i++, x += width, score += r, column += r) {                                        \
+            for (Py_ssize_t k = 0; k < r; k++)                                                                           \
+                NAME##_insert(x[k], k, k + 1, score, column);                                                            \
+            for (Py_ssize_t k = r; k < width;) {                                                                         \
+                const Py_ssize_t end = width - k < PASSED ? width : k + PASSED;                                          \
+                const SCORE last = score[r - 1];                                                                         \
+                int above = 0;                                                                                           \
+                TOGETHER(reduction(| : above))                                                                           \
+                for (Py_ssize_t j = k; j < end; j++)                                                                     \
+                    above |= x[j] > last;                                                                                \
+                for (; above && k < end; k++)                                                                            \
+                    if (x[k] > score[r - 1])                                                                             \
+                        NAME##_insert(x[k], k, r, score, column);                                                        \
+                k = end;                                                                                                 \
+            }                                                                                                            \
+        }                                                                                                                \
+    }
+
+RANKED(ranked_floats, float)
+RANKED(ranked_doubles, double)
+
+/* --- called from Python --- */
+
+typedef struct {
+    Array a[3];
+    Py_ssize_t n, width, r;
+} Rows;
+
+/* (matrix, n, width) or, of `written` 2, (matrix, scores, columns, n, width, r), whose sizes must fit. */
+static int take_rows(PyObject *const *args, Py_ssize_t n_args, int written, Rows *rows)
+{
+    static const char *const ONE[] = {"fd", NULL}, *const THREE[] = {"fd", ">fd", ">q", NULL};
+    const Py_ssize_t n_arrays = 1 + written, n_numbers = written ? 3 : 2;
+    if (!take_arrays(args, n_args, written ? THREE : ONE, rows->a))
+        return 0;
+    if (n_args == n_arrays + n_numbers) {
+        rows->n = PyLong_AsSsize_t(args[n_arrays]), rows->width = PyLong_AsSsize_t(args[n_arrays + 1]);
+        rows->r = written ? PyLong_AsSsize_t(args[n_arrays + 2]) : 1;
+        if (!PyErr_Occurred() && rows->n >= 0 && rows->width > 0 && rows->width <= INT32_MAX && rows->r > 0 &&
+            rows->r <= rows->width && rows->a[0].size / rows->width == rows->n && rows->a[0].size % rows->width == 0 &&
+            (!written || (rows->a[1].type == rows->a[0].type && rows->a[1].size == rows->n * rows->r &&
+                          rows->a[2].size == rows->n * rows->r)))
+            return 1;
+    }
+    if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_ValueError, "the arrays do not fit together");
+    drop_arrays(rows->a, n_arrays);
+    return 0;
+}
+
+/* row_sum_extremes(matrix, n, width): the smallest and the largest sum of a row, in double precision. */
+static PyObject *row_sum_extremes(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
+{
+    Rows rows;
+    double low = Py_HUGE_VAL, high = -Py_HUGE_VAL;
+    (void)self;
+    if (!take_rows(args, n_args, 0, &rows))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS;
+    if (rows.a[0].type == 'f')
+        extremes_of_float_sums(rows.a[0].data, rows.n, rows.width, &low, &high);
+    else
+        extremes_of_double_sums(rows.a[0].data, rows.n, rows.width, &low, &high);
+    Py_END_ALLOW_THREADS;
+    drop_arrays(rows.a, 1);
+    return Py_BuildValue("dd", low, high);
+}
+
+/* largest(matrix, scores, columns, n, width, r): the r largest entries of each row in descending order, and their columns,
+ * the lower of equals first; if r is 1, NaN is larger than all. */
+static PyObject *largest(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
+{
+    Rows rows;
+    (void)self;
+    if (!take_rows(args, n_args, 2, &rows))
+        return NULL;
+    Array *const a = rows.a;
+    Py_BEGIN_ALLOW_THREADS;
+    if (rows.r == 1 && a[0].type == 'f')
+        nan_float_or_top(a[0].data, rows.n, rows.width, a[1].data, a[2].data);
+    else if (rows.r == 1)
+        nan_double_or_top(a[0].data, rows.n, rows.width, a[1].data, a[2].data);
+    else if (a[0].type == 'f')
+        ranked_floats(a[0].data, rows.n, rows.width, rows.r, a[1].data, a[2].data);
+    else
+        ranked_doubles(a[0].data, rows.n, rows.width, rows.r, a[1].data, a[2].data);
+    Py_END_ALLOW_THREADS;
+    drop_arrays(a, 3);
+    Py_RETURN_NONE;
+}
 
 PyMethodDef ranks_methods[] = {
+    {"extremes", (PyCFunction)(void (*)(void))extremes, METH_FASTCALL, NULL},
+    {"row_sum_extremes", (PyCFunction)(void (*)(void))row_sum_extremes, METH_FASTCALL, NULL},
+    {"largest", (PyCFunction)(void (*)(void))largest, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };

@@ -7,7 +7,7 @@
 
 Py_ssize_t rows_in_piece(Py_ssize_t width)
 {
-    const Py_ssize_t rows = PIECE / width;
+    const Py_ssize_t rows = PIECE / width < MOST_ROWS ? PIECE / width : MOST_ROWS;
     return rows < 1 ? 1 : rows < TURNED ? rows : rows / TURNED * TURNED;
 }
 

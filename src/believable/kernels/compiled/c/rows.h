@@ -7,7 +7,9 @@
 #define FEW_COLUMNS 32 /* up to here, rows are looked at side by side */
 #define BESIDE 16      /* so many of them; and so many lanes of a longer row */
 
-/* Rows in a piece. */
+#define MOST_ROWS 2048 /* in a piece */
+
+/* How many rows make a piece. */
 Py_ssize_t rows_in_piece(Py_ssize_t width);
 
 /* The labels of some rows as indices of columns, 0 in place of those that are none; whether all are. */
