@@ -91,11 +91,11 @@ BOTH = pytest.mark.parametrize(
 
 
 @BOTH
-@pytest.mark.parametrize("width", [2, 3, 10, 31, 32, 33, 64, 65, 150])
+@pytest.mark.parametrize("width", [2, 3, 10, 32, 33, 64, 65])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_widths(agree, dtype, width):
     """Few columns and many, of either type."""
-    matrix, labels, _ = problem(70, width, dtype)
+    matrix, labels, _ = problem(67, width, dtype)
     agree(matrix, labels, None, uniform(15, dtype))
 
 
@@ -111,30 +111,28 @@ def test_labels_of_every_type(agree, label):
 @pytest.mark.parametrize("squares", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("apart", [False, True])
-@pytest.mark.parametrize("n_bins", [1, 7, 100])
+@pytest.mark.parametrize("n_bins", [1, 12])
 @pytest.mark.parametrize("width", [4, 40])
 def test_choices(agree, width, n_bins, apart, weighted, squares):
     """Few bins and many, ends apart or not, weights or not, squares or not."""
-    matrix, labels, weights = problem(60, width, np.float32)
+    matrix, labels, weights = problem(20, width, np.float32)
     partition = uniform(n_bins, np.float32, apart=apart)
     agree(matrix, labels, weights if weighted else None, partition, squares)
 
 
 @BOTH
-@pytest.mark.parametrize("n", [1, 40, 1100])
-@pytest.mark.parametrize("width", [4, 40])
+@pytest.mark.parametrize(("n", "width"), [(1, 4), (20, 4), (20, 40), (110, 40), (4200, 3)])
 @pytest.mark.parametrize("edges", [[0, 1], [0, 0.1, 0.100001, 0.25, 0.5, 1], [0, 0, 0.25, 1]])
-def test_any_edges(agree, edges, width, n):
-    """Edges that are not k/M, close together or with {0} as a bin."""
+def test_any_edges(agree, edges, n, width):
+    """Edges that are not k/M, close together or with {0} as a bin, with and without a table of where to look."""
     matrix, labels, weights = problem(n, width)
-    agree(matrix[: 400 // width * 40], labels[: 400 // width * 40], None, Partition(np.array(edges, float), False))
-    agree(matrix[:20], labels[:20], weights[:20], Partition(np.array(edges, float), False))
+    agree(matrix, labels, weights, Partition(np.array(edges, float), False), squares=n < 50)
 
 
 @BOTH
 @pytest.mark.parametrize("width", [3, 80])
 @pytest.mark.parametrize("bad", [np.nan, -1e-30, 1.001, np.inf, -np.inf, 1e30])
-@pytest.mark.parametrize("at", [0, 777, 1999])
+@pytest.mark.parametrize("at", [0, 1999])
 def test_an_entry_that_is_none(kernel, bad, at, width):
     """One entry outside of [0, 1] anywhere makes all of it invalid, whatever sums may be; -0.0 is 0."""
     matrix, labels, _ = problem(2000, width, np.float32)
@@ -176,7 +174,7 @@ def test_a_row_that_does_not_sum_to_one(kernel, dtype, width):
 
 
 @BOTH
-@pytest.mark.parametrize(("n", "width"), [(90_000, 5), (9_000, 50)])
+@pytest.mark.parametrize(("n", "width"), [(60_000, 5), (6_000, 50)])
 def test_threads_do_not_show(kernel, n, width, monkeypatch):
     """However many threads, the sums are those of one to the last digits."""
     matrix, labels, weights = problem(n, width, np.float32)
@@ -193,7 +191,7 @@ def test_threads_do_not_show(kernel, n, width, monkeypatch):
 @pytest.mark.parametrize("width", [6, 60])
 def test_arrays_of_others(kernel, width):
     """Turned, strided, reversed and read-only arrays count as their copies do, and stay as they are."""
-    matrix, labels, weights = problem(2400, width)
+    matrix, labels, weights = problem(900, width)
     partition = uniform(12, np.float64, apart=True)
     arrays = (matrix, labels, weights)
     kept = [array.copy() for array in arrays]
@@ -216,7 +214,7 @@ def test_arrays_of_others(kernel, width):
 @pytest.mark.parametrize("width", [2, 40])
 def test_many_equal_rows_do_not_drift(kernel, width):
     """However often 0.1 is added, it is that many times 0.1, to twelve digits."""
-    n = 400_000 // width
+    n = 200_000 // width
     row = np.full(width, 0.1 / (width - 1))
     row[0] = 0.9
     found = every_way(kernel, np.tile(row, (n, 1)), np.ones(n, int), None, uniform(10, np.float64), True)

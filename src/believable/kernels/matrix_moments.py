@@ -37,8 +37,9 @@ def top_moments(
 ) -> Moments:
     """Moments of the largest entry of each row and whether its column is the label; ties go to the lowest column.
 
-    Codes are parts, or column * parts + part. The moments are invalid if an entry is not in [0, 1], a label is no column,
-    or a row's sum, which may be rounded to the type of the matrix, is not within the tolerance of 1; that may be infinite.
+    Codes are parts, or column * parts + part. The moments are invalid if an entry is not in [0, 1], a label is no
+    column, or the sum of a row, which may be rounded to the type of the matrix, is not within the tolerance of 1. An
+    infinite tolerance leaves sums alone.
     """
     n, width = matrix.shape
     n_codes = partition.n_parts * (width if by_class else 1)

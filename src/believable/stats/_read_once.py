@@ -9,6 +9,7 @@ import numpy as np
 from believable import kernels
 from believable._check import ROW_SUM_TOLERANCE
 from believable.predictions import Predictions
+from believable.stats.counts import better_sparse
 from believable.views import View
 
 
@@ -23,6 +24,8 @@ def read_once(
         if predictions.kind == "binary":
             return predictions.moments(count)
         return count(predictions.scores[:, 1], predictions.labels, predictions.weights)
+    if view.notion == "top_label" and squares and better_sparse(predictions, view, partition.n_parts):
+        return None
     if view.notion in ("confidence", "top_label", "classwise"):
         return _matrix_moments(predictions, view, partition, squares)
     return None
@@ -37,6 +40,6 @@ def _matrix_moments(
     else:
         by_class = view.notion == "top_label"
         count = partial(kernels.top_moments, partition=partition, squares=squares, by_class=by_class)
-    found = predictions.moments(partial(count, tolerance=ROW_SUM_TOLERANCE if predictions.unseen else np.inf))
+    found = predictions.moments(partial(count, tolerance=ROW_SUM_TOLERANCE if predictions._unseen else np.inf))
     # None if sums rounded to single precision gave a false alarm, and then those in double were looked at.
     return predictions.moments(partial(count, tolerance=np.inf)) if found is None else found

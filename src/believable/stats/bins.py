@@ -225,8 +225,6 @@ def _sums(predictions: Predictions, view: View, edges: tuple[Edges, ...], square
     per_group = max(map(len, edges))
     if _by_column(view) and len(edges) > 1:
         return _column_by_column(predictions, view, edges, squares)
-    if _by_column(view) and predictions.kind == "multiclass" and view.threshold is None:
-        return _classwise(predictions, view, edges[0], squares)
     if len(edges) == 1:
         found = read_once(predictions, view, edges[0].partition(predictions.score_type), squares)
         if found is not None:
@@ -253,19 +251,4 @@ def _column_by_column(predictions: Predictions, view: View, edges: tuple[Edges, 
         total[:, here], positive[:, here] = kernels.pair_sums(
             own.index(pairs.score), per_group, pairs.score, pairs.outcome, pairs.weight, squares
         )
-    return from_moments(None, total, positive)
-
-
-def _classwise(predictions: Predictions, view: View, edges: Edges, squares: bool) -> dict[str, Any]:
-    n_codes = view.n_classes * len(edges)
-    total, positive = moments(predictions, n_codes, squares)
-    as_array = edges.as_array()
-    at_least = 2 * len(edges)  # rows: with a hundred thousand classes, adding the table would take all the time
-    for rows in kernels.row_blocks(len(predictions), view.n_classes, at_least):
-        weight = None if predictions.weights is None else predictions.weights[rows]
-        block_total, block_positive = kernels.classwise_sums(
-            predictions.scores[rows], predictions.labels[rows], weight, as_array, edges.index, squares
-        )
-        total += block_total
-        positive += block_positive
     return from_moments(None, total, positive)

@@ -15,6 +15,7 @@ from believable.binning import N_CELLS, Edges, Grid
 from believable.errors import InputError, SchemaError, UndefinedError
 from believable.predictions import Predictions
 from believable.stats import one_pass
+from believable.stats._read_once import read_once
 from believable.stats._saved import field_of
 from believable.stats.bins import BinStats
 from believable.stats.counts import (
@@ -199,6 +200,11 @@ class CellStats(Counts):
 
 
 def _sums(predictions: Predictions, view: View, grid: Grid) -> dict[str, Any]:
+    partition = grid.partition()
+    if partition is not None and not better_sparse(predictions, view, len(grid)):
+        found = read_once(predictions, view, partition, squares=True)
+        if found is not None:
+            return from_moments(None, found.total, found.positive)
     if _by_class(predictions, view) and not better_sparse(predictions, view, len(grid)):
         total, positive = kernels.classwise_cells(
             predictions.scores, predictions.labels, len(grid), grid.inner_edges()[1], grid.assign

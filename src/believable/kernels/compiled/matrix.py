@@ -63,7 +63,8 @@ def _moments(
 
     def count(part: int, start: int, stop: int) -> bool:
         if matrix.flags.c_contiguous:
-            return c.matrix_sums(matrix, labels, weights, partition.edges, first, tables[part], *choices, start, stop)
+            here = (matrix, labels, weights)
+            return bool(c.matrix_sums(*here, partition.edges, first, tables[part], *choices, start, stop))
         step = max(1, COPIED // width)
         for at in range(start, stop, step):
             rows = slice(at, min(at + step, stop))

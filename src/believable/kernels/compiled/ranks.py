@@ -20,7 +20,8 @@ def extrema(values: Array) -> tuple[float, float]:
     if flat.size < 2 * ENTRIES_PER_THREAD:
         found: tuple[float, float] = c.extremes(flat, 0, flat.size)
         return found
-    return _widest(in_parts(lambda _, start, stop: c.extremes(flat, start, stop), ranges(flat.size, ENTRIES_PER_THREAD)))
+    parts = ranges(flat.size, ENTRIES_PER_THREAD)
+    return _widest(in_parts(lambda _, start, stop: c.extremes(flat, start, stop), parts))
 
 
 def row_sum_extrema(matrix: Floats) -> tuple[float, float]:
