@@ -1,14 +1,17 @@
 /* A first look at pieces of rows: see rows.h. Plain loops over lanes, which compilers turn into vectors. */
 #include "rows.h"
 
-#define PIECE 4096 /* entries */
+#define PIECE 4096 /* entries of many columns */
+#define SMALL 1024 /* and of few: they, their bins and their places in a table shall fit the nearest cache */
 #define TURNED 64  /* rows; a multiple of BESIDE */
 #define STRETCH 64 /* columns searched together */
 
 Py_ssize_t rows_in_piece(Py_ssize_t width)
 {
-    const Py_ssize_t rows = PIECE / width < MOST_ROWS ? PIECE / width : MOST_ROWS;
-    return rows < 1 ? 1 : rows < TURNED ? rows : rows / TURNED * TURNED;
+    if (width > FEW_COLUMNS)
+        return PIECE > width ? PIECE / width : 1;
+    const Py_ssize_t rows = SMALL / width / TURNED * TURNED;
+    return rows > TURNED ? rows : TURNED;
 }
 
 #define AS_COLUMNS(NAME, LABEL)                                                                                          \

@@ -7,7 +7,7 @@
 #define FEW_COLUMNS 32 /* up to here, rows are looked at side by side */
 #define BESIDE 16      /* so many of them; and so many lanes of a longer row */
 
-#define MOST_ROWS 2048 /* in a piece */
+#define MOST_ROWS 1024 /* in a piece */
 
 /* How many rows make a piece. */
 Py_ssize_t rows_in_piece(Py_ssize_t width);
