@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +58,13 @@ def test_without_a_build():
     assert said.startswith("numpy 0.15")
     _, error = python(HIDDEN, **{VARIABLE: "compiled"})
     assert "install a C compiler and believable again" in error
+
+
+def test_names_in_c_are_unique():
+    """No function of one C file hides that of another."""
+    folder = Path(threads.__file__).parent / "c"
+    names = [name for path in folder.glob("*.c") for name in re.findall(r'^    \{"(\w+)"', path.read_text(), re.M)]
+    assert len(names) == len(set(names)) > 10
 
 
 @BUILT

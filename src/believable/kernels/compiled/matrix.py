@@ -64,12 +64,12 @@ def _moments(
     def count(part: int, start: int, stop: int) -> bool:
         if matrix.flags.c_contiguous:
             here = (matrix, labels, weights)
-            return bool(c.matrix_sums(*here, partition.edges, first, tables[part], *choices, start, stop))
+            return bool(c.entry_sums(*here, partition.edges, first, tables[part], *choices, start, stop))
         step = max(1, COPIED // width)
         for at in range(start, stop, step):
             rows = slice(at, min(at + step, stop))
             here = (np.ascontiguousarray(matrix[rows]), labels[rows], None if weights is None else weights[rows])
-            if not c.matrix_sums(*here, partition.edges, first, tables[part], *choices, 0, rows.stop - at):
+            if not c.entry_sums(*here, partition.edges, first, tables[part], *choices, 0, rows.stop - at):
                 return False
         return True
 

@@ -11,7 +11,7 @@
 #define AHEAD 16       /* rows whose slots are asked for before they are needed: tables do not fit a near cache */
 #define PART 65536     /* rows whose sums are handed back as one: what is added up does not depend on the threads */
 #define LANES 8        /* that rows of a block take turns in: sums vectorise, and round less */
-#define TOGETHER 4096  /* rows that a slot sums by itself before they are put to the others of its code */
+#define BY_ITSELF 4096 /* rows that a slot sums by itself before they are put to the others of its code */
 #define MOST_GRIDS 8
 #define MOST_CELLS (1 << 27) /* of a code, so that places and codes fit into an int32 */
 #define LARGEST_LOGIT 37     /* of a float64 below 1; the edges must reach as far, or a place might be beyond them */
@@ -240,7 +240,7 @@ INLINE void scatter_as(Pass *pass, Block *block, Py_ssize_t n, int moments, int 
         add_row(at, 1, p, w, moments);
         if (soft)
             add_row(at + moments, block->y[i], p, w, moments);
-        if (at[0] >= TOGETHER)
+        if (at[0] >= BY_ITSELF)
             spill(pass, at - table, soft ? 2 * moments : moments);
     }
 }

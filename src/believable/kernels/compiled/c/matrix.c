@@ -349,11 +349,11 @@ static size_t lay_out(Job *job, char *base, int every_entry)
     return used;
 }
 
-/* matrix_sums(matrix, labels, weights, edges, first, out, tolerance, kind, apart, squares, what, start, stop): adds the
+/* entry_sums(matrix, labels, weights, edges, first, out, tolerance, kind, apart, squares, what, start, stop): adds the
  * moments of the rows from start to stop to out, of shape (2, moments, codes). What: 0, the largest entries, whose code is
  * their part; 1, those by column, and 2, every entry by column, with the code column * parts + part. Whether all is well:
  * entries are probabilities, labels are columns, and rows sum to one within the tolerance. If not, out means nothing. */
-static PyObject *matrix_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
+static PyObject *entry_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"fd", "bBhHiIqQ", "?d", "fd", "?i", ">d", NULL};
     Array a[6];
@@ -380,7 +380,7 @@ static PyObject *matrix_sums(PyObject *self, PyObject *const *args, Py_ssize_t n
         a[0].size != n * width || job.start < 0 || job.stop > n || job.bins.n < 1 || a[5].size != job.entries ||
         (job.weighted && a[2].size != n) || (job.bins.kind == TABLE && a[4].size != LOOKUP + 2)) {
         if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_ValueError, "matrix_sums: the arrays do not fit together");
+            PyErr_SetString(PyExc_ValueError, "entry_sums: the arrays do not fit together");
     } else {
         job.rows = rows_in_piece(width);
         memory = calloc(lay_out(&job, NULL, every_entry) + 64, 1);
@@ -404,6 +404,6 @@ static PyObject *matrix_sums(PyObject *self, PyObject *const *args, Py_ssize_t n
 }
 
 PyMethodDef matrix_methods[] = {
-    {"matrix_sums", (PyCFunction)(void (*)(void))matrix_sums, METH_FASTCALL, NULL},
+    {"entry_sums", (PyCFunction)(void (*)(void))entry_sums, METH_FASTCALL, NULL},
     {NULL, NULL, 0, NULL},
 };
