@@ -18,10 +18,10 @@ MAKE_VENV := $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet -
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench oracle docs notebooks clean
+.PHONY: help demo test lint bench bench-smoke oracle docs notebooks clean
 
 help:  ## list these commands
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 $(VENV)/.core: $(PROJECT_FILES)
 	@test -x $(BIN)/python || { $(MAKE_VENV); }
@@ -58,16 +58,26 @@ lint: $(VENV)/.lint  ## ruff and mypy --strict
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Peers have an environment of their own; netcal asks for more than is used here, so it comes alone, but for tqdm.
+# Peers have an environment of their own: Python 3.12 where it is found, which calibre needs. torch comes first; netcal asks
+# for more than is used here, so it comes alone, but for tqdm; probmetrics imports numba without asking for it. A peer that
+# cannot be installed is left out, and listed as not installed.
+BENCH_PYTHON ?= $(shell python3.12 -c '' 2>/dev/null && echo python3.12 || echo $(PYTHON))
+PEER_PACKAGES := scikit-learn torchmetrics relplot uncertainty-calibration betacal venn-abers "probmetrics numba" calzone-tool mapie calibre
+PEER_PIP := $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check
+
 $(PEERS)/.peers: $(PROJECT_FILES)
-	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
-	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0"
-	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable . torchmetrics relplot uncertainty-calibration betacal venn-abers tqdm
-	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps netcal
+	@test -x $(PEERS)/bin/python || $(BENCH_PYTHON) -m venv $(PEERS)
+	@$(PEER_PIP) "torch==2.13.0"
+	@$(PEER_PIP) --editable . pyarrow tqdm
+	@for peer in $(PEER_PACKAGES); do $(PEER_PIP) $$peer || echo "$$peer could not be installed"; done
+	@$(PEER_PIP) --no-deps netcal || echo "netcal could not be installed"
 	@touch $@
 
-bench: $(PEERS)/.peers  ## speed and memory, side by side with other libraries
-	$(PEERS)/bin/python -m benchmarks $(BENCH_ARGS)
+bench: $(PEERS)/.peers  ## speed, memory and correctness beside other libraries: writes docs/benchmarks.md
+	$(PEERS)/bin/python -m benchmarks --write $(BENCH_ARGS)
+
+bench-smoke: $(VENV)/.light  ## every benchmark on hardly any rows: does it run and agree?
+	$(BIN)/python -m benchmarks --smoke $(BENCH_ARGS)
 
 oracle:  ## regenerate the recorded values of other libraries and check that they reproduce
 	bash tests/oracle/regenerate.sh --check

@@ -1,25 +1,21 @@
-"""How each recalibrator is fitted, ours and the peers', and how its probabilities are read off the result.
+"""How our maps are fitted, how probabilities are read off a fitted map, ours or a peer's, and the best there is.
 
-Nothing is imported before it is asked for. What prepares a fit takes the arrays, converts them to what the library
-wants, and returns the call to be timed; what reads it gives the probability of each row's label.
+What reads a map gives the probability of each row's label: of the first rows, where a map has few numbers to get wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import redirect_stderr
-from io import StringIO
 from typing import Any
 
 import numpy as np
 
 from benchmarks import data, optima
+from benchmarks.calls import TEST_SCORES, Prepared, load
 from benchmarks.data import Array, Data
-from benchmarks.peers import Prepared, load
-from benchmarks.timing import in_turns
 
 CELLS = 4096
-TEST_SCORES = np.linspace(0.003, 0.997, 20)  # where intervals are looked at
+FEW = 5000  # rows of a matrix that a map is read at
 
 
 # --- the arrays -------------------------------------------------------------------------------------------------------
@@ -78,82 +74,6 @@ def our_intervals(p: Array, y: Array) -> Prepared:
     return lambda: method().fit(p, y).predict_interval(TEST_SCORES)
 
 
-# --- the peers --------------------------------------------------------------------------------------------------------
-
-
-def sklearn_temperature(dtype: str) -> Callable[[Array, Array], Prepared]:
-    """On logits of this type, converted untimed."""
-
-    def prepare(z: Array, y: Array) -> Prepared:
-        method, converted = load("sklearn.calibration")._TemperatureScaling, z.astype(dtype, copy=False)
-        return lambda: method().fit(converted, y)
-
-    return prepare
-
-
-def sklearn_sigmoid(z: Array, y: Array) -> Prepared:
-    method = load("sklearn.calibration")._SigmoidCalibration
-    return lambda: method().fit(z, y)
-
-
-def sklearn_logistic(z: Array, y: Array) -> Prepared:
-    method, column = load("sklearn.linear_model").LogisticRegression, z[:, None]
-    return lambda: method(C=np.inf).fit(column, y)
-
-
-def sklearn_softmax(solver: str, tol: float) -> Callable[[Array, Array], Prepared]:
-    def prepare(p: Array, y: Array) -> Prepared:
-        method, z = load("sklearn.linear_model").LogisticRegression, np.log(p)
-        return lambda: method(C=np.inf, solver=solver, tol=tol, max_iter=10_000).fit(z, y)
-
-    return prepare
-
-
-def sklearn_isotonic(p: Array, y: Array) -> Prepared:
-    method = load("sklearn.isotonic").IsotonicRegression
-    return lambda: method(out_of_bounds="clip").fit(p, y)
-
-
-def betacal_fit(p: Array, y: Array) -> Prepared:
-    """It changes the filters of warnings for good; whoever times it puts them back."""
-    method = load("betacal").BetaCalibration
-    return lambda: method("abm").fit(p, y)
-
-
-def sklearn_beta(p: Array, y: Array) -> Prepared:
-    """What betacal does when a and b come out positive, with a finer tolerance."""
-    method = load("sklearn.linear_model").LogisticRegression
-
-    def fit() -> Any:
-        return method(C=np.inf, tol=1e-8, max_iter=1000).fit(np.column_stack([np.log(p), -np.log(1 - p)]), y)
-
-    return fit
-
-
-def venn_abers(p: Array, y: Array) -> Prepared:
-    """Importing it silences NumPy for good, unless that happens within `errstate`."""
-    with np.errstate():
-        method = load("venn_abers").VennAbers
-    table, at = np.column_stack([1 - p, p]), np.column_stack([1 - TEST_SCORES, TEST_SCORES])
-
-    def intervals() -> Array:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(method().fit(table, y).predict_proba(at)[1])
-
-    return intervals
-
-
-def netcal_bbq(p: Array, y: Array) -> Prepared:
-    """Its bins of equal mass are not implemented, so these are of equal width."""
-    method = load("netcal.binning").BBQ
-
-    def fit() -> Any:
-        with redirect_stderr(StringIO()):  # a progress bar
-            return method().fit(p, y)
-
-    return fit
-
-
 # --- what a fit says of the labels ------------------------------------------------------------------------------------
 
 
@@ -167,8 +87,12 @@ def as_it_is(result: Array, arrays: Data) -> Array:
 
 
 def softmax(fit: Any, arrays: Data) -> Array:
-    b = float(fit.beta_) if hasattr(fit, "beta_") else 1 / fit.temperature_
-    return optima.of_label(*arrays, lambda z: b * z)
+    z, y = (values[:FEW] for values in arrays)
+    if hasattr(fit, "beta_"):
+        b = float(fit.beta_)
+    else:
+        b = fit.invtemp_ if hasattr(fit, "invtemp_") else 1 / fit.temperature_
+    return optima.of_label(z, y, lambda rows: b * rows)
 
 
 def sigmoid(fit: Any, arrays: Data) -> Array:
@@ -195,14 +119,25 @@ def transformed(fit: Any, arrays: Data) -> Array:
 
 
 def linear(fit: Any, arrays: Data) -> Array:
-    p, y = arrays
-    w, b = (fit.coef_, fit.intercept_) if hasattr(fit, "coef_") else (fit.weights_, fit.intercepts_)
-    return optima.of_label(np.log(p), y, lambda z: z @ w.T + b)
+    p, y = (values[:FEW] for values in arrays)
+    if hasattr(fit, "coef_"):
+        w, b = fit.coef_, fit.intercept_
+    elif hasattr(fit, "itemp_"):
+        w, b = fit.itemp_.numpy().T, fit.bias_.numpy()
+    else:
+        w, b = fit.weights_, fit.intercepts_
+    return optima.of_label(np.log(p), y, lambda z: z @ np.asarray(w).T + b)
+
+
+def vector(fit: Any, arrays: Data) -> Array:
+    p, y = (values[:FEW] for values in arrays)
+    w, b = (1 / fit.temp_.numpy(), fit.bias_.numpy()) if hasattr(fit, "temp_") else (fit.scales_, fit.intercepts_)
+    return optima.of_label(np.log(p), y, lambda z: z * w + b)
 
 
 def best_temperature(z: Array, y: Array) -> Array:
     b = optima.temperature(z, y)
-    return optima.of_label(z, y, lambda rows: b * rows)
+    return optima.of_label(z[:FEW], y[:FEW], lambda rows: b * rows)
 
 
 def best_platt(z: Array, y: Array) -> Array:
@@ -232,7 +167,12 @@ def best_isotonic(p: Array, y: Array) -> Array:
 
 def best_linear(p: Array, y: Array) -> Array:
     c = optima.multinomial(np.log(p), y)
-    return optima.of_label(np.log(p), y, lambda z: z @ c[:, :-1].T + c[:, -1])
+    return optima.of_label(np.log(p[:FEW]), y[:FEW], lambda z: z @ c[:, :-1].T + c[:, -1])
+
+
+def best_vector(p: Array, y: Array) -> Array:
+    w, b = optima.vector(np.log(p), y)
+    return optima.of_label(np.log(p[:FEW]), y[:FEW], lambda z: z * w + b)
 
 
 def population(p: Array, y: Array) -> Array:
@@ -242,20 +182,3 @@ def population(p: Array, y: Array) -> Array:
 
 def literal_intervals(p: Array, y: Array) -> Array:
     return optima.venn_abers(p, y, TEST_SCORES)
-
-
-def passes(z: Array, y: Array) -> str:
-    """How often our search looks at the logits, counted by standing in for the kernel that does."""
-    kernel = load("believable.kernels.temperature")
-    sums, looked = kernel.power_sums, []
-
-    def counting(rows: Any, *rest: Any, **choices: Any) -> Any:
-        looked.append(len(rows.top) / len(z))
-        return sums(rows, *rest, **choices)
-
-    kernel.power_sums = counting
-    try:
-        in_turns([ours("TemperatureScaling", input="logits")(z, y)], repeats=0)
-    finally:
-        kernel.power_sums = sums
-    return f"believable's search made {sum(looked):.2f} passes with exponentials ({len(looked)}, some over few rows)"

@@ -1,7 +1,6 @@
 """Peak memory of one call beyond the arrays it was given, each in a fresh process.
 
-Resident memory is what the operating system counts, above what the process held before the call. The traced peak is
-what Python and NumPy asked for (tracemalloc), which does not see torch and leaves out memory that was kept for reuse.
+It is the rise of the process's resident memory above what it held before the call, as the operating system counts it.
 """
 
 from __future__ import annotations
@@ -10,67 +9,40 @@ import json
 import os
 import subprocess
 import sys
-import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from time import perf_counter
+from typing import Any
 
-from benchmarks import data
-from benchmarks.jobs import BINARY, OURS
-from benchmarks.peers import Call, Prepared
-from benchmarks.table import Table
+from benchmarks.calls import Call, Operation
 from benchmarks.timing import Timed, in_turns
 
 MB = 1e6
-TRACEABLE = 3.0  # seconds: slower calls make so many objects that tracing them takes minutes
-CALLS = {call.name: call for call in (OURS, *BINARY)}
+LONGEST = 40.0  # seconds for a process, in which making the rows counts too
 
 
-def table(shrink: int) -> Table:
-    """Our peak at three sizes, the peers' at one."""
-    sizes = [10**6 // shrink, 10**7 // shrink, 3 * 10**7 // shrink]
-    peers = [call for call in BINARY if "1 thread" not in call.name]
-    wanted = [(OURS, n) for n in sizes] + [(call, sizes[1]) for call in peers]
-    with ThreadPoolExecutor(
-        os.cpu_count()
-    ) as processes:  # side by side: memory does not mind, and it is twice as quick
-        rows = list(processes.map(_row, *zip(*wanted, strict=True)))
-    notes = ["megabytes of 1e6 bytes, beyond the arrays given; a first call at n=1000 has loaded what is loaded lazily"]
-    return Table("Peak extra memory, binary ECE, float64 + int64", ("", "n", "resident MB", "traced MB"), rows, notes)
+def peaks(wanted: list[tuple[int, Operation, Call, int]]) -> list[float | None]:
+    """Bytes for (place, operation, call, n); None where that failed. Two side by side: memory does not mind."""
+
+    def ask(one: tuple[int, Operation, Call, int]) -> float | None:
+        place, operation, call, n = one
+        command = [sys.executable, "-m", "benchmarks.memory", str(place), str(operation.calls.index(call)), str(n)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=LONGEST)
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+            return None
+        return float(json.loads(done.stdout.splitlines()[-1]))
+
+    with ThreadPoolExecutor(min(2, os.cpu_count() or 1)) as side_by_side:
+        return list(side_by_side.map(ask, wanted))
 
 
-def _row(call: Call, n: int) -> tuple[str, ...]:
-    if not call.installed:
-        return (call.name, "", "not installed", "")
-    command = [sys.executable, "-m", "benchmarks.memory", call.name, str(n)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        return (call.name, f"{n:,}", (done.stderr.strip().splitlines() or ["failed"])[-1][:80], "")
-    peak = json.loads(done.stdout.splitlines()[-1])
-    traced = "" if peak["traced"] is None else f"{peak['traced'] / MB:,.1f}"
-    return (call.name, f"{n:,}", f"{peak['resident'] / MB:,.1f}", traced)
-
-
-def measure(call: Call, n: int) -> dict[str, float | None]:
-    """Bytes at the peak of one call in this process."""
-    return peak(call.prepare(*data.binary(1000)), call.prepare(*data.binary(n)))
-
-
-def peak(first: Prepared, candidate: Prepared) -> dict[str, float | None]:
-    """Bytes at the peak of a call, after a first one that has loaded what is loaded lazily."""
+def measure(operation: Operation, call: Call, n: int) -> float:
+    """Bytes at the peak of a call in this process, after a first one that has loaded what is loaded lazily."""
+    first, candidate = call.prepare(*operation.make(operation.tiny)), call.prepare(*operation.make(n))
     _raise_failure(in_turns([first], repeats=0)[0])
-    before = _start_peak()
-    start = perf_counter()
+    before = start_peak()
     _raise_failure(in_turns([candidate], repeats=0)[0])
-    seconds = perf_counter() - start
-    resident = _peak() - before
-    traced = None
-    if seconds < TRACEABLE:
-        tracemalloc.start()
-        _raise_failure(in_turns([candidate], repeats=0)[0])
-        traced = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    return {"resident": resident, "traced": traced}
+    return float(max(0, peak() - before))
 
 
 def _raise_failure(timed: Timed) -> None:
@@ -78,24 +50,24 @@ def _raise_failure(timed: Timed) -> None:
         raise SystemExit(timed.failure)
 
 
-def _start_peak() -> int:
+def start_peak() -> int:
     """Resident bytes now; on Linux the high-water mark is set back to them."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
         return _status("VmRSS")
     except OSError:
-        return _peak()
+        return peak()
 
 
-def _peak() -> int:
-    """The most resident bytes so far (since `_start_peak`, on Linux)."""
+def peak() -> int:
+    """The most resident bytes so far (since `start_peak`, on Linux)."""
     try:
         return _status("VmHWM")
     except OSError:
         import resource
 
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak if sys.platform == "darwin" else peak * 1024
+        most: Any = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return int(most if sys.platform == "darwin" else most * 1024)
 
 
 def _status(field: str) -> int:
@@ -105,5 +77,13 @@ def _status(field: str) -> int:
     raise OSError(f"/proc/self/status has no {field}")
 
 
+def _main() -> None:
+    from benchmarks.operations import operations
+
+    place, number, n = map(int, sys.argv[1:])
+    operation = operations()[place]
+    print(json.dumps(measure(operation, operation.calls[number], n)))
+
+
 if __name__ == "__main__":
-    print(json.dumps(measure(CALLS[sys.argv[1]], int(sys.argv[2]))))
+    _main()

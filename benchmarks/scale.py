@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import machine
-from benchmarks.memory import MB, _peak, _start_peak
+from benchmarks.memory import MB, peak, start_peak
 from benchmarks.table import Table
 
 SIZES = ("1e6", "1e7", "1e8")
@@ -193,11 +193,11 @@ def measure(name: str, path: str, small: str) -> dict[str, float]:
     """Seconds, bytes and the answer, in this process."""
     candidate = CANDIDATES[name]
     candidate(small)
-    _start_peak()
+    start_peak()
     start = perf_counter()
     n, ece = candidate(path)
     seconds = perf_counter() - start
-    return {"seconds": seconds, "bytes": _peak() + _java(), "n": n, "ece": ece}
+    return {"seconds": seconds, "bytes": peak() + _java(), "n": n, "ece": ece}
 
 
 def _java() -> int:

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.calls import load
 from benchmarks.data import Array
-from benchmarks.peers import load
 from benchmarks.table import Table
 
 LEVEL, SLOPE = 0.05, 0.6

@@ -1,0 +1,195 @@
+"""The page made from the results: `docs/benchmarks.md` says only what `docs/benchmarks.json` holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.machine import table as machine_table
+from benchmarks.run import IN_NUMPY, READS
+from benchmarks.table import Table
+
+Record = dict[str, Any]
+LARGE = 10**7  # rows: such sizes are shown beside the limit, and the largest of every operation
+
+HEAD = """# Benchmarks
+
+Speed beside the libraries that compute the same numbers, memory, and whether each number is right. This page and its
+pictures are written by `make bench`, which takes about ten minutes on two quiet cores. `docs/benchmarks.json` holds
+every figure, and `python -m benchmarks --redraw` makes the page from it again.{quick}
+
+## How to read it
+
+- **ms** is the best of several samples. All rows of a table are timed in turns, in one process, on the same arrays,
+  each in the type its library works on. Read ratios: repeats differ by 10 to 30 %, so ignore gaps below 1.3.
+  **peer / us** above 1 means that we are quicker, at the largest n that both were given.
+- **limit** is one read of the same bytes on two threads (or on one, where that is quicker): nothing that looks at every
+  number gets below it. **x limit** is our time in its units. Our rows are whole public calls, checks of the input
+  included. **kernel** is the part of that time spent in kernels that have a compiled form. *{in_numpy}* is
+  the same call without those, in a process of its own.
+- **exponent** is the slope of log time on log n over the sizes shown: 1 is linear, 2 quadratic; below 1 a fixed cost
+  still counts.
+- **off** is how far the number is from the definition, which is computed literally, in float64 and without believable
+  (`benchmarks/literal.py`, `benchmarks/optima.py`), in units of its value: the most at any size. A row that is further
+  off than the table allows is **wrong**, however quick. *other number* is a row that means something else, which is no
+  mistake: the notes say what.
+- An empty cell was not measured: by the smaller sizes the call would have taken more than {longest:g} seconds, or more
+  memory than there is.
+- **peak MB** is what a call needs beyond the arrays it was given, in a fresh process, at the largest n up to 1e7 that
+  it ran at.
+"""
+PICTURES = """
+![How long our calls take, in reads of the same bytes](images/benchmarks-limit.svg)
+
+![How much longer other libraries take](images/benchmarks-peers.svg)
+
+![Time against the number of rows](images/benchmarks-scaling.svg)
+"""
+
+
+def page(results: Record) -> str:
+    """The whole page."""
+    done = results["operations"]
+    quick = "" if results["mode"] == "full" else f" **These are figures of a {results['mode']} run, with fewer rows.**"
+    parts = [HEAD.format(quick=quick, in_numpy=IN_NUMPY, longest=results["longest"])]
+    parts += ["## At a glance", PICTURES.strip(), _limits(done).markdown(), _peers(done).markdown(), _wrong(done)]
+    parts += ["## Every operation", *(operation(record).markdown() for record in done)]
+    if results["imports"]:
+        parts.append(_imports(results["imports"]).markdown())
+    parts.append(machine_table(results["machine"]).markdown())
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def ms(seconds: float) -> str:
+    """Milliseconds in three digits."""
+    value = seconds * 1e3
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}" if value >= 0.1 else f"{value:.2g}"
+
+
+def many_times(ratio: float) -> str:
+    """A ratio in as many digits as it deserves."""
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.1f}" if ratio >= 10 else f"{ratio:.2g}"
+
+
+def limit(record: Record, n: int) -> float | None:
+    """Seconds of the quicker read."""
+    reads = [row["at"][str(n)]["seconds"] for row in record["rows"] if row["call"] in READS and str(n) in row["at"]]
+    return min(reads, default=None)
+
+
+def ours(record: Record) -> Record:
+    """The row that others are compared with."""
+    first: Record = record["rows"][0]
+    return first
+
+
+def ratio(record: Record, row: Record) -> float | None:
+    """How many times longer than ours, at the largest common size."""
+    common = _common(record, row)
+    if not common or row is ours(record):
+        return None
+    n = str(common[-1])
+    return float(row["at"][n]["seconds"] / ours(record)["at"][n]["seconds"])
+
+
+def _common(record: Record, row: Record) -> list[int]:
+    """Sizes at which a row and ours were measured."""
+    return [n for n in record["sizes"] if str(n) in row["at"] and str(n) in ours(record)["at"]]
+
+
+def compared(record: Record) -> list[tuple[Record, float]]:
+    """Other libraries' rows with their ratios, the quickest first."""
+    found = [(row, ratio(record, row)) for row in record["rows"] if row["kind"] == "peer"]
+    return sorted(((row, many) for row, many in found if many is not None), key=lambda pair: pair[1])
+
+
+def _limits(done: list[Record]) -> Table:
+    rows = []
+    for record in done:
+        first, in_numpy = ours(record), next((row for row in record["rows"] if row["call"] == IN_NUMPY), {"at": {}})
+        for n in record["sizes"]:
+            at, least = first["at"].get(str(n)), limit(record, n)
+            last = n == record["sizes"][-1]
+            if at is None or least is None or not (last or n >= LARGE):
+                continue
+            kernel, plain = at.get("kernel"), in_numpy["at"].get(str(n))
+            want = record["target"]
+            rows.append(
+                (
+                    record["title"],
+                    f"{n:,}",
+                    ms(at["seconds"]),
+                    ms(least),
+                    many_times(at["seconds"] / least),
+                    f"{want:g}" if want else "",
+                    ms(kernel) if kernel else "",
+                    f"{at['seconds'] / kernel:.2f}" if kernel else "",
+                    ms(plain["seconds"]) if plain else "",
+                )
+            )
+    head = ("", "n", "ms", "limit ms", "x limit", "wanted", "kernel ms", "call / kernel", "NumPy kernels ms")
+    return Table("Beside the limit", head, rows)
+
+
+def _peers(done: list[Record]) -> Table:
+    rows = []
+    for record in done:
+        good = [(row, many) for row, many in compared(record) if row["mark"] == "right"]
+        if not good:
+            continue
+        row, many = good[0]
+        n = _common(record, row)[-1]
+        times = [ms(one["at"][str(n)]["seconds"]) for one in (ours(record), row)]
+        powers = [_power(one["exponent"]) for one in (ours(record), row)]
+        rows.append((record["title"], f"{n:,}", times[0], row["call"], times[1], many_times(many), *powers))
+    head = ("", "n", "ours ms", "quickest peer that is right", "its ms", "peer / us", "our exponent", "its exponent")
+    return Table("Beside the quickest peer", head, rows)
+
+
+def _wrong(done: list[Record]) -> str:
+    found = [
+        f"- **{row['call']}**, {record['title']}: off by {_worst(row):.1e} {_in_brackets(row['note'])}".strip()
+        for record in done
+        for row in record["rows"]
+        if row["mark"] == "wrong"
+    ]
+    return "\n".join(["### Marked wrong", "", *(found or ["Nothing, in this run."])])
+
+
+def _in_brackets(text: str) -> str:
+    return f"({text})" if text else ""
+
+
+def operation(record: Record) -> Table:
+    rows, notes = [], [record["note"]] if record["note"] else []
+    for row in record["rows"]:
+        times = [ms(row["at"][str(n)]["seconds"]) if str(n) in row["at"] else "" for n in record["sizes"]]
+        many = ratio(record, row)
+        compare = "" if many is None or row["kind"] == "limit" else many_times(many)
+        mark = f"**{row['mark']}**" if row["mark"] in ("wrong", "failed") else row["mark"]
+        away = f"{_worst(row):.0e}" if row["at"] and row["kind"] != "limit" else ""
+        peak = f"{row['peak'] / 1e6:,.1f}" if row.get("peak") is not None else ""
+        rows.append((row["call"], *times, compare, _power(row["exponent"]), away, mark, peak))
+        kernels = f"kernels of our call: {', '.join(row['kernels'])}" if row.get("kernels") else ""
+        why = f"{row['call']}: another number, since {row['other']}" if row.get("other") else row.get("note", "")
+        notes += [
+            text for text in (kernels, why, f"{row['call']}: {row['failure']}" if "failure" in row else "") if text
+        ]
+    if record["busy"] > 0.05:
+        notes.append(f"BUSY: other processes used {record['busy']:.0%} of the cores; run this again before quoting it")
+    sizes = [f"ms, n = {n:,}" for n in record["sizes"]]
+    head = ("", *sizes, "peer / us", "exponent", "off", "", "peak MB")
+    notes.append(f"off by more than {record['right']:g} is wrong")
+    return Table(record["title"], head, rows, list(dict.fromkeys(notes)))
+
+
+def _worst(row: Record) -> float:
+    return max((at["off"] for at in row["at"].values()), default=float("nan"))
+
+
+def _power(exponent: float | None) -> str:
+    return "" if exponent is None else f"{exponent:.2f}"
+
+
+def _imports(seconds: dict[str, float | None]) -> Table:
+    rows = [(name, "not installed" if time is None else ms(time)) for name, time in seconds.items()]
+    return Table("Import time, after NumPy", ("", "ms"), rows, ["fresh processes, bytecode already compiled"])
