@@ -18,7 +18,7 @@ from benchmarks.run import Effort, Record, measure
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 EFFORTS = {"full": Effort(), "quick": Effort(3, 0.3, 2.0), "smoke": Effort(0, 0.0, 30.0)}
-HURRY, LATE = EFFORTS["quick"], 540.0  # after so many seconds
+HURRY, LATE = EFFORTS["quick"], 600.0  # after so many seconds
 MOST_ROWS = 10**7  # at which memory is measured
 ROOMY = 16 * 2**30  # bytes: below, peers would not have the room for more rows
 

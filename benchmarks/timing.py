@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Protocol
 
-REPEATS = 7
+REPEATS = 6
 SHORTEST = 0.005  # seconds: quicker calls are looped until a sample lasts this long
-ENOUGH = 1.2  # seconds: a candidate that has used so many is not run again
+ENOUGH = 0.9  # seconds: a candidate that has used so many is not run again
 
 
 class Sampler(Protocol):
