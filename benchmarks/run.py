@@ -75,7 +75,7 @@ def measure(
                 at["off"] = min(off(call.value(found.result, arrays), truth), FAR)
             row["at"][str(n)] = at
             found.result = None
-        if inside and inside.used:
+        if inside and inside.used and str(n) in rows[operation.calls[0].name]["at"]:
             first = rows[operation.calls[0].name]
             first["at"][str(n)]["kernel"] = timed[-1].seconds
             first["kernels"] = sorted(inside.used)
