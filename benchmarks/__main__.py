@@ -125,7 +125,7 @@ def _verdict(results: Record) -> int:
         f"{record['title']}: {row['call']} {row['mark']} {row.get('failure', '')}"
         for record in results["operations"]
         for row in record["rows"]
-        if row["mark"] == "failed" or (row["mark"] == "wrong" and row["kind"] != "peer")
+        if row["mark"] == "failed" or (row["mark"] in ("rough", "wrong") and row["kind"] != "peer")
     ]
     rows = sum(bool(row["at"]) for record in results["operations"] for row in record["rows"])
     print(*bad, f"{len(results['operations'])} operations, {rows} rows, {len(bad)} of them failed or wrong", sep="\n")

@@ -76,7 +76,8 @@ def load(module: str) -> Any:
 class Operation:
     """A name for the command line, a title, sizes in rows, how to make them, the calls, ours first, and the answer.
 
-    `reference` is what every value is compared with: further off than `right`, in units of the reference, is wrong.
+    `reference` is what every value is compared with: further off than `right`, in units of the reference, is rough,
+    and ten times that wrong.
     With `limit` our time is set beside a read of the same bytes, and `target` is the multiple of it we want at most.
     `tiny` rows are enough to see that everything runs. `short` is the title in pictures.
     With `peak` memory is measured too.

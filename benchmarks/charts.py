@@ -110,6 +110,7 @@ def _peers(figure: Any, done: list[Record]) -> None:
     ax = _places(figure, [record["short"] for record in shown])
     looks = {
         "right": {"color": OURS, "marker": "o", "s": 22},
+        "rough": {"color": PEER, "marker": "o", "s": 22},
         "other number": {"facecolors": "none", "edgecolors": PEER, "marker": "o", "s": 22},
         "wrong": {"color": WRONG, "marker": "x", "s": 26},
     }
@@ -119,10 +120,10 @@ def _peers(figure: Any, done: list[Record]) -> None:
         ]
         if found:
             x, y = zip(*found, strict=True)
-            ax.scatter(x, y, label={"right": "right", "wrong": "wrong"}.get(mark, mark), zorder=3, **look)
+            ax.scatter(x, y, label=mark, zorder=3, **look)
     ax.axvline(1, color=LINE, linewidth=1)
     ax.set_xlabel("time of other libraries / ours (right of 1: we are quicker)")
-    _legend(ax, loc="lower center", bbox_to_anchor=(0.3, 1.0), ncols=3)
+    _legend(ax, loc="lower center", bbox_to_anchor=(0.3, 1.0), ncols=4)
 
 
 def _scaling(figure: Any, done: list[Record]) -> None:

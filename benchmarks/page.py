@@ -30,8 +30,8 @@ every figure, and `python -m benchmarks --redraw` makes the page from it again.{
   still counts.
 - **off** is how far the number is from the definition, which is computed literally, in float64 and without believable
   (`benchmarks/literal.py`, `benchmarks/optima.py`), in units of its value: the most at any size. A row that is further
-  off than the table allows is **wrong**, however quick. *other number* is a row that means something else, which is no
-  mistake: the notes say what.
+  off than the table allows is *rough* (a fit that stops early, say), and ten times that **wrong**, however quick.
+  *other number* is a row that means something else, which is no mistake: the notes say what.
 - An empty cell was not measured: by the smaller sizes the call would have taken more than {longest:g} seconds, or more
   memory than there is.
 - **peak MB** is what a call needs beyond the arrays it was given, in a fresh process, at the largest n up to 1e7 that
@@ -133,7 +133,7 @@ def _limits(done: list[Record]) -> Table:
 def _peers(done: list[Record]) -> Table:
     rows = []
     for record in done:
-        good = [(row, many) for row, many in compared(record) if row["mark"] == "right"]
+        good = [(row, many) for row, many in compared(record) if row["mark"] in ("right", "rough")]
         if not good:
             continue
         row, many = good[0]
@@ -141,7 +141,16 @@ def _peers(done: list[Record]) -> Table:
         times = [ms(one["at"][str(n)]["seconds"]) for one in (ours(record), row)]
         powers = [_power(one["exponent"]) for one in (ours(record), row)]
         rows.append((record["title"], f"{n:,}", times[0], row["call"], times[1], many_times(many), *powers))
-    head = ("", "n", "ours ms", "quickest peer that is right", "its ms", "peer / us", "our exponent", "its exponent")
+    head = (
+        "",
+        "n",
+        "ours ms",
+        "quickest peer that is not wrong",
+        "its ms",
+        "peer / us",
+        "our exponent",
+        "its exponent",
+    )
     return Table("Beside the quickest peer", head, rows)
 
 
@@ -178,7 +187,7 @@ def operation(record: Record) -> Table:
         notes.append(f"BUSY: other processes used {record['busy']:.0%} of the cores; run this again before quoting it")
     sizes = [f"ms, n = {n:,}" for n in record["sizes"]]
     head = ("", *sizes, "peer / us", "exponent", "off", "", "peak MB")
-    notes.append(f"off by more than {record['right']:g} is wrong")
+    notes.append(f"off by more than {record['right']:g} is rough, ten times that is wrong")
     return Table(record["title"], head, rows, list(dict.fromkeys(notes)))
 
 

@@ -77,11 +77,12 @@ def test_the_time_in_kernels_is_part_of_the_call(monkeypatch):
 
 
 def test_a_wrong_number_is_marked_and_another_is_not():
-    """Off by more than is allowed: wrong, unless the row says that it means something else."""
-    row = {"kind": "peer", "at": {"10": {"off": 1e-3}}, "other": ""}
+    """Off by more than is allowed: rough, then wrong, unless the row says that it means something else."""
+    row = {"kind": "peer", "at": {"10": {"off": 1e-2}}, "other": ""}
     assert run._mark(row, LISTED[0]) == "wrong"
     assert run._mark({**row, "other": "it counts classes"}, LISTED[0]) == "other number"
     assert run._mark({**row, "at": {"10": {"off": 1e-9}}}, LISTED[0]) == "right"
+    assert run._mark({**row, "at": {"10": {"off": 5 * LISTED[0].right}}}, LISTED[0]) == "rough"
 
 
 def test_off_is_relative_and_sees_missing_numbers():
