@@ -15,9 +15,7 @@ NAMES = (
     *("w", "w2", "wp", "wy", "brier", "nll", "correct", "confidence", "entropy", "spread", "spread_variance"),
     *("w2_squared", "deviation"),
 )
-PART = (
-    1 << 16
-)  # rows whose sums come as one; threads begin at whole parts, so their number does not change a bit of them
+PART = 1 << 16  # rows whose sums come as one: threads begin at whole parts, so their number does not change a bit
 FEWER_ROWS = 2  # than codes, by this factor: sorting them is quicker than going through a table
 AT_LEAST = 1 << 17  # rows for a thread
 MOST_GRIDS, MOST_CODES = 8, 1 << 27  # that the C has room for
