@@ -99,36 +99,62 @@ static int top_piece(Job *job, Py_ssize_t start, Py_ssize_t n)
 
 /* --- every entry, by class --- */
 
-/* Tables are of all entries, and after them of the labels' own. Of few columns every entry finds its place in the table
- * first, several at once, and then is added. */
-WIDER static void places_in_table(int32_t *restrict bin, const int32_t *restrict offset, Py_ssize_t n, int32_t m)
-{
-    for (Py_ssize_t i = 0; i < n; i++)
-        bin[i] = bin[i] * m + offset[i];
-}
+/* Of few columns every entry finds its place in the table first, several at once, and is added there after that. The table
+ * is of the entries that are not their row's label's, and after them of those that are. */
+#define PLACES(NAME, SCORE, BIN)                                                                                         \
+    INLINE void NAME##_as(const SCORE *restrict x, Py_ssize_t n, Bins bins, const int32_t *restrict offset, int32_t m,   \
+                          int32_t *restrict place, int kind, int apart)                                                  \
+    {                                                                                                                    \
+        for (Py_ssize_t i = 0; i < n; i++)                                                                               \
+            place[i] = m * BIN(x[i], &bins, kind, apart) + offset[i];                                                    \
+    }                                                                                                                    \
+    WIDER static void NAME##_uniform(const SCORE *x, Py_ssize_t n, Bins bins, const int32_t *offset, int32_t m,          \
+                                     int32_t *place)                                                                     \
+    {                                                                                                                    \
+        if (bins.apart)                                                                                                  \
+            NAME##_as(x, n, bins, offset, m, place, UNIFORM, 1);                                                         \
+        else                                                                                                             \
+            NAME##_as(x, n, bins, offset, m, place, UNIFORM, 0);                                                         \
+    }                                                                                                                    \
+    static void NAME(const Job *job, const SCORE *x, Py_ssize_t n)                                                       \
+    {                                                                                                                    \
+        const Bins bins = job->bins;                                                                                     \
+        if (bins.kind == UNIFORM)                                                                                        \
+            NAME##_uniform(x, n, bins, job->offset, job->m, job->bin);                                                   \
+        else                                                                                                             \
+            NAME##_as(x, n, bins, job->offset, job->m, job->bin, bins.kind, bins.apart);                                 \
+    }
+
+PLACES(places_of_floats, float, bin_of_float)
+PLACES(places_of_doubles, double, bin_of_double)
 
 #define COUNT_ALL(NAME, SCORE)                                                                                           \
-    INLINE void NAME##_as(const Job *job, Py_ssize_t start, Py_ssize_t n, int weighted, int squares)                    \
-    {                                                                                                                   \
-        const SCORE *x = row_at(job, start);                                                                            \
-        const int32_t *place = job->bin;                                                                                \
-        const Py_ssize_t width = job->width;                                                                            \
-        double *const total = job->tables, *const own = job->tables + job->entries / 2;                                 \
-        if (!weighted)                                                                                                  \
-            for (Py_ssize_t i = 0; i < n * width; i++)                                                                  \
-                add_pair(total + place[i], (double)x[i], 1, 0, squares);                                                \
-        for (Py_ssize_t i = 0; i < n; i++) {                                                                            \
-            const double w = weighted ? job->weights[start + i] : 1;                                                    \
-            if (weighted)                                                                                               \
-                for (Py_ssize_t k = i * width; k < (i + 1) * width; k++)                                                \
-                    add_pair(total + place[k], (double)x[k], w, 1, squares);                                            \
-            const Py_ssize_t k = i * width + job->label[i];                                                             \
-            add_pair(own + place[k], (double)x[k], w, weighted, squares);                                               \
-        }                                                                                                               \
-    }                                                                                                                   \
-    WIDER static void NAME(const Job *job, Py_ssize_t start, Py_ssize_t n)                                              \
-    {                                                                                                                   \
-        WITH_KNOWN(job, NAME##_as(job, start, n, WEIGHTED, SQUARES));                                                   \
+    INLINE void NAME##_as(const Job *job, Py_ssize_t start, Py_ssize_t n, int weighted, int squares)                     \
+    {                                                                                                                    \
+        const SCORE *restrict x = row_at(job, start);                                                                    \
+        const int32_t *restrict place = job->bin;                                                                        \
+        const double *restrict weights = weighted ? job->weights + start : NULL;                                         \
+        const Py_ssize_t width = job->width, pairs = width / 2 * 2;                                                      \
+        double *restrict table = job->tables, *restrict sum = job->sum;                                                  \
+        for (Py_ssize_t i = 0; i < n; i++, x += width, place += width) {                                                 \
+            const double w = weighted ? weights[i] : 1;                                                                  \
+            double even = 0, odd = 0;                                                                                    \
+            for (Py_ssize_t k = 0; k < pairs; k += 2) {                                                                  \
+                const double p = (double)x[k], q = (double)x[k + 1];                                                     \
+                add_pair(table + place[k], p, w, weighted, squares);                                                     \
+                add_pair(table + place[k + 1], q, w, weighted, squares);                                                 \
+                even += p, odd += q;                                                                                     \
+            }                                                                                                            \
+            if (pairs < width) {                                                                                         \
+                add_pair(table + place[pairs], (double)x[pairs], w, weighted, squares);                                  \
+                even += (double)x[pairs];                                                                                \
+            }                                                                                                            \
+            sum[i] = even + odd;                                                                                         \
+        }                                                                                                                \
+    }                                                                                                                    \
+    WIDER static void NAME(const Job *job, Py_ssize_t start, Py_ssize_t n)                                               \
+    {                                                                                                                    \
+        WITH_KNOWN(job, NAME##_as(job, start, n, WEIGHTED, SQUARES));                                                    \
     }
 
 COUNT_ALL(count_all_floats, float)
@@ -137,24 +163,21 @@ COUNT_ALL(count_all_doubles, double)
 static int narrow_piece(Job *job, Py_ssize_t start, Py_ssize_t n)
 {
     const void *x = row_at(job, start);
-    const Py_ssize_t size = n * job->width;
-    if (job->is_float)
-        sum_float_rows(x, n, job->width, job->sum);
-    else
-        sum_double_rows(x, n, job->width, job->sum);
-    if (!near_one(job->sum, n, job->tolerance) || !labels_as_columns(job->labels, start, n, job->width, job->label) ||
+    const Py_ssize_t width = job->width, size = n * width;
+    const int32_t *restrict label = job->label;
+    int32_t *restrict place = job->bin;
+    const int32_t own = (int32_t)(job->entries / 2);
+    if (!labels_as_columns(job->labels, start, n, width, job->label) ||
         !(job->is_float ? floats_inside(x, size) : doubles_inside(x, size)))
         return 0;
-    if (job->is_float) {
-        place_floats(x, size, &job->bins, job->bin);
-        places_in_table(job->bin, job->offset, size, job->m);
-        count_all_floats(job, start, n);
-    } else {
-        place_doubles(x, size, &job->bins, job->bin);
-        places_in_table(job->bin, job->offset, size, job->m);
-        count_all_doubles(job, start, n);
-    }
-    return 1;
+    if (job->is_float)
+        places_of_floats(job, x, size);
+    else
+        places_of_doubles(job, x, size);
+    for (Py_ssize_t i = 0; i < n; i++)
+        place[i * width + label[i]] += own;
+    (job->is_float ? count_all_floats : count_all_doubles)(job, start, n);
+    return near_one(job->sum, n, job->tolerance); /* rows are summed while they are counted */
 }
 
 /* Of many columns most entries lie in the first part above 0, from low to high. Those are summed by column, in `first`: p,
@@ -287,7 +310,7 @@ typedef int (*Piece)(Job *, Py_ssize_t, Py_ssize_t);
 /* From tables, which are cleared, to sums by moment and code: of all, and then of those whose outcome is 1. */
 static void add_tables(Job *job, int every_entry)
 {
-    const int m = job->m;
+    const int m = job->m, wide = job->first != NULL; /* then all are together, and own ones once more */
     const Py_ssize_t n_codes = job->entries / (2 * m);
     double *const total = job->out, *const positive = job->out + n_codes * m;
     for (int lane = 0; lane < job->lanes; lane++) {
@@ -295,7 +318,7 @@ static void add_tables(Job *job, int every_entry)
         for (Py_ssize_t code = 0; code < n_codes; code++) {
             const double *all = table + code * (every_entry ? m : 2 * m), *own = all + (every_entry ? n_codes * m : m);
             for (int j = 0; j < m; j++) {
-                total[j * n_codes + code] += every_entry ? all[j] : all[j] + own[j];
+                total[j * n_codes + code] += wide ? all[j] : all[j] + own[j];
                 positive[j * n_codes + code] += own[j];
             }
         }

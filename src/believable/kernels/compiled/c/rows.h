@@ -25,7 +25,7 @@ void look_at_doubles(const double *x, Py_ssize_t n, Py_ssize_t width, double *to
 void sum_float_rows(const float *x, Py_ssize_t n, Py_ssize_t width, double *sum);
 void sum_double_rows(const double *x, Py_ssize_t n, Py_ssize_t width, double *sum);
 
-/* Whether none of n numbers is below 0 or above 1; NaN is neither, but makes its row's sum NaN. */
+/* Whether all of n numbers are in [0, 1]; NaN is not. */
 int floats_inside(const float *x, Py_ssize_t n);
 int doubles_inside(const double *x, Py_ssize_t n);
 
