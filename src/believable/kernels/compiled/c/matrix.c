@@ -9,7 +9,7 @@
 
 #define BLOCK 16384 /* rows, at least, that are summed by themselves: short chains of additions round less */
 #define LANES 4     /* tables that rows take turns in, so that they need not wait for each other */
-#define FEW 1024    /* entries of a table that there are LANES of */
+#define FEW 256     /* entries of a table that there are LANES of: more would crowd out the rows from the nearest cache */
 
 typedef struct {
     const void *matrix;
@@ -60,14 +60,15 @@ static const void *row_at(const Job *job, Py_ssize_t i)
 #define COUNT_TOPS(NAME, SCORE)                                                                                          \
     INLINE void NAME(const Job *job, Py_ssize_t start, Py_ssize_t n, int weighted, int squares)                          \
     {                                                                                                                    \
-        const SCORE *top = job->top;                                                                                     \
+        const SCORE *restrict top = job->top;                                                                            \
+        const int32_t *restrict column = job->column, *restrict label = job->label, *restrict bin = job->bin;            \
+        const double *restrict weights = weighted ? job->weights + start : NULL;                                         \
+        double *restrict tables = job->tables;                                                                           \
         const int m = n_moments(weighted, squares);                                                                      \
         const Py_ssize_t apart = job->by_class ? job->n_parts : 0, lane = job->lanes > 1 ? job->entries : 0;             \
         for (Py_ssize_t i = 0; i < n; i++) {                                                                             \
-            const Py_ssize_t code = job->column[i] * apart + job->bin[i];                                                \
-            const Py_ssize_t at = (2 * code + (job->column[i] == job->label[i])) * m;                                    \
-            add_pair(job->tables + (i % LANES) * lane + at, (double)top[i], weighted ? job->weights[start + i] : 1,      \
-                     weighted, squares);                                                                                 \
+            const Py_ssize_t at = (2 * (column[i] * apart + bin[i]) + (column[i] == label[i])) * m;                      \
+            add_pair(tables + (i % LANES) * lane + at, (double)top[i], weighted ? weights[i] : 1, weighted, squares);    \
         }                                                                                                                \
     }
 
