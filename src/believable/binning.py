@@ -48,11 +48,11 @@ class Edges:
         values = np.array(self.values, self.dtype)
         values.flags.writeable = False
         object.__setattr__(self, "_partition", kernels.Partition(values, self.strategy == "uniform"))
-        steps = np.diff(values)
+        steps = values[1:] - values[:-1]
         if len(values) < 2 or values[0] != 0 or values[-1] != 1:
             raise InputError("edges must be at least two numbers that begin with 0 and end with 1")
         zero_alone = self.strategy == "quantile" and len(steps) > 1  # then {0} may be a bin
-        if not np.all(steps[1:] > 0) or not (steps[0] > 0 or (zero_alone and steps[0] == 0)):
+        if not (steps[1:] > 0).all() or not (steps[0] > 0 or (zero_alone and steps[0] == 0)):
             raise InputError(f"edges must increase, also when rounded to {self.dtype}")
         if self.strategy == "uniform" and not np.array_equal(values, _division(len(steps)).astype(self.dtype)):
             raise InputError("uniform edges must be k/M")
@@ -78,7 +78,8 @@ class Edges:
     def _of_scores(cls, scores: Floats, n_bins: int, weights: Array | None) -> Edges:
         """Quantile edges of scores that were checked; zero weights were dropped."""
         n_bins = _check.positive_integer(n_bins, "n_bins", 1, MAX_BINS)
-        return cls._from_boundaries(np.unique(kernels.quantile_boundaries(scores, weights, n_bins)), scores.dtype)
+        inner = dict.fromkeys(kernels.quantile_boundaries(scores, weights, n_bins).tolist())  # ascending, once each
+        return cls((0.0, *(edge for edge in inner if edge < 1), 1.0), scores.dtype.name, "quantile")
 
     @classmethod
     def _from_boundaries(cls, inner: Array, dtype: Any) -> Edges:

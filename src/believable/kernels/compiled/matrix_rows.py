@@ -40,12 +40,13 @@ def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None) -> dict[
 
 def _whole(n: int, sums: Float64s, by_class: Float64s) -> dict[str, Any]:
     """From parts to all rows; deviations from each part's mean to that of all (Chan et al. 1983)."""
-    total, of_classes = sums.sum(axis=0), by_class.sum(axis=0)
+    total, of_classes = (sums[0], by_class[0]) if len(sums) == 1 else (sums.sum(axis=0), by_class.sum(axis=0))
     whole: dict[str, Any] = {"n": n, **dict(zip(NAMES, total[: len(NAMES)].tolist(), strict=True))}
     whole |= dict(zip(BY_CLASS, of_classes, strict=True))
     if len(sums) > 1:
         w = sums[:, NAMES.index("w")][:, None]
         moved = by_class[:, 1] + w * (by_class[:, 0] / w - whole["wp"] / whole["w"]) ** 2
         whole["deviation"] = moved.sum(axis=0)
-    w2x, w2xx, by_chance = np.split(total[len(NAMES) :], [len(OF_ROWS), 2 * len(OF_ROWS)])
+    ends = [len(NAMES) + k * len(OF_ROWS) for k in range(3)]
+    w2x, w2xx, by_chance = total[ends[0] : ends[1]], total[ends[1] : ends[2]], total[ends[2] :]
     return whole | {"w2_squared": float(w2x[0]), "w2x": w2x, "w2xx": w2xx, "by_chance": by_chance}

@@ -19,6 +19,7 @@ from believable.kernels.distinct import ByScore
 Result = TypeVar("Result")
 Work = Callable[[Array, int, int], Result]  # of sorted items, from here to there
 
+FEW = 256  # scores that NumPy sorts while we would still ask for memory
 MANY = 1 << 15  # rows that are spread over cells first
 BITS = 11  # of the cells they are spread over
 SAMPLE, TAIL = 1 << 10, 4  # rows that say where the cells are, but for so many of the lowest and the highest
@@ -36,7 +37,7 @@ def sort_pairs(score: Floats, outcome: Array, weight: Array | None) -> tuple[Flo
 
 
 def sorted_scores(scores: Floats) -> Floats:
-    if not _fits(scores):
+    if len(scores) < FEW or not _fits(scores):
         return TWINS["sorted_scores"][0](scores)  # type: ignore[no-any-return]
     items, _ = _sorted(scores, np.zeros(len(scores), np.uint8), _nothing)
     items >>= items.dtype.type(1)
