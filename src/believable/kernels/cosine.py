@@ -96,8 +96,9 @@ def _waves_of(score: Float64s, rows: Float64s) -> Waves:
 
 def _cosine_sums(score: Float64s, rows: Float64s, n_waves: int) -> Float64s:
     """sum_i e_i cos(pi k p_i) for k = 0..n_waves, where cos(a + b) = cos a cos b - sin a sin b saves most cosines."""
-    short = np.pi * np.outer(score, np.arange(32))
-    long = np.pi * np.outer(score, np.arange(0, n_waves + 1, 32))
+    step = 1 << n_waves.bit_length() // 2  # about as many short ones as long ones
+    short = np.pi * np.outer(score, np.arange(step))
+    long = np.pi * np.outer(score, np.arange(0, n_waves + 1, step))
     if len(rows) == 1:
         each = rows.T
         sums = (each * np.cos(long)).T @ np.cos(short) - (each * np.sin(long)).T @ np.sin(short)
@@ -146,11 +147,11 @@ def _power_of_two(values: Any) -> Ints:
 
 def _chunks(sizes: Ints) -> Iterator[tuple[int, Ints]]:
     """Each size with the rows that have it, as many at once as there is room for."""
-    for size in np.unique(sizes):
+    for size in sorted(set(sizes.tolist())):
         rows = np.flatnonzero(sizes == size)
-        step = max(1, ROOM // int(size))
+        step = max(1, ROOM // size)
         for start in range(0, len(rows), step):
-            yield int(size), rows[start : start + step]
+            yield size, rows[start : start + step]
 
 
 def _sizes_by_waves(waves: Waves, s: Float64s) -> Float64s:

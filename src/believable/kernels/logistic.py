@@ -7,11 +7,12 @@ Columns are rows of an array (k, J): long rows are fast. Outcomes may be (B, J),
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from believable._types import Array, Float64s
+from believable._types import Array, Float64s, Ints
 
 SMALLEST = 1e-12  # probabilities nearer to 0 or 1 than this are moved there before their logit is taken
 LARGEST_LOGIT = float(np.log1p(-SMALLEST) - np.log(SMALLEST))
@@ -207,12 +208,20 @@ def _means(coefficients: Float64s, x: Float64s, offset: Float64s) -> tuple[Float
     return np.where(above, large, small), np.where(above, small, large), small * large
 
 
+@lru_cache(maxsize=16)
+def _upper_half(size: int) -> tuple[Ints, Ints]:
+    """Rows and columns of the entries of a square matrix on and above its diagonal; read-only."""
+    first, second = np.triu_indices(size)
+    first.flags.writeable = second.flags.writeable = False
+    return first, second
+
+
 def _derivatives(
     here: Float64s, columns: Float64s, positive: Float64s, negative: Float64s, offset: Float64s
 ) -> tuple[Float64s, Float64s]:
     """Gradient (B, k) and information (B, k, k) of the log-likelihood."""
     n_columns, n_points = columns.shape
-    first, second = np.triu_indices(n_columns)
+    first, second = _upper_half(n_columns)
     gradient, products = np.zeros_like(here), np.zeros((len(here), len(first)))
     for part in _blocks(n_points, len(here)):
         x, above, below = columns[:, part], positive[:, part], negative[:, part]

@@ -10,18 +10,18 @@ from believable._types import Float64s, Ints
 from believable.kernels._backend import TWINS, c
 from believable.kernels.compiled.threads import in_parts, ranges
 
-FEW = 4  # curves that are not worth a table of cosines
+FEW, FINE = 4, 1 << 10  # so few curves, on more nodes than these, are not worth a table of cosines
 TOO_FINE = 1 << 16  # nodes from which on eight curves do not fit the cache
 LANES = 8
 WORTH = 1 << 15  # nodes, of all curves, that a thread is started for
 
 
 def smooth_sizes(waves: Float64s, s: Float64s, nodes: Ints) -> Float64s:
-    if len(s) < FEW or nodes.max() > TOO_FINE:
+    if nodes.max(initial=0) > (FINE if len(s) < FEW else TOO_FINE):
         return cast(Float64s, TWINS["smooth_sizes"][0](waves, s, nodes))
     waves, s = np.ascontiguousarray(waves, np.float64), np.ascontiguousarray(s, np.float64)
     sizes = np.empty(len(s))
-    for size in np.unique(nodes).tolist():
+    for size in sorted(set(nodes.tolist())):
         _sizes_on(waves, s, size, np.flatnonzero(nodes == size), sizes)
     return sizes
 
