@@ -79,7 +79,7 @@ class Edges:
         """Quantile edges of scores that were checked; zero weights were dropped."""
         n_bins = _check.positive_integer(n_bins, "n_bins", 1, MAX_BINS)
         inner = dict.fromkeys(kernels.quantile_boundaries(scores, weights, n_bins).tolist())  # ascending, once each
-        return cls((0.0, *(edge for edge in inner if edge < 1), 1.0), scores.dtype.name, "quantile")
+        return cls((0.0, *(edge for edge in inner if edge < 1), 1.0), _name(scores.dtype), "quantile")
 
     @classmethod
     def _from_boundaries(cls, inner: Array, dtype: Any) -> Edges:
@@ -96,7 +96,7 @@ class Edges:
 
     @classmethod
     def _rounded(cls, values: Array, dtype: Any, strategy: str) -> Edges:
-        name = np.dtype(dtype).name
+        name = _name(dtype)
         return cls(tuple(values.astype(name).tolist()), name, strategy)
 
     def __len__(self) -> int:
@@ -199,6 +199,12 @@ class Grid:
             cell = kernels.logit_floor(scores, logit, edges, self.near_one(), LOGIT_REACH)
         cell += 1
         return cell
+
+
+@lru_cache(maxsize=32)
+def _name(dtype: Any) -> str:
+    """float32 or float64, which NumPy puts together anew each time."""
+    return np.dtype(dtype).name
 
 
 def _division(n_bins: int) -> Floats:
