@@ -204,7 +204,7 @@ class Grid:
 @lru_cache(maxsize=32)
 def _name(dtype: Any) -> str:
     """float32 or float64, which NumPy puts together anew each time."""
-    return np.dtype(dtype).name
+    return str(np.dtype(dtype).name)
 
 
 def _division(n_bins: int) -> Floats:

@@ -9,7 +9,7 @@
 
 #define BLOCK 16384 /* rows, at least, that are summed by themselves: short chains of additions round less */
 #define LANES 4     /* tables that rows take turns in, so that they need not wait for each other */
-#define FEW 256     /* entries of a table that there are LANES of: more would crowd out the rows from the nearest cache */
+#define FEW 256     /* entries of a table that there are LANES of: more would crowd the rows out of the nearest cache */
 
 typedef struct {
     const void *matrix;
@@ -100,8 +100,8 @@ static int top_piece(Job *job, Py_ssize_t start, Py_ssize_t n)
 
 /* --- every entry, by class --- */
 
-/* Of few columns every entry finds its place in the table first, several at once, and is added there after that. The table
- * is of the entries that are not their row's label's, and after them of those that are. */
+/* Of few columns every entry finds its place in the table first, several at once, and is added there after that. The
+ * table is of the entries that are not their row's label's, and after them of those that are. */
 #define PLACES(NAME, SCORE, BIN)                                                                                         \
     INLINE void NAME##_as(const SCORE *restrict x, Py_ssize_t n, Bins bins, const int32_t *restrict offset, int32_t m,   \
                           int32_t *restrict place, int kind, int apart)                                                  \
