@@ -402,6 +402,7 @@ static PyObject *entry_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_
     char *memory = NULL;
     if (n_args != 13 || PyErr_Occurred() || a[3].type != a[0].type || width < 1 || width > INT32_MAX ||
         a[0].size != n * width || job.start < 0 || job.stop > n || job.bins.n < 1 || a[5].size != job.entries ||
+        (every_entry && width <= FEW_COLUMNS && job.entries > INT32_MAX) || /* places would not fit */
         (job.weighted && a[2].size != n) || (job.bins.kind == TABLE && a[4].size != LOOKUP + 2)) {
         if (!PyErr_Occurred())
             PyErr_SetString(PyExc_ValueError, "entry_sums: the arrays do not fit together");
