@@ -254,14 +254,15 @@ def class_labels(actuals: Array, n_classes: int, predictions: Floats, rows: Ints
     if actuals.dtype.kind not in "biuf":
         example = _plain(actuals.ravel()[0])
         raise InputError(f"actuals must be integers 0..{n_classes - 1}, got {example!r} at row 0; pass {door}")
-    if actuals.dtype.kind == "b":
-        return actuals.view(np.uint8) if actuals.flags.contiguous else actuals.astype(np.uint8)
+    is_boolean = actuals.dtype.kind == "b"
+    if is_boolean:  # whose bytes may be others than 0 and 1, if the memory was never meant to be booleans
+        actuals = np.ascontiguousarray(actuals).view(np.uint8)
     low, high = kernels.extrema(actuals)
     if not (low >= 0 and high <= n_classes - 1):
         no_missing(actuals, rows)
         row, value = _first(actuals, (actuals < 0) | (actuals > n_classes - 1), rows)
         raise InputError(f"actuals must be integers 0..{n_classes - 1}, got {value:g} at row {row}; pass {door}")
-    if actuals.dtype.kind == "i":
+    if is_boolean or actuals.dtype.kind == "i":
         return actuals
     small = actuals.astype(np.int8 if n_classes <= 128 else np.int32)
     if any(np.any(small[part] != actuals[part]) for part in kernels.row_blocks(len(actuals))):

@@ -126,6 +126,8 @@ def evaluate(
         except UndefinedError as reason:
             skipped[row.name] = str(reason)
     first = sources[0]
+    if isinstance(first, Predictions):
+        first.scores  # noqa: B018 - which checks them, where no metric did
     if isinstance(first, (Predictions, Summary)):
         return Evaluation(values, skipped, notion or first.default_notion, n_bins or 10)
     notions = {source.view.notion for source in sources if not isinstance(source, ScoreSums)}

@@ -103,7 +103,7 @@ class KernelBlocks(Statistic):
         block_size = _check.positive_integer(block_size, "block_size", 2)
         checked = as_predictions(predictions, actuals, sample_weight)
         similarity = kernels.Similarity(kernel, bandwidth)
-        rows = len(checked) // block_size * block_size
+        rows = len(checked.scores) // block_size * block_size  # checked, though there be no whole block of them
         none: dict[str, Any] = dict.fromkeys(_COUNTS, 0) | dict.fromkeys(_SUMS, 0.0)
         none["left_over"] = len(checked) - rows
         made = cls(kernel=kernel, bandwidth=bandwidth, block_size=block_size, n_classes=checked.n_classes, **none)
