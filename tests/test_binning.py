@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -181,3 +183,12 @@ def test_the_grid_nests_the_usual_bins(n_bins):
     """Edges k/50400 round to the same floats as the j/M they equal, in both precisions."""
     for dtype in ("float64", "float32"):
         assert np.isin(Edges.uniform(n_bins, dtype).as_array(), Grid(dtype=dtype).inner_edges()).all()
+
+
+@pytest.mark.parametrize("edges", [Edges.uniform(7, "float32"), Edges.given([0, 0.3, 1]), Edges.quantile([0, 0, 0.5], 2)])
+def test_copies_of_edges_are_read_only_too(edges):
+    """Edges that were pickled or copied are equal to those before, and cannot be written to either."""
+    for other in (copy.copy(edges), copy.deepcopy(edges), pickle.loads(pickle.dumps(edges))):
+        assert (other, other.strategy) == (edges, edges.strategy)
+        assert not other.as_array().flags.writeable
+        np.testing.assert_array_equal(other.as_array(), edges.as_array())

@@ -57,6 +57,9 @@ class Edges:
         if self.strategy == "uniform" and not np.array_equal(values, _division(len(steps)).astype(self.dtype)):
             raise InputError("uniform edges must be k/M")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Edges, (self.values, self.dtype, self.strategy)  # arrays that are copied could be written to
+
     @classmethod
     def uniform(cls, n_bins: int, dtype: Any = "float64") -> Edges:
         """M bins of equal width: edges k/M, by division."""
