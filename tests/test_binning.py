@@ -185,7 +185,9 @@ def test_the_grid_nests_the_usual_bins(n_bins):
         assert np.isin(Edges.uniform(n_bins, dtype).as_array(), Grid(dtype=dtype).inner_edges()).all()
 
 
-@pytest.mark.parametrize("edges", [Edges.uniform(7, "float32"), Edges.given([0, 0.3, 1]), Edges.quantile([0, 0, 0.5], 2)])
+@pytest.mark.parametrize(
+    "edges", [Edges.uniform(7, "float32"), Edges.given([0, 0.3, 1]), Edges.quantile([0, 0, 0.5], 2)]
+)
 def test_copies_of_edges_are_read_only_too(edges):
     """Edges that were pickled or copied are equal to those before, and cannot be written to either."""
     for other in (copy.copy(edges), copy.deepcopy(edges), pickle.loads(pickle.dumps(edges))):
