@@ -1,4 +1,5 @@
-/* Arrays from Python, through the buffer protocol alone: nothing here knows NumPy, so one build serves every version. */
+/* Arrays and numbers from Python, through the buffer protocol alone: nothing here knows NumPy, so one build serves
+ * every version of it. And what compilers are told beyond C itself. */
 #ifndef BELIEVABLE_ARRAYS_H
 #define BELIEVABLE_ARRAYS_H
 
@@ -13,16 +14,48 @@
  * 'B', 'H', 'I', 'Q' for those without a sign (booleans are 'B'); 0 for an array that was left out. */
 typedef struct {
     Py_buffer view;
-    void *data;
-    Py_ssize_t size; /* entries, over all axes */
+    void *data, *copy; /* copy: what is read instead of an array whose entries lie across words */
+    Py_ssize_t size;   /* entries, over all axes */
     char type;
 } Array;
 
-/* The arrays at the front of the arguments, one for each entry of `takes`, which ends with NULL: the types allowed, after
- * '>' where it is written to and '?' where it may be None. All are in C order. 0 and an exception if one does not fit; the
- * caller lets go of the others' memory with drop_arrays. */
+/* The arrays at the front of the arguments, one for each entry of `takes`, which ends with NULL: the types allowed,
+ * after '?' where it may be None and '>' where it is written to. All are in C order. 0 and an exception if one does not
+ * fit; otherwise the caller lets go of them with drop_arrays. */
 int take_arrays(PyObject *const *args, Py_ssize_t n_args, const char *const *takes, Array *arrays);
 void drop_arrays(Array *arrays, Py_ssize_t n);
+
+/* The n whole numbers that end the arguments, from the given place on. 0 and an exception if one is none, or if they
+ * are not as many; then all are 0. */
+int take_numbers(PyObject *const *args, Py_ssize_t n_args, Py_ssize_t from, Py_ssize_t n, Py_ssize_t *numbers);
+
+/* Whether a range, (start, stop), lies within n rows. */
+int is_within(const Py_ssize_t *range, Py_ssize_t n);
+
+/* NULL, and a ValueError unless there is an exception already. */
+PyObject *unfit(const char *name);
+
+#define METHOD(NAME) {#NAME, (PyCFunction)(void (*)(void))NAME, METH_FASTCALL, NULL}
+#define NO_MORE_METHODS {NULL, NULL, 0, NULL}
+
+/* DO(TYPE) with the type of integers, or of all entries, that a letter stands for. */
+#define OF_INTEGERS(letter, DO)                                                                                        \
+    switch (letter) {                                                                                                  \
+    case 'b': DO(int8_t); break;                                                                                       \
+    case 'B': DO(uint8_t); break;                                                                                      \
+    case 'h': DO(int16_t); break;                                                                                      \
+    case 'H': DO(uint16_t); break;                                                                                     \
+    case 'i': DO(int32_t); break;                                                                                      \
+    case 'I': DO(uint32_t); break;                                                                                     \
+    case 'q': DO(int64_t); break;                                                                                      \
+    default: DO(uint64_t);                                                                                             \
+    }
+#define OF_ENTRIES(letter, DO)                                                                                         \
+    switch (letter) {                                                                                                  \
+    case 'd': DO(double); break;                                                                                       \
+    case 'f': DO(float); break;                                                                                        \
+    default: OF_INTEGERS(letter, DO)                                                                                   \
+    }
 
 #if defined(__GNUC__)
 #define INLINE static inline __attribute__((always_inline))
@@ -45,8 +78,9 @@ void drop_arrays(Array *arrays, Py_ssize_t n);
 #define PREFETCH(address) ((void)(address))
 #endif
 
-/* Versions for newer processors beside the plain one, chosen when the module is loaded. */
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
+/* Versions for newer processors beside the plain one, chosen when the module is loaded: which not every C library can,
+ * and older compilers do not know these processors. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
 #define WIDER __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define WIDER

@@ -14,7 +14,7 @@
 #define BY_ITSELF 4096 /* rows that a slot sums by itself before they are put to the others of its code */
 #define MOST_GRIDS 8
 #define MOST_CELLS (1 << 27) /* of a code, so that places and codes fit into an int32 */
-#define LARGEST_LOGIT 37     /* of a float64 below 1; the edges must reach as far, or a place might be beyond them */
+#define LARGEST_LOGIT 36.75  /* of a float64 below 1: log(2^53 - 1), and a little for rounding */
 
 enum { W, W2, WP, WY, BRIER, NLL, CORRECT, CONFIDENCE, ENTROPY, SPREAD, SPREAD_VARIANCE, W2_SQUARED, DEVIATION };
 #define N_SUMS 13
@@ -44,26 +44,12 @@ typedef struct {
 /* --- from the arrays to float64 ----------------------------------------------------------------------------------- */
 
 #define WIDEN(TYPE)                                                                                                    \
-    do {                                                                                                               \
-        const TYPE *from = (const TYPE *)array->data + start;                                                          \
-        for (Py_ssize_t i = 0; i < n; i++)                                                                             \
-            to[i] = (double)from[i];                                                                                   \
-    } while (0)
+    for (Py_ssize_t i = 0; i < n; i++)                                                                                 \
+        to[i] = (double)((const TYPE *)array->data)[start + i]
 
 WIDER static void widen(const Array *array, Py_ssize_t start, Py_ssize_t n, double *to)
 {
-    switch (array->type) {
-    case 'd': WIDEN(double); break;
-    case 'f': WIDEN(float); break;
-    case 'b': WIDEN(int8_t); break;
-    case 'B': WIDEN(uint8_t); break;
-    case 'h': WIDEN(int16_t); break;
-    case 'H': WIDEN(uint16_t); break;
-    case 'i': WIDEN(int32_t); break;
-    case 'I': WIDEN(uint32_t); break;
-    case 'q': WIDEN(int64_t); break;
-    default: WIDEN(uint64_t);
-    }
+    OF_ENTRIES(array->type, WIDEN)
 }
 
 /* Blocks are filled up to whole lanes with rows that weigh nothing in any sum. */
@@ -179,6 +165,12 @@ WIDER static void place_logit(Block *block, Py_ssize_t n, double per_unit, doubl
     }
 }
 
+/* What a table says, if that is a cell. */
+INLINE int32_t capped(int32_t cell, int32_t last)
+{
+    return (uint32_t)cell < (uint32_t)last ? cell : last;
+}
+
 /* The number of inner edges below each score, by the rules of `uniform_floor` and `logit_floor`; but, where they are
  * apart, 0 and 1 have cells of their own, before and after the others. */
 static void place(Block *block, Py_ssize_t n, const Grid *grid, char type, int apart)
@@ -207,7 +199,7 @@ static void place(Block *block, Py_ssize_t n, const Grid *grid, char type, int a
         else if (p >= 1 && apart)
             k = (int32_t)grid->n;
         else if (p >= high)
-            k = grid->table[(Py_ssize_t)((1 - p) / below_one)];
+            k = capped(grid->table[(Py_ssize_t)((1 - p) / below_one)], (int32_t)grid->n - 1);
         else
             k -= p <= grid->edges[k] && k > 0;
         block->cell[i] = k;
@@ -251,6 +243,14 @@ static void scatter(Pass *pass, Block *block, Py_ssize_t n)
         pass->soft ? scatter_as(pass, block, n, 3, 1) : scatter_as(pass, block, n, 3, 0);
     else
         scatter_as(pass, block, n, 7, pass->soft);
+}
+
+/* Whether no place can be beyond the edges: rounding adds a window to the logit, and the edges reach as far. */
+static int is_safe(const Grid *grid)
+{
+    if (grid->n < 1 || grid->n > MOST_CELLS)
+        return 0;
+    return grid->table == NULL || (grid->n_table >= 1 && grid->reach >= LARGEST_LOGIT + 2.0 / (double)grid->n_table);
 }
 
 /* --- a range of rows ---------------------------------------------------------------------------------------------- */
@@ -328,12 +328,12 @@ static PyObject *binary_pass(PyObject *self, PyObject *const *args, Py_ssize_t n
     }
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    const Py_ssize_t n = a[0].size, start = PyLong_AsSsize_t(args[7]), stop = PyLong_AsSsize_t(args[8]);
+    const Py_ssize_t n = a[0].size;
+    Py_ssize_t range[2], n_codes = 1;
     Pass pass = {.scores = a[0], .labels = a[1], .weights = a[2], .sums = a[3].data};
     pass.table = a[4].data, pass.more = a[5].data, pass.codes = a[6].data;
     pass.moments = a[2].data == NULL ? 3 : 7, pass.soft = is_soft(a[1].type);
-    Py_ssize_t n_codes = 1;
-    int fits = !PyErr_Occurred() && a[1].size == n && start >= 0 && start % PART == 0 && stop <= n;
+    int fits = take_numbers(args, 9, 7, 2, range) && is_within(range, n) && range[0] % PART == 0 && a[1].size == n;
     fits &= (a[2].data == NULL || a[2].size == n) && (a[3].data == NULL || a[3].size == (n + PART - 1) / PART * N_SUMS);
     for (Py_ssize_t k = 0; k < n_grids && !PyErr_Occurred(); k++) {
         Array *own = &of_grids[2 * k];
@@ -343,20 +343,19 @@ static PyObject *binary_pass(PyObject *self, PyObject *const *args, Py_ssize_t n
         const double reach = PyFloat_AsDouble(args[11 + 3 * k]);
         pass.grids[k] = (Grid){own[0].data, own[1].data, own[0].size - 1, own[1].size - 1, reach};
         n_codes += pass.grids[k].n + 1;
-        fits &= pass.grids[k].n >= 1 && n_codes <= MOST_CELLS;
-        fits &= own[1].data == NULL || (own[1].size > 1 && pass.grids[k].reach >= LARGEST_LOGIT);
+        fits &= is_safe(&pass.grids[k]) && n_codes <= MOST_CELLS;
     }
     if (pass.codes != NULL)
         fits &= a[6].size == n;
     else if (n_grids > 0)
         fits &= a[4].size == n_codes * 2 * pass.moments && a[5].size == a[4].size;
     PyObject *result = NULL;
-    if (!PyErr_Occurred() && !fits)
-        PyErr_SetString(PyExc_ValueError, "binary_pass: the arrays do not fit together");
-    if (!PyErr_Occurred()) {
+    if (PyErr_Occurred() || !fits) {
+        unfit("binary_pass");
+    } else {
         int valid;
         Py_BEGIN_ALLOW_THREADS;
-        valid = run(&pass, start, stop);
+        valid = run(&pass, range[0], range[1]);
         Py_END_ALLOW_THREADS;
         result = PyLong_FromLong(valid ? pass.spilled : -1);
     }
@@ -373,18 +372,17 @@ static PyObject *logit_index(PyObject *self, PyObject *const *args, Py_ssize_t n
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    Grid grid = {a[1].data, a[2].data, a[1].size - 1, a[2].size - 1, n_args == 7 ? PyFloat_AsDouble(args[4]) : 0};
-    const Py_ssize_t start = n_args == 7 ? PyLong_AsSsize_t(args[5]) : -1;
-    const Py_ssize_t stop = n_args == 7 ? PyLong_AsSsize_t(args[6]) : 0;
+    Py_ssize_t range[2];
+    const int given = take_numbers(args, n_args, 5, 2, range);
+    const Grid grid = {a[1].data, a[2].data, a[1].size - 1, a[2].size - 1, given ? PyFloat_AsDouble(args[4]) : 0};
     PyObject *result = NULL;
-    if (PyErr_Occurred() || start < 0 || stop > a[0].size || a[3].size != a[0].size || grid.n < 1 ||
-        grid.n > MOST_CELLS || grid.n_table < 1 || !(grid.reach >= LARGEST_LOGIT)) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_ValueError, "logit_index: the arrays do not fit together");
+    if (!given || PyErr_Occurred() || a[2].data == NULL || !is_safe(&grid) || a[3].size != a[0].size ||
+        !is_within(range, a[0].size)) {
+        unfit("logit_index");
     } else {
         int valid;
         Py_BEGIN_ALLOW_THREADS;
-        valid = index_rows(&a[0], &grid, start, stop, a[3].data);
+        valid = index_rows(&a[0], &grid, range[0], range[1], a[3].data);
         Py_END_ALLOW_THREADS;
         if (valid)
             result = PyBool_FromLong(1);
@@ -396,7 +394,7 @@ static PyObject *logit_index(PyObject *self, PyObject *const *args, Py_ssize_t n
 }
 
 PyMethodDef binary_pass_methods[] = {
-    {"logit_index", (PyCFunction)(void (*)(void))logit_index, METH_FASTCALL, NULL},
-    {"binary_pass", (PyCFunction)(void (*)(void))binary_pass, METH_FASTCALL, NULL},
-    {NULL, NULL, 0, NULL},
+    METHOD(logit_index),
+    METHOD(binary_pass),
+    NO_MORE_METHODS,
 };

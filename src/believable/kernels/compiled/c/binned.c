@@ -1,15 +1,14 @@
 /* Moments of scores by bin and outcome, in one read that checks what it reads.
  *
- * Rows are taken in pieces that stay in the nearest cache: first the code of each, 2 * bin + label, several at once; then
- * the additions, one row after the other.
- */
+ * Rows are taken in pieces that stay in the nearest cache: first the code of each, 2 * bin + label, several at once;
+ * then the additions, one row after the other. */
 #include "bins.h"
+#include "moments.h"
 
 #define PIECE 1024   /* rows */
 #define BLOCK 16384  /* rows that are summed by themselves, unless tables are long: short chains round less */
 #define LANES 4      /* tables that rows take turns in, so that they need not wait for each other */
 #define FEW 1024     /* entries of a table, up to which there are LANES of them */
-#define MOMENTS(weighted, squares) ((weighted) ? 5 + 2 * (squares) : 2 + (squares))
 
 typedef struct {
     const char *scores, *labels; /* bytes, so that rows are found whatever the type */
@@ -23,36 +22,36 @@ typedef struct {
 
 /* --- codes --- */
 
-/* A row outside of [0, 1], or with another label than 0 and 1, gets some code, and what is returned is not 0. A negative
- * label is a large one without its sign. */
-#define CODES(NAME, SCORE, LABEL, BIN)                                                                               \
-    INLINE int NAME##_as(const SCORE *restrict scores, const LABEL *restrict labels, int n, Bins bins,               \
-                         int32_t *restrict code, int kind, int apart)                                                \
-    {                                                                                                                \
-        int outside = 0;                                                                                             \
-        LABEL high = 0;                                                                                              \
-        for (int i = 0; i < n; i++) {                                                                                \
-            const SCORE capped = scores[i] < 1 ? scores[i] : 1;                                                      \
-            const SCORE p = capped > 0 ? capped : 0;                                                                 \
-            outside |= p != scores[i];                                                                               \
-            high |= labels[i];                                                                                       \
-            code[i] = 2 * BIN(p, &bins, kind, apart) + (int32_t)(labels[i] & 1);                                     \
-        }                                                                                                            \
-        return outside | (high > 1);                                                                                 \
-    }                                                                                                                \
-    WIDER static int NAME##_uniform(const SCORE *scores, const LABEL *labels, int n, Bins bins, int32_t *code)       \
-    {                                                                                                                \
-        return NAME##_as(scores, labels, n, bins, code, UNIFORM, 0);                                                 \
-    }                                                                                                                \
-    WIDER static int NAME##_apart(const SCORE *scores, const LABEL *labels, int n, Bins bins, int32_t *code)         \
-    {                                                                                                                \
-        return NAME##_as(scores, labels, n, bins, code, UNIFORM, 1);                                                 \
-    }                                                                                                                \
-    static int NAME(const void *scores, const void *labels, int n, const Bins *bins, int32_t *code)                  \
-    {                                                                                                                \
-        if (bins->kind == UNIFORM)                                                                                   \
-            return (bins->apart ? NAME##_apart : NAME##_uniform)(scores, labels, n, *bins, code);                    \
-        return NAME##_as(scores, labels, n, *bins, code, bins->kind, bins->apart);                                   \
+/* A row outside of [0, 1], or with another label than 0 and 1, gets some code, and what is returned is not 0. A
+ * negative label is a large one without its sign. */
+#define CODES(NAME, SCORE, LABEL, BIN)                                                                                 \
+    INLINE int NAME##_as(const SCORE *restrict scores, const LABEL *restrict labels, int n, Bins bins,                 \
+                         int32_t *restrict code, int kind, int apart)                                                  \
+    {                                                                                                                  \
+        int outside = 0;                                                                                               \
+        LABEL high = 0;                                                                                                \
+        for (int i = 0; i < n; i++) {                                                                                  \
+            const SCORE capped = scores[i] < 1 ? scores[i] : 1;                                                        \
+            const SCORE p = capped > 0 ? capped : 0;                                                                   \
+            outside |= p != scores[i];                                                                                 \
+            high |= labels[i];                                                                                         \
+            code[i] = 2 * BIN(p, &bins, kind, apart) + (int32_t)(labels[i] & 1);                                       \
+        }                                                                                                              \
+        return outside | (high > 1);                                                                                   \
+    }                                                                                                                  \
+    WIDER static int NAME##_uniform(const SCORE *scores, const LABEL *labels, int n, Bins bins, int32_t *code)         \
+    {                                                                                                                  \
+        return NAME##_as(scores, labels, n, bins, code, UNIFORM, 0);                                                   \
+    }                                                                                                                  \
+    WIDER static int NAME##_apart(const SCORE *scores, const LABEL *labels, int n, Bins bins, int32_t *code)           \
+    {                                                                                                                  \
+        return NAME##_as(scores, labels, n, bins, code, UNIFORM, 1);                                                   \
+    }                                                                                                                  \
+    static int NAME(const void *scores, const void *labels, int n, const Bins *bins, int32_t *code)                    \
+    {                                                                                                                  \
+        if (bins->kind == UNIFORM)                                                                                     \
+            return (bins->apart ? NAME##_apart : NAME##_uniform)(scores, labels, n, *bins, code);                      \
+        return NAME##_as(scores, labels, n, *bins, code, bins->kind, bins->apart);                                     \
     }
 
 CODES(codes_f1, float, uint8_t, bin_of_float)
@@ -76,55 +75,35 @@ static Codes codes_of(char score, Py_ssize_t label_size)
 
 /* --- additions --- */
 
-INLINE void add(double *at, double p, double w, int weighted, int squares)
-{
-    at[0] += 1;
-    if (!weighted) {
-        at[1] += p;
-        if (squares)
-            at[2] += p * p;
-        return;
-    }
-    const double w2 = w * w, wp = w * p, w2p = w2 * p;
-    at[1] += w;
-    at[2] += wp;
-    at[3] += w2;
-    at[4] += w2p;
-    if (squares) {
-        at[5] += wp * p;
-        at[6] += w2p * p;
-    }
-}
-
-#define ADD_ROWS(NAME, SCORE)                                                                                        \
-    INLINE void NAME##_as(const Job *job, const SCORE *scores, const double *weights, const int32_t *code, int n,    \
-                          int weighted, int squares, int lanes)                                                      \
-    {                                                                                                                \
-        const int m = MOMENTS(weighted, squares);                                                                    \
-        double *const first = job->tables;                                                                           \
-        const Py_ssize_t entries = job->entries;                                                                     \
-        int i = 0;                                                                                                   \
-        if (lanes == LANES) {                                                                                        \
-            double *const second = first + entries, *const third = second + entries, *const fourth = third + entries; \
-            for (; i + LANES <= n; i += LANES) {                                                                     \
-                add(first + m * code[i], scores[i], weighted ? weights[i] : 1, weighted, squares);                   \
-                add(second + m * code[i + 1], scores[i + 1], weighted ? weights[i + 1] : 1, weighted, squares);      \
-                add(third + m * code[i + 2], scores[i + 2], weighted ? weights[i + 2] : 1, weighted, squares);       \
-                add(fourth + m * code[i + 3], scores[i + 3], weighted ? weights[i + 3] : 1, weighted, squares);      \
-            }                                                                                                        \
-        }                                                                                                            \
-        for (; i < n; i++)                                                                                           \
-            add(first + (Py_ssize_t)m * code[i], scores[i], weighted ? weights[i] : 1, weighted, squares);           \
-    }                                                                                                                \
-    static void NAME(const Job *job, const void *scores, const double *weights, const int32_t *code, int n)          \
-    {                                                                                                                \
-        const int lanes = job->lanes;                                                                                \
-        if (job->weighted)                                                                                           \
-            NAME##_as(job, scores, weights, code, n, 1, job->squares, lanes);                                        \
-        else if (job->squares)                                                                                       \
-            NAME##_as(job, scores, weights, code, n, 0, 1, lanes);                                                   \
-        else                                                                                                         \
-            NAME##_as(job, scores, weights, code, n, 0, 0, lanes);                                                   \
+#define ADD_ROWS(NAME, SCORE)                                                                                          \
+    INLINE void NAME##_as(const Job *job, const SCORE *scores, const double *weights, const int32_t *code, int n,      \
+                          int weighted, int squares, int lanes)                                                        \
+    {                                                                                                                  \
+        const int m = n_moments(weighted, squares);                                                                    \
+        double *const first = job->tables;                                                                             \
+        const Py_ssize_t entries = job->entries;                                                                       \
+        int i = 0;                                                                                                     \
+        if (lanes == LANES) {                                                                                          \
+            double *const second = first + entries, *const third = second + entries, *const fourth = third + entries;  \
+            for (; i + LANES <= n; i += LANES) {                                                                       \
+                add_pair(first + m * code[i], scores[i], weighted ? weights[i] : 1, weighted, squares);                \
+                add_pair(second + m * code[i + 1], scores[i + 1], weighted ? weights[i + 1] : 1, weighted, squares);   \
+                add_pair(third + m * code[i + 2], scores[i + 2], weighted ? weights[i + 2] : 1, weighted, squares);    \
+                add_pair(fourth + m * code[i + 3], scores[i + 3], weighted ? weights[i + 3] : 1, weighted, squares);   \
+            }                                                                                                          \
+        }                                                                                                              \
+        for (; i < n; i++)                                                                                             \
+            add_pair(first + (Py_ssize_t)m * code[i], scores[i], weighted ? weights[i] : 1, weighted, squares);        \
+    }                                                                                                                  \
+    static void NAME(const Job *job, const void *scores, const double *weights, const int32_t *code, int n)            \
+    {                                                                                                                  \
+        const int lanes = job->lanes;                                                                                  \
+        if (job->weighted)                                                                                             \
+            NAME##_as(job, scores, weights, code, n, 1, job->squares, lanes);                                          \
+        else if (job->squares)                                                                                         \
+            NAME##_as(job, scores, weights, code, n, 0, 1, lanes);                                                     \
+        else                                                                                                           \
+            NAME##_as(job, scores, weights, code, n, 0, 0, lanes);                                                     \
     }
 
 ADD_ROWS(add_floats, float)
@@ -133,7 +112,7 @@ ADD_ROWS(add_doubles, double)
 /* From tables of (bins, 2, moments) to the moments of all rows and of positive ones, each (moments, bins). */
 static void add_tables(const Job *job, double *out)
 {
-    const Py_ssize_t m = MOMENTS(job->weighted, job->squares), n_bins = job->entries / (2 * m);
+    const Py_ssize_t m = n_moments(job->weighted, job->squares), n_bins = job->entries / (2 * m);
     for (Py_ssize_t bin = 0; bin < n_bins; bin++)
         for (Py_ssize_t j = 0; j < m; j++) {
             double negative = 0, positive = 0;
@@ -170,8 +149,8 @@ static int sum_rows(const Job *job, char score, Codes codes, Py_ssize_t start, P
 }
 
 /* bin_sums(scores, labels, weights, edges, first, out, kind, apart, squares, start, stop): adds the moments of the rows
- * from start to stop to out, of shape (2, moments, bins): of all, and of those with label 1. True if one of them is no probability, or its label not 0 or 1;
- * then the sums mean nothing. */
+ * from start to stop to out, of shape (2, moments, bins): of all, and of those with label 1. True if one of them is no
+ * probability, or its label not 0 or 1; then the sums mean nothing. */
 static PyObject *bin_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"fd", "bBhHiIqQ", "?d", "fd", "?i", ">d", NULL};
@@ -181,28 +160,23 @@ static PyObject *bin_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_ar
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    for (Py_ssize_t i = 0; i < 5; i++)
-        numbers[i] = n_args == 11 ? PyLong_AsSsize_t(args[6 + i]) : -1;
-    const Py_ssize_t start = numbers[3], stop = numbers[4];
+    const int given = take_numbers(args, n_args, 6, 5, numbers);
+    const Py_ssize_t n = a[0].size, *const range = numbers + 3;
     Job job = {.scores = a[0].data, .labels = a[1].data, .weights = a[2].data, .weighted = a[2].data != NULL};
     job.score_size = (size_t)a[0].view.itemsize, job.label_size = (size_t)a[1].view.itemsize;
-    job.bins = (Bins){a[3].data, a[4].data, a[3].size - 1, (int)numbers[0], numbers[1] != 0};
+    job.bins = take_bins(&a[3], &a[4], a[0].type, numbers[0], numbers[1]);
     job.squares = numbers[2] != 0;
-    job.entries = (job.bins.n + 2 * job.bins.apart) * 2 * MOMENTS(job.weighted, job.squares);
+    job.entries = (job.bins.n + 2 * job.bins.apart) * 2 * n_moments(job.weighted, job.squares);
     job.lanes = job.entries <= FEW ? LANES : 1;
-    const int fit = n_args == 11 && a[3].type == a[0].type && a[1].size == a[0].size && start >= 0 && stop <= a[0].size &&
-                    job.bins.n >= 1 && job.bins.n < INT32_MAX / 4 && a[5].size == job.entries &&
-                    (!job.weighted || a[2].size == a[0].size) && job.bins.kind >= UNIFORM && job.bins.kind <= SEARCH &&
-                    (job.bins.kind != TABLE || a[4].size == LOOKUP + 2);
-    if (PyErr_Occurred()) {
-    } else if (!fit) {
-        PyErr_SetString(PyExc_ValueError, "bin_sums: the arrays do not fit together");
+    if (!given || a[1].size != n || (job.weighted && a[2].size != n) || job.bins.n < 1 || a[5].size != job.entries ||
+        !is_within(range, n)) {
+        unfit("bin_sums");
     } else if ((job.tables = malloc((size_t)(job.lanes * job.entries) * sizeof(double))) == NULL) {
         PyErr_NoMemory();
     } else {
         int bad;
         Py_BEGIN_ALLOW_THREADS;
-        bad = sum_rows(&job, a[0].type, codes_of(a[0].type, a[1].view.itemsize), start, stop, a[5].data);
+        bad = sum_rows(&job, a[0].type, codes_of(a[0].type, a[1].view.itemsize), range[0], range[1], a[5].data);
         Py_END_ALLOW_THREADS;
         free(job.tables);
         result = PyBool_FromLong(bad);
@@ -212,6 +186,6 @@ static PyObject *bin_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_ar
 }
 
 PyMethodDef binned_methods[] = {
-    {"bin_sums", (PyCFunction)(void (*)(void))bin_sums, METH_FASTCALL, NULL},
-    {NULL, NULL, 0, NULL},
+    METHOD(bin_sums),
+    NO_MORE_METHODS,
 };

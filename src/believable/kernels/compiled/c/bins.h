@@ -1,4 +1,5 @@
-/* Which bin a score is in: bins are right-closed, and the first also owns 0. The rule of `uniform_index` and `bin_index`. */
+/* Which bin a score is in, by the rule of `uniform_index` and `bin_index`: bins are right-closed, and the first also
+ * owns 0. */
 #ifndef BELIEVABLE_BINS_H
 #define BELIEVABLE_BINS_H
 
@@ -16,33 +17,57 @@ typedef struct {
 
 /* The bin of a score in [0, 1]. Edges k/M are divided anew, which is exactly what was rounded when they were made, and
  * unlike looking them up can be done for several scores at once. */
-#define BIN_OF(NAME, SCORE)                                                                                          \
-    INLINE int32_t NAME(SCORE p, const Bins *bins, int kind, int apart)                                              \
-    {                                                                                                                \
-        const SCORE *edges = bins->edges;                                                                            \
-        int32_t k;                                                                                                   \
-        if (kind == UNIFORM) {                                                                                       \
-            k = (int32_t)(p * (SCORE)bins->n);                                                                       \
-            k -= (p <= (SCORE)k / (SCORE)bins->n) & (k > 0);                                                         \
-        } else {                                                                                                     \
-            int32_t end = (int32_t)bins->n - 1;                                                                      \
-            k = 0;                                                                                                   \
-            if (kind == TABLE) {                                                                                     \
-                const int32_t cell = (int32_t)(p * (SCORE)LOOKUP);                                                   \
-                k = bins->first[cell], end = bins->first[cell + 1];                                                  \
-            }                                                                                                        \
-            while (k < end) {                                                                                        \
-                const int32_t middle = (k + end) / 2;                                                                \
-                if (edges[middle + 1] < p)                                                                           \
-                    k = middle + 1;                                                                                  \
-                else                                                                                                 \
-                    end = middle;                                                                                    \
-            }                                                                                                        \
-        }                                                                                                            \
-        return apart ? k + (p > 0) + (p >= 1) : k;                                                                   \
+#define BIN_OF(NAME, SCORE)                                                                                            \
+    INLINE int32_t NAME(SCORE p, const Bins *bins, int kind, int apart)                                                \
+    {                                                                                                                  \
+        const SCORE *edges = bins->edges;                                                                              \
+        int32_t k;                                                                                                     \
+        if (kind == UNIFORM) {                                                                                         \
+            k = (int32_t)(p * (SCORE)bins->n);                                                                         \
+            k -= (p <= (SCORE)k / (SCORE)bins->n) & (k > 0);                                                           \
+        } else {                                                                                                       \
+            int32_t end = (int32_t)bins->n - 1;                                                                        \
+            k = 0;                                                                                                     \
+            if (kind == TABLE) {                                                                                       \
+                const int32_t cell = (int32_t)(p * (SCORE)LOOKUP);                                                     \
+                k = bins->first[cell], end = bins->first[cell + 1];                                                    \
+            }                                                                                                          \
+            while (k < end) {                                                                                          \
+                const int32_t middle = (k + end) / 2;                                                                  \
+                if (edges[middle + 1] < p)                                                                             \
+                    k = middle + 1;                                                                                    \
+                else                                                                                                   \
+                    end = middle;                                                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
+        return apart ? k + (p > 0) + (p >= 1) : k;                                                                     \
     }
 
 BIN_OF(bin_of_float, float)
 BIN_OF(bin_of_double, double)
+
+#define MOST_BINS (INT32_MAX / 4) /* so that codes of bins and labels are an int32 */
+#define MOST_FLOATS (1 << 24)     /* whole numbers that a float can tell apart */
+
+/* Bins for scores of a type, from edges and the table, if there is one. n is 0 if no score could safely be looked for:
+ * what the table says must be bins. */
+static inline Bins take_bins(const Array *edges, const Array *first, char score, Py_ssize_t kind, Py_ssize_t apart)
+{
+    Bins bins = {edges->data, first->data, edges->size - 1, (int)kind, apart != 0};
+    int fits = edges->type == score && bins.n >= 1 && bins.n < MOST_BINS && kind >= UNIFORM && kind <= SEARCH;
+    fits = fits && (kind != UNIFORM || score != 'f' || bins.n <= MOST_FLOATS);
+    if (kind == TABLE) {
+        int32_t low = 0, high = 0;
+        fits = fits && first->size == LOOKUP + 2;
+        for (Py_ssize_t i = 0; fits && i < LOOKUP + 2; i++) {
+            low = bins.first[i] < low ? bins.first[i] : low;
+            high = bins.first[i] > high ? bins.first[i] : high;
+        }
+        fits = fits && low >= 0 && high < bins.n;
+    }
+    if (!fits)
+        bins.n = 0;
+    return bins;
+}
 
 #endif

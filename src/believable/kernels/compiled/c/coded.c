@@ -25,7 +25,7 @@ static void sort_round(const Coded *from, Coded *to, Py_ssize_t n, int shift, in
 /* The rows in the order of their codes, in one of the two arrays. */
 static const Coded *sorted(const int32_t *codes, Py_ssize_t n, Coded *one, Coded *other)
 {
-    Py_ssize_t starts[((Py_ssize_t)1 << MOST_BITS) + 1];
+    Py_ssize_t starts[(1 << MOST_BITS) + 1];
     int32_t largest = 0;
     for (Py_ssize_t i = 0; i < n; i++) {
         one[i] = (Coded){codes[i], (int32_t)i};
@@ -45,18 +45,9 @@ static const Coded *sorted(const int32_t *codes, Py_ssize_t n, Coded *one, Coded
 
 static double number(const Array *array, Py_ssize_t i)
 {
-    switch (array->type) {
-    case 'd': return ((const double *)array->data)[i];
-    case 'f': return (double)((const float *)array->data)[i];
-    case 'b': return ((const int8_t *)array->data)[i];
-    case 'B': return ((const uint8_t *)array->data)[i];
-    case 'h': return ((const int16_t *)array->data)[i];
-    case 'H': return ((const uint16_t *)array->data)[i];
-    case 'i': return ((const int32_t *)array->data)[i];
-    case 'I': return ((const uint32_t *)array->data)[i];
-    case 'q': return (double)((const int64_t *)array->data)[i];
-    default: return (double)((const uint64_t *)array->data)[i];
-    }
+#define NUMBER(TYPE) return (double)((const TYPE *)array->data)[i]
+    OF_ENTRIES(array->type, NUMBER)
+#undef NUMBER
 }
 
 static Py_ssize_t sum_sorted(const Coded *rows, const Array *a, int32_t *found, double *sums)
@@ -94,12 +85,12 @@ static PyObject *sum_by_code(PyObject *self, PyObject *const *args, Py_ssize_t n
     int32_t least = 0;
     for (Py_ssize_t i = 0; i < n; i++)
         least = codes[i] < least ? codes[i] : least;
-    Coded *const room = n < INT32_MAX ? malloc((size_t)(2 * n + 1) * sizeof(Coded)) : NULL;
+    Coded *room = NULL;
     PyObject *result = NULL;
-    if (a[1].size != n || a[2].size != n || (a[3].data != NULL && a[3].size != n) || a[4].size < n ||
-        a[5].size < n * 2 * moments || least < 0) {
-        PyErr_SetString(PyExc_ValueError, "sum_by_code: the arrays do not fit together");
-    } else if (room == NULL) {
+    if (n_args != 6 || n >= INT32_MAX || a[1].size != n || a[2].size != n || (a[3].data != NULL && a[3].size != n) ||
+        a[4].size < n || a[5].size < n * 2 * moments || least < 0) {
+        unfit("sum_by_code");
+    } else if ((room = malloc((size_t)(2 * n + 1) * sizeof(Coded))) == NULL) {
         PyErr_NoMemory();
     } else {
         Py_ssize_t n_found;
@@ -141,12 +132,13 @@ static PyObject *occupied(PyObject *self, PyObject *const *args, Py_ssize_t n_ar
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    const Py_ssize_t n_tables = n_args == 3 ? PyLong_AsSsize_t(args[2]) : 0, n_codes = a[1].size;
+    Py_ssize_t n_tables;
+    take_numbers(args, n_args, 2, 1, &n_tables);
+    const Py_ssize_t n_codes = a[1].size;
     const Py_ssize_t width = n_tables > 0 && n_codes > 0 ? a[0].size / n_tables / n_codes : 0;
     PyObject *result = NULL;
-    if (width < 2 || a[0].size != n_tables * n_codes * width) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_ValueError, "occupied: the arrays do not fit together");
+    if (n_tables < 1 || n_codes > INT32_MAX || width < 2 || a[0].size != n_tables * n_codes * width) {
+        unfit("occupied");
     } else {
         Py_ssize_t n_found;
         Py_BEGIN_ALLOW_THREADS;
@@ -212,19 +204,23 @@ static PyObject *cells_of_codes(PyObject *self, PyObject *const *args, Py_ssize_
         return NULL;
     Codes codes = {.found = a[0].data, .cells = a[2].data, .sums = a[1].data, .n = a[0].size, .n_codes = a[2].size};
     PyObject *result = NULL;
-    const Py_ssize_t n = count_cells(&codes);
-    int fits = n >= 0;
+    Py_ssize_t n, soft = 0;
+    Py_BEGIN_ALLOW_THREADS;
+    n = count_cells(&codes);
+    Py_END_ALLOW_THREADS;
+    int fits = n >= 0 && (counts || take_numbers(args, n_args, 5, 1, &soft));
     if (!counts && n > 0) {
-        codes.room = n, codes.moments = a[1].size / codes.n / 2;
-        codes.soft = n_args == 6 ? (int)PyLong_AsLong(args[5]) : 0;
+        codes.room = n, codes.moments = a[1].size / codes.n / 2, codes.soft = soft != 0;
         codes.keys = a[3].data, codes.of_all = a[4].data, codes.of_positive = codes.of_all + n * codes.moments;
         fits &= a[1].size == codes.n * 2 * codes.moments && a[3].size == n && a[4].size == 2 * n * codes.moments;
     }
     if (!fits) {
-        PyErr_SetString(PyExc_ValueError, "cells_of_codes: the arrays do not fit together");
-    } else if (!PyErr_Occurred()) {
+        unfit("cells_of_codes");
+    } else {
+        Py_BEGIN_ALLOW_THREADS;
         if (!counts)
             sum_cells(&codes);
+        Py_END_ALLOW_THREADS;
         result = PyLong_FromSsize_t(n);
     }
     drop_arrays(a, counts ? 3 : 5);
@@ -232,8 +228,8 @@ static PyObject *cells_of_codes(PyObject *self, PyObject *const *args, Py_ssize_
 }
 
 PyMethodDef coded_methods[] = {
-    {"sum_by_code", (PyCFunction)(void (*)(void))sum_by_code, METH_FASTCALL, NULL},
-    {"occupied", (PyCFunction)(void (*)(void))occupied, METH_FASTCALL, NULL},
-    {"cells_of_codes", (PyCFunction)(void (*)(void))cells_of_codes, METH_FASTCALL, NULL},
-    {NULL, NULL, 0, NULL},
+    METHOD(sum_by_code),
+    METHOD(occupied),
+    METHOD(cells_of_codes),
+    NO_MORE_METHODS,
 };

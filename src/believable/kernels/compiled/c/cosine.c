@@ -1,10 +1,11 @@
 /* The size of many curves that are sums of damped cosines: eight at a time, side by side, through one transform.
  *
- * A cosine transform of N + 1 numbers is a transform of N real ones, and that one of N / 2 complex ones. Every number here
- * is a row of LANES, one for each curve, so that all loops run along them. */
+ * A cosine transform of N + 1 numbers is a transform of N real ones, and that one of N / 2 complex ones. Every number
+ * here is a row of LANES, one for each curve, so that all loops run along them. */
 #include "exponential.h"
 
 #define LANES 8
+#define MOST_NODES (1 << 22)
 #define WAVES 2.8 /* waves beyond WAVES / s are damped to 1e-17 */
 #define PI 3.141592653589793
 
@@ -221,7 +222,7 @@ static void eight(const double *waves, const double *s, const int64_t *rows, Py_
         smallest = here[lane] < smallest ? here[lane] : smallest;
     }
     Py_ssize_t m = width < room->nodes ? width : room->nodes;
-    if (WAVES / smallest + 2 < (double)m)
+    if (smallest > 0 && WAVES / smallest + 2 < (double)m)
         m = (Py_ssize_t)(WAVES / smallest) + 2;
     memset(room->given, 0, (size_t)((room->nodes + 1) * LANES) * sizeof(double));
     damp(at, here, m, room->given);
@@ -232,27 +233,25 @@ static void eight(const double *waves, const double *s, const int64_t *rows, Py_
         out[rows[lane]] = found[lane];
 }
 
-/* smooth_sizes(waves, s, rows, out, width, nodes, start, stop): the size of the curves of some rows, on `nodes` nodes. */
+/* smooth_sizes(waves, s, rows, out, width, nodes, start, stop): the size of the curves of some rows, on these nodes. */
 static PyObject *smooth_sizes(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"d", "d", "q", ">d", NULL};
     Array a[4];
-    Py_ssize_t at[4] = {0};
+    Py_ssize_t at[4];
     Room room = {0};
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    for (Py_ssize_t i = 0; i < 4; i++)
-        at[i] = n_args == 8 ? PyLong_AsSsize_t(args[4 + i]) : -1;
+    const int given = take_numbers(args, n_args, 4, 4, at);
     const Py_ssize_t width = at[0], nodes = at[1], n = a[1].size;
     const int64_t *rows = a[2].data;
-    int fits = !PyErr_Occurred() && width > 0 && nodes >= 16 && nodes <= (1 << 28) && (nodes & (nodes - 1)) == 0 &&
-               a[0].size / width == n && a[0].size % width == 0 && a[3].size == n && at[2] >= 0 && at[3] <= a[2].size;
+    int fits = given && width > 0 && nodes >= 16 && nodes <= MOST_NODES && (nodes & (nodes - 1)) == 0 &&
+               a[0].size / width == n && a[0].size % width == 0 && a[3].size == n && is_within(at + 2, a[2].size);
     for (Py_ssize_t i = at[2]; fits && i < at[3]; i++)
         fits = rows[i] >= 0 && rows[i] < n;
     if (!fits) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_ValueError, "smooth_sizes: the arrays do not fit together");
+        unfit("smooth_sizes");
     } else if (!make_room(&room, nodes)) {
         PyErr_NoMemory();
     } else {
@@ -269,6 +268,6 @@ static PyObject *smooth_sizes(PyObject *self, PyObject *const *args, Py_ssize_t 
 }
 
 PyMethodDef cosine_methods[] = {
-    {"smooth_sizes", (PyCFunction)(void (*)(void))smooth_sizes, METH_FASTCALL, NULL},
-    {NULL, NULL, 0, NULL},
+    METHOD(smooth_sizes),
+    NO_MORE_METHODS,
 };

@@ -56,22 +56,6 @@ INLINE Py_ssize_t cell_of_double(double p)
 CELLS_OF(floats, float, cell_of_float)
 CELLS_OF(doubles, double, cell_of_double)
 
-static PyObject *unfit(const char *name)
-{
-    if (!PyErr_Occurred())
-        PyErr_Format(PyExc_ValueError, "%s: the arrays do not fit together", name);
-    return NULL;
-}
-
-/* The range of rows that the last two arguments say, of n rows. */
-static int take_range(PyObject *const *args, Py_ssize_t n_args, Py_ssize_t wanted, Py_ssize_t n, Py_ssize_t *range)
-{
-    if (n_args != wanted)
-        return 0;
-    range[0] = PyLong_AsSsize_t(args[n_args - 2]), range[1] = PyLong_AsSsize_t(args[n_args - 1]);
-    return !PyErr_Occurred() && range[0] >= 0 && range[0] <= range[1] && range[1] <= n;
-}
-
 /* cell_weights(scores, weights, out, start, stop): adds to out the weight of the rows in each cell, or their number. */
 static PyObject *cell_weights(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
@@ -81,7 +65,7 @@ static PyObject *cell_weights(PyObject *self, PyObject *const *args, Py_ssize_t 
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    const int fits = take_range(args, n_args, 5, a[0].size, rows) && a[2].size == CELLS + 1 &&
+    const int fits = take_numbers(args, n_args, 3, 2, rows) && is_within(rows, a[0].size) && a[2].size == CELLS + 1 &&
                      (a[1].data == NULL || a[1].size == a[0].size);
     if (fits) {
         Py_BEGIN_ALLOW_THREADS;
@@ -109,7 +93,7 @@ static PyObject *rows_in_cells(PyObject *self, PyObject *const *args, Py_ssize_t
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    if (take_range(args, n_args, 5, a[0].size, rows) && a[2].size == a[0].size &&
+    if (take_numbers(args, n_args, 3, 2, rows) && is_within(rows, a[0].size) && a[2].size == a[0].size &&
         (a[0].type == 'i' || a[1].size == CELLS + 1)) {
         const uint8_t *const wanted = a[1].data;
         const int32_t *const cell = a[0].data;
@@ -184,10 +168,11 @@ static PyObject *cell_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_a
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    for (Py_ssize_t i = 0; i < 3 && n_args == 10; i++)
+    const int given = take_numbers(args, n_args, 8, 2, rows);
+    for (Py_ssize_t i = 0; i < 3 && given && !PyErr_Occurred(); i++)
         numbers[i] = PyFloat_AsDouble(args[5 + i]);
     const Py_ssize_t n_cells = a[4].size / 6;
-    int fits = take_range(args, n_args, 10, a[0].size, rows) && a[4].size == 6 * n_cells && n_cells > 0 &&
+    int fits = given && !PyErr_Occurred() && is_within(rows, a[0].size) && a[4].size == 6 * n_cells && n_cells > 0 &&
                n_cells <= INT32_MAX;
     for (int i = 1; i < 4; i++)
         fits = fits && a[i].size == a[0].size;
@@ -232,7 +217,7 @@ static PyObject *share_out(PyObject *self, PyObject *const *args, Py_ssize_t n_a
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    const int fits = a[1].size == a[0].size && a[2].size >= 3;
+    const int fits = n_args == 3 && a[1].size == a[0].size && a[2].size >= 3;
     if (fits) {
         Py_BEGIN_ALLOW_THREADS;
         if (a[0].type == 'f')
@@ -245,8 +230,6 @@ static PyObject *share_out(PyObject *self, PyObject *const *args, Py_ssize_t n_a
     return fits ? Py_NewRef(Py_None) : unfit("share_out");
 }
 
-#define METHOD(NAME) {#NAME, (PyCFunction)(void (*)(void))NAME, METH_FASTCALL, NULL}
-
 PyMethodDef deposits_methods[] = {
-    METHOD(cell_weights), METHOD(rows_in_cells), METHOD(cell_sums), METHOD(share_out), {NULL, NULL, 0, NULL},
+    METHOD(cell_weights), METHOD(rows_in_cells), METHOD(cell_sums), METHOD(share_out), NO_MORE_METHODS,
 };

@@ -28,7 +28,7 @@ LOOP(all_sigmoid, sigmoid_of(x))
 LOOP(all_exp_within, exponential_within(x))
 LOOP(all_exp_float_within, (double)exponential_float_within((float)x))
 
-static PyObject *run(PyObject *const *args, Py_ssize_t n_args, Loop loop)
+static PyObject *run(const char *name, PyObject *const *args, Py_ssize_t n_args, Loop loop)
 {
     static const char *const TAKES[] = {"d", ">d", NULL};
     Array a[2];
@@ -39,18 +39,16 @@ static PyObject *run(PyObject *const *args, Py_ssize_t n_args, Loop loop)
         Py_BEGIN_ALLOW_THREADS;
         loop(a[0].data, a[1].data, a[0].size);
         Py_END_ALLOW_THREADS;
-    } else {
-        PyErr_SetString(PyExc_ValueError, "the arrays do not fit together");
     }
     drop_arrays(a, 2);
-    return fits ? Py_NewRef(Py_None) : NULL;
+    return fits ? Py_NewRef(Py_None) : unfit(name);
 }
 
 #define FUNCTION(NAME, LOOP_OF_IT)                                                                                     \
     static PyObject *NAME(PyObject *self, PyObject *const *args, Py_ssize_t n_args)                                    \
     {                                                                                                                  \
         (void)self;                                                                                                    \
-        return run(args, n_args, LOOP_OF_IT);                                                                          \
+        return run(#NAME, args, n_args, LOOP_OF_IT);                                                                   \
     }
 
 FUNCTION(exponentials, all_exp)
@@ -60,10 +58,8 @@ FUNCTION(sigmoids, all_sigmoid)
 FUNCTION(logarithms, all_log)
 FUNCTION(logarithms_of_rest, all_log_of_rest)
 
-#define ENTRY(NAME) {#NAME, (PyCFunction)(void (*)(void))NAME, METH_FASTCALL, NULL}
-
 /* Each takes an array of float64 and one for the results. */
 PyMethodDef elementary_methods[] = {
-    ENTRY(exponentials), ENTRY(exponentials_within), ENTRY(exponentials_float_within), ENTRY(logarithms),
-    ENTRY(logarithms_of_rest), ENTRY(sigmoids), {NULL, NULL, 0, NULL},
+    METHOD(exponentials), METHOD(exponentials_within), METHOD(exponentials_float_within), METHOD(logarithms),
+    METHOD(logarithms_of_rest), METHOD(sigmoids), NO_MORE_METHODS,
 };

@@ -1,8 +1,7 @@
 /* Isotonic regression by pooling adjacent violators: blocks on a stack, the last of which takes in what is below it. */
 #include "arrays.h"
 
-#define CHAIN 1024 /* terms of a sum that are added by themselves: short chains round less */
-
+#define CHAIN 1024    /* terms of a sum that are added by themselves: short chains round less */
 #define LANES 4
 #define EXTREME 1e100 /* weights beyond which, or below whose inverse, products might not be numbers */
 
@@ -80,6 +79,16 @@ static Py_ssize_t join(Block *blocks, Py_ssize_t m, const Block *more, Py_ssize_
     return m;
 }
 
+/* Whether blocks start one after the other, within n points. */
+static int are_in_order(const Block *blocks, Py_ssize_t m, Py_ssize_t n)
+{
+    int64_t before = -1;
+    for (Py_ssize_t k = 0; k < m; before = blocks[k++].start)
+        if (blocks[k].start <= before || blocks[k].start >= n)
+            return 0;
+    return 1;
+}
+
 /* Means of blocks that end at n, summed afresh; they do not fall. */
 static void average(const double *w, const double *wy, Py_ssize_t n, Block *blocks, Py_ssize_t m)
 {
@@ -142,28 +151,20 @@ static int fit_row(const double *x, const double *w, const double *wy, Py_ssize_
     return here > 0;
 }
 
-static PyObject *unfit(const char *name)
-{
-    if (!PyErr_Occurred())
-        PyErr_Format(PyExc_ValueError, "%s: the arrays do not fit together", name);
-    return NULL;
-}
-
 /* pav_pool(w, wy, blocks, start, stop): how many blocks these points are, which are written from place start on;
  * `blocks` has room for one of 4 numbers for every point. */
 static PyObject *pav_pool(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"d", "d", ">d", NULL};
     Array a[3];
-    Py_ssize_t m = -1;
+    Py_ssize_t range[2], m = -1;
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    const Py_ssize_t n = a[0].size, start = n_args == 5 ? PyLong_AsSsize_t(args[3]) : -1;
-    const Py_ssize_t stop = n_args == 5 ? PyLong_AsSsize_t(args[4]) : -1;
-    if (!PyErr_Occurred() && a[1].size == n && a[2].size == 4 * n && start >= 0 && stop <= n) {
+    const Py_ssize_t n = a[0].size;
+    if (take_numbers(args, n_args, 3, 2, range) && is_within(range, n) && a[1].size == n && a[2].size == 4 * n) {
         Py_BEGIN_ALLOW_THREADS;
-        m = pool(a[0].data, a[1].data, start, stop, (Block *)a[2].data + start);
+        m = pool(a[0].data, a[1].data, range[0], range[1], (Block *)a[2].data + range[0]);
         Py_END_ALLOW_THREADS;
     }
     drop_arrays(a, 3);
@@ -175,7 +176,7 @@ static PyObject *pav_pool(PyObject *self, PyObject *const *args, Py_ssize_t n_ar
  * there are; or where starts is None, the value at each point. */
 static PyObject *pav_join(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
-    static const char *const TAKES[] = {"d", "d", ">d", "q", "?q", ">d", NULL};
+    static const char *const TAKES[] = {"d", "d", ">d", "q", "?>q", ">d", NULL};
     Array a[6];
     Py_ssize_t m = 0;
     (void)self;
@@ -184,10 +185,12 @@ static PyObject *pav_join(PyObject *self, PyObject *const *args, Py_ssize_t n_ar
     const Py_ssize_t n = a[0].size, n_parts = a[3].size / 2;
     const int64_t *const found = a[3].data;
     int fits = n_args == 6 && a[1].size == n && a[2].size == 4 * n && a[5].size == n &&
-               (a[4].data == NULL || (a[4].size == n && !a[4].view.readonly));
-    for (Py_ssize_t part = 0; fits && part < n_parts; m += (Py_ssize_t)found[2 * part + 1], part++)
-        fits = found[2 * part] >= m && found[2 * part] <= n && found[2 * part + 1] >= 0 &&
-               found[2 * part + 1] <= n - found[2 * part];
+               (a[4].data == NULL || a[4].size == n);
+    for (Py_ssize_t part = 0; fits && part < n_parts; part++) {
+        const int64_t first = found[2 * part], count = found[2 * part + 1];
+        fits = first >= m && first <= n && count >= 0 && count <= n - first;
+        m += fits ? (Py_ssize_t)count : 0;
+    }
     if (fits) {
         Block *const blocks = a[2].data;
         int64_t *const starts = a[4].data;
@@ -196,12 +199,12 @@ static PyObject *pav_join(PyObject *self, PyObject *const *args, Py_ssize_t n_ar
         m = 0;
         for (Py_ssize_t part = 0; part < n_parts; part++)
             m = join(blocks, m, blocks + found[2 * part], (Py_ssize_t)found[2 * part + 1]);
-        average(a[0].data, a[1].data, n, blocks, m);
-        if (starts == NULL)
+        if ((fits = are_in_order(blocks, m, n)))
+            average(a[0].data, a[1].data, n, blocks, m);
+        if (fits && starts == NULL)
             fill(blocks, m, values, n);
-        else
-            for (Py_ssize_t k = 0; k < m; k++)
-                starts[k] = blocks[k].start, values[k] = blocks[k].mean;
+        for (Py_ssize_t k = 0; fits && starts != NULL && k < m; k++)
+            starts[k] = blocks[k].start, values[k] = blocks[k].mean;
         Py_END_ALLOW_THREADS;
     }
     drop_arrays(a, 6);
@@ -214,15 +217,15 @@ static PyObject *pav_rows(PyObject *self, PyObject *const *args, Py_ssize_t n_ar
 {
     static const char *const TAKES[] = {"d", "d", "d", ">d", NULL};
     Array a[4];
+    Py_ssize_t range[2];
     void *room = NULL;
     int weighted = -1;
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    const Py_ssize_t n = a[0].size, start = n_args == 6 ? PyLong_AsSsize_t(args[4]) : -1;
-    const Py_ssize_t stop = n_args == 6 ? PyLong_AsSsize_t(args[5]) : -1;
-    if (PyErr_Occurred() || n < 1 || start < 0 || stop > a[2].size / n || a[3].size != a[2].size ||
-        (a[1].size != n && a[1].size != a[2].size)) {
+    const Py_ssize_t n = a[0].size;
+    if (!take_numbers(args, n_args, 4, 2, range) || n < 1 || !is_within(range, a[2].size / n) ||
+        a[3].size != a[2].size || (a[1].size != n && a[1].size != a[2].size)) {
         unfit("pav_rows");
     } else if ((room = malloc((size_t)n * (sizeof(Block) + 4 * sizeof(double)))) == NULL) {
         PyErr_NoMemory();
@@ -234,7 +237,7 @@ static PyObject *pav_rows(PyObject *self, PyObject *const *args, Py_ssize_t n_ar
         double *const more = (double *)(blocks + n);
         Py_BEGIN_ALLOW_THREADS;
         weighted = 1;
-        for (Py_ssize_t row = start; row < stop; row++)
+        for (Py_ssize_t row = range[0]; row < range[1]; row++)
             weighted &= fit_row(a[0].data, w + row * step, wy + row * n, n, blocks, more, out + row * n);
         Py_END_ALLOW_THREADS;
     }
@@ -243,6 +246,4 @@ static PyObject *pav_rows(PyObject *self, PyObject *const *args, Py_ssize_t n_ar
     return weighted < 0 ? NULL : PyBool_FromLong(weighted);
 }
 
-#define METHOD(NAME) {#NAME, (PyCFunction)(void (*)(void))NAME, METH_FASTCALL, NULL}
-
-PyMethodDef isotonic_methods[] = {METHOD(pav_pool), METHOD(pav_join), METHOD(pav_rows), {NULL, NULL, 0, NULL}};
+PyMethodDef isotonic_methods[] = {METHOD(pav_pool), METHOD(pav_join), METHOD(pav_rows), NO_MORE_METHODS};

@@ -78,7 +78,7 @@ INLINE Py_ssize_t length(const Walk *walk, Py_ssize_t start, double anchor, int 
     if (steps(walk, start + most - 1, anchor, back) <= NEAR)
         return most;
     Py_ssize_t n = 1;
-    while (steps(walk, start + n, anchor, back) <= NEAR)
+    while (n < most && steps(walk, start + n, anchor, back) <= NEAR) /* NaN is not near, either */
         n++;
     return n;
 }
@@ -139,13 +139,6 @@ INLINE double go(const Walk *walk, int what, int back, double *out)
     return total;
 }
 
-static PyObject *unfit(const char *name)
-{
-    if (!PyErr_Occurred())
-        PyErr_Format(PyExc_ValueError, "%s: the arrays do not fit together", name);
-    return NULL;
-}
-
 /* fade(x, values, out, bandwidth, what, start, stop): for these rows of values, which have as many columns as there are
  * points: 0, the sums that fade; 1, those before each point; 2, those before and after it; 3, the form. */
 static PyObject *fade(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
@@ -155,13 +148,12 @@ static PyObject *fade(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    const double h = n_args == 7 ? PyFloat_AsDouble(args[3]) : 0;
-    Py_ssize_t numbers[3] = {-1, -1, -1};
-    for (Py_ssize_t i = 0; i < 3 && n_args == 7; i++)
-        numbers[i] = PyLong_AsSsize_t(args[4 + i]);
+    Py_ssize_t numbers[3];
+    const int given = take_numbers(args, n_args, 4, 3, numbers);
+    const double h = given ? PyFloat_AsDouble(args[3]) : 0;
     const Py_ssize_t n = a[0].size, rows = n > 0 ? a[1].size / n : 0, wanted = numbers[0];
-    const int fits = !PyErr_Occurred() && n > 0 && a[1].size == rows * n && wanted >= 0 && wanted <= FORM &&
-                     a[2].size == (wanted == FORM ? rows : a[1].size) && numbers[1] >= 0 && numbers[2] <= rows;
+    const int fits = given && !PyErr_Occurred() && n > 0 && a[1].size == rows * n && wanted >= SUMS && wanted <= FORM &&
+                     a[2].size == (wanted == FORM ? rows : a[1].size) && is_within(numbers + 1, rows);
     if (fits) {
         double *const out = a[2].data;
         Py_BEGIN_ALLOW_THREADS;
@@ -227,12 +219,12 @@ static PyObject *fade_pairs(PyObject *self, PyObject *const *args, Py_ssize_t n_
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    const double h = n_args == 6 ? PyFloat_AsDouble(args[3]) : 0;
-    const Py_ssize_t start = n_args == 6 ? PyLong_AsSsize_t(args[4]) : -1;
-    const Py_ssize_t stop = n_args == 6 ? PyLong_AsSsize_t(args[5]) : -1;
+    Py_ssize_t range[2];
+    const int given = take_numbers(args, n_args, 4, 2, range);
+    const double h = given ? PyFloat_AsDouble(args[3]) : 0;
     const Py_ssize_t rows = a[2].size, n = rows > 0 ? a[0].size / rows : 0;
-    if (PyErr_Occurred() || n < 1 || a[0].size != rows * n || a[1].size != a[0].size || start < 0 || stop > rows ||
-        (uint64_t)n > UINT32_MAX) {
+    if (!given || PyErr_Occurred() || n < 1 || (uint64_t)n > UINT32_MAX || a[0].size != rows * n ||
+        a[1].size != a[0].size || !is_within(range, rows)) {
         unfit("fade_pairs");
     } else if ((counts = malloc(ROOM_FOR_COUNTS)) == NULL ||
                (room = malloc((size_t)n * 2 * (sizeof(Keyed) + sizeof(double)))) == NULL) {
@@ -241,7 +233,7 @@ static PyObject *fade_pairs(PyObject *self, PyObject *const *args, Py_ssize_t n_
         const double *const x = a[0].data, *const values = a[1].data;
         double *const out = a[2].data;
         Py_BEGIN_ALLOW_THREADS;
-        for (Py_ssize_t row = start; row < stop; row++)
+        for (Py_ssize_t row = range[0]; row < range[1]; row++)
             out[row] = pairs_of(x + row * n, values + row * n, n, h, room, counts);
         Py_END_ALLOW_THREADS;
         result = Py_NewRef(Py_None);
@@ -252,6 +244,4 @@ static PyObject *fade_pairs(PyObject *self, PyObject *const *args, Py_ssize_t n_
     return result;
 }
 
-#define METHOD(NAME) {#NAME, (PyCFunction)(void (*)(void))NAME, METH_FASTCALL, NULL}
-
-PyMethodDef laplace_methods[] = {METHOD(fade), METHOD(fade_pairs), {NULL, NULL, 0, NULL}};
+PyMethodDef laplace_methods[] = {METHOD(fade), METHOD(fade_pairs), NO_MORE_METHODS};

@@ -76,26 +76,19 @@ EXTREMES(double_extremes, double, 16)
 
 static void copy_labels(const Array *labels, Py_ssize_t start, Py_ssize_t n, int64_t *to)
 {
+    /* What does not fit into 63 bits is negative, and no label. */
 #define COPY(TYPE)                                                                                                     \
     for (Py_ssize_t i = 0; i < n; i++)                                                                                 \
-        to[i] = (int64_t)((const TYPE *)labels->data)[start + i];                                                      \
-    break
-    switch (labels->type) {
-    case 'b': COPY(int8_t);
-    case 'B': COPY(uint8_t);
-    case 'h': COPY(int16_t);
-    case 'H': COPY(uint16_t);
-    case 'i': COPY(int32_t);
-    case 'I': COPY(uint32_t);
-    default: COPY(int64_t); /* what does not fit into 63 bits is negative, and no label */
-    }
+        to[i] = (int64_t)((const TYPE *)labels->data)[start + i]
+    OF_INTEGERS(labels->type, COPY)
 #undef COPY
 }
 
 static double look(const Array *a, Py_ssize_t width, Py_ssize_t start, Py_ssize_t stop)
 {
     const int is_float = a[0].type == 'f', few = width <= FEW;
-    double bottom[ROWS], *const behind = a[3].data, spread = 0;
+    float low_floats[ROWS];
+    double low_doubles[ROWS], *const behind = a[3].data, spread = 0;
     int64_t labels[ROWS];
     for (Py_ssize_t row = start; row < stop; row += ROWS) {
         const Py_ssize_t rows = stop - row < ROWS ? stop - row : ROWS;
@@ -104,13 +97,13 @@ static double look(const Array *a, Py_ssize_t width, Py_ssize_t start, Py_ssize_
         if (is_float) {
             const float *z = (const float *)a[0].data + row * width;
             float *top = (float *)a[2].data + row;
-            (few ? float_extremes_few : float_extremes_wide)(z, rows, width, top, bottom);
-            widest = float_extremes_behind(z, rows, width, top, (float *)bottom, labels, behind + row);
+            (few ? float_extremes_few : float_extremes_wide)(z, rows, width, top, low_floats);
+            widest = float_extremes_behind(z, rows, width, top, low_floats, labels, behind + row);
         } else {
             const double *z = (const double *)a[0].data + row * width;
             double *top = (double *)a[2].data + row;
-            (few ? double_extremes_few : double_extremes_wide)(z, rows, width, top, bottom);
-            widest = double_extremes_behind(z, rows, width, top, bottom, labels, behind + row);
+            (few ? double_extremes_few : double_extremes_wide)(z, rows, width, top, low_doubles);
+            widest = double_extremes_behind(z, rows, width, top, low_doubles, labels, behind + row);
         }
         if (widest < 0)
             return -1;
@@ -128,16 +121,15 @@ static PyObject *logit_rows(PyObject *self, PyObject *const *args, Py_ssize_t n_
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    const Py_ssize_t start = n_args == 6 ? PyLong_AsSsize_t(args[4]) : -1, n = a[1].size;
-    const Py_ssize_t stop = n_args == 6 ? PyLong_AsSsize_t(args[5]) : -1, width = n > 0 ? a[0].size / n : 0;
+    Py_ssize_t range[2];
+    const Py_ssize_t n = a[1].size, width = n > 0 ? a[0].size / n : 0;
     double spread = -1;
-    if (PyErr_Occurred() || start < 0 || stop > n || a[0].size != n * width || a[2].type != a[0].type ||
-        a[2].size != n || a[3].size != n || (n > 0 && width == 0)) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_ValueError, "logit_rows: the arrays do not fit together");
+    if (!take_numbers(args, n_args, 4, 2, range) || !is_within(range, n) || a[0].size != n * width ||
+        a[2].type != a[0].type || a[2].size != n || a[3].size != n || (n > 0 && width == 0)) {
+        unfit("logit_rows");
     } else {
         Py_BEGIN_ALLOW_THREADS;
-        spread = look(a, width, start, stop);
+        spread = look(a, width, range[0], range[1]);
         Py_END_ALLOW_THREADS;
         if (spread < 0)
             PyErr_SetString(PyExc_IndexError, "a label is not the number of a column");
@@ -225,16 +217,15 @@ static PyObject *softmax(PyObject *self, PyObject *const *args, Py_ssize_t n_arg
 {
     static const char *const TAKES[] = {"fd", ">d", NULL};
     Array a[2];
-    Py_ssize_t numbers[3] = {0};
+    Py_ssize_t numbers[3];
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    const double temperature = n_args == 6 ? PyFloat_AsDouble(args[2]) : 1;
-    for (Py_ssize_t i = 0; i < 3 && n_args == 6 && !PyErr_Occurred(); i++)
-        numbers[i] = PyLong_AsSsize_t(args[3 + i]);
+    const int given = take_numbers(args, n_args, 3, 3, numbers);
+    const double temperature = given ? PyFloat_AsDouble(args[2]) : 1;
     const Py_ssize_t width = numbers[0], start = numbers[1], stop = numbers[2];
-    const int fits = n_args == 6 && !PyErr_Occurred() && a[0].size == a[1].size && width > 0 &&
-                     a[0].size % width == 0 && start >= 0 && stop <= a[0].size / width;
+    const int fits = given && !PyErr_Occurred() && a[0].size == a[1].size && width > 0 && a[0].size % width == 0 &&
+                     is_within(numbers + 1, a[0].size / width);
     if (fits) {
         Py_BEGIN_ALLOW_THREADS;
         if (a[0].type == 'f')
@@ -242,15 +233,13 @@ static PyObject *softmax(PyObject *self, PyObject *const *args, Py_ssize_t n_arg
         else
             double_softmax(a[0].data, start, stop, width, temperature, a[1].data);
         Py_END_ALLOW_THREADS;
-    } else if (!PyErr_Occurred()) {
-        PyErr_SetString(PyExc_ValueError, "softmax: the arrays do not fit together");
     }
     drop_arrays(a, 2);
-    return fits ? Py_NewRef(Py_None) : NULL;
+    return fits ? Py_NewRef(Py_None) : unfit("softmax");
 }
 
 PyMethodDef logits_methods[] = {
-    {"logit_rows", (PyCFunction)(void (*)(void))logit_rows, METH_FASTCALL, NULL},
-    {"softmax", (PyCFunction)(void (*)(void))softmax, METH_FASTCALL, NULL},
-    {NULL, NULL, 0, NULL},
+    METHOD(logit_rows),
+    METHOD(softmax),
+    NO_MORE_METHODS,
 };

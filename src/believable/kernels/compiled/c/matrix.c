@@ -1,7 +1,7 @@
-/* Moments of a matrix of probabilities, one label to a row: of the largest entry of each row, or of every entry by class.
+/* Moments of a matrix of probabilities, one label to a row: of the largest entry of each row, or of every entry by
+ * class.
  *
- * Rows are taken in pieces that stay in the nearest cache: they are looked at and checked there, and then counted.
- */
+ * Rows are taken in pieces that stay in the nearest cache: they are looked at and checked there, and then counted. */
 #include <float.h>
 
 #include "moments.h"
@@ -11,6 +11,8 @@
 #define LANES 4     /* tables that rows take turns in, so that they need not wait for each other */
 #define FEW 256     /* entries of a table that there are LANES of: more would crowd the rows out of the nearest cache */
 
+enum { TOPS, BY_CLASS, EVERY_ENTRY }; /* what is counted: largest entries, or those by column, or all by column */
+
 typedef struct {
     const void *matrix;
     const Array *labels;
@@ -18,7 +20,7 @@ typedef struct {
     Bins bins;
     Py_ssize_t width, start, stop, n_parts, rows; /* rows: in a piece */
     Py_ssize_t entries;                           /* of a table */
-    int is_float, weighted, squares, m, by_class, lanes;
+    int is_float, weighted, squares, m, by_class, every_entry, wide, lanes;
     double tolerance;
     double *tables, *out;
     /* for the rows of a piece */
@@ -26,7 +28,7 @@ typedef struct {
     void *top, *low;
     double *sum;
     int32_t *offset; /* of every entry, and of few columns: where in the table its column starts */
-    /* of every entry, and of many columns: what lies outside of the first part, and sums by column of what lies in it */
+    /* of every entry, and of many columns: what lies outside of the first part, and sums by column of what is in it */
     int32_t *other_row, *other_column;
     void *other;
     double *first, *n_others;
@@ -38,21 +40,21 @@ static const void *row_at(const Job *job, Py_ssize_t i)
 }
 
 /* Calls a function with its last two arguments known to the compiler. */
-#define WITH_KNOWN(job, call)                                                                                            \
-    do {                                                                                                                 \
-        if (!(job)->weighted && !(job)->squares) {                                                                       \
-            enum { WEIGHTED = 0, SQUARES = 0 };                                                                          \
-            call;                                                                                                        \
-        } else if (!(job)->weighted) {                                                                                   \
-            enum { WEIGHTED = 0, SQUARES = 1 };                                                                          \
-            call;                                                                                                        \
-        } else if (!(job)->squares) {                                                                                    \
-            enum { WEIGHTED = 1, SQUARES = 0 };                                                                          \
-            call;                                                                                                        \
-        } else {                                                                                                         \
-            enum { WEIGHTED = 1, SQUARES = 1 };                                                                          \
-            call;                                                                                                        \
-        }                                                                                                                \
+#define WITH_KNOWN(job, call)                                                                                          \
+    do {                                                                                                               \
+        if (!(job)->weighted && !(job)->squares) {                                                                     \
+            enum { WEIGHTED = 0, SQUARES = 0 };                                                                        \
+            call;                                                                                                      \
+        } else if (!(job)->weighted) {                                                                                 \
+            enum { WEIGHTED = 0, SQUARES = 1 };                                                                        \
+            call;                                                                                                      \
+        } else if (!(job)->squares) {                                                                                  \
+            enum { WEIGHTED = 1, SQUARES = 0 };                                                                        \
+            call;                                                                                                      \
+        } else {                                                                                                       \
+            enum { WEIGHTED = 1, SQUARES = 1 };                                                                        \
+            call;                                                                                                      \
+        }                                                                                                              \
     } while (0)
 
 /* --- the largest entry of each row --- */
@@ -181,107 +183,107 @@ static int narrow_piece(Job *job, Py_ssize_t start, Py_ssize_t n)
     return near_one(job->sum, n, job->tolerance); /* rows are summed while they are counted */
 }
 
-/* Of many columns most entries lie in the first part above 0, from low to high. Those are summed by column, in `first`: p,
- * pp; or w, wp, w2, w2p, wpp, w2pp. The others are listed. */
-#define SUM_FIRST(NAME, SCORE)                                                                                           \
-    INLINE int NAME##_stretch(const SCORE *x, Py_ssize_t n, Py_ssize_t width, SCORE low, SCORE high, double w,           \
-                              double *first, int weighted, int squares)                                                  \
-    {                                                                                                                    \
-        int others = 0;                                                                                                  \
-        const double w2 = w * w;                                                                                         \
-        for (Py_ssize_t k = 0; k < n; k++) {                                                                             \
-            const int inside = (x[k] >= low) & (x[k] <= high);                                                           \
-            const double p = (double)(inside ? x[k] : 0);                                                                \
-            others |= !inside;                                                                                           \
-            if (!weighted) {                                                                                             \
-                first[k] += p;                                                                                           \
-                if (squares)                                                                                             \
-                    first[k + width] += p * p;                                                                           \
-                continue;                                                                                                \
-            }                                                                                                            \
-            first[k] += inside ? w : 0;                                                                                  \
-            first[k + width] += w * p;                                                                                   \
-            first[k + 2 * width] += inside ? w2 : 0;                                                                     \
-            first[k + 3 * width] += w2 * p;                                                                              \
-            if (squares) {                                                                                               \
-                first[k + 4 * width] += w * p * p;                                                                       \
-                first[k + 5 * width] += w2 * p * p;                                                                      \
-            }                                                                                                            \
-        }                                                                                                                \
-        return others;                                                                                                   \
-    }                                                                                                                    \
-    INLINE Py_ssize_t NAME##_as(const Job *job, Py_ssize_t start, Py_ssize_t n, SCORE low, SCORE high, int weighted,     \
-                                int squares)                                                                             \
-    {                                                                                                                    \
-        const Py_ssize_t width = job->width;                                                                             \
-        SCORE *other = job->other;                                                                                       \
-        Py_ssize_t found = 0;                                                                                            \
-        for (Py_ssize_t i = 0; i < n; i++) {                                                                             \
-            const SCORE *x = (const SCORE *)job->matrix + (start + i) * width;                                           \
-            const double w = weighted ? job->weights[start + i] : 1;                                                     \
-            for (Py_ssize_t k = 0; k < width; k += STRETCH) {                                                            \
-                double *first = job->first + k;                                                                          \
-                const Py_ssize_t end = width - k < STRETCH ? width : k + STRETCH;                                        \
-                if (!(end - k == STRETCH                                                                                 \
-                          ? NAME##_stretch(x + k, STRETCH, width, low, high, w, first, weighted, squares)                \
-                          : NAME##_stretch(x + k, end - k, width, low, high, w, first, weighted, squares)))              \
-                    continue;                                                                                            \
-                for (Py_ssize_t j = k; j < end; j++) { /* written every time, kept where it should be */                 \
-                    other[found] = x[j];                                                                                 \
-                    job->other_row[found] = (int32_t)i;                                                                  \
-                    job->other_column[found] = (int32_t)j;                                                               \
-                    found += !((x[j] >= low) & (x[j] <= high));                                                          \
-                }                                                                                                        \
-            }                                                                                                            \
-        }                                                                                                                \
-        return found;                                                                                                    \
-    }                                                                                                                    \
-    WIDER static Py_ssize_t NAME(const Job *job, Py_ssize_t start, Py_ssize_t n, SCORE low, SCORE high)                  \
-    {                                                                                                                    \
-        Py_ssize_t found;                                                                                                \
-        WITH_KNOWN(job, found = NAME##_as(job, start, n, low, high, WEIGHTED, SQUARES));                                 \
-        return found;                                                                                                    \
-    }                                                                                                                    \
-    INLINE void NAME##_others(const Job *job, Py_ssize_t start, Py_ssize_t n, int weighted, int squares)                 \
-    {                                                                                                                    \
-        const SCORE *other = job->other;                                                                                 \
-        const int m = n_moments(weighted, squares);                                                                      \
-        for (Py_ssize_t i = 0; i < n; i++) {                                                                             \
-            const Py_ssize_t k = job->other_column[i];                                                                   \
-            const double w = weighted ? job->weights[start + job->other_row[i]] : 1;                                     \
-            add_pair(job->tables + (k * job->n_parts + job->bin[i]) * m, (double)other[i], w, weighted, squares);        \
-            job->n_others[k] += 1;                                                                                       \
-        }                                                                                                                \
-    }                                                                                                                    \
-    INLINE void NAME##_own(const Job *job, Py_ssize_t start, Py_ssize_t n, int weighted, int squares)                    \
-    {                                                                                                                    \
-        const SCORE *own = job->top;                                                                                     \
-        const int m = n_moments(weighted, squares);                                                                      \
-        double *const table = job->tables + job->entries / 2;                                                            \
-        for (Py_ssize_t i = 0; i < n; i++)                                                                               \
-            add_pair(table + (job->label[i] * job->n_parts + job->bin[i]) * m, (double)own[i],                           \
-                     weighted ? job->weights[start + i] : 1, weighted, squares);                                         \
-    }                                                                                                                    \
-    static int NAME##_piece(Job *job, Py_ssize_t start, Py_ssize_t n)                                                    \
-    {                                                                                                                    \
-        const SCORE *x = (const SCORE *)job->matrix + start * job->width, *edges = job->bins.edges;                      \
-        const SCORE low = job->bins.apart ? SCORE##_LEAST : 0;                                                           \
-        const SCORE high = job->bins.apart && edges[1] >= 1 ? 1 - SCORE##_EPSILON / 2 : edges[1];                        \
-        SCORE *own = job->top;                                                                                           \
-        sum_##SCORE##_rows(x, n, job->width, job->sum);                                                                 \
-        if (!near_one(job->sum, n, job->tolerance) ||                                                                   \
-            !labels_as_columns(job->labels, start, n, job->width, job->label))                                          \
-            return 0;                                                                                                   \
-        const Py_ssize_t found = NAME(job, start, n, low, high);                                                        \
-        if (!SCORE##s_inside(job->other, found))                                                                        \
-            return 0;                                                                                                   \
-        place_##SCORE##s(job->other, found, &job->bins, job->bin);                                                      \
-        WITH_KNOWN(job, NAME##_others(job, start, found, WEIGHTED, SQUARES));                                           \
-        for (Py_ssize_t i = 0; i < n; i++)                                                                              \
-            own[i] = x[i * job->width + job->label[i]];                                                                 \
-        place_##SCORE##s(own, n, &job->bins, job->bin);                                                                 \
-        WITH_KNOWN(job, NAME##_own(job, start, n, WEIGHTED, SQUARES));                                                  \
-        return 1;                                                                                                       \
+/* Of many columns most entries lie in the first part above 0, from low to high. Those are summed by column, in `first`:
+ * p, pp; or w, wp, w2, w2p, wpp, w2pp. The others are listed. */
+#define SUM_FIRST(NAME, SCORE)                                                                                         \
+    INLINE int NAME##_stretch(const SCORE *x, Py_ssize_t n, Py_ssize_t width, SCORE low, SCORE high, double w,         \
+                              double *first, int weighted, int squares)                                                \
+    {                                                                                                                  \
+        int others = 0;                                                                                                \
+        const double w2 = w * w;                                                                                       \
+        for (Py_ssize_t k = 0; k < n; k++) {                                                                           \
+            const int inside = (x[k] >= low) & (x[k] <= high);                                                         \
+            const double p = (double)(inside ? x[k] : 0);                                                              \
+            others |= !inside;                                                                                         \
+            if (!weighted) {                                                                                           \
+                first[k] += p;                                                                                         \
+                if (squares)                                                                                           \
+                    first[k + width] += p * p;                                                                         \
+                continue;                                                                                              \
+            }                                                                                                          \
+            first[k] += inside ? w : 0;                                                                                \
+            first[k + width] += w * p;                                                                                 \
+            first[k + 2 * width] += inside ? w2 : 0;                                                                   \
+            first[k + 3 * width] += w2 * p;                                                                            \
+            if (squares) {                                                                                             \
+                first[k + 4 * width] += w * p * p;                                                                     \
+                first[k + 5 * width] += w2 * p * p;                                                                    \
+            }                                                                                                          \
+        }                                                                                                              \
+        return others;                                                                                                 \
+    }                                                                                                                  \
+    INLINE Py_ssize_t NAME##_as(const Job *job, Py_ssize_t start, Py_ssize_t n, SCORE low, SCORE high, int weighted,   \
+                                int squares)                                                                           \
+    {                                                                                                                  \
+        const Py_ssize_t width = job->width;                                                                           \
+        SCORE *other = job->other;                                                                                     \
+        Py_ssize_t found = 0;                                                                                          \
+        for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
+            const SCORE *x = (const SCORE *)job->matrix + (start + i) * width;                                         \
+            const double w = weighted ? job->weights[start + i] : 1;                                                   \
+            for (Py_ssize_t k = 0; k < width; k += STRETCH) {                                                          \
+                double *first = job->first + k;                                                                        \
+                const Py_ssize_t end = width - k < STRETCH ? width : k + STRETCH;                                      \
+                if (!(end - k == STRETCH                                                                               \
+                          ? NAME##_stretch(x + k, STRETCH, width, low, high, w, first, weighted, squares)              \
+                          : NAME##_stretch(x + k, end - k, width, low, high, w, first, weighted, squares)))            \
+                    continue;                                                                                          \
+                for (Py_ssize_t j = k; j < end; j++) { /* written every time, kept where it should be */               \
+                    other[found] = x[j];                                                                               \
+                    job->other_row[found] = (int32_t)i;                                                                \
+                    job->other_column[found] = (int32_t)j;                                                             \
+                    found += !((x[j] >= low) & (x[j] <= high));                                                        \
+                }                                                                                                      \
+            }                                                                                                          \
+        }                                                                                                              \
+        return found;                                                                                                  \
+    }                                                                                                                  \
+    WIDER static Py_ssize_t NAME(const Job *job, Py_ssize_t start, Py_ssize_t n, SCORE low, SCORE high)                \
+    {                                                                                                                  \
+        Py_ssize_t found;                                                                                              \
+        WITH_KNOWN(job, found = NAME##_as(job, start, n, low, high, WEIGHTED, SQUARES));                               \
+        return found;                                                                                                  \
+    }                                                                                                                  \
+    INLINE void NAME##_others(const Job *job, Py_ssize_t start, Py_ssize_t n, int weighted, int squares)               \
+    {                                                                                                                  \
+        const SCORE *other = job->other;                                                                               \
+        const int m = n_moments(weighted, squares);                                                                    \
+        for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
+            const Py_ssize_t k = job->other_column[i];                                                                 \
+            const double w = weighted ? job->weights[start + job->other_row[i]] : 1;                                   \
+            add_pair(job->tables + (k * job->n_parts + job->bin[i]) * m, (double)other[i], w, weighted, squares);      \
+            job->n_others[k] += 1;                                                                                     \
+        }                                                                                                              \
+    }                                                                                                                  \
+    INLINE void NAME##_own(const Job *job, Py_ssize_t start, Py_ssize_t n, int weighted, int squares)                  \
+    {                                                                                                                  \
+        const SCORE *own = job->top;                                                                                   \
+        const int m = n_moments(weighted, squares);                                                                    \
+        double *const table = job->tables + job->entries / 2;                                                          \
+        for (Py_ssize_t i = 0; i < n; i++)                                                                             \
+            add_pair(table + (job->label[i] * job->n_parts + job->bin[i]) * m, (double)own[i],                         \
+                     weighted ? job->weights[start + i] : 1, weighted, squares);                                       \
+    }                                                                                                                  \
+    static int NAME##_piece(Job *job, Py_ssize_t start, Py_ssize_t n)                                                  \
+    {                                                                                                                  \
+        const SCORE *x = (const SCORE *)job->matrix + start * job->width, *edges = job->bins.edges;                    \
+        const SCORE low = job->bins.apart ? SCORE##_LEAST : 0;                                                         \
+        const SCORE most = job->bins.apart ? 1 - SCORE##_EPSILON / 2 : 1, high = edges[1] < most ? edges[1] : most;    \
+        SCORE *own = job->top;                                                                                         \
+        sum_##SCORE##_rows(x, n, job->width, job->sum);                                                                \
+        if (!near_one(job->sum, n, job->tolerance) ||                                                                  \
+            !labels_as_columns(job->labels, start, n, job->width, job->label))                                         \
+            return 0;                                                                                                  \
+        const Py_ssize_t found = NAME(job, start, n, low, high);                                                       \
+        if (!SCORE##s_inside(job->other, found))                                                                       \
+            return 0;                                                                                                  \
+        place_##SCORE##s(job->other, found, &job->bins, job->bin);                                                     \
+        WITH_KNOWN(job, NAME##_others(job, start, found, WEIGHTED, SQUARES));                                          \
+        for (Py_ssize_t i = 0; i < n; i++)                                                                             \
+            own[i] = x[i * job->width + job->label[i]];                                                                \
+        place_##SCORE##s(own, n, &job->bins, job->bin);                                                                \
+        WITH_KNOWN(job, NAME##_own(job, start, n, WEIGHTED, SQUARES));                                                 \
+        return 1;                                                                                                      \
     }
 
 #define STRETCH 64 /* columns that are looked at together */
@@ -309,8 +311,9 @@ static void add_first(const Job *job, Py_ssize_t n_rows)
 typedef int (*Piece)(Job *, Py_ssize_t, Py_ssize_t);
 
 /* From tables, which are cleared, to sums by moment and code: of all, and then of those whose outcome is 1. */
-static void add_tables(Job *job, int every_entry)
+static void add_tables(Job *job)
 {
+    const int every_entry = job->every_entry;
     const int m = job->m, wide = job->first != NULL; /* then all are together, and own ones once more */
     const Py_ssize_t n_codes = job->entries / (2 * m);
     double *const total = job->out, *const positive = job->out + n_codes * m;
@@ -327,7 +330,7 @@ static void add_tables(Job *job, int every_entry)
     memset(job->tables, 0, (size_t)(job->lanes * job->entries) * sizeof(double));
 }
 
-static int run(Job *job, Piece piece, Py_ssize_t block, int every_entry)
+static int run(Job *job, Piece piece, Py_ssize_t block)
 {
     for (Py_ssize_t start = job->start; start < job->stop; start += block) {
         const Py_ssize_t stop = job->stop - start < block ? job->stop : start + block;
@@ -336,17 +339,17 @@ static int run(Job *job, Piece piece, Py_ssize_t block, int every_entry)
                 return 0;
         if (job->first != NULL)
             add_first(job, stop - start);
-        add_tables(job, every_entry);
+        add_tables(job);
     }
     return 1;
 }
 
 /* All that a job needs in one piece of memory, which starts at `base`, or nowhere to learn how much it is. */
-static size_t lay_out(Job *job, char *base, int every_entry)
+static size_t lay_out(Job *job, char *base)
 {
+    const int every_entry = job->every_entry, wide = job->wide;
     const size_t score = job->is_float ? sizeof(float) : sizeof(double), rows = (size_t)job->rows;
     const size_t width = (size_t)job->width, listed = every_entry ? rows * width : rows;
-    const int wide = every_entry && job->width > FEW_COLUMNS;
     size_t used = 0;
 #define TAKE(name, bytes) (job->name = base == NULL ? NULL : (void *)(base + used), used += ((bytes) + 63) / 64 * 64)
     TAKE(top, rows * score);
@@ -374,9 +377,10 @@ static size_t lay_out(Job *job, char *base, int every_entry)
 }
 
 /* entry_sums(matrix, labels, weights, edges, first, out, tolerance, kind, apart, squares, what, start, stop): adds the
- * moments of the rows from start to stop to out, of shape (2, moments, codes). What: 0, the largest entries, whose code is
- * their part; 1, those by column, and 2, every entry by column, with the code column * parts + part. Whether all is well:
- * entries are probabilities, labels are columns, and rows sum to one within the tolerance. If not, out means nothing. */
+ * moments of the rows from start to stop to out, of shape (2, moments, codes). What: 0, the largest entries, whose code
+ * is their part; 1, those by column, and 2, every entry by column, with the code column * parts + part. Whether all is
+ * well: entries are probabilities, labels are columns, and rows sum to one within the tolerance. If not, out means
+ * nothing. */
 static PyObject *entry_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"fd", "bBhHiIqQ", "?d", "fd", "?i", ">d", NULL};
@@ -384,42 +388,40 @@ static PyObject *entry_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    Py_ssize_t numbers[6] = {0};
-    for (Py_ssize_t i = 0; i < 6; i++)
-        numbers[i] = n_args == 13 ? PyLong_AsSsize_t(args[7 + i]) : -1;
-    const double tolerance = n_args == 13 ? PyFloat_AsDouble(args[6]) : 0;
-    const int every_entry = numbers[3] == 2;
-    const Py_ssize_t n = a[1].size, width = n > 0 ? a[0].size / n : 0;
+    Py_ssize_t numbers[6];
+    const int given = take_numbers(args, n_args, 7, 6, numbers);
+    const double tolerance = given ? PyFloat_AsDouble(args[6]) : 0;
+    const Py_ssize_t n = a[1].size, width = n > 0 ? a[0].size / n : 0, what = numbers[3];
     Job job = {.matrix = a[0].data, .labels = &a[1], .weights = a[2].data, .width = width, .out = a[5].data};
-    job.bins = (Bins){a[3].data, a[4].data, a[3].size - 1, (int)numbers[0], (int)numbers[1]};
+    job.bins = take_bins(&a[3], &a[4], a[0].type, numbers[0], numbers[1]);
     job.is_float = a[0].type == 'f', job.weighted = a[2].data != NULL, job.squares = numbers[2] != 0;
-    job.by_class = numbers[3] == 1, job.tolerance = tolerance, job.start = numbers[4], job.stop = numbers[5];
+    job.by_class = what == BY_CLASS, job.every_entry = what == EVERY_ENTRY, job.tolerance = tolerance;
+    job.start = numbers[4], job.stop = numbers[5];
     job.m = n_moments(job.weighted, job.squares);
     job.n_parts = job.bins.n + 2 * job.bins.apart;
-    job.entries = job.n_parts * 2 * job.m * (numbers[3] == 0 ? 1 : width);
-    job.lanes = job.entries <= FEW && !every_entry ? LANES : 1;
+    job.entries = a[5].size;
+    job.lanes = job.entries <= FEW && !job.every_entry ? LANES : 1;
+    job.wide = job.every_entry && (width > FEW_COLUMNS || job.entries > INT32_MAX); /* places are an int32 if narrow */
+    const Py_ssize_t of_column = job.n_parts * 2 * job.m, n_columns = what == TOPS ? 1 : width;
     PyObject *result = NULL;
     char *memory = NULL;
-    if (n_args != 13 || PyErr_Occurred() || a[3].type != a[0].type || width < 1 || width > INT32_MAX ||
-        a[0].size != n * width || job.start < 0 || job.stop > n || job.bins.n < 1 || a[5].size != job.entries ||
-        (every_entry && width <= FEW_COLUMNS && job.entries > INT32_MAX) || /* places would not fit */
-        (job.weighted && a[2].size != n) || (job.bins.kind == TABLE && a[4].size != LOOKUP + 2)) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_ValueError, "entry_sums: the arrays do not fit together");
+    if (!given || PyErr_Occurred() || job.bins.n < 1 || what < TOPS || what > EVERY_ENTRY || width < 1 ||
+        width > INT32_MAX || a[0].size != n * width || (job.weighted && a[2].size != n) ||
+        job.entries / of_column != n_columns || job.entries % of_column != 0 || !is_within(numbers + 4, n)) {
+        unfit("entry_sums");
     } else {
         job.rows = rows_in_piece(width);
-        memory = calloc(lay_out(&job, NULL, every_entry) + 64, 1);
-        if (memory == NULL)
+        if ((memory = calloc(lay_out(&job, NULL) + 64, 1)) == NULL)
             PyErr_NoMemory();
     }
     if (memory != NULL) {
         int well;
         Py_BEGIN_ALLOW_THREADS;
-        (void)lay_out(&job, memory + 64 - (uintptr_t)memory % 64, every_entry);
-        Py_ssize_t block = every_entry ? 16 * job.n_parts * job.m : 64 * job.entries;
+        (void)lay_out(&job, memory + 64 - (uintptr_t)memory % 64);
+        Py_ssize_t block = job.every_entry ? 16 * job.n_parts * job.m : 64 * job.entries;
         block = (block > BLOCK ? block : BLOCK) / job.rows * job.rows;
         const Piece wide = job.is_float ? sum_first_floats_piece : sum_first_doubles_piece;
-        well = run(&job, !every_entry ? top_piece : width > FEW_COLUMNS ? wide : narrow_piece, block, every_entry);
+        well = run(&job, job.wide ? wide : job.every_entry ? narrow_piece : top_piece, block);
         Py_END_ALLOW_THREADS;
         free(memory);
         result = PyBool_FromLong(well);
@@ -429,6 +431,6 @@ static PyObject *entry_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_
 }
 
 PyMethodDef matrix_methods[] = {
-    {"entry_sums", (PyCFunction)(void (*)(void))entry_sums, METH_FASTCALL, NULL},
-    {NULL, NULL, 0, NULL},
+    METHOD(entry_sums),
+    NO_MORE_METHODS,
 };

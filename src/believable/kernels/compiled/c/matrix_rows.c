@@ -62,15 +62,9 @@ WIDER static void fill(const Job *job, double *tile, Py_ssize_t start, Py_ssize_
 
 static int64_t label_of(const Array *labels, Py_ssize_t i)
 {
-    switch (labels->type) {
-    case 'b': return ((const int8_t *)labels->data)[i];
-    case 'B': return ((const uint8_t *)labels->data)[i];
-    case 'h': return ((const int16_t *)labels->data)[i];
-    case 'H': return ((const uint16_t *)labels->data)[i];
-    case 'i': return ((const int32_t *)labels->data)[i];
-    case 'I': return ((const uint32_t *)labels->data)[i];
-    default: return ((const int64_t *)labels->data)[i];
-    }
+#define LABEL(TYPE) return (int64_t)((const TYPE *)labels->data)[i]
+    OF_INTEGERS(labels->type, LABEL)
+#undef LABEL
 }
 
 static double *entry(const Job *job, Py_ssize_t row, Py_ssize_t k)
@@ -307,17 +301,15 @@ static PyObject *matrix_sums(PyObject *self, PyObject *const *args, Py_ssize_t n
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
     Py_ssize_t numbers[3];
-    for (int i = 0; i < 3; i++)
-        numbers[i] = n_args == 8 ? PyLong_AsSsize_t(args[5 + i]) : -1;
+    const int given = take_numbers(args, n_args, 5, 3, numbers);
     const Py_ssize_t each = numbers[0], first = numbers[1], last = numbers[2], n = a[1].size;
-    const Py_ssize_t n_classes = n > 0 ? a[0].size / n : 0, n_parts = each > 0 ? (n + each - 1) / each : 0;
+    const Py_ssize_t n_classes = n > 0 ? a[0].size / n : 0, n_parts = n > 0 && each > 0 ? (n - 1) / each + 1 : 0;
     PyObject *result = NULL;
     Job *job = NULL;
-    if (PyErr_Occurred() || n_classes < 1 || a[0].size != n * n_classes || (a[2].data != NULL && a[2].size != n) ||
-        n_parts < 1 || first < 0 || last > n_parts || a[3].size != n_parts * N_SUMS ||
+    if (!given || n_classes < 1 || a[0].size != n * n_classes || (a[2].data != NULL && a[2].size != n) ||
+        !is_within(numbers + 1, n_parts) || a[3].size != n_parts * N_SUMS ||
         a[4].size != n_parts * N_BY_CLASS * n_classes) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_ValueError, "matrix_sums: the arrays do not fit together");
+        unfit("matrix_sums");
     } else if ((job = calloc(1, sizeof *job)) == NULL) {
         PyErr_NoMemory();
     } else {
@@ -350,6 +342,6 @@ static PyObject *matrix_sums(PyObject *self, PyObject *const *args, Py_ssize_t n
 }
 
 PyMethodDef matrix_rows_methods[] = {
-    {"matrix_sums", (PyCFunction)(void (*)(void))matrix_sums, METH_FASTCALL, NULL},
-    {NULL, NULL, 0, NULL},
+    METHOD(matrix_sums),
+    NO_MORE_METHODS,
 };

@@ -57,8 +57,10 @@ static PyModuleDef_Slot SLOTS[] = {
 };
 
 static struct PyModuleDef DEFINITION = {
-    PyModuleDef_HEAD_INIT, "_c", "Kernels in C. Nothing is checked: wrong shapes are the caller's mistake.", 0, NULL, SLOTS,
-    NULL,                  NULL, NULL,
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "_c",
+    .m_doc = "Kernels in C. Sizes are checked, and so is all that says where to read and write.",
+    .m_slots = SLOTS,
 };
 
 PyMODINIT_FUNC PyInit__c(void)

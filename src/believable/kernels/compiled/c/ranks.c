@@ -4,47 +4,37 @@
 /* --- smallest and largest --- */
 
 /* NaN anywhere makes both NaN. */
-#define EXTREMES(NAME, TYPE)                                                                                             \
-    WIDER static void NAME(const TYPE *x, Py_ssize_t n, double *low, double *high)                                       \
-    {                                                                                                                    \
-        TYPE least = x[0], most = x[0];                                                                                  \
-        int nan = 0;                                                                                                     \
-        TOGETHER(reduction(min : least) reduction(max : most) reduction(| : nan))                                        \
-        for (Py_ssize_t i = 0; i < n; i++) {                                                                             \
-            least = x[i] < least ? x[i] : least;                                                                         \
-            most = x[i] > most ? x[i] : most;                                                                            \
-            nan |= x[i] != x[i];                                                                                         \
-        }                                                                                                                \
-        *low = nan ? Py_NAN : (double)least;                                                                             \
-        *high = nan ? Py_NAN : (double)most;                                                                             \
+#define EXTREMES(NAME, TYPE)                                                                                           \
+    WIDER static void NAME(const TYPE *x, Py_ssize_t n, double *low, double *high)                                     \
+    {                                                                                                                  \
+        TYPE least = x[0], most = x[0];                                                                                \
+        int nan = 0;                                                                                                   \
+        TOGETHER(reduction(min : least) reduction(max : most) reduction(| : nan))                                      \
+        for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
+            least = x[i] < least ? x[i] : least;                                                                       \
+            most = x[i] > most ? x[i] : most;                                                                          \
+            nan |= x[i] != x[i];                                                                                       \
+        }                                                                                                              \
+        *low = nan ? Py_NAN : (double)least;                                                                           \
+        *high = nan ? Py_NAN : (double)most;                                                                           \
     }
 
-EXTREMES(extremes_f, float)
-EXTREMES(extremes_d, double)
-EXTREMES(extremes_b, int8_t)
-EXTREMES(extremes_B, uint8_t)
-EXTREMES(extremes_h, int16_t)
-EXTREMES(extremes_H, uint16_t)
-EXTREMES(extremes_i, int32_t)
-EXTREMES(extremes_I, uint32_t)
-EXTREMES(extremes_q, int64_t)
-EXTREMES(extremes_Q, uint64_t)
+EXTREMES(extremes_of_float, float)
+EXTREMES(extremes_of_double, double)
+EXTREMES(extremes_of_int8_t, int8_t)
+EXTREMES(extremes_of_uint8_t, uint8_t)
+EXTREMES(extremes_of_int16_t, int16_t)
+EXTREMES(extremes_of_uint16_t, uint16_t)
+EXTREMES(extremes_of_int32_t, int32_t)
+EXTREMES(extremes_of_uint32_t, uint32_t)
+EXTREMES(extremes_of_int64_t, int64_t)
+EXTREMES(extremes_of_uint64_t, uint64_t)
 
 static void extremes_of(const Array *a, Py_ssize_t start, Py_ssize_t n, double *low, double *high)
 {
-    const void *x = (const char *)a->data + start * a->view.itemsize;
-    switch (a->type) {
-    case 'f': extremes_f(x, n, low, high); break;
-    case 'd': extremes_d(x, n, low, high); break;
-    case 'b': extremes_b(x, n, low, high); break;
-    case 'B': extremes_B(x, n, low, high); break;
-    case 'h': extremes_h(x, n, low, high); break;
-    case 'H': extremes_H(x, n, low, high); break;
-    case 'i': extremes_i(x, n, low, high); break;
-    case 'I': extremes_I(x, n, low, high); break;
-    case 'q': extremes_q(x, n, low, high); break;
-    default: extremes_Q(x, n, low, high);
-    }
+#define EXTREMES_OF(TYPE) extremes_of_##TYPE((const TYPE *)a->data + start, n, low, high)
+    OF_ENTRIES(a->type, EXTREMES_OF)
+#undef EXTREMES_OF
 }
 
 /* extremes(values, start, stop): the smallest and the largest of the entries from start to stop. */
@@ -55,80 +45,65 @@ static PyObject *extremes(PyObject *self, PyObject *const *args, Py_ssize_t n_ar
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    const Py_ssize_t start = n_args == 3 ? PyLong_AsSsize_t(args[1]) : -1;
-    const Py_ssize_t stop = n_args == 3 ? PyLong_AsSsize_t(args[2]) : -1;
+    Py_ssize_t range[2];
     double low = 0, high = 0;
-    const int fits = !PyErr_Occurred() && start >= 0 && start < stop && stop <= a[0].size;
+    const int fits = take_numbers(args, n_args, 1, 2, range) && is_within(range, a[0].size) && range[0] < range[1];
     if (fits) {
         Py_BEGIN_ALLOW_THREADS;
-        extremes_of(&a[0], start, stop - start, &low, &high);
+        extremes_of(&a[0], range[0], range[1] - range[0], &low, &high);
         Py_END_ALLOW_THREADS;
-    } else if (!PyErr_Occurred()) {
-        PyErr_SetString(PyExc_ValueError, "extremes: there are no such entries");
     }
     drop_arrays(a, 1);
-    return fits ? Py_BuildValue("dd", low, high) : NULL;
+    return fits ? Py_BuildValue("dd", low, high) : unfit("extremes");
 }
 
-WIDER static void extremes_of_float_sums(const float *x, Py_ssize_t n, Py_ssize_t width, double *low, double *high)
-{
-    double total = 0;
-    for (Py_ssize_t i = 0; i < n; i++, x += width) {
-        double sum = 0;
-        TOGETHER(reduction(+ : sum))
-        for (Py_ssize_t k = 0; k < width; k++)
-            sum += (double)x[k];
-        *low = sum < *low ? sum : *low;
-        *high = sum > *high ? sum : *high;
-        total += sum;
+#define EXTREMES_OF_SUMS(NAME, SCORE)                                                                                  \
+    WIDER static void NAME(const SCORE *x, Py_ssize_t n, Py_ssize_t width, double *low, double *high)                  \
+    {                                                                                                                  \
+        double total = 0;                                                                                              \
+        for (Py_ssize_t i = 0; i < n; i++, x += width) {                                                               \
+            double sum = 0;                                                                                            \
+            TOGETHER(reduction(+ : sum))                                                                               \
+            for (Py_ssize_t k = 0; k < width; k++)                                                                     \
+                sum += (double)x[k];                                                                                   \
+            *low = sum < *low ? sum : *low;                                                                            \
+            *high = sum > *high ? sum : *high;                                                                         \
+            total += sum;                                                                                              \
+        }                                                                                                              \
+        if (total != total)                                                                                            \
+            *low = *high = total;                                                                                      \
     }
-    if (total != total)
-        *low = *high = total;
-}
 
-WIDER static void extremes_of_double_sums(const double *x, Py_ssize_t n, Py_ssize_t width, double *low, double *high)
-{
-    double total = 0;
-    for (Py_ssize_t i = 0; i < n; i++, x += width) {
-        double sum = 0;
-        TOGETHER(reduction(+ : sum))
-        for (Py_ssize_t k = 0; k < width; k++)
-            sum += x[k];
-        *low = sum < *low ? sum : *low;
-        *high = sum > *high ? sum : *high;
-        total += sum;
-    }
-    if (total != total)
-        *low = *high = total;
-}
+EXTREMES_OF_SUMS(extremes_of_float_sums, float)
+EXTREMES_OF_SUMS(extremes_of_double_sums, double)
 
 /* --- the largest of each row --- */
 
 /* Of a row whose sum is NaN: the first NaN, if there is one, is its largest. */
-#define FIRST_NAN(NAME, SCORE)                                                                                           \
-    static Py_ssize_t NAME(const SCORE *x, Py_ssize_t width, Py_ssize_t otherwise)                                       \
-    {                                                                                                                    \
-        for (Py_ssize_t k = 0; k < width; k++)                                                                           \
-            if (x[k] != x[k])                                                                                            \
-                return k;                                                                                                \
-        return otherwise;                                                                                                \
-    }                                                                                                                    \
-    static void NAME##_or_top(const SCORE *x, Py_ssize_t n, Py_ssize_t width, SCORE *top, int64_t *column)               \
-    {                                                                                                                    \
-        SCORE low[MOST_ROWS];                                                                                           \
-        double sum[MOST_ROWS];                                                                                          \
-        int32_t at[MOST_ROWS];                                                                                          \
-        const Py_ssize_t rows = rows_in_piece(width);                                                                    \
-        for (Py_ssize_t start = 0; start < n; start += rows) {                                                           \
-            const Py_ssize_t here = n - start < rows ? n - start : rows;                                                 \
-            look_at_##SCORE##s(x + start * width, here, width, top + start, at, low, sum);                               \
-            for (Py_ssize_t i = 0; i < here; i++) {                                                                      \
-                const SCORE *row = x + (start + i) * width;                                                              \
-                column[start + i] = sum[i] == sum[i] ? at[i] : NAME(row, width, at[i]);                                  \
-                if (sum[i] != sum[i])                                                                                    \
-                    top[start + i] = row[column[start + i]];                                                             \
-            }                                                                                                            \
-        }                                                                                                                \
+#define FIRST_NAN(NAME, SCORE)                                                                                         \
+    static Py_ssize_t NAME(const SCORE *x, Py_ssize_t width, Py_ssize_t otherwise)                                     \
+    {                                                                                                                  \
+        for (Py_ssize_t k = 0; k < width; k++)                                                                         \
+            if (x[k] != x[k])                                                                                          \
+                return k;                                                                                              \
+        return otherwise;                                                                                              \
+    }                                                                                                                  \
+    static void NAME##_or_top(const SCORE *x, Py_ssize_t n, Py_ssize_t width, SCORE *top, int64_t *column)             \
+    {                                                                                                                  \
+        SCORE low[MOST_ROWS];                                                                                          \
+        double sum[MOST_ROWS];                                                                                         \
+        int32_t at[MOST_ROWS];                                                                                         \
+        const Py_ssize_t rows = rows_in_piece(width);                                                                  \
+        for (Py_ssize_t start = 0; start < n; start += rows) {                                                         \
+            const Py_ssize_t here = n - start < rows ? n - start : rows;                                               \
+            look_at_##SCORE##s(x + start * width, here, width, top + start, at, low, sum);                             \
+            for (Py_ssize_t i = 0; i < here; i++) {                                                                    \
+                const SCORE *row = x + (start + i) * width;                                                            \
+                column[start + i] = sum[i] == sum[i] ? at[i] : NAME(row, width, at[i]);                                \
+                if (sum[i] != sum[i])                                                                                  \
+                    top[start + i] = row[column[start + i]];                                                           \
+            }                                                                                                          \
+        }                                                                                                              \
     }
 
 FIRST_NAN(nan_float, float)
@@ -138,33 +113,34 @@ FIRST_NAN(nan_double, double)
 
 #define PASSED 64 /* columns */
 
-/* A list of the r largest so far, in descending order; what is not above its last entry is passed by, many at a time. */
-#define RANKED(NAME, SCORE)                                                                                              \
-    INLINE void NAME##_insert(SCORE p, int64_t k, Py_ssize_t r, SCORE *score, int64_t *column)                           \
-    {                                                                                                                    \
-        Py_ssize_t at = r - 1;                                                                                           \
-        for (; at > 0 && score[at - 1] < p; at--)                                                                        \
-            score[at] = score[at - 1], column[at] = column[at - 1];                                                      \
-        score[at] = p, column[at] = k;                                                                                   \
-    }                                                                                                                    \
-    WIDER static void NAME(const SCORE *x, Py_ssize_t n, Py_ssize_t width, Py_ssize_t r, SCORE *score, int64_t *column)  \
-    {                                                                                                                    \
-        for (Py_ssize_t i = 0; i < n; i++, x += width, score += r, column += r) {                                        \
-            for (Py_ssize_t k = 0; k < r; k++)                                                                           \
-                NAME##_insert(x[k], k, k + 1, score, column);                                                            \
-            for (Py_ssize_t k = r; k < width;) {                                                                         \
-                const Py_ssize_t end = width - k < PASSED ? width : k + PASSED;                                          \
-                const SCORE last = score[r - 1];                                                                         \
-                int above = 0;                                                                                           \
-                TOGETHER(reduction(| : above))                                                                           \
-                for (Py_ssize_t j = k; j < end; j++)                                                                     \
-                    above |= x[j] > last;                                                                                \
-                for (; above && k < end; k++)                                                                            \
-                    if (x[k] > score[r - 1])                                                                             \
-                        NAME##_insert(x[k], k, r, score, column);                                                        \
-                k = end;                                                                                                 \
-            }                                                                                                            \
-        }                                                                                                                \
+/* A list of the r largest so far, in descending order; what is not above its last entry is passed by, many at once. */
+#define RANKED(NAME, SCORE)                                                                                            \
+    INLINE void NAME##_insert(SCORE p, int64_t k, Py_ssize_t r, SCORE *score, int64_t *column)                         \
+    {                                                                                                                  \
+        Py_ssize_t at = r - 1;                                                                                         \
+        for (; at > 0 && score[at - 1] < p; at--)                                                                      \
+            score[at] = score[at - 1], column[at] = column[at - 1];                                                    \
+        score[at] = p, column[at] = k;                                                                                 \
+    }                                                                                                                  \
+    WIDER static void NAME(const SCORE *x, Py_ssize_t n, Py_ssize_t width, Py_ssize_t r, SCORE *score,                 \
+                           int64_t *column)                                                                            \
+    {                                                                                                                  \
+        for (Py_ssize_t i = 0; i < n; i++, x += width, score += r, column += r) {                                      \
+            for (Py_ssize_t k = 0; k < r; k++)                                                                         \
+                NAME##_insert(x[k], k, k + 1, score, column);                                                          \
+            for (Py_ssize_t k = r; k < width;) {                                                                       \
+                const Py_ssize_t end = width - k < PASSED ? width : k + PASSED;                                        \
+                const SCORE last = score[r - 1];                                                                       \
+                int above = 0;                                                                                         \
+                TOGETHER(reduction(| : above))                                                                         \
+                for (Py_ssize_t j = k; j < end; j++)                                                                   \
+                    above |= x[j] > last;                                                                              \
+                for (; above && k < end; k++)                                                                          \
+                    if (x[k] > score[r - 1])                                                                           \
+                        NAME##_insert(x[k], k, r, score, column);                                                      \
+                k = end;                                                                                               \
+            }                                                                                                          \
+        }                                                                                                              \
     }
 
 RANKED(ranked_floats, float)
@@ -181,20 +157,19 @@ typedef struct {
 static int take_rows(PyObject *const *args, Py_ssize_t n_args, int written, Rows *rows)
 {
     static const char *const ONE[] = {"fd", NULL}, *const THREE[] = {"fd", ">fd", ">q", NULL};
-    const Py_ssize_t n_arrays = 1 + written, n_numbers = written ? 3 : 2;
+    const Py_ssize_t n_arrays = 1 + written;
+    const Array *const a = rows->a;
+    Py_ssize_t numbers[3] = {0, 0, 1};
     if (!take_arrays(args, n_args, written ? THREE : ONE, rows->a))
         return 0;
-    if (n_args == n_arrays + n_numbers) {
-        rows->n = PyLong_AsSsize_t(args[n_arrays]), rows->width = PyLong_AsSsize_t(args[n_arrays + 1]);
-        rows->r = written ? PyLong_AsSsize_t(args[n_arrays + 2]) : 1;
-        if (!PyErr_Occurred() && rows->n >= 0 && rows->width > 0 && rows->width <= INT32_MAX && rows->r > 0 &&
-            rows->r <= rows->width && rows->a[0].size / rows->width == rows->n && rows->a[0].size % rows->width == 0 &&
-            (!written || (rows->a[1].type == rows->a[0].type && rows->a[1].size == rows->n * rows->r &&
-                          rows->a[2].size == rows->n * rows->r)))
-            return 1;
-    }
-    if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "the arrays do not fit together");
+    const int given = take_numbers(args, n_args, n_arrays, written ? 3 : 2, numbers);
+    const Py_ssize_t n = numbers[0], width = numbers[1], r = numbers[2];
+    rows->n = n, rows->width = width, rows->r = r;
+    if (given && n >= 0 && width > 0 && width <= INT32_MAX && r > 0 && r <= width && a[0].size / width == n &&
+        a[0].size % width == 0 &&
+        (!written || (a[1].type == a[0].type && a[1].size == n * r && a[2].size == n * r)))
+        return 1;
+    unfit("rows");
     drop_arrays(rows->a, n_arrays);
     return 0;
 }
@@ -217,8 +192,8 @@ static PyObject *row_sum_extremes(PyObject *self, PyObject *const *args, Py_ssiz
     return Py_BuildValue("dd", low, high);
 }
 
-/* largest(matrix, scores, columns, n, width, r): the r largest entries of each row in descending order, and their columns,
- * the lower of equals first; if r is 1, NaN is larger than all. */
+/* largest(matrix, scores, columns, n, width, r): the r largest entries of each row in descending order, and their
+ * columns, the lower of equals first; if r is 1, NaN is larger than all. */
 static PyObject *largest(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     Rows rows;
@@ -241,8 +216,8 @@ static PyObject *largest(PyObject *self, PyObject *const *args, Py_ssize_t n_arg
 }
 
 PyMethodDef ranks_methods[] = {
-    {"extremes", (PyCFunction)(void (*)(void))extremes, METH_FASTCALL, NULL},
-    {"row_sum_extremes", (PyCFunction)(void (*)(void))row_sum_extremes, METH_FASTCALL, NULL},
-    {"largest", (PyCFunction)(void (*)(void))largest, METH_FASTCALL, NULL},
-    {NULL, NULL, 0, NULL},
+    METHOD(extremes),
+    METHOD(row_sum_extremes),
+    METHOD(largest),
+    NO_MORE_METHODS,
 };

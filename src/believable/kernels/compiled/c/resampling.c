@@ -4,14 +4,6 @@
 #define BLOCK 256 /* rows that are gone through for every replicate before the next */
 #define FEW 32    /* classes up to which the label is counted, and not searched for */
 
-static PyObject *unfit(Array *arrays, Py_ssize_t n)
-{
-    if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "resampling: the arrays do not fit together");
-    drop_arrays(arrays, n);
-    return NULL;
-}
-
 /* --- labels drawn from the probabilities of their rows --- */
 
 typedef struct {
@@ -81,68 +73,77 @@ static int add_labels(const Labels *job, Py_ssize_t start, Py_ssize_t stop)
     return bad;
 }
 
-/* label_sums(uniform, reached, cells, weights, out, n, width, n_cells, start, stop): adds the weights of drawn labels to
- * their cells, for the replicates from start to stop. */
+/* label_sums(uniform, reached, cells, weights, out, n, width, n_cells, start, stop): adds the weights of drawn labels
+ * to their cells, for the replicates from start to stop. */
 static PyObject *label_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"d", "d", "i", "?d", ">d", NULL};
     Array a[5];
-    Py_ssize_t at[5] = {0};
+    Py_ssize_t at[5];
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    for (Py_ssize_t i = 0; i < 5; i++)
-        at[i] = n_args == 10 ? PyLong_AsSsize_t(args[5 + i]) : -1;
+    const int given = take_numbers(args, n_args, 5, 5, at);
     const Labels job = {a[0].data, a[1].data, a[3].data, a[2].data, a[4].data, at[0], at[1], at[2]};
-    if (PyErr_Occurred() || job.n < 1 || job.width < 1 || job.n_cells < 1 || a[1].size / job.width != job.n ||
-        a[1].size % job.width != 0 || a[2].size != a[1].size || (job.weights != NULL && a[3].size != job.n) ||
-        at[3] < 0 || at[4] > a[0].size / job.n || at[4] > a[4].size / job.n_cells)
-        return unfit(a, 5);
-    int bad;
-    Py_BEGIN_ALLOW_THREADS;
-    bad = add_labels(&job, at[3], at[4]);
-    Py_END_ALLOW_THREADS;
-    if (bad)
-        return unfit(a, 5);
+    int bad = !given || job.n < 1 || job.width < 1 || job.n_cells < 1 || a[1].size / job.width != job.n ||
+              a[1].size % job.width != 0 || a[2].size != a[1].size || (job.weights != NULL && a[3].size != job.n) ||
+              !is_within(at + 3, a[0].size / job.n) || at[4] > a[4].size / job.n_cells;
+    if (!bad) {
+        Py_BEGIN_ALLOW_THREADS;
+        bad = add_labels(&job, at[3], at[4]);
+        Py_END_ALLOW_THREADS;
+    }
     drop_arrays(a, 5);
-    Py_RETURN_NONE;
+    return bad ? unfit("label_sums") : Py_NewRef(Py_None);
 }
 
-/* event_sums(uniform, chances, cells, weights, out, n, n_cells, start, stop): the same for events that happen or not. */
-static PyObject *event_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
+typedef struct {
+    const double *uniform, *chances, *weights; /* (draws, n), (n), (n) or NULL */
+    const int32_t *cells;                      /* (n) */
+    double *out;                               /* (draws, n_cells) */
+    Py_ssize_t n, n_cells;
+} Events;
+
+static int add_events(const Events *job, Py_ssize_t start, Py_ssize_t stop)
 {
-    static const char *const TAKES[] = {"d", "d", "i", "?d", ">d", NULL};
-    Array a[5];
-    Py_ssize_t at[4] = {0};
-    (void)self;
-    if (!take_arrays(args, n_args, TAKES, a))
-        return NULL;
-    for (Py_ssize_t i = 0; i < 4; i++)
-        at[i] = n_args == 9 ? PyLong_AsSsize_t(args[5 + i]) : -1;
-    const Py_ssize_t n = at[0], n_cells = at[1];
-    if (PyErr_Occurred() || n < 1 || n_cells < 1 || a[1].size != n || a[2].size != n ||
-        (a[3].data != NULL && a[3].size != n) || at[2] < 0 || at[3] > a[0].size / n || at[3] > a[4].size / n_cells)
-        return unfit(a, 5);
-    const double *chances = a[1].data, *weights = a[3].data;
-    const int32_t *cells = a[2].data;
     int bad = 0;
-    Py_BEGIN_ALLOW_THREADS;
-    for (Py_ssize_t draw = at[2]; draw < at[3]; draw++) {
-        const double *uniform = (const double *)a[0].data + draw * n;
-        double *out = (double *)a[4].data + draw * n_cells;
-        for (Py_ssize_t i = 0; i < n; i++) {
-            const int32_t cell = cells[i];
-            if (cell >= n_cells)
+    for (Py_ssize_t draw = start; draw < stop; draw++) {
+        const double *uniform = job->uniform + draw * job->n, *chances = job->chances, *weights = job->weights;
+        double *out = job->out + draw * job->n_cells;
+        for (Py_ssize_t i = 0; i < job->n; i++) {
+            const int32_t cell = job->cells[i];
+            if (cell >= job->n_cells)
                 bad = 1;
             else if (cell >= 0)
                 out[cell] += uniform[i] < chances[i] ? (weights == NULL ? 1 : weights[i]) : 0;
         }
     }
-    Py_END_ALLOW_THREADS;
-    if (bad)
-        return unfit(a, 5);
+    return bad;
+}
+
+/* event_sums(uniform, chances, cells, weights, out, n, n_cells, start, stop): the same of events, which happen or
+ * not. */
+static PyObject *event_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
+{
+    static const char *const TAKES[] = {"d", "d", "i", "?d", ">d", NULL};
+    Array a[5];
+    Py_ssize_t at[4];
+    (void)self;
+    if (!take_arrays(args, n_args, TAKES, a))
+        return NULL;
+    const int given = take_numbers(args, n_args, 5, 4, at);
+    const Py_ssize_t n = at[0], n_cells = at[1];
+    int bad = !given || n < 1 || n_cells < 1 || a[1].size != n || a[2].size != n ||
+              (a[3].data != NULL && a[3].size != n) || !is_within(at + 2, a[0].size / n) ||
+              at[3] > a[4].size / n_cells;
+    if (!bad) {
+        const Events job = {a[0].data, a[1].data, a[3].data, a[2].data, a[4].data, n, n_cells};
+        Py_BEGIN_ALLOW_THREADS;
+        bad = add_events(&job, at[2], at[3]);
+        Py_END_ALLOW_THREADS;
+    }
     drop_arrays(a, 5);
-    Py_RETURN_NONE;
+    return bad ? unfit("event_sums") : Py_NewRef(Py_None);
 }
 
 /* --- pairs of drawn labels --- */
@@ -216,48 +217,49 @@ static double tile_sum(const Tile *tile, Py_ssize_t draw, Sides *sides, int *bad
     return total;
 }
 
-/* pair_sums_of_labels(k, labels, expected, out, width, a, n_a, b, n_b, start, stop): adds to out, for each replicate from
- * start to stop, the sum over rows a.. and columns b.. of k_ij <D_i, D_j>. */
+/* pair_sums_of_labels(k, labels, expected, out, width, a, n_a, b, n_b, start, stop): adds to out, for each replicate
+ * from start to stop, the sum over rows a.. and columns b.. of k_ij <D_i, D_j>. */
 static PyObject *pair_sums_of_labels(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"d", "i", "i", ">d", NULL};
     Array a[4];
-    Py_ssize_t at[7] = {0};
+    Py_ssize_t at[7];
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    for (Py_ssize_t i = 0; i < 7; i++)
-        at[i] = n_args == 11 ? PyLong_AsSsize_t(args[4 + i]) : -1;
+    const int given = take_numbers(args, n_args, 4, 7, at);
     const Py_ssize_t n = a[2].size;
     const Tile tile = {a[0].data, a[1].data, a[2].data, n, at[0], at[1], at[2], at[3], at[4]};
-    if (PyErr_Occurred() || tile.width < 1 || n < 1 || tile.a < 0 || tile.b < 0 || tile.n_a < 1 || tile.n_b < 1 ||
-        tile.n_a > n - tile.a || tile.n_b > n - tile.b || a[0].size / tile.n_a != tile.n_b ||
-        a[0].size % tile.n_a != 0 || at[5] < 0 || at[6] > a[1].size / n || at[6] > a[3].size)
-        return unfit(a, 4);
-    const size_t starts = (size_t)(tile.width + 1) * sizeof(Py_ssize_t), rows = (size_t)tile.n_b * sizeof(int32_t);
-    char *room = malloc(2 * (starts + rows));
-    if (room == NULL) {
-        drop_arrays(a, 4);
-        return PyErr_NoMemory();
+    int bad = !given || tile.width < 1 || tile.width > INT32_MAX || n < 1 || n > INT32_MAX || tile.a < 0 ||
+              tile.b < 0 || tile.n_a < 1 || tile.n_b < 1 || tile.n_a > n - tile.a || tile.n_b > n - tile.b ||
+              a[0].size / tile.n_a != tile.n_b || a[0].size % tile.n_a != 0 || !is_within(at + 5, a[1].size / n) ||
+              at[6] > a[3].size;
+    const size_t starts = bad ? 0 : (size_t)(tile.width + 1) * sizeof(Py_ssize_t);
+    const size_t rows = bad ? 0 : (size_t)tile.n_b * sizeof(int32_t);
+    char *room = NULL;
+    if (bad) {
+        unfit("pair_sums_of_labels");
+    } else if ((room = malloc(2 * (starts + rows))) == NULL) {
+        PyErr_NoMemory();
+    } else {
+        Sides sides = {{(Py_ssize_t *)room, (Py_ssize_t *)(room + starts)},
+                       {(int32_t *)(room + 2 * starts), (int32_t *)(room + 2 * starts + rows)}};
+        double *out = a[3].data;
+        Py_BEGIN_ALLOW_THREADS;
+        for (Py_ssize_t draw = at[5]; draw < at[6]; draw++)
+            out[draw] += tile_sum(&tile, draw, &sides, &bad);
+        Py_END_ALLOW_THREADS;
+        if (bad)
+            unfit("pair_sums_of_labels");
     }
-    Sides sides = {{(Py_ssize_t *)room, (Py_ssize_t *)(room + starts)},
-                   {(int32_t *)(room + 2 * starts), (int32_t *)(room + 2 * starts + rows)}};
-    double *out = a[3].data;
-    int bad = 0;
-    Py_BEGIN_ALLOW_THREADS;
-    for (Py_ssize_t draw = at[5]; draw < at[6]; draw++)
-        out[draw] += tile_sum(&tile, draw, &sides, &bad);
-    Py_END_ALLOW_THREADS;
     free(room);
-    if (bad)
-        return unfit(a, 4);
     drop_arrays(a, 4);
-    Py_RETURN_NONE;
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
 PyMethodDef resampling_methods[] = {
-    {"label_sums", (PyCFunction)(void (*)(void))label_sums, METH_FASTCALL, NULL},
-    {"event_sums", (PyCFunction)(void (*)(void))event_sums, METH_FASTCALL, NULL},
-    {"pair_sums_of_labels", (PyCFunction)(void (*)(void))pair_sums_of_labels, METH_FASTCALL, NULL},
-    {NULL, NULL, 0, NULL},
+    METHOD(label_sums),
+    METHOD(event_sums),
+    METHOD(pair_sums_of_labels),
+    NO_MORE_METHODS,
 };

@@ -15,9 +15,10 @@ Py_ssize_t rows_in_piece(Py_ssize_t width);
 /* The labels of some rows as indices of columns, 0 in place of those that are none; whether all are. */
 int labels_as_columns(const Array *labels, Py_ssize_t start, Py_ssize_t n, Py_ssize_t width, int32_t *column);
 
-/* For some rows: the largest entry, its column (the lowest of several), the smallest entry, and the sum. Of a row with NaN
- * the sum is NaN, and the others mean nothing. */
-void look_at_floats(const float *x, Py_ssize_t n, Py_ssize_t width, float *top, int32_t *column, float *low, double *sum);
+/* For some rows: the largest entry, its column (the lowest of several), the smallest entry, and the sum. Of a row with
+ * NaN the sum is NaN, and the others mean nothing but that the column is one. */
+void look_at_floats(const float *x, Py_ssize_t n, Py_ssize_t width, float *top, int32_t *column, float *low,
+                    double *sum);
 void look_at_doubles(const double *x, Py_ssize_t n, Py_ssize_t width, double *top, int32_t *column, double *low,
                      double *sum);
 

@@ -55,7 +55,7 @@ INLINE Py_ssize_t cell_of(uint64_t key, uint64_t low, int shift, uint64_t last)
         for (Py_ssize_t i = job->start; i < job->stop; i++)                                                            \
             items[i] = ITEM_AT(job, i);                                                                                \
     }                                                                                                                  \
-    static void NAME##_count(const Job *job, int64_t *counts)                                                          \
+    static void NAME##_count(const Job *job, uint64_t *counts)                                                         \
     {                                                                                                                  \
         const uint64_t low = job->low, last = (uint64_t)job->cells - 1;                                                \
         for (Py_ssize_t i = job->start; i < job->stop; i++)                                                            \
@@ -67,10 +67,10 @@ INLINE Py_ssize_t cell_of(uint64_t key, uint64_t low, int shift, uint64_t last)
         ITEM *const items = job->items;                                                                                \
         for (Py_ssize_t i = job->start; i < job->stop; i++) {                                                          \
             const ITEM item = ITEM_AT(job, i);                                                                         \
-            const int64_t place = places[cell_of(KEY_OF(item), low, job->shift, last)]++;                              \
-            if ((uint64_t)place >= (uint64_t)room)                                                                     \
+            int64_t *const place = &places[cell_of(KEY_OF(item), low, job->shift, last)];                              \
+            if ((uint64_t)*place >= (uint64_t)room)                                                                    \
                 return 0;                                                                                              \
-            items[place] = item;                                                                                       \
+            items[(*place)++] = item;                                                                                  \
         }                                                                                                              \
         return 1;                                                                                                      \
     }                                                                                                                  \
@@ -105,25 +105,10 @@ static Py_ssize_t width_of(const Array *scores, const Array *labels, const Array
     if (labels->data != NULL && labels->size != n)
         return 0;
     if (labels->data == NULL)
-        return scores->type == 'd' && bytes == 16 * n ? 16 : 0;
+        return scores->type == 'd' && items->type == 'Q' && bytes == 16 * n ? 16 : 0;
     if (scores->type == 'f')
         return items->type == 'I' && bytes == 4 * n ? 4 : 0;
     return items->type == 'Q' && bytes == 8 * n ? 8 : 0;
-}
-
-static PyObject *unfit(const char *name)
-{
-    if (!PyErr_Occurred())
-        PyErr_Format(PyExc_ValueError, "%s: the arrays do not fit together", name);
-    return NULL;
-}
-
-/* Numbers after the arrays; those that are missing are an error. */
-static int take_numbers(PyObject *const *args, Py_ssize_t n_args, Py_ssize_t from, Py_ssize_t n, Py_ssize_t *numbers)
-{
-    for (Py_ssize_t i = 0; i < n; i++)
-        numbers[i] = n_args == from + n ? PyLong_AsSsize_t(args[from + i]) : -1;
-    return n_args == from + n && !PyErr_Occurred();
 }
 
 /* sort_scores(scores, labels, items, spare): the items of all rows, sorted. */
@@ -137,7 +122,8 @@ static PyObject *sort_scores(PyObject *self, PyObject *const *args, Py_ssize_t n
     const Py_ssize_t width = width_of(&a[0], &a[1], &a[2]);
     uint32_t *counts = NULL;
     PyObject *result = NULL;
-    if (n_args != 4 || width == 0 || a[3].view.len != a[2].view.len || (uint64_t)a[0].size > UINT32_MAX) {
+    if (n_args != 4 || width == 0 || a[3].type != a[2].type || a[3].size != a[2].size ||
+        (uint64_t)a[0].size > UINT32_MAX) {
         unfit("sort_scores");
     } else if ((counts = malloc(ROOM_FOR_COUNTS)) == NULL) {
         PyErr_NoMemory();
@@ -159,8 +145,8 @@ static PyObject *sort_scores(PyObject *self, PyObject *const *args, Py_ssize_t n
     return result;
 }
 
-/* sort_count(scores, labels, items, counts, low, shift, start, stop): adds to counts how many rows are in each cell. */
-/* sort_spread(scores, labels, items, places, low, shift, start, stop): puts their items where the places of cells
+/* sort_count(scores, labels, items, counts, low, shift, start, stop): adds to counts how many rows are in each cell.
+ * sort_spread(scores, labels, items, places, low, shift, start, stop): puts their items where the places of cells
  * say. */
 static PyObject *count_or_spread(PyObject *const *args, Py_ssize_t n_args, int spread)
 {
@@ -169,11 +155,12 @@ static PyObject *count_or_spread(PyObject *const *args, Py_ssize_t n_args, int s
     Py_ssize_t numbers[3];
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    const uint64_t low = n_args == 8 ? PyLong_AsUnsignedLongLong(args[4]) : 0;
+    const int given = take_numbers(args, n_args, 5, 3, numbers);
+    const uint64_t low = given ? PyLong_AsUnsignedLongLong(args[4]) : 0;
     const Py_ssize_t width = width_of(&a[0], &a[1], &a[2]);
     PyObject *result = NULL;
-    if (!take_numbers(args, n_args, 5, 3, numbers) || width == 0 || a[3].size < 1 || numbers[0] < 0 ||
-        numbers[0] > 63 || numbers[1] < 0 || numbers[2] > a[0].size) {
+    if (!given || PyErr_Occurred() || width == 0 || a[3].size < 1 || numbers[0] < 0 || numbers[0] > 63 ||
+        !is_within(numbers + 1, a[0].size)) {
         unfit("sort_count");
     } else {
         const int shift = (int)numbers[0];
@@ -218,8 +205,8 @@ static PyObject *sort_cells(PyObject *self, PyObject *const *args, Py_ssize_t n_
         return NULL;
     int fits = take_numbers(args, n_args, 3, 3, numbers);
     const Py_ssize_t width = numbers[0], first = numbers[1], last = numbers[2];
-    fits = fits && (width == 4 || width == 8 || width == 16) && a[1].view.len == a[0].view.len && first >= 0 &&
-           first <= last && last <= a[2].size;
+    fits = fits && (a[0].type == 'I' ? width == 4 : width == 8 || width == 16) && a[1].type == a[0].type &&
+           a[1].size == a[0].size && is_within(numbers + 1, a[2].size);
     const int64_t *ends = a[2].data;
     int64_t before = fits && first > 0 ? ends[first - 1] : 0;
     fits = fits && before >= 0;
@@ -278,7 +265,7 @@ static PyObject *distinct_pairs(PyObject *self, PyObject *const *args, Py_ssize_
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    int fits = take_numbers(args, n_args, 5, 2, range) && range[0] >= 0 && range[1] <= a[0].size;
+    int fits = take_numbers(args, n_args, 5, 2, range) && is_within(range, a[0].size);
     for (int i = 1; i < 5; i++)
         fits = fits && a[i].size == a[0].size;
     if (!fits) {
@@ -341,17 +328,17 @@ static Py_ssize_t distinct_keyed(const Keyed *items, Py_ssize_t n_rows, Py_ssize
  * may be None. */
 static PyObject *distinct_rows(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
-    static const char *const TAKES[] = {"Q", "d", "d", ">d", ">q", ">d", ">d", "?d", "?d", NULL};
+    static const char *const TAKES[] = {"Q", "d", "d", ">d", ">q", ">d", ">d", "?>d", "?>d", NULL};
     Array a[9];
     Py_ssize_t range[2], found = -1;
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
     const Py_ssize_t n = a[0].size / 2;
-    int fits = take_numbers(args, n_args, 9, 2, range) && range[0] >= 0 && range[1] <= n && a[0].size == 2 * n;
+    int fits = take_numbers(args, n_args, 9, 2, range) && is_within(range, n) && a[0].size == 2 * n;
     for (int i = 1; i < 9; i++)
-        fits = fits && (a[i].data == NULL || (a[i].size == n && !(i > 6 && a[i].view.readonly)));
-    fits = fits && (a[7].data == NULL) == (a[8].data == NULL);
+        fits = fits && (a[i].type == 0 || a[i].size == n);
+    fits = fits && (a[7].type == 0) == (a[8].type == 0);
     if (fits) {
         double *const out[4] = {a[5].data, a[6].data, a[7].data, a[8].data};
         Py_BEGIN_ALLOW_THREADS;
@@ -396,7 +383,7 @@ static PyObject *wins(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    const int fits = take_numbers(args, n_args, 1, 2, range) && range[0] >= 0 && range[1] <= a[0].size;
+    const int fits = take_numbers(args, n_args, 1, 2, range) && is_within(range, a[0].size);
     if (fits) {
         Py_BEGIN_ALLOW_THREADS;
         if (a[0].type == 'I')
@@ -433,7 +420,7 @@ static PyObject *outcomes(PyObject *self, PyObject *const *args, Py_ssize_t n_ar
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    if (a[1].size == a[0].size && a[2].size == a[0].size && a[3].size == a[0].size) {
+    if (n_args == 4 && a[1].size == a[0].size && a[2].size == a[0].size && a[3].size == a[0].size) {
         Py_BEGIN_ALLOW_THREADS;
         found = take_labels(a[0].data, a[1].data, a[2].data, a[3].data, a[0].size);
         Py_END_ALLOW_THREADS;
@@ -442,9 +429,7 @@ static PyObject *outcomes(PyObject *self, PyObject *const *args, Py_ssize_t n_ar
     return found < 0 ? unfit("outcomes") : PyBool_FromLong(found);
 }
 
-#define METHOD(NAME) {#NAME, (PyCFunction)(void (*)(void))NAME, METH_FASTCALL, NULL}
-
 PyMethodDef sorting_methods[] = {
     METHOD(sort_scores),   METHOD(sort_count), METHOD(sort_spread), METHOD(sort_cells),     METHOD(distinct_pairs),
-    METHOD(distinct_rows), METHOD(wins),       METHOD(outcomes),    {NULL, NULL, 0, NULL},
+    METHOD(distinct_rows), METHOD(wins),       METHOD(outcomes),    NO_MORE_METHODS,
 };

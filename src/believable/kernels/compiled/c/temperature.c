@@ -133,41 +133,23 @@ WIDER static void cumulants(const double *restrict sums, const double *restrict 
         }
 }
 
-static int misfit(const char *name)
-{
-    if (!PyErr_Occurred())
-        PyErr_Format(PyExc_ValueError, "%s: the arrays do not fit together", name);
-    return 0;
-}
-
-/* The whole numbers among the arguments, `n` of them from the given one on; 0 and an exception if one is none. */
-static int take_numbers(PyObject *const *args, Py_ssize_t from, Py_ssize_t n_args, Py_ssize_t *numbers, Py_ssize_t n)
-{
-    for (Py_ssize_t i = 0; i < n; i++) {
-        numbers[i] = from + n == n_args ? PyLong_AsSsize_t(args[from + i]) : -1;
-        if (from + n != n_args || PyErr_Occurred())
-            return 0;
-    }
-    return 1;
-}
-
 /* slopes(logits, top, behind, weights, out, b, rough, block, start, stop): the derivatives of the rows of each block
  * from number start to stop, into out, of shape (3, blocks); `block` rows make one. */
 static PyObject *slopes(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"fd", "fd", "d", "?d", ">d", NULL};
     Array a[5];
-    Py_ssize_t numbers[4] = {0};
+    Py_ssize_t numbers[4];
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    const int given = take_numbers(args, 6, n_args, numbers, 4);
+    const int given = take_numbers(args, n_args, 6, 4, numbers);
     const double b = given ? PyFloat_AsDouble(args[5]) : 0, *weights = a[3].data;
     const Py_ssize_t block = numbers[1], start = numbers[2], stop = numbers[3], n = a[1].size, blocks = a[4].size / 3;
     const Py_ssize_t width = n > 0 ? a[0].size / n : 0;
     const int fits = given && !PyErr_Occurred() && a[0].type == a[1].type && a[0].size == n * width && width > 0 &&
                      a[2].size == n && (weights == NULL || a[3].size == n) && block > 0 && block <= ROWS &&
-                     a[4].size == 3 * blocks && blocks == (n - 1) / block + 1 && start >= 0 && stop <= blocks;
+                     a[4].size == 3 * blocks && blocks == (n - 1) / block + 1 && is_within(numbers + 2, blocks);
     if (fits) {
         const Sums sums_of = sums_for(a[0].type, numbers[0] != 0, width);
         const double lowest = numbers[0] ? LEAST_FLOAT : LEAST;
@@ -184,11 +166,9 @@ static PyObject *slopes(PyObject *self, PyObject *const *args, Py_ssize_t n_args
                 out[j * blocks + i] = total_of(parts[j], rows);
         }
         Py_END_ALLOW_THREADS;
-    } else {
-        misfit("slopes");
     }
     drop_arrays(a, 5);
-    return fits ? Py_NewRef(Py_None) : NULL;
+    return fits ? Py_NewRef(Py_None) : unfit("slopes");
 }
 
 /* power_sums(logits, top, out, b, rough, start, stop): the sums of the rows from start to stop, for j below the number
@@ -197,16 +177,16 @@ static PyObject *power_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_
 {
     static const char *const TAKES[] = {"fd", "fd", ">d", NULL};
     Array a[3];
-    Py_ssize_t numbers[3] = {0};
+    Py_ssize_t numbers[3];
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    const int given = take_numbers(args, 4, n_args, numbers, 3);
+    const int given = take_numbers(args, n_args, 4, 3, numbers);
     const double b = given ? PyFloat_AsDouble(args[3]) : 0;
     const Py_ssize_t start = numbers[1], stop = numbers[2], n = a[1].size, width = n > 0 ? a[0].size / n : 0;
     const Py_ssize_t n_sums = n > 0 ? a[2].size / n : 0;
     const int fits = given && !PyErr_Occurred() && a[0].type == a[1].type && a[0].size == n * width && width > 0 &&
-                     n_sums <= 4 && a[2].size == n_sums * n && start >= 0 && stop <= n;
+                     n_sums <= 4 && a[2].size == n_sums * n && is_within(numbers + 1, n);
     if (fits) {
         const Sums sums_of = sums_for(a[0].type, numbers[0] != 0, width);
         const double lowest = numbers[0] ? LEAST_FLOAT : LEAST;
@@ -220,11 +200,9 @@ static PyObject *power_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_
                 memcpy(out + j * n + row, sums + j * ROWS, (size_t)rows * sizeof(double));
         }
         Py_END_ALLOW_THREADS;
-    } else {
-        misfit("power_sums");
     }
     drop_arrays(a, 3);
-    return fits ? Py_NewRef(Py_None) : NULL;
+    return fits ? Py_NewRef(Py_None) : unfit("power_sums");
 }
 
 /* P(label), and its first and second derivative with respect to log b, of a block's rows; out has n columns. */
@@ -245,15 +223,15 @@ static PyObject *label_terms(PyObject *self, PyObject *const *args, Py_ssize_t n
 {
     static const char *const TAKES[] = {"fd", "fd", "d", ">d", NULL};
     Array a[4];
-    Py_ssize_t numbers[2] = {0};
+    Py_ssize_t numbers[2];
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    const int given = take_numbers(args, 5, n_args, numbers, 2);
+    const int given = take_numbers(args, n_args, 5, 2, numbers);
     const double b = given ? PyFloat_AsDouble(args[4]) : 0;
     const Py_ssize_t start = numbers[0], stop = numbers[1], n = a[1].size, width = n > 0 ? a[0].size / n : 0;
     const int fits = given && !PyErr_Occurred() && a[0].type == a[1].type && a[0].size == n * width && width > 0 &&
-                     a[2].size == n && a[3].size == 3 * n && start >= 0 && stop <= n;
+                     a[2].size == n && a[3].size == 3 * n && is_within(numbers, n);
     if (fits) {
         const Sums sums_of = sums_for(a[0].type, 0, width);
         double *const out = a[3].data;
@@ -265,16 +243,14 @@ static PyObject *label_terms(PyObject *self, PyObject *const *args, Py_ssize_t n
             terms_of(sums, (const double *)a[2].data + row, rows, b, out + row, out + n + row, out + 2 * n + row);
         }
         Py_END_ALLOW_THREADS;
-    } else {
-        misfit("label_terms");
     }
     drop_arrays(a, 4);
-    return fits ? Py_NewRef(Py_None) : NULL;
+    return fits ? Py_NewRef(Py_None) : unfit("label_terms");
 }
 
 PyMethodDef temperature_methods[] = {
-    {"label_terms", (PyCFunction)(void (*)(void))label_terms, METH_FASTCALL, NULL},
-    {"slopes", (PyCFunction)(void (*)(void))slopes, METH_FASTCALL, NULL},
-    {"power_sums", (PyCFunction)(void (*)(void))power_sums, METH_FASTCALL, NULL},
-    {NULL, NULL, 0, NULL},
+    METHOD(label_terms),
+    METHOD(slopes),
+    METHOD(power_sums),
+    NO_MORE_METHODS,
 };

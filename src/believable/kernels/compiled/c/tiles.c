@@ -31,7 +31,8 @@ static Py_ssize_t rounded_up(Py_ssize_t n, Py_ssize_t step)
 }
 
 /* Some columns of `count` rows side by side, with zeros up to a multiple of 4 columns and of LANES rows. */
-static void turn(const double *rows, Py_ssize_t width, Py_ssize_t count, Py_ssize_t first, Py_ssize_t chunk, double *out)
+static void turn(const double *rows, Py_ssize_t width, Py_ssize_t count, Py_ssize_t first, Py_ssize_t chunk,
+                 double *out)
 {
     const Py_ssize_t padded = rounded_up(count, LANES), all = rounded_up(chunk, 4);
     for (Py_ssize_t j = 0; j < padded; j++)
@@ -123,10 +124,10 @@ INLINE double kernel(double apart, double scale)
     return x < -708 ? 0 : exponential_within(x < -708 ? -708 : x);
 }
 
-/* h = kernel x product, row by row: adds its sums over rows and columns, and returns that of squares. Columns beyond the
- * last are zeros. A row's pair with itself can be left out. */
-WIDER static double add_up(Room *room, Py_ssize_t rows, Py_ssize_t columns, double scale, int without_own, double *by_row,
-                           double *by_column)
+/* h = kernel x product, row by row: adds its sums over rows and columns, and returns that of squares. Columns beyond
+ * the last are zeros. A row's pair with itself can be left out. */
+WIDER static double add_up(Room *room, Py_ssize_t rows, Py_ssize_t columns, double scale, int without_own,
+                           double *by_row, double *by_column)
 {
     double down[SIDE] = {0}, squares[SIDE] = {0}, all = 0;
     const Py_ssize_t padded = rounded_up(columns, LANES);
@@ -154,7 +155,8 @@ WIDER static double add_up(Room *room, Py_ssize_t rows, Py_ssize_t columns, doub
 }
 
 /* The tile of rows from a on with rows from b on; its sums go to both. */
-static double tile(const Pairs *pairs, Py_ssize_t a, Py_ssize_t n_a, Py_ssize_t b, Py_ssize_t n_b, double *sums, Room *room)
+static double tile(const Pairs *pairs, Py_ssize_t a, Py_ssize_t n_a, Py_ssize_t b, Py_ssize_t n_b, double *sums,
+                   Room *room)
 {
     const double *p = pairs->points, *r = pairs->residuals;
     const Py_ssize_t width = pairs->width;
@@ -199,19 +201,24 @@ static double few_pairs(const Pairs *pairs, Py_ssize_t n)
     return total;
 }
 
-static int numbers_of(PyObject *const *args, Py_ssize_t n, Py_ssize_t *numbers)
+/* The sum of w_i w_j h over pairs i != j of `size` rows from the first on; sums has room for size x (width + 1). */
+static double block_sum(const Pairs *all, const double *weights, Py_ssize_t first, Py_ssize_t size, double *sums,
+                        Room *room)
 {
-    for (Py_ssize_t i = 0; i < n; i++)
-        numbers[i] = PyLong_AsSsize_t(args[i]);
-    return !PyErr_Occurred();
-}
-
-static PyObject *unfit(Array *arrays, Py_ssize_t n)
-{
-    if (!PyErr_Occurred())
-        PyErr_SetString(PyExc_ValueError, "tiles: the arrays do not fit together");
-    drop_arrays(arrays, n);
-    return NULL;
+    const Py_ssize_t width = all->width;
+    double *const weighted = sums + size;
+    double total = 0;
+    for (Py_ssize_t i = 0; i < size; i++)
+        for (Py_ssize_t k = 0; k < width; k++)
+            weighted[i * width + k] = weights[first + i] * all->residuals[(first + i) * width + k];
+    const Pairs pairs = {all->points + first * width, weighted, width, all->kind, 0, all->scale};
+    if (size <= SMALL)
+        return 2 * few_pairs(&pairs, size);
+    memset(sums, 0, (size_t)size * sizeof(double));
+    strip_of(&pairs, size, 0, 1, sums, room);
+    for (Py_ssize_t i = 0; i < size; i++)
+        total += sums[i];
+    return total;
 }
 
 /* skce_strip(points, residuals, sums, scale, kind, width, diagonal, strip, strips): adds to sums those of h over the
@@ -220,81 +227,67 @@ static PyObject *skce_strip(PyObject *self, PyObject *const *args, Py_ssize_t n_
 {
     static const char *const TAKES[] = {"d", "d", ">d", NULL};
     Array a[3];
-    Py_ssize_t at[5] = {0};
+    Py_ssize_t at[5];
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    const double scale = n_args == 9 ? PyFloat_AsDouble(args[3]) : 0;
-    if (n_args != 9 || !numbers_of(args + 4, 5, at) || at[1] < 1 || a[0].size != a[1].size || a[2].size > a[0].size ||
-        a[0].size != a[2].size * at[1] || at[3] < 0 || at[3] >= at[4] || at[4] > 1024)
-        return unfit(a, 3);
-    const Pairs pairs = {a[0].data, a[1].data, at[1], at[0] == TV ? TV : GAUSSIAN, at[2] != 0, scale};
+    const int given = take_numbers(args, n_args, 4, 5, at);
+    const double scale = given ? PyFloat_AsDouble(args[3]) : 0;
+    const Py_ssize_t width = at[1], n = a[2].size;
+    const Pairs pairs = {a[0].data, a[1].data, width, at[0] == TV ? TV : GAUSSIAN, at[2] != 0, scale};
     PyObject *result = NULL;
-    Room *room = malloc(sizeof *room);
-    if (room == NULL) {
+    Room *room = NULL;
+    if (!given || PyErr_Occurred() || width < 1 || a[0].size != a[1].size || a[0].size / width != n ||
+        a[0].size % width != 0 || at[3] < 0 || at[3] >= at[4] || at[4] > 1024) {
+        unfit("skce_strip");
+    } else if ((room = malloc(sizeof *room)) == NULL) {
         PyErr_NoMemory();
     } else {
         double squares;
         Py_BEGIN_ALLOW_THREADS;
-        squares = strip_of(&pairs, a[2].size, at[3], at[4], a[2].data, room);
+        squares = strip_of(&pairs, n, at[3], at[4], a[2].data, room);
         Py_END_ALLOW_THREADS;
-        free(room);
         result = PyFloat_FromDouble(squares);
     }
+    free(room);
     drop_arrays(a, 3);
     return result;
 }
 
-/* skce_blocks(points, residuals, weights, totals, scale, kind, width, size, start, stop): the sum of w_i w_j h over pairs
- * i != j of each block of `size` rows, from block start to block stop. */
+/* skce_blocks(points, residuals, weights, totals, scale, kind, width, size, start, stop): the sum of w_i w_j h over
+ * pairs i != j of each block of `size` rows, from block start to block stop. */
 static PyObject *skce_blocks(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"d", "d", "d", ">d", NULL};
     Array a[4];
-    Py_ssize_t at[5] = {0};
+    Py_ssize_t at[5];
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    const double scale = n_args == 10 ? PyFloat_AsDouble(args[4]) : 0;
-    if (n_args != 10 || !numbers_of(args + 5, 5, at) || at[1] < 1 || at[2] < 1 || a[0].size != a[1].size ||
-        a[0].size / at[1] != a[2].size || a[0].size % at[1] != 0 || a[3].size > a[2].size / at[2] || at[3] < 0 ||
-        at[4] > a[3].size)
-        return unfit(a, 4);
-    const Py_ssize_t width = at[1], size = at[2];
-    const double *points = a[0].data, *residuals = a[1].data, *weights = a[2].data;
-    double *totals = a[3].data;
-    Room *room = malloc(sizeof *room);
-    double *sums = malloc((size_t)(size * (width + 1)) * sizeof(double));
-    if (room == NULL || sums == NULL) {
-        free(room);
-        free(sums);
-        drop_arrays(a, 4);
-        return PyErr_NoMemory();
+    const int given = take_numbers(args, n_args, 5, 5, at);
+    const double scale = given ? PyFloat_AsDouble(args[4]) : 0;
+    const Py_ssize_t width = at[1], size = at[2], n = a[2].size, n_blocks = a[3].size;
+    Room *room = NULL;
+    double *sums = NULL;
+    if (!given || PyErr_Occurred() || width < 1 || size < 1 || a[0].size != a[1].size || a[0].size / width != n ||
+        a[0].size % width != 0 || n_blocks > n / size || !is_within(at + 3, n_blocks)) {
+        unfit("skce_blocks");
+    } else if (n_blocks > 0 && ((room = malloc(sizeof *room)) == NULL ||
+                                (sums = malloc((size_t)(size * (width + 1)) * sizeof(double))) == NULL)) {
+        PyErr_NoMemory();
+    } else {
+        const Pairs pairs = {a[0].data, a[1].data, width, at[0] == TV ? TV : GAUSSIAN, 0, scale};
+        const double *const weights = a[2].data;
+        double *const totals = a[3].data;
+        Py_BEGIN_ALLOW_THREADS;
+        for (Py_ssize_t block = at[3]; block < at[4]; block++)
+            totals[block] = block_sum(&pairs, weights, block * size, size, sums, room);
+        Py_END_ALLOW_THREADS;
     }
-    Py_BEGIN_ALLOW_THREADS;
-    double *const weighted = sums + size;
-    for (Py_ssize_t block = at[3]; block < at[4]; block++) {
-        const Py_ssize_t first = block * size;
-        for (Py_ssize_t i = 0; i < size; i++)
-            for (Py_ssize_t k = 0; k < width; k++)
-                weighted[i * width + k] = weights[first + i] * residuals[(first + i) * width + k];
-        const Pairs pairs = {points + first * width, weighted, width, at[0] == TV ? TV : GAUSSIAN, 0, scale};
-        double total = 0;
-        if (size <= SMALL) {
-            total = 2 * few_pairs(&pairs, size);
-        } else {
-            memset(sums, 0, (size_t)size * sizeof(double));
-            strip_of(&pairs, size, 0, 1, sums, room);
-            for (Py_ssize_t i = 0; i < size; i++)
-                total += sums[i];
-        }
-        totals[block] = total;
-    }
-    Py_END_ALLOW_THREADS;
     free(room);
     free(sums);
     drop_arrays(a, 4);
-    Py_RETURN_NONE;
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
 /* row_distances(x, y, out, kind, width, start, stop): sums of absolute or squared differences of the rows of x, from
@@ -303,40 +296,39 @@ static PyObject *row_distances(PyObject *self, PyObject *const *args, Py_ssize_t
 {
     static const char *const TAKES[] = {"d", "d", ">d", NULL};
     Array a[3];
-    Py_ssize_t at[4] = {0};
+    Py_ssize_t at[4];
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    if (n_args != 7 || !numbers_of(args + 3, 4, at) || at[1] < 1)
-        return unfit(a, 3);
-    const Py_ssize_t width = at[1], n_x = a[0].size / width, n_y = a[1].size / width;
-    if (n_x * width != a[0].size || n_y * width != a[1].size || at[2] < 0 || at[3] > n_x ||
-        (n_y > 0 && (a[2].size % n_y != 0 || a[2].size / n_y != n_x)))
-        return unfit(a, 3);
-    Room *room = malloc(sizeof *room);
-    if (room == NULL) {
-        drop_arrays(a, 3);
-        return PyErr_NoMemory();
+    const int given = take_numbers(args, n_args, 3, 4, at) && at[1] > 0;
+    const Py_ssize_t width = given ? at[1] : 1, n_x = a[0].size / width, n_y = a[1].size / width;
+    Room *room = NULL;
+    if (!given || n_x * width != a[0].size || n_y * width != a[1].size || !is_within(at + 2, n_x) ||
+        (n_y > 0 && (a[2].size % n_y != 0 || a[2].size / n_y != n_x))) {
+        unfit("row_distances");
+    } else if ((room = malloc(sizeof *room)) == NULL) {
+        PyErr_NoMemory();
+    } else {
+        const double *const x = a[0].data, *const y = a[1].data;
+        double *const out = a[2].data;
+        Py_BEGIN_ALLOW_THREADS;
+        for (Py_ssize_t i = at[2]; i < at[3]; i += SIDE)
+            for (Py_ssize_t j = 0; j < n_y; j += SIDE) {
+                const Py_ssize_t rows = smaller(SIDE, at[3] - i), columns = smaller(SIDE, n_y - j);
+                fill(x + i * width, NULL, rows, y + j * width, NULL, columns, width, at[0] == TV ? TV : GAUSSIAN, room);
+                for (Py_ssize_t k = 0; k < rows; k++)
+                    memcpy(out + (i + k) * n_y + j, room->apart + k * SIDE, (size_t)columns * sizeof(double));
+            }
+        Py_END_ALLOW_THREADS;
     }
-    const double *x = a[0].data, *y = a[1].data;
-    double *out = a[2].data;
-    Py_BEGIN_ALLOW_THREADS;
-    for (Py_ssize_t i = at[2]; i < at[3]; i += SIDE)
-        for (Py_ssize_t j = 0; j < n_y; j += SIDE) {
-            const Py_ssize_t rows = smaller(SIDE, at[3] - i), columns = smaller(SIDE, n_y - j);
-            fill(x + i * width, NULL, rows, y + j * width, NULL, columns, width, at[0] == TV ? TV : GAUSSIAN, room);
-            for (Py_ssize_t k = 0; k < rows; k++)
-                memcpy(out + (i + k) * n_y + j, room->apart + k * SIDE, (size_t)columns * sizeof(double));
-        }
-    Py_END_ALLOW_THREADS;
     free(room);
     drop_arrays(a, 3);
-    Py_RETURN_NONE;
+    return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
 PyMethodDef tiles_methods[] = {
-    {"skce_strip", (PyCFunction)(void (*)(void))skce_strip, METH_FASTCALL, NULL},
-    {"skce_blocks", (PyCFunction)(void (*)(void))skce_blocks, METH_FASTCALL, NULL},
-    {"row_distances", (PyCFunction)(void (*)(void))row_distances, METH_FASTCALL, NULL},
-    {NULL, NULL, 0, NULL},
+    METHOD(skce_strip),
+    METHOD(skce_blocks),
+    METHOD(row_distances),
+    NO_MORE_METHODS,
 };

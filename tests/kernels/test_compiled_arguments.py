@@ -1,0 +1,89 @@
+"""What compiled functions are called with is checked before it is read."""
+
+import numpy as np
+import pytest
+
+from believable.kernels import _backend
+from believable.kernels._backend import backend
+
+pytestmark = pytest.mark.skipif(backend == "numpy", reason="the compiled kernels were not built")
+N = 40
+RNG = np.random.default_rng(0)
+SCORES, ONES, EDGES = RNG.random(N), np.ones(N, np.int64), np.linspace(0, 1, 11)
+TABLE = np.full(4098, 3, np.int32)
+
+
+def functions():
+    return sorted(name for name in dir(_backend.c) if not name.startswith("_"))
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 20])
+def test_arguments_are_counted(count):
+    """No function takes none, one, or twenty arguments; those that take two, want arrays."""
+    for name in functions():
+        with pytest.raises(TypeError):
+            getattr(_backend.c, name)(*[None] * count)
+
+
+def calls():
+    """Arguments that fit but for one: the name, the others, and which one is wrong and how."""
+    moments = np.zeros((2, 3, 10))
+    binned = [SCORES, ONES, None, EDGES, None, moments, 0, 0, 1, 0, N]
+    matrix = np.column_stack([SCORES, 1 - SCORES])
+    entries = [matrix, ONES, None, EDGES, None, moments, 1e-6, 0, 0, 1, 0, 0, N]
+    walk = [np.sort(SCORES), SCORES, np.zeros(N), 0.1, 0, 0, 1]
+    tiles = [matrix, matrix, np.zeros(N), 1.0, 0, 2, 0, 0, 1]
+    parts = [matrix, ONES, None, np.zeros((1, 21)), np.zeros((1, 5, 2)), N, 0, 1]
+    far, huge = 2**63 - 1, 2**62
+    for name, given, wrong in [
+        ("bin_sums", binned, {0: SCORES[1:], 1: ONES[1:], 2: SCORES[1:], 3: EDGES[1:], 5: moments[1:]}),
+        ("bin_sums", binned, {6: 3, 7: 1, 8: 0, 9: -1, 10: N + 1, 0: SCORES.astype("f"), 1: SCORES}),
+        ("bin_sums", binned, {9: N + 1, 10: -1}),
+        ("entry_sums", entries, {0: matrix[1:], 1: ONES[1:], 2: SCORES[1:], 3: EDGES[1:], 5: moments[1:], 8: 1}),
+        ("entry_sums", entries, {7: 1, 10: 3, 11: -1, 12: N + 1}),
+        ("fade", walk, {0: SCORES[1:], 1: SCORES[1:], 2: SCORES[1:], 4: 4, 5: -1, 6: 2}),
+        ("skce_strip", tiles, {0: matrix[1:], 5: huge + 2, 7: 1, 8: far}),
+        ("matrix_sums", parts, {5: 8, 6: -1, 7: 2}),
+    ]:
+        for place, value in wrong.items():
+            yield pytest.param(name, [*given[:place], value, *given[place + 1 :]], id=f"{name}-{place}")
+
+
+@pytest.mark.parametrize(("name", "given"), list(calls()))
+def test_arguments_that_do_not_fit_are_refused(name, given):
+    """Sizes, ranges and choices that do not fit together are an error, and nothing is read."""
+    with pytest.raises((TypeError, ValueError)):
+        getattr(_backend.c, name)(*given)
+
+
+def test_what_says_where_to_read_is_checked():
+    """Tables and starts that point outside of an array are an error, or are not followed."""
+    with pytest.raises(ValueError, match="fit together"):
+        _backend.c.bin_sums(SCORES, ONES, None, EDGES, TABLE + 7, np.zeros((2, 3, 10)), 1, 0, 1, 0, N)
+    blocks = np.full((N, 4), 1e300)  # whose starts are far away
+    with pytest.raises(ValueError, match="fit together"):
+        _backend.c.pav_join(SCORES, SCORES, blocks, np.array([0, N]), None, np.zeros(N))
+    places, items = np.full(4, N), np.empty(N, np.uint64)
+    with pytest.raises(ValueError, match="fit together"):
+        _backend.c.sort_spread(SCORES, np.zeros(N, np.uint8), items, places, 0, 62, 0, N)
+    cells = np.empty(2, np.int64)
+    _backend.c.logit_index(np.array([1.0, 0.5]), EDGES, np.full(9, 99, np.int32), cells, 38.0, 0, 2)
+    assert 0 <= cells.min() <= cells.max() < 10
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_points_that_are_no_numbers_end_a_walk(wrong):
+    """Sums along points that are not finite mean nothing, but nothing beside the points is read."""
+    for what, size in ((0, 1), (2, 1), (3, 1)):
+        _backend.c.fade(np.full(size, wrong), np.ones(size), np.zeros(1), 0.1, what, 0, 1)
+    _backend.c.smooth_sizes(np.ones((1, 8)), np.array([-5e-324]), np.array([0]), np.zeros(1), 8, 16, 0, 1)
+
+
+def test_entries_may_lie_across_words():
+    """An array that is not aligned, as of a file, gives what its copy does; it is not written to."""
+    across = np.zeros(8 * N + 1, np.uint8)[1:].view(np.float64)
+    across[:] = SCORES
+    assert not across.flags.aligned
+    assert _backend.c.extremes(across, 0, N) == _backend.c.extremes(SCORES, 0, N)
+    with pytest.raises(ValueError, match="not aligned"):
+        _backend.c.sigmoids(SCORES, across)
