@@ -13,7 +13,7 @@ SOURCES = Path("src/believable/kernels/compiled/c")
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))  # which has no stable ABI yet
 STABLE = {} if FREE_THREADED else {"define_macros": [("Py_LIMITED_API", "0x030B0000")], "py_limited_api": True}
 QUICK = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd"]  # the last is about loops, not threads
-FLAGS = ["/O2"] if sys.platform == "win32" else ["-std=c11", "-Wall", *QUICK]
+FLAGS = ["/O2", "/std:c11"] if sys.platform == "win32" else ["-std=c11", "-Wall", "-Wno-pass-failed", *QUICK]
 
 kernels = Extension(
     "believable.kernels.compiled._c",
