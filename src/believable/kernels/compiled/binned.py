@@ -13,6 +13,7 @@ from believable.kernels.reference import LOOKUP, n_moments
 ROWS_PER_THREAD = 1 << 16
 STEP = 1 << 18  # rows that are copied at a time, where they do not lie next to each other
 UNIFORM, TABLE, SEARCH = 0, 1, 2  # as in bins.h
+MOST_FLOATS = 1 << 24  # whole numbers that float32 can tell apart
 
 
 def bin_moments(scores: Floats, labels: Array, weights: Array | None, partition: Partition, squares: bool) -> Moments:
@@ -41,7 +42,8 @@ def bin_moments(scores: Floats, labels: Array, weights: Array | None, partition:
 
 def how_to_find(partition: Partition, n: int) -> tuple[int, Array | None]:
     """Which of the ways of bins.h finds the bin of a score, and the table for it; a table is not worth it for few."""
-    if partition.uniform:
+    edges = partition.edges
+    if partition.uniform and (edges.dtype == np.float64 or len(edges) <= MOST_FLOATS):
         return UNIFORM, None
     if n < LOOKUP:
         return SEARCH, None
