@@ -133,13 +133,17 @@ class Predictions:
         _check.shape_of_predictions(scores, multilabel)
         _check.shape_of_labels(actuals, scores, multilabel)
         n_classes = scores.shape[1] if scores.ndim == 2 else 2
-        if not look and sample_weight is None and actuals.dtype.kind in "bi" and not _check.is_brief(predictions):
-            labels = actuals.view(np.uint8) if actuals.dtype.kind == "b" else actuals
-            self._keep(scores, labels, None, n_classes, 0, "binary" if scores.ndim == 1 else "multiclass", unseen=True)
-            return given
-        _check.doors(scores.ndim, n_classes, pos_label, classes, soft_labels, ignore_label, multilabel)
+        whole = actuals.dtype.kind in "bi" or actuals.dtype == np.uint8
+        plain = not look and whole and not _check.is_brief(predictions)
+        if not plain:
+            _check.doors(scores.ndim, n_classes, pos_label, classes, soft_labels, ignore_label, multilabel)
 
         weights = None if sample_weight is None else _check.weights(sample_weight, len(scores))
+        if plain and (weights is None or weights.all()):
+            labels = actuals.view(np.uint8) if actuals.dtype.kind == "b" else actuals
+            kind: Kind = "binary" if scores.ndim == 1 else "multiclass"
+            self._keep(scores, labels, weights, n_classes, 0, kind, unseen=True)
+            return given
         given += [] if weights is None else [weights]
         rows: Ints | None = None
         n_ignored = 0
@@ -174,7 +178,7 @@ class Predictions:
             if not len(kept):
                 raise InputError("sample_weight is zero in every row that is left: there is nothing to measure")
             scores, labels, weights = scores[kept], labels[kept], weights[kept]
-        kind: Kind = "multilabel" if multilabel else "multiclass" if scores.ndim == 2 else "binary"
+        kind = "multilabel" if multilabel else "multiclass" if scores.ndim == 2 else "binary"
         self._keep(scores, labels, weights, n_classes, n_ignored, kind, None if classes is None else tuple(classes))
         return given
 
@@ -245,6 +249,14 @@ class Predictions:
             else:
                 self._look()
         return found if found.valid else None
+
+    def row_moments(self, count: Callable[..., Counted]) -> Counted | None:
+        """The same of a matrix, by a kernel that takes a tolerance for the sums of rows.
+
+        Sums may be rounded to single precision: where that gives a false alarm, they have been looked at in double.
+        """
+        found = self.moments(partial(count, tolerance=_check.ROW_SUM_TOLERANCE if self._unseen else np.inf))
+        return self.moments(partial(count, tolerance=np.inf)) if found is None else found
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():

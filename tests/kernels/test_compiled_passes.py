@@ -286,7 +286,8 @@ def test_a_matrix_sums_what_a_loop_sums(which, n, n_classes, dtype, weighted):
     """Proper scores, their moments and sums by class are those of the rows, one by one."""
     matrix, labels = matrix_of(n, n_classes, dtype)
     w = np.random.default_rng(1).choice([0.5, 3.0], n) if weighted else None
-    found = kernel("matrix_sums", which)(matrix, labels, w)
+    found, valid = kernel("matrix_sums", which)(matrix, labels, w, 1e-3)
+    assert valid
     same(found, plain_matrix_sums(matrix, labels, w), w=9 * n)
     for name, value in found.items():
         assert isinstance(value, int if name == "n" else float) or value.dtype == np.float64
@@ -299,21 +300,45 @@ def test_threads_change_nothing_of_a_matrix(monkeypatch, n, n_classes):
     results = []
     for threads in ("1", "2", "3"):
         monkeypatch.setenv("BELIEVABLE_THREADS", threads)
-        results.append(kernel("matrix_sums", "compiled")(matrix, labels, None))
+        results.append(kernel("matrix_sums", "compiled")(matrix, labels, None).sums)
     for other in results[1:]:
         for name, value in results[0].items():
             np.testing.assert_array_equal(other[name], value)
-    same(results[0], kernel("matrix_sums", "numpy")(matrix, labels, None), w=9 * n)
+    same(results[0], kernel("matrix_sums", "numpy")(matrix, labels, None).sums, w=9 * n)
 
 
 @BOTH
 def test_a_matrix_may_be_any_view(which):
     """Columns in Fortran order, every second row, read-only, labels of one byte: the same sums."""
     matrix, labels = matrix_of(200, 6, "float64")
-    expected = kernel("matrix_sums", which)(matrix, labels, None)
+    expected = kernel("matrix_sums", which)(matrix, labels, None).sums
     for view in (np.asfortranarray(matrix), np.repeat(matrix, 2, axis=0)[::2]):
         view.flags.writeable = False
-        same(kernel("matrix_sums", which)(view, labels.astype(np.int8), np.ones(400)[::2]), expected, w=200)
+        found = kernel("matrix_sums", which)(view, labels.astype(np.int8), np.ones(400)[::2])
+        same(found.sums, expected, w=200)
+
+
+@BOTH
+@pytest.mark.parametrize("n_classes", [2, 5, 40])
+@pytest.mark.parametrize("row", [0, 63, 64, 199])
+def test_a_matrix_is_checked_while_it_is_summed(which, n_classes, row):
+    """A value out of range, NaN, a label that is no class, or a sum that is not 1 anywhere: no sums."""
+    count = kernel("matrix_sums", which)
+    matrix, labels = matrix_of(200, n_classes, "float64")
+    assert count(matrix, labels, None, 1e-9).valid
+    for column in (0, n_classes - 1):
+        for wrong in (-1e-9, 1 + 1e-9, np.nan, np.inf, -np.inf):
+            bad = matrix.copy()
+            bad[row, column] = wrong
+            assert not count(bad, labels, None).valid
+        longer = matrix.copy()
+        longer[row] = 0.6 / n_classes
+        assert count(longer, labels, None).valid
+        assert not count(longer, labels, None, 1e-3).valid
+    for wrong in (-1, n_classes):
+        other = labels.copy()
+        other[row] = wrong
+        assert not count(matrix, other, None).valid
 
 
 def test_what_does_not_fit_is_refused():
@@ -329,5 +354,5 @@ def test_what_does_not_fit_is_refused():
         c.binary_pass(p, y, None, sums, None, None, None, 0, 11)
     with pytest.raises(TypeError, match="arguments"):
         c.binary_pass(p, y, None, sums)
-    with pytest.raises(ValueError, match="class"):
-        kernels.matrix_sums(np.full((3, 2), 0.5), np.array([0, 2, 1]), None)
+    with pytest.raises(ValueError, match="fit together"):
+        c.matrix_sums(p, y[:3], None, sums, sums, 1, 0, 1, 0.0)

@@ -40,7 +40,7 @@ from believable.kernels.multinomial_frame import frame_of
 from believable.kernels.natural_spline import spline_slopes
 from believable.kernels.ordering import middle_of_pairs, row_order, runs, spread_rows
 from believable.kernels.partition import Moments, Partition
-from believable.kernels.pass_sums import PassGrid, PassSums
+from believable.kernels.pass_sums import MatrixSums, PassGrid, PassSums
 from believable.kernels.piecewise import edges_below, last_step, lines_between
 from believable.kernels.reference import (
     auc,
@@ -93,6 +93,7 @@ __all__ = [
     "FlatPieces",
     "LogisticFit",
     "LogitRows",
+    "MatrixSums",
     "Moments",
     "MultinomialFit",
     "Partition",

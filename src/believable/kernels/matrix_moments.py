@@ -49,7 +49,7 @@ def top_moments(
         hit, code = np.empty(len(top), bool), np.zeros(len(top), np.intp)
         for here in row_blocks(len(top), width):
             rows = slice(stretch.start + here.start, stretch.start + here.stop)
-            if not _well(matrix[rows], labels[rows], tolerance):
+            if not well_formed(matrix[rows], labels[rows], tolerance):
                 return Moments.invalid()
             if by_class:
                 top[here], column = top_one(matrix[rows])
@@ -83,7 +83,7 @@ def classwise_moments(
     at_least = min(2 * n_parts, MOST_ROWS)  # with a hundred thousand classes, adding the table would take all the time
     count = partial(_apart if partition.apart else _together, partition=partition, squares=squares)
     for rows in row_blocks(len(matrix), width, at_least):
-        if not _well(matrix[rows], labels[rows], tolerance):
+        if not well_formed(matrix[rows], labels[rows], tolerance):
             return Moments.invalid()
         block_total, block_positive = count(matrix[rows], labels[rows], None if weights is None else weights[rows])
         total += block_total
@@ -95,7 +95,8 @@ def _zeros(weights: Array | None, squares: bool, n_codes: int) -> Float64s:
     return np.zeros((2, n_moments(weights is not None, squares), n_codes))
 
 
-def _well(matrix: Floats, labels: Array, tolerance: float) -> bool:
+def well_formed(matrix: Floats, labels: Array, tolerance: float) -> bool:
+    """Whether entries are probabilities, labels are columns, and rows sum to one within the tolerance."""
     (low, high), (least, most) = extrema(matrix), extrema(labels)
     if not (low >= 0 and high <= 1 and least >= 0 and most < matrix.shape[1]):
         return False

@@ -13,6 +13,8 @@ import numpy as np
 from believable._types import Array, Float64s, Floats, Ints
 from believable.kernels._backend import twin
 from believable.kernels.compiled import matrix_rows as compiled
+from believable.kernels.matrix_moments import well_formed
+from believable.kernels.pass_sums import MatrixSums
 from believable.kernels.reference import FEW_COLUMNS, label_scores, top_hit
 
 ENTRIES = 1 << 17  # of a block of rows
@@ -48,14 +50,19 @@ class MatrixRows(NamedTuple):
 
 
 @twin(compiled.matrix_sums)
-def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None) -> dict[str, Any]:
-    """The fields of `believable.ScoreSums`, but for kind and n_classes, of a matrix with one label for each row."""
+def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None, tolerance: float = np.inf) -> MatrixSums:
+    """The fields of `believable.ScoreSums`, but for kind and n_classes, of a matrix with one label for each row.
+
+    They are invalid where the moments of `believable.kernels.top_moments` are.
+    """
     n, n_classes = matrix.shape
     step = min(n, max(1, ENTRIES // n_classes))
     buffers = np.empty((3, step * n_classes))
     parts = []
     for start in range(0, n, step):
         rows = slice(start, start + step)
+        if not well_formed(matrix[rows], labels[rows], tolerance):
+            return MatrixSums.invalid()
         given = None if weights is None else weights[rows]
         parts.append(_sums(matrix_rows(matrix[rows], labels[rows], given, buffers), labels[rows], given, n_classes))
     whole: dict[str, Any] = {name: np.sum([part[name] for part in parts], axis=0) for name in parts[0]}
@@ -63,7 +70,7 @@ def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None) -> dict[
     mean = whole["wp"] / whole["w"]
     moved = [part["deviation"] + part["w"] * (part["wp"] / part["w"] - mean) ** 2 for part in parts]
     whole = {name: value if np.ndim(value) else float(value) for name, value in whole.items()}
-    return whole | {"n": n, "deviation": np.sum(moved, axis=0)}
+    return MatrixSums(whole | {"n": n, "deviation": np.sum(moved, axis=0)}, True)
 
 
 def _sums(of: MatrixRows, labels: Ints, given: Float64s | None, n_classes: int) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from believable._types import Array, Float64s, Floats, Int64s, Ints
 
@@ -61,3 +61,23 @@ class PassSums(NamedTuple):
     def invalid(cls) -> PassSums:
         """Of rows that cannot be counted."""
         return cls({}, [], False)
+
+
+class MatrixSums(NamedTuple):
+    """Of all rows of a matrix.
+
+    Attributes
+    ----------
+    sums : dict of str to float or ndarray
+        Those behind proper scores, by name.
+    valid : bool
+        All entries and labels were what they should be. If not, the sums are empty.
+    """
+
+    sums: dict[str, Any]
+    valid: bool
+
+    @classmethod
+    def invalid(cls) -> MatrixSums:
+        """Of rows that cannot be counted."""
+        return cls({}, False)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-import numpy as np
-
 from believable import kernels
-from believable._check import ROW_SUM_TOLERANCE
 from believable.predictions import Predictions
 from believable.stats.counts import better_sparse
 from believable.views import View
@@ -40,6 +37,4 @@ def _matrix_moments(
     else:
         by_class = view.notion == "top_label"
         count = partial(kernels.top_moments, partition=partition, squares=squares, by_class=by_class)
-    found = predictions.moments(partial(count, tolerance=ROW_SUM_TOLERANCE if predictions._unseen else np.inf))
-    # None if sums rounded to single precision gave a false alarm, and then those in double were looked at.
-    return predictions.moments(partial(count, tolerance=np.inf)) if found is None else found
+    return predictions.row_moments(count)

@@ -174,8 +174,8 @@ def _of(predictions: Predictions) -> ScoreSums:
     if kind == "binary":
         return from_pass((predictions.moments(kernels.binary_pass) or kernels.PassSums.invalid()).sums)
     if kind == "multiclass":
-        sums = kernels.matrix_sums(predictions.scores, predictions.labels, predictions.weights)
-        return ScoreSums(kind=kind, n_classes=n_classes, **sums)
+        found = predictions.row_moments(kernels.matrix_sums) or kernels.MatrixSums.invalid()
+        return ScoreSums(kind=kind, n_classes=n_classes, **found.sums)
     parts = (_of_block(predictions, rows) for rows in kernels.row_blocks(n, n_classes))
     return sum(parts, start=next(parts))
 

@@ -9,6 +9,7 @@ import numpy as np
 from believable._types import Float64s, Floats, Ints
 from believable.kernels._backend import TWINS, c
 from believable.kernels.compiled.threads import in_parts, ranges
+from believable.kernels.pass_sums import MatrixSums
 
 OF_ROWS = ("brier", "nll", "correct", "confidence", "entropy")
 NAMES = (*OF_ROWS, "w", "w2", "spread", "spread_variance")  # then w2x, w2xx and by_chance
@@ -19,10 +20,10 @@ MOST_PARTS, PARTS_AND_CLASSES, FEWEST_PARTS = 64, 1 << 17, 4  # sums of parts ar
 AT_LEAST = 1 << 16  # entries for a thread
 
 
-def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None) -> dict[str, Any]:
+def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None, tolerance: float = np.inf) -> MatrixSums:
     n, n_classes = matrix.shape
     if not (matrix.dtype.isnative and labels.dtype.isnative) or labels.dtype == np.uint64:
-        made: dict[str, Any] = TWINS["matrix_sums"][0](matrix, labels, weights)
+        made: MatrixSums = TWINS["matrix_sums"][0](matrix, labels, weights, tolerance)
         return made
     matrix, labels = np.ascontiguousarray(matrix), np.ascontiguousarray(labels)
     weights = None if weights is None else np.ascontiguousarray(weights)
@@ -31,11 +32,11 @@ def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None) -> dict[
     each = max(TILE_ROWS, -(-n // (wanted * TILE_ROWS)) * TILE_ROWS)
     parts = -(-n // each)
     sums, by_class = np.zeros((parts, N_SUMS)), np.zeros((parts, len(BY_CLASS), n_classes))
-    in_parts(
-        lambda part, first, last: c.matrix_sums(matrix, labels, weights, sums, by_class, each, first, last),
+    valid = in_parts(
+        lambda part, first, last: c.matrix_sums(matrix, labels, weights, sums, by_class, tolerance, each, first, last),
         ranges(parts, -(-AT_LEAST // (each * n_classes))),
     )
-    return _whole(n, sums, by_class)
+    return MatrixSums(_whole(n, sums, by_class), True) if all(valid) else MatrixSums.invalid()
 
 
 def _whole(n: int, sums: Float64s, by_class: Float64s) -> dict[str, Any]:

@@ -17,7 +17,7 @@ enum { WP, DEVIATION, WY, W2Y, W2Y_BRIER, N_BY_CLASS };
 
 /* Sums over the classes of each row. */
 typedef struct {
-    double top[TILE_ROWS], arg[TILE_ROWS];
+    double top[TILE_ROWS], arg[TILE_ROWS], low[TILE_ROWS];
     double p[TILE_ROWS], squares[TILE_ROWS], cubes[TILE_ROWS];
     double p_log[TILE_ROWS], log_squares[TILE_ROWS], tilts[TILE_ROWS];
 } Rows;
@@ -28,6 +28,7 @@ typedef struct {
     double *tile, *means;                       /* the tile; sums of p, squared deviations and means by class */
     double w[TILE_ROWS], own[TILE_ROWS], brier[TILE_ROWS];
     Py_ssize_t label[TILE_ROWS];
+    double tolerance; /* of the sum of a row, which should be 1 */
     Rows rows;
 } Job;
 
@@ -123,6 +124,7 @@ WIDER static void sum_turned(const double *tile, Py_ssize_t n_classes, const dou
         for (Py_ssize_t i = 0; i < TILE_ROWS; i++) {
             rows->arg[i] = p[i] > rows->top[i] ? number : rows->arg[i];
             rows->top[i] = p[i] > rows->top[i] ? p[i] : rows->top[i];
+            rows->low[i] = p[i] < rows->low[i] ? p[i] : rows->low[i];
             ADD_TERMS(rows->, i, p[i]);
         }
     }
@@ -144,22 +146,37 @@ static double total(const double *lanes)
 WIDER static void sum_row(const double *row, Py_ssize_t padded, double own, Py_ssize_t label, Rows *rows, Py_ssize_t at)
 {
     double p[LANES] = {0}, squares[LANES] = {0}, cubes[LANES] = {0}, p_log[LANES] = {0}, log_squares[LANES] = {0};
-    double tilts[LANES] = {0}, top[LANES] = {0};
+    double tilts[LANES] = {0}, top[LANES] = {0}, low[LANES] = {0};
     for (Py_ssize_t k = 0; k < padded; k += LANES)
         for (int j = 0; j < LANES; j++) {
             const double x = row[k + j];
             top[j] = x > top[j] ? x : top[j];
+            low[j] = x < low[j] ? x : low[j];
             ADD_TERMS(, j, x);
         }
-    double largest = own;
-    for (int j = 0; j < LANES; j++)
+    double largest = own, least = 0;
+    for (int j = 0; j < LANES; j++) {
         largest = top[j] > largest ? top[j] : largest;
+        least = low[j] < least ? low[j] : least;
+    }
     Py_ssize_t first = own < largest ? -1 : 0; /* ties go to the lowest class */
     while (first >= 0 && first < label && row[first] < own)
         first++;
-    rows->top[at] = largest, rows->arg[at] = first == label;
+    rows->top[at] = largest, rows->arg[at] = first == label, rows->low[at] = least;
     rows->p[at] = total(p), rows->squares[at] = total(squares), rows->cubes[at] = total(cubes);
     rows->p_log[at] = total(p_log), rows->log_squares[at] = total(log_squares), rows->tilts[at] = total(tilts);
+}
+
+/* Whether the rows of a tile are probabilities that sum to one, within the tolerance; a sum that is NaN never does. */
+static int are_probabilities(const Job *job, Py_ssize_t n)
+{
+    int well = 1;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        const double sum = job->rows.p[i] + job->own[i];
+        well &= (job->rows.low[i] >= 0) & (job->own[i] >= 0) & (job->rows.top[i] <= 1);
+        well &= (sum >= 1 - job->tolerance) & (sum <= 1 + job->tolerance);
+    }
+    return well;
 }
 
 /* --- sums over rows ----------------------------------------------------------------------------------------------- */
@@ -258,7 +275,7 @@ WIDER static void add_classes(double *into, Py_ssize_t n_classes, double mine, c
 
 /* --- a range of rows ---------------------------------------------------------------------------------------------- */
 
-/* Adds the rows from start to stop to the sums of a part; 0 if a label is none. */
+/* Adds the rows from start to stop to the sums of a part; 0 if a label is none, or a row is not what it should be. */
 static int run(Job *job, Py_ssize_t start, Py_ssize_t stop, double *sums, double *by_class)
 {
     double of_tile[N_SUMS], *const wp = job->means + job->padded, *const deviation = wp + job->padded;
@@ -274,6 +291,8 @@ static int run(Job *job, Py_ssize_t start, Py_ssize_t stop, double *sums, double
         else
             for (Py_ssize_t i = 0; i < n; i++)
                 sum_row(job->tile + i * job->padded, job->padded, job->own[i], job->label[i], &job->rows, i);
+        if (!are_probabilities(job, n))
+            return 0;
         sum_rows(job, of_tile);
         for (Py_ssize_t i = 0; i < n; i++) {
             const double w = job->w[i], w2 = w * w;
@@ -291,8 +310,9 @@ static int run(Job *job, Py_ssize_t start, Py_ssize_t stop, double *sums, double
     return 1;
 }
 
-/* matrix_sums(matrix, labels, weights, sums, by_class, rows, first, last): of the parts, of so many rows each, from
- * first to last, adds what they add to `sums` (parts, N_SUMS) and `by_class` (parts, N_BY_CLASS, classes). */
+/* matrix_sums(matrix, labels, weights, sums, by_class, tolerance, rows, first, last): of the parts, of so many rows each,
+ * from first to last, adds what they add to `sums` (parts, N_SUMS) and `by_class` (parts, N_BY_CLASS, classes). True if all
+ * entries are probabilities, labels are classes, and rows sum to one within the tolerance. If not, the sums mean nothing. */
 static PyObject *matrix_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"fd", "bBhHiIq", "?d", ">d", ">d", NULL};
@@ -301,12 +321,13 @@ static PyObject *matrix_sums(PyObject *self, PyObject *const *args, Py_ssize_t n
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
     Py_ssize_t numbers[3];
-    const int given = take_numbers(args, n_args, 5, 3, numbers);
+    const int given = take_numbers(args, n_args, 6, 3, numbers);
+    const double tolerance = given ? PyFloat_AsDouble(args[5]) : 0;
     const Py_ssize_t each = numbers[0], first = numbers[1], last = numbers[2], n = a[1].size;
     const Py_ssize_t n_classes = n > 0 ? a[0].size / n : 0, n_parts = n > 0 && each > 0 ? (n - 1) / each + 1 : 0;
     PyObject *result = NULL;
     Job *job = NULL;
-    if (!given || n_classes < 1 || a[0].size != n * n_classes || (a[2].data != NULL && a[2].size != n) ||
+    if (!given || PyErr_Occurred() || n_classes < 1 || a[0].size != n * n_classes || (a[2].data != NULL && a[2].size != n) ||
         !is_within(numbers + 1, n_parts) || a[3].size != n_parts * N_SUMS ||
         a[4].size != n_parts * N_BY_CLASS * n_classes) {
         unfit("matrix_sums");
@@ -314,6 +335,7 @@ static PyObject *matrix_sums(PyObject *self, PyObject *const *args, Py_ssize_t n
         PyErr_NoMemory();
     } else {
         job->matrix = a[0], job->labels = a[1], job->weights = a[2], job->n = n, job->n_classes = n_classes;
+        job->tolerance = tolerance;
         job->padded = (n_classes + LANES - 1) / LANES * LANES;
         job->tile_rows = is_turned(job) || TILE / job->padded > TILE_ROWS ? TILE_ROWS : TILE / job->padded;
         job->tile_rows = job->tile_rows < 1 ? 1 : job->tile_rows;
@@ -329,10 +351,7 @@ static PyObject *matrix_sums(PyObject *self, PyObject *const *args, Py_ssize_t n
                 valid = run(job, part * each, n - part * each < each ? n : (part + 1) * each,
                             (double *)a[3].data + part * N_SUMS, (double *)a[4].data + part * N_BY_CLASS * n_classes);
             Py_END_ALLOW_THREADS;
-            if (!valid)
-                PyErr_SetString(PyExc_ValueError, "matrix_sums: a label is not the number of a class");
-            else
-                result = PyBool_FromLong(1);
+            result = PyBool_FromLong(valid);
             free(job->tile);
         }
         free(job);
