@@ -106,3 +106,18 @@ def test_no_more_threads(monkeypatch):
 
     monkeypatch.setattr(threads.Thread, "start", refuse)
     assert threads.in_parts(lambda part, start, stop: part, [(0, 1), (1, 2), (2, 3)]) == [0, 1, 2]
+
+
+def test_one_thread_where_others_are_at_work(monkeypatch):
+    """Inside of `alone`, and inside of a part, work is not shared out again; afterwards it is."""
+    monkeypatch.setenv("BELIEVABLE_THREADS", "2")
+    with threads.alone():
+        with threads.alone():
+            assert threads.n_threads() == 1
+        assert threads.ranges(100, 1) == [(0, 100)]
+    assert threads.n_threads() == 2
+    assert threads.in_parts(lambda *_: threads.n_threads(), [(0, 1), (1, 2)]) == [1, 1]
+    assert threads.in_parts(lambda *_: threads.n_threads(), [(0, 1)]) == [2]
+    with pytest.raises(ValueError, match="no"), threads.alone():
+        raise ValueError("no")
+    assert threads.n_threads() == 2

@@ -7,6 +7,7 @@ from believable.kernels.binned import bin_moments
 from believable.kernels.binnings import Binnings, binned_sums, log_evidence, mixed_steps, quantile_binnings
 from believable.kernels.brownian import range_tail, sup_tail
 from believable.kernels.classwise_cells import classwise_cells
+from believable.kernels.compiled.threads import alone
 from believable.kernels.cosine import smooth_error, smooth_error_at, smooth_error_of_pairs
 from believable.kernels.distinct import ByScore
 from believable.kernels.ensemble_temperature import EnsembleFit, fit_ensemble_temperature, part_weights
@@ -104,6 +105,7 @@ __all__ = [
     "TemperatureFit",
     "VennAbersSteps",
     "WeightedLogits",
+    "alone",
     "ascending",
     "auc",
     "backend",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 
+from believable import kernels
 from believable.readers._count_batch import Asked, Counted, Seen, count_batch
 from believable.readers.batches import ROWS, Batch, batches_of, spread_over
 from believable.readers.checkpoint import Checkpoint, State
@@ -70,13 +71,19 @@ def _in_order(
         yield counted
 
     def start(batch: Batch) -> Future[Counted]:
-        return workers.submit(count_batch, batch, asked, rules, seen)
+        return workers.submit(_one_of_several if threads > 1 else count_batch, batch, asked, rules, seen)
 
     waiting = deque(map(start, islice(batches, threads + 1)))
     while waiting:
         counted = waiting.popleft().result()
         waiting.extend(map(start, islice(batches, 1)))
         yield counted
+
+
+def _one_of_several(batch: Batch, asked: Asked, rules: Mapping[str, LevelRule], seen: Seen | None) -> Counted:
+    """A batch, while others are counted too: its kernels need no threads of their own."""
+    with kernels.alone():
+        return count_batch(batch, asked, rules, seen)
 
 
 def _after(state: State, counted: Counted) -> State:

@@ -1,24 +1,44 @@
 """Work shared out among threads, by ranges of rows.
 
 Threads are started for one call and joined before it returns: starting one takes a twentieth of a millisecond, and
-there is no pool that a forked process would inherit without its threads.
+there is no pool that a forked process would inherit without its threads. Work that is itself one of several parts done
+at the same time is not shared out again.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
-from threading import Thread
+from threading import Thread, local
 from typing import TypeVar
 
 Result = TypeVar("Result")
 
 MOST = 16  # memory is the limit long before
 
+_here = local()
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """What this thread does inside is not shared out among others: the caller has threads of its own at work."""
+    before = getattr(_here, "alone", False)
+    _here.alone = True
+    try:
+        yield
+    finally:
+        _here.alone = before
+
 
 def n_threads() -> int:
-    """BELIEVABLE_THREADS; or OMP_NUM_THREADS, by which pools of processes stay small; or the cores we may use."""
+    """BELIEVABLE_THREADS; or OMP_NUM_THREADS, by which pools of processes stay small; or the cores we may use.
+
+    One, inside of `alone`.
+    """
+    if getattr(_here, "alone", False):
+        return 1
     for name in ("BELIEVABLE_THREADS", "OMP_NUM_THREADS"):
         wanted = os.environ.get(name, "")
         if wanted.isdecimal() and int(wanted) > 0:
@@ -44,7 +64,8 @@ def in_parts(work: Callable[[int, int, int], Result], parts: list[tuple[int, int
 
     def run(number: int) -> None:
         try:
-            results[number] = work(number, *parts[number])
+            with alone():
+                results[number] = work(number, *parts[number])
         except BaseException as error:  # raised again by whoever waits
             results[number] = error
 
