@@ -13,6 +13,7 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 
 from believable import _check, kernels
+from believable._check import ROW_SUM_TOLERANCE
 from believable._types import Array, Floats, Ints, Kind, Notion
 from believable.errors import InputError
 from believable.views import Pairs, View
@@ -255,7 +256,7 @@ class Predictions:
 
         Sums may be rounded to single precision: where that gives a false alarm, they have been looked at in double.
         """
-        found = self.moments(partial(count, tolerance=_check.ROW_SUM_TOLERANCE if self._unseen else np.inf))
+        found = self.moments(partial(count, tolerance=ROW_SUM_TOLERANCE if self._unseen else np.inf))
         return self.moments(partial(count, tolerance=np.inf)) if found is None else found
 
     def _set(self, **values: Any) -> None:

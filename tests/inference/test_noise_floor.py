@@ -5,6 +5,8 @@ import pytest
 
 from believable import BinStats, CellStats, Predictions, ScoreSums, Summary, interval, noise_floor
 from believable.errors import InputError, UndefinedError
+from believable.inference._question import ask
+from believable.inference.noise_floor import floor_replicates
 from believable.metrics import METRICS, find_metric
 
 
@@ -290,3 +292,23 @@ def test_pooling_one_group_changes_nothing():
         for ask in (noise_floor, interval):
             pooled = ask("ece", source, options={"pooled": True}, n_resamples=100, random_state=0)
             assert pooled == ask("ece", source, n_resamples=100, random_state=0)
+
+
+def test_sums_of_many_rows_are_drawn_from_their_cells():
+    """Above 50,000 rows the Brier score and the log loss have the mean and spread of labels drawn row by row."""
+    rng = np.random.default_rng(3)
+    p = np.concatenate([rng.beta(0.3, 2, 30_000), rng.random(30_000) ** 8, [0.0, 1.0, 1e-9, 0.5]])
+    y = (rng.random(len(p)) < p).astype(int)
+    inner = p[(p > 0) & (p < 1)]
+    variance, logit = inner * (1 - inner), np.log(inner) - np.log1p(-inner)
+    exact = {
+        "brier_score": (np.sum(p * (1 - p)), np.sum(variance * (1 - 2 * inner) ** 2)),
+        "negative_log_likelihood": (np.sum(-inner * logit - np.log1p(-inner)), np.sum(variance * logit**2)),
+    }
+    for name, (mean, squared) in exact.items():
+        question = ask(name, p, y, None, None)
+        drawn, value = floor_replicates(question, 4000, np.random.default_rng(4))
+        assert value == question.value()
+        sd = np.sqrt(squared) / len(p)
+        assert abs(drawn.mean() - mean / len(p)) < 4 * sd / np.sqrt(4000)
+        assert drawn.std() == pytest.approx(sd, rel=0.05)

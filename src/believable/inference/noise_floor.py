@@ -24,6 +24,7 @@ from believable.predictions import Predictions
 from believable.stats import BinStats, CellStats, ScoreSums, Summary
 
 FINEST = 500  # points that stand for the scores
+MANY_ROWS = 50_000  # above this many, sums of 1-D scores are drawn from their cells: a thousand reads of all rows are long
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,8 @@ def noise_floor(
         A name or alias from the table of metrics, or a function of (predictions, actuals) that returns a number.
     predictions : array-like, Predictions, BinStats, CellStats or Summary
         From a statistic, outcomes are drawn cell by cell at the mean score; three or more classes of one row as if
-        independent, two as each other's opposite.
+        independent, two as each other's opposite. Metrics of sums (proper scores, accuracy) of more than 50,000 1-D
+        scores are drawn so too.
     actuals : array-like of shape (n,), optional
         Without outcomes there is a floor, but no value and no p-value.
     options : dict, optional
@@ -126,9 +128,12 @@ def floor_replicates(
     if counted is None or question.options.get("unbiased"):
         if not isinstance(source, Predictions):
             return _of_statistic(question, n_draws, rng)
+        if _has_cells(question):
+            found, _ = _of_statistic(replace(question, source=Summary.of(source)), n_draws, rng)
+            return found, question.value() if known else None
         draws = LabelDraws(source, rng)
-        found = [one_value(question, source._with(labels=draws.draw(), borrowed=True)) for _ in range(n_draws)]
-        return defined(np.array(found)), question.value() if known else None
+        values = [one_value(question, source._with(labels=draws.draw(), borrowed=True)) for _ in range(n_draws)]
+        return defined(np.array(values)), question.value() if known else None
     cells = Cells.of(*counted)
     if isinstance(source, Predictions) and has_several_pairs_per_row(cells.statistic.view):
         outcomes = drawn_outcomes(source, cells, n_draws, rng)
@@ -136,6 +141,13 @@ def floor_replicates(
         outcomes = cells.draw(cells.conf, rng, n_draws)
     observed = question.replicates(cells.with_outcomes(cells.wy))
     return question.replicates(cells.with_outcomes(outcomes)), float(observed[0]) if known else None
+
+
+def _has_cells(question: Question) -> bool:
+    """Whether the cells of many rows tell all that outcomes drawn anew can change."""
+    source = question.source
+    many = isinstance(source, Predictions) and source.kind == "binary" and len(source) > MANY_ROWS
+    return many and question.row is not None and question.row.needs == "sums"
 
 
 def _is_mirrored(question: Question) -> bool:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from believable._types import Float64s, Floats, Ints
+from believable.kernels._backend import twin
+from believable.kernels.compiled import piecewise as compiled
 from believable.kernels.reference import row_blocks
 
 FAR = 1e300  # knots beyond this may differ by more than float64 holds
 
 
+@twin(compiled.lines_between)
 def lines_between(x: Float64s, knots: Float64s, values: Float64s) -> Float64s:
     """Values at increasing knots, joined by straight lines; level beyond the ends.
 
@@ -29,11 +32,13 @@ def lines_between(x: Float64s, knots: Float64s, values: Float64s) -> Float64s:
     return result
 
 
+@twin(compiled.last_step)
 def last_step(x: Float64s, knots: Float64s, values: Float64s) -> Float64s:
     """The value of the last knot that is not above x; of the first, where all are."""
     return np.asarray(values[np.maximum(np.searchsorted(knots, x, side="right") - 1, 0)])
 
 
+@twin(compiled.edges_below)
 def edges_below(x: Floats, edges: Float64s) -> Ints:
     """How many inner edges lie below x: the number of its right-closed bin. Edges are rounded to the type of x."""
     with np.errstate(over="ignore"):  # edges that float32 cannot reach are above or below all of it

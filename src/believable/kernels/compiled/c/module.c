@@ -17,6 +17,7 @@ extern PyMethodDef matrix_rows_methods[];
 extern PyMethodDef cosine_methods[];
 extern PyMethodDef elementary_methods[];
 extern PyMethodDef logits_methods[];
+extern PyMethodDef piecewise_methods[];
 
 static PyMethodDef *const TABLES[] = {
     binned_methods,
@@ -35,6 +36,7 @@ static PyMethodDef *const TABLES[] = {
     cosine_methods,
     elementary_methods,
     logits_methods,
+    piecewise_methods,
 };
 
 static int fill(PyObject *module)
