@@ -87,7 +87,7 @@ def _of_cells(cells: CellStats) -> Points:
 
 def _of_predictions(source: Predictions, view: View) -> list[Points]:
     if view.notion == "classwise" and source.scores.ndim == 2:
-        columns = (source.column(view, k) for k in range(view.n_classes))
+        columns = source.columns(view)
         return [Points(*kernels.by_score(pairs.score, pairs.outcome, pairs.weight)) for pairs in columns]
     score, outcome, weight, group = source.all_pairs(view)
     if group is None:

@@ -18,7 +18,9 @@ from believable._types import Array, Floats, Ints, Kind, Notion
 from believable.errors import InputError
 from believable.views import Pairs, View
 
-Counted = TypeVar("Counted", kernels.Moments, kernels.PassSums)
+COLUMNS_AT_ONCE, ROWS_AT_ONCE = 1 << 22, 1 << 15  # entries that are copied, and of rows whose turn it is, in the cache
+
+Counted = TypeVar("Counted", kernels.Moments, kernels.PassSums, kernels.MatrixSums)
 
 
 class Predictions:
@@ -363,9 +365,26 @@ class Predictions:
         (pairs,) = self.pairs(view, at_least=self.scores.size)
         return pairs
 
+    def columns(self, view: View) -> Iterator[Pairs]:
+        """The pairs of every class of a classwise view, one after the other, all rows at once.
+
+        Several columns are copied together: read one by one, each would touch all of the matrix.
+        """
+        step = max(1, COLUMNS_AT_ONCE // len(self))
+        for start in range(0, self.n_classes, step):
+            some = self.scores[:, start : start + step]
+            turned = np.empty(some.shape[::-1], some.dtype)
+            rows = max(256, ROWS_AT_ONCE // some.shape[1])
+            for row in range(0, len(self), rows):
+                turned[:, row : row + rows] = some[row : row + rows].T
+            for k, score in enumerate(turned, start):
+                yield self._column(view, k, score)
+
     def column(self, view: View, k: int) -> Pairs:
         """The pairs of one class of a classwise view, all rows at once."""
-        score = np.ascontiguousarray(self.scores[:, k])
+        return self._column(view, k, np.ascontiguousarray(self.scores[:, k]))
+
+    def _column(self, view: View, k: int, score: Floats) -> Pairs:
         outcome = self.labels[:, k] != 0 if self.kind == "multilabel" else self.labels == k
         pairs = Pairs(score, outcome, self.weights, None)
         return pairs if view.threshold is None else _above(pairs, view.threshold)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from believable import BinStats, CellStats, Predictions, predictions
+from believable import BinStats, CellStats, Predictions
+from believable import predictions as module
 from believable.errors import InputError
 
 NOTIONS = ["confidence", "top_label", "classwise"]
@@ -52,7 +53,7 @@ def test_a_false_alarm_is_not_heard(notion, monkeypatch):
     matrix, labels = arrays(4)
     view = Predictions(matrix, labels).view(notion)
     wanted = BinStats.of(Predictions(matrix, labels), view)
-    monkeypatch.setattr(predictions, "ROW_SUM_TOLERANCE", 0.0)
+    monkeypatch.setattr(module, "ROW_SUM_TOLERANCE", 0.0)
     found = BinStats.of(Predictions.borrowing(matrix, labels, None), view)
     assert np.array_equal(found.n, wanted.n)
     assert np.allclose(found.wp, wanted.wp, rtol=1e-12, atol=0)

@@ -24,7 +24,9 @@ from believable.predictions import Predictions
 from believable.stats import BinStats, CellStats, ScoreSums, Summary
 
 FINEST = 500  # points that stand for the scores
-MANY_ROWS = 50_000  # above this many, sums of 1-D scores are drawn from their cells: a thousand reads of all rows are long
+MANY_ROWS = (
+    50_000  # above this many, sums of 1-D scores are drawn from their cells: a thousand reads of all rows are long
+)
 
 
 @dataclass(frozen=True, slots=True)

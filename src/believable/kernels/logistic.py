@@ -13,6 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from believable._types import Array, Float64s, Ints
+from believable.kernels._backend import twin
+from believable.kernels.compiled import logistic as compiled
 
 SMALLEST = 1e-12  # probabilities nearer to 0 or 1 than this are moved there before their logit is taken
 LARGEST_LOGIT = float(np.log1p(-SMALLEST) - np.log(SMALLEST))
@@ -99,7 +101,7 @@ def fit_logistic(
     if start is not None:
         here += start
     widest, furthest = np.abs(columns).max(axis=1), float(np.abs(given).max())
-    gradient, information = _derivatives(here, columns, positive, negative, given)
+    gradient, information = logistic_derivatives(here, columns, positive, negative, given)
     converged = np.zeros(len(here), bool)
     last = np.full(len(here), np.inf)
 
@@ -132,7 +134,7 @@ def likelihood(
     """Log-likelihood, its gradient (k,) and the information (k, k) at any coefficients."""
     given = np.zeros((1, columns.shape[1])) if offset is None else offset[None]
     problem = (columns, wy[None], (w - wy)[None], given)
-    gradient, information = _derivatives(coefficients[None], *problem)
+    gradient, information = logistic_derivatives(coefficients[None], *problem)
     return float(_log_likelihood(coefficients[None], *problem)[0]), gradient[0], information[0]
 
 
@@ -168,7 +170,7 @@ def _accepted(here: Float64s, step: Float64s, reach: Float64s, problem: Problem)
     at, and the step halved until it is.
     """
     share = np.ones(len(here))
-    gradient, information = _derivatives(here + step, *problem)
+    gradient, information = logistic_derivatives(here + step, *problem)
     beyond = (np.einsum("bk,bk->b", gradient, step) < 0) & (reach > SURE)
     for b in np.flatnonzero(beyond):
         columns, positive, negative, offset = problem
@@ -178,7 +180,7 @@ def _accepted(here: Float64s, step: Float64s, reach: Float64s, problem: Problem)
         while share[b] * reach[b] > SURE and _log_likelihood(here[one] + share[b] * step[one], *own) < base:
             share[b] /= 2
         if share[b] < 1:
-            gradient[one], information[one] = _derivatives(here[one] + share[b] * step[one], *own)
+            gradient[one], information[one] = logistic_derivatives(here[one] + share[b] * step[one], *own)
     return share, gradient, information
 
 
@@ -216,7 +218,8 @@ def _upper_half(size: int) -> tuple[Ints, Ints]:
     return first, second
 
 
-def _derivatives(
+@twin(compiled.logistic_derivatives)
+def logistic_derivatives(
     here: Float64s, columns: Float64s, positive: Float64s, negative: Float64s, offset: Float64s
 ) -> tuple[Float64s, Float64s]:
     """Gradient (B, k) and information (B, k, k) of the log-likelihood."""

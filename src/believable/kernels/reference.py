@@ -27,6 +27,7 @@ FEW_RANKS = 8  # up to here, repeated argmax beats a sort
 LOOKUP = 1 << 12  # cells of the table that finds a bin without a search
 
 LANES, FEW_CODES, FEW_ROWS = 8, 512, 1 << 12  # tables that rows of long blocks take turns in, where those are small
+CROWDED = 0.25  # of all rows in those cells: sorting beats that too
 SORTED = 1 << (17 if backend == "numpy" else 15)  # up to here, sorting beats looking for the cells that need it
 
 
@@ -171,6 +172,8 @@ def _boundaries_by_cells(scores: Floats, weights: Array | None, n_bins: int) -> 
     target_cell = np.searchsorted(cumulative, targets, side="left")
     wanted = np.zeros(LOOKUP + 1, bool)
     wanted[target_cell] = True
+    if in_cells[wanted].sum() > CROWDED * cumulative[-1]:  # as scores of a thousand classes are, next to 0
+        return _boundaries_by_sort(scores, weights, n_bins)
 
     near = rows_in_cells(scores, wanted)
     near = near[ascending(scores[near])]

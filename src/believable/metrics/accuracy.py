@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from believable.metrics._sums import score_sums
+from believable.counting import count_bins
+from believable.metrics._sums import lone_matrix, score_sums
 from believable.metrics._table import metric
 
 
@@ -24,5 +25,9 @@ def accuracy(predictions: Any, actuals: Any = None, *, sample_weight: Any = None
     >>> accuracy([0.1, 0.8, 0.5, 0.7], [0, 1, 1, 1])
     0.75
     """
+    matrix = lone_matrix(predictions, actuals, sample_weight)
+    if matrix is not None:
+        hits = count_bins(matrix, 1, notion="confidence")
+        return float(hits.wy.sum() / hits.w.sum())
     sums = score_sums(predictions, actuals, sample_weight)
     return sums.correct / sums.w

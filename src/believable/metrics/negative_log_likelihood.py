@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from believable import _check
+from believable._types import Array, Float64s
 from believable.errors import UndefinedError
-from believable.metrics._sums import score_sums
+from believable.metrics._sums import lone_matrix, score_sums
 from believable.metrics._table import metric
 from believable.predictions import as_predictions
 from believable.stats import BinStats, CellStats, ScoreSums, Summary
@@ -41,6 +42,9 @@ def negative_log_likelihood(
     >>> negative_log_likelihood([0.0], [1])
     inf
     """
+    matrix = lone_matrix(predictions, actuals, sample_weight) if eps is None else None
+    if matrix is not None:
+        return _mean(log_loss_terms(matrix.scores, matrix.labels, "multiclass"), matrix.weights)
     if eps is None:
         sums = score_sums(predictions, actuals, sample_weight)
         return sums.nll / sums.w
@@ -50,4 +54,8 @@ def negative_log_likelihood(
     checked = as_predictions(predictions, actuals, sample_weight)
     terms = log_loss_terms(checked.scores, checked.labels, checked.kind, eps)
     terms = terms if terms.ndim == 1 else terms.mean(axis=1)
-    return float(np.average(terms, weights=checked.weights))
+    return _mean(terms, checked.weights)
+
+
+def _mean(terms: Float64s, weights: Array | None) -> float:
+    return float(np.average(terms, weights=weights))

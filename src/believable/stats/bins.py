@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -194,10 +193,7 @@ def _quantile_edges(predictions: Predictions, view: View, n_bins: int) -> list[E
     if view.notion == "binary" and predictions.kind == "binary" and view.threshold is None:
         return [Edges._of_scores(predictions.scores, n_bins, predictions.weights)]
     if _by_column(view):
-        return [
-            _quantile_or_whole(pairs.score, pairs.weight, n_bins)
-            for pairs in map(partial(predictions.column, view), range(view.n_classes))
-        ]
+        return [_quantile_or_whole(pairs.score, pairs.weight, n_bins) for pairs in predictions.columns(view)]
     pairs = predictions.all_pairs(view)
     if pairs.group is None:
         return [_quantile_or_whole(pairs.score, pairs.weight, n_bins)]
@@ -245,10 +241,8 @@ def _sums(predictions: Predictions, view: View, edges: tuple[Edges, ...], square
 def _column_by_column(predictions: Predictions, view: View, edges: tuple[Edges, ...], squares: bool) -> dict[str, Any]:
     per_group = max(map(len, edges))
     total, positive = moments(predictions, view.n_classes * per_group, squares)
-    for k, own in enumerate(edges):
-        pairs = predictions.column(view, k)
-        here = slice(k * per_group, (k + 1) * per_group)
-        total[:, here], positive[:, here] = kernels.pair_sums(
-            own.index(pairs.score), per_group, pairs.score, pairs.outcome, pairs.weight, squares
-        )
+    for k, (own, pairs) in enumerate(zip(edges, predictions.columns(view), strict=True)):
+        here = slice(k * per_group, k * per_group + len(own))
+        found = kernels.bin_moments(*pairs[:3], own.partition(predictions.score_type), squares)
+        total[:, here], positive[:, here] = found.total, found.positive
     return from_moments(None, total, positive)

@@ -18,6 +18,7 @@ extern PyMethodDef cosine_methods[];
 extern PyMethodDef elementary_methods[];
 extern PyMethodDef logits_methods[];
 extern PyMethodDef piecewise_methods[];
+extern PyMethodDef logistic_methods[];
 
 static PyMethodDef *const TABLES[] = {
     binned_methods,
@@ -37,6 +38,7 @@ static PyMethodDef *const TABLES[] = {
     elementary_methods,
     logits_methods,
     piecewise_methods,
+    logistic_methods,
 };
 
 static int fill(PyObject *module)
