@@ -5,7 +5,7 @@ import pytest
 
 from believable import BinStats, CellStats, Predictions, ScoreSums, Summary, interval, noise_floor
 from believable.errors import InputError, UndefinedError
-from believable.inference._question import ask
+from believable.inference import _question
 from believable.inference.noise_floor import floor_replicates
 from believable.metrics import METRICS, find_metric
 
@@ -306,7 +306,7 @@ def test_sums_of_many_rows_are_drawn_from_their_cells():
         "negative_log_likelihood": (np.sum(-inner * logit - np.log1p(-inner)), np.sum(variance * logit**2)),
     }
     for name, (mean, squared) in exact.items():
-        question = ask(name, p, y, None, None)
+        question = _question.ask(name, p, y, None, None)
         drawn, value = floor_replicates(question, 4000, np.random.default_rng(4))
         assert value == question.value()
         sd = np.sqrt(squared) / len(p)

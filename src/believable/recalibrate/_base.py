@@ -114,7 +114,10 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
     def predict(self, X: Any) -> Array:
         """The most probable class; the first, where several are."""
         p = self.predict_proba(X)
-        return (p > 0.5).astype(np.intp) if self.multilabel else np.asarray(self.classes_[p.argmax(axis=1)])
+        if self.multilabel:
+            return (p > 0.5).astype(np.intp)
+        most = (p[:, 1] > p[:, 0]).view(np.int8) if p.shape[1] == 2 else p.argmax(axis=1)
+        return np.asarray(self.classes_[most])
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """The fitted map as JSON text, also written to a file if a path is given; see `load_recalibrator`."""
