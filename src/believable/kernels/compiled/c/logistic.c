@@ -5,9 +5,9 @@
 #define LANES 8
 #define MOST_COLUMNS 8
 
-/* What the points of a chunk add: y - mu and mu (1 - mu), by weight. Both are as exact in the tails as in the middle. */
-WIDER static void residuals(const double *predictor, const double *above, const double *below, Py_ssize_t n, double *residual,
-                            double *variance)
+/* What the points of a chunk add: y - mu and mu (1 - mu), by weight. Both are exact in the tails too. */
+WIDER static void residuals(const double *predictor, const double *above, const double *below, Py_ssize_t n,
+                            double *residual, double *variance)
 {
     for (Py_ssize_t i = 0; i < n; i++) {
         const double x = predictor[i], tail = exponential(x < 0 ? x : -x);
@@ -72,8 +72,8 @@ static void derive(const Design *design, const double *coefficients, const doubl
     }
 }
 
-/* logistic_sums(coefficients, columns, offset, positive, negative, out, each, first, last): for every replicate and part
- * of the points, `each` of them, numbered parts of a replicate first; of those from first to last. Coefficients are
+/* logistic_sums(coefficients, columns, offset, positive, negative, out, each, first, last): for every replicate and
+ * part of the points, `each` of them, numbered parts of a replicate first; of those from first to last. Coefficients are
  * (replicates, k), positive and negative (replicates, points), out (replicates, parts, k + k (k + 1) / 2). */
 static PyObject *logistic_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
@@ -83,14 +83,13 @@ static PyObject *logistic_sums(PyObject *self, PyObject *const *args, Py_ssize_t
     (void)self;
     if (!take_arrays(args, n_args, TAKES, a))
         return NULL;
-    for (int i = 0; i < 3; i++)
-        numbers[i] = n_args == 9 ? PyLong_AsSsize_t(args[6 + i]) : -1;
+    const int given = take_numbers(args, n_args, 6, 3, numbers);
     const Py_ssize_t each = numbers[0], first = numbers[1], last = numbers[2], points = a[2].size;
     const Py_ssize_t k = points > 0 ? a[1].size / points : 0, replicates = points > 0 ? a[3].size / points : 0;
     const Py_ssize_t parts = each > 0 ? (points + each - 1) / each : 0, width = k + k * (k + 1) / 2;
-    const int fits = !PyErr_Occurred() && parts > 0 && k > 0 && k <= MOST_COLUMNS && a[1].size == k * points &&
+    const int fits = given && parts > 0 && k > 0 && k <= MOST_COLUMNS && a[1].size == k * points &&
                      a[3].size == replicates * points && a[4].size == a[3].size && a[0].size == replicates * k &&
-                     a[5].size == replicates * parts * width && first >= 0 && last <= replicates * parts;
+                     a[5].size == replicates * parts * width && is_within(numbers + 1, replicates * parts);
     if (fits) {
         const Design design = {a[1].data, a[2].data, k, points};
         Py_BEGIN_ALLOW_THREADS;
@@ -101,14 +100,12 @@ static PyObject *logistic_sums(PyObject *self, PyObject *const *args, Py_ssize_t
                    (double *)a[5].data + task * width);
         }
         Py_END_ALLOW_THREADS;
-    } else if (!PyErr_Occurred()) {
-        PyErr_SetString(PyExc_ValueError, "logistic_sums: the arrays do not fit together");
     }
     drop_arrays(a, 6);
-    return fits ? Py_NewRef(Py_None) : NULL;
+    return fits ? Py_NewRef(Py_None) : unfit("logistic_sums");
 }
 
 PyMethodDef logistic_methods[] = {
-    {"logistic_sums", (PyCFunction)(void (*)(void))logistic_sums, METH_FASTCALL, NULL},
-    {NULL, NULL, 0, NULL},
+    METHOD(logistic_sums),
+    NO_MORE_METHODS,
 };

@@ -59,19 +59,19 @@ static const void *row_at(const Job *job, Py_ssize_t i)
 
 /* --- the largest entry of each row --- */
 
-#define COUNT_TOPS(NAME, SCORE)                                                                                          \
-    INLINE void NAME(const Job *job, Py_ssize_t start, Py_ssize_t n, int weighted, int squares)                          \
-    {                                                                                                                    \
-        const SCORE *restrict top = job->top;                                                                            \
-        const int32_t *restrict column = job->column, *restrict label = job->label, *restrict bin = job->bin;            \
-        const double *restrict weights = weighted ? job->weights + start : NULL;                                         \
-        double *restrict tables = job->tables;                                                                           \
-        const int m = n_moments(weighted, squares);                                                                      \
-        const Py_ssize_t apart = job->by_class ? job->n_parts : 0, lane = job->lanes > 1 ? job->entries : 0;             \
-        for (Py_ssize_t i = 0; i < n; i++) {                                                                             \
-            const Py_ssize_t at = (2 * (column[i] * apart + bin[i]) + (column[i] == label[i])) * m;                      \
-            add_pair(tables + (i % LANES) * lane + at, (double)top[i], weighted ? weights[i] : 1, weighted, squares);    \
-        }                                                                                                                \
+#define COUNT_TOPS(NAME, SCORE)                                                                                        \
+    INLINE void NAME(const Job *job, Py_ssize_t start, Py_ssize_t n, int weighted, int squares)                        \
+    {                                                                                                                  \
+        const SCORE *restrict top = job->top;                                                                          \
+        const int32_t *restrict column = job->column, *restrict label = job->label, *restrict bin = job->bin;          \
+        const double *restrict weights = weighted ? job->weights + start : NULL;                                       \
+        double *restrict tables = job->tables;                                                                         \
+        const int m = n_moments(weighted, squares);                                                                    \
+        const Py_ssize_t apart = job->by_class ? job->n_parts : 0, lane = job->lanes > 1 ? job->entries : 0;           \
+        for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
+            const Py_ssize_t at = (2 * (column[i] * apart + bin[i]) + (column[i] == label[i])) * m;                    \
+            add_pair(tables + (i % LANES) * lane + at, (double)top[i], weighted ? weights[i] : 1, weighted, squares);  \
+        }                                                                                                              \
     }
 
 COUNT_TOPS(count_float_tops, float)
@@ -104,60 +104,60 @@ static int top_piece(Job *job, Py_ssize_t start, Py_ssize_t n)
 
 /* Of few columns every entry finds its place in the table first, several at once, and is added there after that. The
  * table is of the entries that are not their row's label's, and after them of those that are. */
-#define PLACES(NAME, SCORE, BIN)                                                                                         \
-    INLINE void NAME##_as(const SCORE *restrict x, Py_ssize_t n, Bins bins, const int32_t *restrict offset, int32_t m,   \
-                          int32_t *restrict place, int kind, int apart)                                                  \
-    {                                                                                                                    \
-        for (Py_ssize_t i = 0; i < n; i++)                                                                               \
-            place[i] = m * BIN(x[i], &bins, kind, apart) + offset[i];                                                    \
-    }                                                                                                                    \
-    WIDER static void NAME##_uniform(const SCORE *x, Py_ssize_t n, Bins bins, const int32_t *offset, int32_t m,          \
-                                     int32_t *place)                                                                     \
-    {                                                                                                                    \
-        if (bins.apart)                                                                                                  \
-            NAME##_as(x, n, bins, offset, m, place, UNIFORM, 1);                                                         \
-        else                                                                                                             \
-            NAME##_as(x, n, bins, offset, m, place, UNIFORM, 0);                                                         \
-    }                                                                                                                    \
-    static void NAME(const Job *job, const SCORE *x, Py_ssize_t n)                                                       \
-    {                                                                                                                    \
-        const Bins bins = job->bins;                                                                                     \
-        if (bins.kind == UNIFORM)                                                                                        \
-            NAME##_uniform(x, n, bins, job->offset, job->m, job->bin);                                                   \
-        else                                                                                                             \
-            NAME##_as(x, n, bins, job->offset, job->m, job->bin, bins.kind, bins.apart);                                 \
+#define PLACES(NAME, SCORE, BIN)                                                                                       \
+    INLINE void NAME##_as(const SCORE *restrict x, Py_ssize_t n, Bins bins, const int32_t *restrict offset, int32_t m, \
+                          int32_t *restrict place, int kind, int apart)                                                \
+    {                                                                                                                  \
+        for (Py_ssize_t i = 0; i < n; i++)                                                                             \
+            place[i] = m * BIN(x[i], &bins, kind, apart) + offset[i];                                                  \
+    }                                                                                                                  \
+    WIDER static void NAME##_uniform(const SCORE *x, Py_ssize_t n, Bins bins, const int32_t *offset, int32_t m,        \
+                                     int32_t *place)                                                                   \
+    {                                                                                                                  \
+        if (bins.apart)                                                                                                \
+            NAME##_as(x, n, bins, offset, m, place, UNIFORM, 1);                                                       \
+        else                                                                                                           \
+            NAME##_as(x, n, bins, offset, m, place, UNIFORM, 0);                                                       \
+    }                                                                                                                  \
+    static void NAME(const Job *job, const SCORE *x, Py_ssize_t n)                                                     \
+    {                                                                                                                  \
+        const Bins bins = job->bins;                                                                                   \
+        if (bins.kind == UNIFORM)                                                                                      \
+            NAME##_uniform(x, n, bins, job->offset, job->m, job->bin);                                                 \
+        else                                                                                                           \
+            NAME##_as(x, n, bins, job->offset, job->m, job->bin, bins.kind, bins.apart);                               \
     }
 
 PLACES(places_of_floats, float, bin_of_float)
 PLACES(places_of_doubles, double, bin_of_double)
 
-#define COUNT_ALL(NAME, SCORE)                                                                                           \
-    INLINE void NAME##_as(const Job *job, Py_ssize_t start, Py_ssize_t n, int weighted, int squares)                     \
-    {                                                                                                                    \
-        const SCORE *restrict x = row_at(job, start);                                                                    \
-        const int32_t *restrict place = job->bin;                                                                        \
-        const double *restrict weights = weighted ? job->weights + start : NULL;                                         \
-        const Py_ssize_t width = job->width, pairs = width / 2 * 2;                                                      \
-        double *restrict table = job->tables, *restrict sum = job->sum;                                                  \
-        for (Py_ssize_t i = 0; i < n; i++, x += width, place += width) {                                                 \
-            const double w = weighted ? weights[i] : 1;                                                                  \
-            double even = 0, odd = 0;                                                                                    \
-            for (Py_ssize_t k = 0; k < pairs; k += 2) {                                                                  \
-                const double p = (double)x[k], q = (double)x[k + 1];                                                     \
-                add_pair(table + place[k], p, w, weighted, squares);                                                     \
-                add_pair(table + place[k + 1], q, w, weighted, squares);                                                 \
-                even += p, odd += q;                                                                                     \
-            }                                                                                                            \
-            if (pairs < width) {                                                                                         \
-                add_pair(table + place[pairs], (double)x[pairs], w, weighted, squares);                                  \
-                even += (double)x[pairs];                                                                                \
-            }                                                                                                            \
-            sum[i] = even + odd;                                                                                         \
-        }                                                                                                                \
-    }                                                                                                                    \
-    WIDER static void NAME(const Job *job, Py_ssize_t start, Py_ssize_t n)                                               \
-    {                                                                                                                    \
-        WITH_KNOWN(job, NAME##_as(job, start, n, WEIGHTED, SQUARES));                                                    \
+#define COUNT_ALL(NAME, SCORE)                                                                                         \
+    INLINE void NAME##_as(const Job *job, Py_ssize_t start, Py_ssize_t n, int weighted, int squares)                   \
+    {                                                                                                                  \
+        const SCORE *restrict x = row_at(job, start);                                                                  \
+        const int32_t *restrict place = job->bin;                                                                      \
+        const double *restrict weights = weighted ? job->weights + start : NULL;                                       \
+        const Py_ssize_t width = job->width, pairs = width / 2 * 2;                                                    \
+        double *restrict table = job->tables, *restrict sum = job->sum;                                                \
+        for (Py_ssize_t i = 0; i < n; i++, x += width, place += width) {                                               \
+            const double w = weighted ? weights[i] : 1;                                                                \
+            double even = 0, odd = 0;                                                                                  \
+            for (Py_ssize_t k = 0; k < pairs; k += 2) {                                                                \
+                const double p = (double)x[k], q = (double)x[k + 1];                                                   \
+                add_pair(table + place[k], p, w, weighted, squares);                                                   \
+                add_pair(table + place[k + 1], q, w, weighted, squares);                                               \
+                even += p, odd += q;                                                                                   \
+            }                                                                                                          \
+            if (pairs < width) {                                                                                       \
+                add_pair(table + place[pairs], (double)x[pairs], w, weighted, squares);                                \
+                even += (double)x[pairs];                                                                              \
+            }                                                                                                          \
+            sum[i] = even + odd;                                                                                       \
+        }                                                                                                              \
+    }                                                                                                                  \
+    WIDER static void NAME(const Job *job, Py_ssize_t start, Py_ssize_t n)                                             \
+    {                                                                                                                  \
+        WITH_KNOWN(job, NAME##_as(job, start, n, WEIGHTED, SQUARES));                                                  \
     }
 
 COUNT_ALL(count_all_floats, float)

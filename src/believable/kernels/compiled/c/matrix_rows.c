@@ -310,9 +310,10 @@ static int run(Job *job, Py_ssize_t start, Py_ssize_t stop, double *sums, double
     return 1;
 }
 
-/* matrix_sums(matrix, labels, weights, sums, by_class, tolerance, rows, first, last): of the parts, of so many rows each,
- * from first to last, adds what they add to `sums` (parts, N_SUMS) and `by_class` (parts, N_BY_CLASS, classes). True if all
- * entries are probabilities, labels are classes, and rows sum to one within the tolerance. If not, the sums mean nothing. */
+/* matrix_sums(matrix, labels, weights, sums, by_class, tolerance, rows, first, last): of the parts, of so many rows
+ * each, from first to last, adds what they add to `sums` (parts, N_SUMS) and `by_class` (parts, N_BY_CLASS, classes).
+ * True if all entries are probabilities, labels are classes, and rows sum to one within the tolerance. If not, the sums
+ * mean nothing. */
 static PyObject *matrix_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"fd", "bBhHiIq", "?d", ">d", ">d", NULL};
@@ -327,8 +328,8 @@ static PyObject *matrix_sums(PyObject *self, PyObject *const *args, Py_ssize_t n
     const Py_ssize_t n_classes = n > 0 ? a[0].size / n : 0, n_parts = n > 0 && each > 0 ? (n - 1) / each + 1 : 0;
     PyObject *result = NULL;
     Job *job = NULL;
-    if (!given || PyErr_Occurred() || n_classes < 1 || a[0].size != n * n_classes || (a[2].data != NULL && a[2].size != n) ||
-        !is_within(numbers + 1, n_parts) || a[3].size != n_parts * N_SUMS ||
+    if (!given || PyErr_Occurred() || n_classes < 1 || a[0].size != n * n_classes ||
+        (a[2].data != NULL && a[2].size != n) || !is_within(numbers + 1, n_parts) || a[3].size != n_parts * N_SUMS ||
         a[4].size != n_parts * N_BY_CLASS * n_classes) {
         unfit("matrix_sums");
     } else if ((job = calloc(1, sizeof *job)) == NULL) {

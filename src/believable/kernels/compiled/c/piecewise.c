@@ -68,13 +68,6 @@ static Knots knots_of(const Array *knots, const Array *first, double low, double
     return (Knots){knots->data, first->data, knots->size, first->data == NULL ? 0 : first->size - 1, low, scale};
 }
 
-static PyObject *unfit(const char *name)
-{
-    if (!PyErr_Occurred())
-        PyErr_Format(PyExc_ValueError, "%s: the arrays do not fit together", name);
-    return NULL;
-}
-
 /* knots_below(x, knots, first, out, or_equal, low, scale, start, stop): for some x, how many knots lie below. */
 static PyObject *knots_below(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
@@ -144,7 +137,7 @@ static PyObject *knot_lines(PyObject *self, PyObject *const *args, Py_ssize_t n_
 }
 
 PyMethodDef piecewise_methods[] = {
-    {"knots_below", (PyCFunction)(void (*)(void))knots_below, METH_FASTCALL, NULL},
-    {"knot_lines", (PyCFunction)(void (*)(void))knot_lines, METH_FASTCALL, NULL},
-    {NULL, NULL, 0, NULL},
+    METHOD(knots_below),
+    METHOD(knot_lines),
+    NO_MORE_METHODS,
 };

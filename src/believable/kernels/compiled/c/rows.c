@@ -126,15 +126,15 @@ LOOK(look_at_doubles, double)
         }                                                                                                              \
     }                                                                                                                  \
     WIDER int SCORE##s_inside(const SCORE *x, Py_ssize_t n)                                                            \
-    {                                                                                                                   \
-        SCORE high = 0, least = 0, total = 0; /* the total is NaN if one of them is */                                  \
-        TOGETHER(reduction(max : high) reduction(min : least) reduction(+ : total))                                     \
-        for (Py_ssize_t i = 0; i < n; i++) {                                                                            \
-            high = x[i] > high ? x[i] : high;                                                                           \
-            least = x[i] < least ? x[i] : least;                                                                        \
-            total += x[i];                                                                                              \
-        }                                                                                                               \
-        return (least >= 0) & (high <= 1) & (total == total);                                                           \
+    {                                                                                                                  \
+        SCORE high = 0, least = 0, total = 0; /* the total is NaN if one of them is */                                 \
+        TOGETHER(reduction(max : high) reduction(min : least) reduction(+ : total))                                    \
+        for (Py_ssize_t i = 0; i < n; i++) {                                                                           \
+            high = x[i] > high ? x[i] : high;                                                                          \
+            least = x[i] < least ? x[i] : least;                                                                       \
+            total += x[i];                                                                                             \
+        }                                                                                                              \
+        return (least >= 0) & (high <= 1) & (total == total);                                                          \
     }
 
 SUM_ROWS(sum_float_rows, float)
