@@ -355,4 +355,4 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(TypeError, match="arguments"):
         c.binary_pass(p, y, None, sums)
     with pytest.raises(ValueError, match="fit together"):
-        c.matrix_sums(p, y[:3], None, sums, sums, 1, 0, 1, 0.0)
+        c.matrix_sums(p, y[:3], None, sums, sums, 0.0, 1, 0, 1)

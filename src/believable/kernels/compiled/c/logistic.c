@@ -73,8 +73,8 @@ static void derive(const Design *design, const double *coefficients, const doubl
 }
 
 /* logistic_sums(coefficients, columns, offset, positive, negative, out, each, first, last): for every replicate and
- * part of the points, `each` of them, numbered parts of a replicate first; of those from first to last. Coefficients are
- * (replicates, k), positive and negative (replicates, points), out (replicates, parts, k + k (k + 1) / 2). */
+ * part of the points, `each` of them, numbered parts of a replicate first; of those from first to last. Coefficients
+ * are (replicates, k), positive and negative (replicates, points), out (replicates, parts, k + k (k + 1) / 2). */
 static PyObject *logistic_sums(PyObject *self, PyObject *const *args, Py_ssize_t n_args)
 {
     static const char *const TAKES[] = {"d", "d", "d", "d", "d", ">d", NULL};
