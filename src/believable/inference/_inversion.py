@@ -28,6 +28,7 @@ FEWEST = 0.02  # of all shapes, that have to reach it
 LUCKY = 0.1  # of what perfect calibration shows lies below: such values are raised to here for upper ends
 NARROWEST = 1e-3  # bandwidth: narrower ones cost much and decide nothing
 NONE = 1e-300  # as good as no error
+ROUNDING = 1e-9  # nearer than this, numbers may be equal
 # Outcomes (and weights) of data with these rates; None stands for the rates of the scores.
 Noise = Callable[[Float64s | None, np.random.Generator], tuple[Float64s, Float64s | None]]
 
@@ -75,7 +76,7 @@ class Tails:
         """Chance of a value at least, and at most, as large as the observed, if this were the true error."""
         if error not in self.tried:
             shown = self._shown(error)
-            tiny = 1e-12 * self.observed  # as large but for rounding
+            tiny = ROUNDING * self.observed  # as large but for rounding
             at_least = np.count_nonzero(shown >= self.observed - tiny)
             at_most = np.count_nonzero(shown <= self.observed + tiny)
             n = 1 + len(shown)
@@ -217,11 +218,11 @@ def _shapes(cells: Cells, variance: Float64s, n_draws: int, rng: np.random.Gener
     """Shapes of the true gaps, one per replicate; many points move together in anchors."""
     if cells.are_bins:
         return draw_patterns(cells.gap, variance, cells.conf, cells.group, n_draws, rng, rough=True)
-    anchor = np.floor(ANCHORS / 2 * cells.conf)
+    anchor = np.floor(ANCHORS / 2 * cells.conf + ROUNDING)
     for g in np.unique(cells.group):
         here = cells.group == g
         reached = np.cumsum(cells.w[here]) - cells.w[here] / 2
-        anchor[here] += np.floor(ANCHORS / 2 * reached / cells.w[here].sum())
+        anchor[here] += np.floor(ANCHORS / 2 * reached / cells.w[here].sum() + ROUNDING)
     _, anchor = np.unique(anchor + (2 * ANCHORS) * cells.group, return_inverse=True)
     w = np.bincount(anchor, cells.w)
 
