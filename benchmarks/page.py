@@ -10,6 +10,7 @@ from benchmarks.table import Table
 
 Record = dict[str, Any]
 LARGE = 10**7  # rows: such sizes are shown beside the limit, and the largest of every operation
+MOSTLY = 2  # times what its kernels take: a longer call does something else for the most part
 
 HEAD = """# Benchmarks
 
@@ -24,8 +25,8 @@ every figure, and `python -m benchmarks --redraw` makes the page from it again.{
   **peer / us** above 1 means that we are quicker, at the largest n that both were given.
 - **limit** is one read of the same bytes on two threads (or on one, where that is quicker): nothing that looks at every
   number gets below it. **x limit** is our time in its units. Our rows are whole public calls, checks of the input
-  included. **kernel** is the part of that time spent in kernels that have a compiled form. *{in_numpy}* is
-  the same call without those, in a process of its own.
+  included. **kernel** is the part of that time spent in kernels that have a compiled form, where it is half or more.
+  *{in_numpy}* is the same call without those, in a process of its own.
 - **exponent** is the slope of log time on log n over the sizes shown: 1 is linear, 2 quadratic; below 1 a fixed cost
   still counts.
 - **off** is how far the number is from the definition, which is computed literally, in float64 and without believable
@@ -112,6 +113,7 @@ def _limits(done: list[Record]) -> Table:
             if at is None or least is None or not (last or n >= LARGE):
                 continue
             kernel, plain = at.get("kernel"), in_numpy["at"].get(str(n))
+            kernel = kernel if kernel and at["seconds"] < MOSTLY * kernel else None
             want = record["target"]
             rows.append(
                 (
