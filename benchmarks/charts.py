@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from benchmarks.page import compared, limit, ours
+from benchmarks.page import compared, kernel_of, limit, ours
 from benchmarks.run import IN_NUMPY
 
 Record = dict[str, Any]
@@ -87,7 +87,7 @@ def _limit(figure: Any, done: list[Record]) -> None:
         plain = next((row["at"].get(n, {}) for row in record["rows"] if row["call"] == IN_NUMPY), {})
         found = {
             "public call": at.get("seconds"),
-            "its kernel": at.get("kernel"),
+            "its kernel": kernel_of(at),
             "kernels in NumPy": plain.get("seconds"),
         }
         times = {name: seconds / least for name, seconds in found.items() if seconds}

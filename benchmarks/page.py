@@ -97,6 +97,12 @@ def _common(record: Record, row: Record) -> list[int]:
     return [n for n in record["sizes"] if str(n) in row["at"] and str(n) in ours(record)["at"]]
 
 
+def kernel_of(at: Record) -> float | None:
+    """Seconds in kernels, where that is what a call does for the most part."""
+    seconds: float = at.get("kernel") or 0.0
+    return seconds if at["seconds"] < MOSTLY * seconds else None
+
+
 def compared(record: Record) -> list[tuple[Record, float]]:
     """Other libraries' rows with their ratios, the quickest first."""
     found = [(row, ratio(record, row)) for row in record["rows"] if row["kind"] == "peer"]
@@ -112,8 +118,7 @@ def _limits(done: list[Record]) -> Table:
             last = n == record["sizes"][-1]
             if at is None or least is None or not (last or n >= LARGE):
                 continue
-            kernel, plain = at.get("kernel"), in_numpy["at"].get(str(n))
-            kernel = kernel if kernel and at["seconds"] < MOSTLY * kernel else None
+            kernel, plain = kernel_of(at), in_numpy["at"].get(str(n))
             want = record["target"]
             rows.append(
                 (
