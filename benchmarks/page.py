@@ -99,8 +99,8 @@ def _common(record: Record, row: Record) -> list[int]:
 
 def kernel_of(at: Record) -> float | None:
     """Seconds in kernels, where that is what a call does for the most part."""
-    seconds: float = at.get("kernel") or 0.0
-    return seconds if at["seconds"] < MOSTLY * seconds else None
+    seconds: float | None = at.get("kernel")
+    return seconds if seconds and at["seconds"] < MOSTLY * seconds else None
 
 
 def compared(record: Record) -> list[tuple[Record, float]]:
