@@ -131,7 +131,7 @@ def same_numbers(rows, counted, loosely=""):
         if others.low is None:
             assert others.note, mine.alias
             continue
-        near = 1.5 if mine.alias == loosely else APART.get(mine.alias, NEAR[mine.family])
+        near = 0.8 if mine.alias == loosely else APART.get(mine.alias, NEAR[mine.family])
         reach = near * (mine.high - mine.low)
         assert (others.low, others.high) == pytest.approx((mine.low, mine.high), abs=reach + 1e-12), mine.alias
         if mine.floor is not None:
