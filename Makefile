@@ -18,7 +18,7 @@ MAKE_VENV := $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet -
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-smoke oracle docs notebooks clean
+.PHONY: help demo test lint bench bench-smoke oracle docs site notebooks clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -45,6 +45,10 @@ $(VENV)/.lint: $(VENV)/.core
 
 $(VENV)/.notebooks: $(VENV)/.core
 	@$(INSTALL) --group notebooks
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.core
+	@$(INSTALL) --group docs
 	@touch $@
 
 demo: $(VENV)/.core  ## a verdict on two real models, a picture and a page
@@ -82,11 +86,16 @@ bench-smoke: $(VENV)/.light  ## every benchmark on hardly any rows: does it run 
 oracle:  ## regenerate the recorded values of other libraries and check that they reproduce
 	bash tests/oracle/regenerate.sh --check
 
-docs: $(VENV)/.core  ## regenerate the tables and the pictures of the documentation
+docs: $(VENV)/.docs  ## run the code of the documentation, redraw it, and build the site: open site/index.html
 	$(BIN)/python scripts/make_docs.py
+	$(BIN)/python scripts/pages.py $(PAGES)
+	@$(MAKE) --no-print-directory site
+
+site: $(VENV)/.docs  ## build the site from the pages as they are; a warning is an error
+	$(BIN)/python -m sphinx -W --keep-going -b html -q docs site
 
 notebooks: $(VENV)/.notebooks  ## run the sources in examples/ and keep them as notebooks
 	$(BIN)/python scripts/make_notebooks.py $(NOTEBOOKS)
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) $(PEERS) .oracle build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) .oracle site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

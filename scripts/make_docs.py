@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 import believable
 from believable.plots._style import new_figure, save
 from believable.readers import load_demo
@@ -66,7 +64,7 @@ def recalibrator_table() -> str:
 
 
 def pictures() -> None:
-    """The two models of the demo side by side, and one panel per class of a simulated classifier."""
+    """The two models of the demo side by side."""
     models = load_demo()
     figure = new_figure(9.6, 6.0)
     for ax, (name, predictions) in zip(figure.subplots(1, 2), models.items(), strict=True):
@@ -74,12 +72,6 @@ def pictures() -> None:
     save(figure, DOCS / "images" / "demo.png")
     result = believable.calibrate(models["naive_bayes"])
     believable.plot_improvement(result, save_path=DOCS / "images" / "improvement.png")
-    believable.plot_confidence_histogram(models["naive_bayes"], save_path=DOCS / "images" / "confidence.png")
-    rng = np.random.default_rng(0)
-    scores = rng.dirichlet(np.full(5, 0.5), 5000)
-    sharpened = scores**0.6 / (scores**0.6).sum(axis=1, keepdims=True)
-    labels = (sharpened.cumsum(axis=1) < rng.random((5000, 1))).sum(axis=1)
-    believable.plot_classwise_reliability(scores, labels, save_path=DOCS / "images" / "classwise.png")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,54 @@
+"""How Sphinx builds the site: `make docs`. Everything is local; a warning is an error."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
+
+import believable
+
+project = "believable"
+author = "The believable developers"
+copyright = author
+version = release = believable.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "mathml",
+    "public_names",
+]
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["_*"]
+nitpicky = True
+html_math_renderer = "mathml"
+
+myst_enable_extensions = ["dollarmath", "colon_fence", "deflist", "attrs_inline", "attrs_block"]
+myst_heading_anchors = 4
+default_role = "code"  # in docstrings, `name` is code
+autodoc_typehints = "none"  # the docstrings say what a parameter takes
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+copybutton_exclude = ".linenos, .gp, .go"
+
+html_theme = "furo"
+html_title = "believable"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sphinx = False
+html_copy_source = False
+html_show_copyright = False
+pygments_style = "friendly"
+pygments_dark_style = "monokai"
+html_theme_options = {
+    "light_css_variables": {"color-brand-primary": "#1f5fa8", "color-brand-content": "#1f5fa8"},
+    "dark_css_variables": {"color-brand-primary": "#8ab8f0", "color-brand-content": "#8ab8f0"},
+    "navigation_with_keys": True,
+}
