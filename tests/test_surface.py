@@ -24,7 +24,7 @@ plot_subgroup_forest Predictions read_predictions refinement reliability_table s
 smoothed_calibration_curve spiegelhalter subgroups verdict View Layout Summary KernelBlocks
 cascade confidence_words risk_aware_rank uncertainty_sample plot_cascade plot_confidence_words plot_ranking plot_uncertainty_sample
 CalibrationMeter CalibrationMonitor DriftAlarm plot_calibration_over_time
-net_benefit plot_net_benefit plot_risk_coverage plot_threshold selective threshold_for
+net_benefit plot_net_benefit plot_risk_coverage plot_threshold selective threshold_for expected_precision rows_needed
 """.split()
     + list(METRICS)
 )

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from believable.inference.kolmogorov_smirnov_test import kolmogorov_smirnov_test as kolmogorov_smirnov_test
     from believable.inference.kuiper_test import kuiper_test as kuiper_test
     from believable.inference.noise_floor import noise_floor as noise_floor
+    from believable.inference.rows_needed import expected_precision as expected_precision
+    from believable.inference.rows_needed import rows_needed as rows_needed
     from believable.inference.spiegelhalter import spiegelhalter as spiegelhalter
     from believable.inference.subgroups import subgroups as subgroups
     from believable.plots import plot_calibration_over_time as plot_calibration_over_time
@@ -89,6 +91,7 @@ _LAZY = {
     "cascade": "believable.decide",
     "compare": "believable.inference",
     "confidence_words": "believable.decide",
+    "expected_precision": "believable.inference",
     "hosmer_lemeshow": "believable.inference",
     "interval": "believable.inference",
     "kernel_calibration_test": "believable.inference",
@@ -118,6 +121,7 @@ _LAZY = {
     "read_predictions": "believable.readers",
     "refinement": "believable.recalibrate",
     "risk_aware_rank": "believable.decide",
+    "rows_needed": "believable.inference",
     "select": "believable.recalibrate",
     "selective": "believable.decide",
     "spiegelhalter": "believable.inference",

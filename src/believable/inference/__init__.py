@@ -8,23 +8,27 @@ from believable.inference.kernel_calibration_test import kernel_calibration_test
 from believable.inference.kolmogorov_smirnov_test import kolmogorov_smirnov_test
 from believable.inference.kuiper_test import kuiper_test
 from believable.inference.noise_floor import NoiseFloor, noise_floor
+from believable.inference.rows_needed import ExpectedPrecision, expected_precision, rows_needed
 from believable.inference.spiegelhalter import spiegelhalter
 from believable.inference.subgroups import Subgroup, Subgroups, subgroups
 
 __all__ = [
     "Comparison",
+    "ExpectedPrecision",
     "Interval",
     "NoiseFloor",
     "Subgroup",
     "Subgroups",
     "TestResult",
     "compare",
+    "expected_precision",
     "hosmer_lemeshow",
     "interval",
     "kernel_calibration_test",
     "kolmogorov_smirnov_test",
     "kuiper_test",
     "noise_floor",
+    "rows_needed",
     "spiegelhalter",
     "subgroups",
 ]
