@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 
 import believable
-from believable.inference.rows_needed import _concentration
+from believable.inference.rows_needed import FEW, _concentration
 
 TOO_LARGE = 1.8
-FEW = 15  # events, below which formulas are rough
 PLANS = [
     (n, n_bins, rate, auc, strategy)
     for (rate, auc), n, n_bins, strategy in product(

@@ -24,9 +24,10 @@
           <dt>ECE of a perfect model, on average</dt><dd id="rc-floor"></dd>
           <dt>… exceeded one time in twenty</dt><dd id="rc-q95"></dd>
           <dt>Width of the 95 % interval of the ECE</dt><dd id="rc-width"></dd>
-          <dt>Width of that of the slope</dt><dd id="rc-slope"></dd>
-          <dt>Width of that of O:E</dt><dd id="rc-oe"></dd>
+          <dt>… of the interval of the slope</dt><dd id="rc-slope"></dd>
+          <dt>… of the interval of O:E</dt><dd id="rc-oe"></dd>
         </dl>
+        <p class="rough" id="rc-rough" role="status"></p>
       </fieldset>
       <fieldset><legend>Rows needed</legend>
         <label for="rc-want-floor">for a floor of</label>
@@ -44,6 +45,7 @@
       </fieldset>
     </form>
     <svg viewBox="0 0 640 230" role="img" aria-label="Floor and width by the number of rows, both axes logarithmic"></svg>`;
+  const FEW = 15; // events; see benchmarks/rows.py
   const field = (name) => document.getElementById(`rc-${name}`);
   const say = (name, text) => { field(name).textContent = text; };
   const digits = (value) => (value === 0 ? "0" : Number(value.toPrecision(2)).toString());
@@ -73,19 +75,22 @@
     }
     const choices = { bins, auc, baseRate, strategy: field("strategy").value };
     const scores = Rows.population(choices);
+    const isRough = (rows) => rows * Math.min(baseRate, 1 - baseRate) < FEW;
     const found = Rows.at(scores, n);
     for (const [name, of] of Object.entries(shown)) say(name, digits(found[of]));
     for (const [name, of] of Object.entries(wished)) {
       const wish = inRange(`want-${name}`);
       const needed = wish === null ? null : Rows.rowsNeeded({ [of]: wish }, choices);
-      say(`n-${name}`, needed === null ? "–" : `${grouped(needed.n)} rows`);
+      say(`n-${name}`, needed === null ? "–" : `${grouped(needed.n)} rows${isRough(needed.n) ? " (rough: few events)" : ""}`);
     }
+    const events = n * Math.min(baseRate, 1 - baseRate);
+    say("rough", isRough(n) ? `Only about ${digits(events)} rows of the rarer outcome are to be expected: this is rough.` : "");
     draw(scores, n);
   }
 
   // Lines are named where they end, and told apart by dashes, not by colour alone.
   function draw(scores, n) {
-    const box = { left: 54, right: 520, top: 12, bottom: 190 };
+    const box = { left: 66, right: 520, top: 12, bottom: 190 };
     const x = (rows) => box.left + ((Math.log10(rows) - 2) / 4) * (box.right - box.left);
     const steps = Array.from({ length: 41 }, (_, i) => 10 ** (2 + i / 10));
     const points = steps.map((rows) => Rows.at(scores, rows));

@@ -157,10 +157,16 @@ def test_extreme_scores():
 
 
 def test_words():
-    """The result says all of it in a sentence."""
-    said = str(expected_precision(1000, n_bins=15, base_rate=0.2))
-    assert said.startswith("1,000 rows in 15 uniform bins: a perfect model shows an ECE of 0.03 by chance, up to 0.042")
-    assert said.endswith("of the ECE is about 0.046 wide, that of the slope 0.35, that of O:E 0.22")
+    """The result says all of it in words, and when it is rough."""
+    assert str(expected_precision(1000, n_bins=15, base_rate=0.2)).splitlines() == [
+        "1,000 rows in 15 uniform bins:",
+        "  a perfect model shows an ECE of 0.03 by chance, up to 0.042 in 19 of 20 samples",
+        "  95 % intervals are about this wide: ECE 0.046, slope 0.35, O:E 0.22",
+    ]
+    for rate in (0.01, 0.99):
+        assert str(expected_precision(1000, base_rate=rate)).endswith(
+            "with only 10 rows of the rarer outcome to be expected, this is rough"
+        )
 
 
 @pytest.mark.parametrize(

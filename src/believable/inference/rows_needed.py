@@ -23,6 +23,7 @@ Z95 = NormalDist().inv_cdf(0.95)
 Z95_SKEWED = (Z95**2 - 1) / 6  # what skewness adds to a quantile (Cornish and Fisher)
 HALF_NORMAL_SKEWNESS = math.sqrt(2) * (4 - math.pi) / (math.pi - 2) ** 1.5
 MOST_ROWS = 10**12
+FEW = 15  # events, below which formulas are rough: see benchmarks/rows.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class ExpectedPrecision:
         Rows and bins (fewer than asked for, where the scores have ties and the bins are quantile bins).
     strategy : str
         "uniform" or "quantile".
+    events : float
+        Rows of the rarer outcome that are to be expected. With fewer than 15 of them everything here is rough.
     floor, floor_q95 : float
         The expected calibration error (ECE) that a perfect model shows by chance: its mean, and the value exceeded one
         time in twenty.
@@ -49,6 +52,7 @@ class ExpectedPrecision:
     n: int
     n_bins: int
     strategy: str
+    events: float
     floor: float
     floor_q95: float
     width: float
@@ -56,11 +60,15 @@ class ExpectedPrecision:
     oe_width: float
 
     def __str__(self) -> str:
-        return (
-            f"{self.n:,} rows in {self.n_bins} {self.strategy} bins: a perfect model shows an ECE of {self.floor:.2g} "
-            f"by chance, up to {self.floor_q95:.2g} in 19 of 20 samples; the 95 % interval of the ECE is about "
-            f"{self.width:.2g} wide, that of the slope {self.slope_width:.2g}, that of O:E {self.oe_width:.2g}"
-        )
+        lines = [
+            f"{self.n:,} rows in {self.n_bins} {self.strategy} bins:",
+            f"a perfect model shows an ECE of {self.floor:.2g} by chance, up to {self.floor_q95:.2g} in 19 of 20 samples",
+            f"95 % intervals are about this wide: ECE {self.width:.2g}, slope {self.slope_width:.2g}, "
+            f"O:E {self.oe_width:.2g}",
+        ]
+        if self.events < FEW:
+            lines.append(f"with only {self.events:.2g} rows of the rarer outcome to be expected, this is rough")
+        return "\n  ".join(lines)
 
     __repr__ = __str__
 
@@ -104,7 +112,8 @@ def expected_precision(
     auc : float, optional
         How well the model tells cases from others, 0.51 to 0.999; 0.8 unless given. It says how far the scores spread.
     scores : array-like of shape (n_scores,), optional
-        Scores of your own, as many as there are, in place of a base rate and an AUC. Of a matrix, take the confidence
+        Scores of your own, as many as there are, in place of a base rate and an AUC. They are taken at their word: those
+        of an over-confident model say that less is left to chance than is. Of a matrix, take the confidence
         `scores.max(axis=1)`, or the column of a class.
 
     Returns
@@ -217,6 +226,7 @@ class _Population:
             n,
             len(self.chance),
             self.strategy,
+            n * min(self.base_rate, 1 - self.base_rate),
             floor,
             floor + above,
             BOTH_TAILS * deviation,
