@@ -62,7 +62,8 @@ class ExpectedPrecision:
     def __str__(self) -> str:
         lines = [
             f"{self.n:,} rows in {self.n_bins} {self.strategy} bins:",
-            f"a perfect model shows an ECE of {self.floor:.2g} by chance, up to {self.floor_q95:.2g} in 19 of 20 samples",
+            f"a perfect model shows an ECE of {self.floor:.2g} by chance, up to {self.floor_q95:.2g} in 19 of 20 "
+            "samples",
             f"95 % intervals are about this wide: ECE {self.width:.2g}, slope {self.slope_width:.2g}, "
             f"O:E {self.oe_width:.2g}",
         ]
@@ -112,8 +113,8 @@ def expected_precision(
     auc : float, optional
         How well the model tells cases from others, 0.51 to 0.999; 0.8 unless given. It says how far the scores spread.
     scores : array-like of shape (n_scores,), optional
-        Scores of your own, as many as there are, in place of a base rate and an AUC. They are taken at their word: those
-        of an over-confident model say that less is left to chance than is. Of a matrix, take the confidence
+        Scores of your own, as many as there are, in place of a base rate and an AUC. They are taken at their word:
+        those of an over-confident model say that less is left to chance than is. Of a matrix, take the confidence
         `scores.max(axis=1)`, or the column of a class.
 
     Returns
