@@ -284,7 +284,7 @@ def test_arrays_that_cannot_be_columns(tmp_path):
     for arrays, sentence in (
         (
             {"probs": MATRIX, "labels": np.eye(3)},
-            "has shape (3, 3): one entry per row is needed; for one-hot rows, save",
+            "has shape (3, 3): one entry per row is needed; for one-hot rows, save labels.argmax(axis=1); several labels of",
         ),
         ({"probs": P, "labels": np.array([1, "a", None], object)}, "an array holds Python objects, which are not read"),
         ({"loss": np.array(0.5)}, "holds no array of one or two dimensions with any rows"),

@@ -145,7 +145,12 @@ class NpzTable(Table):
         for name in columns.names:
             shape = self._shapes[name]
             if _width(shape) > 1 and (several or name not in columns.prob):
-                advice = f"; for one-hot rows, save {name}.argmax(axis=1)" if name == columns.label else ""
+                advice = (
+                    f"; for one-hot rows, save {name}.argmax(axis=1); several labels of one row are for Python: "
+                    "Predictions(..., multilabel=True)"
+                    if name == columns.label
+                    else ""
+                )
                 raise InputError(f"array {name!r} has shape {shape}: one entry per row is needed{advice}")
         lengths = {name: self._shapes[name][0] for name in columns.names}
         if len(set(lengths.values())) > 1:
