@@ -30,6 +30,12 @@ def test_pooled_scores_are_drawn_thick_and_others_as_dots():
         assert x in dots or any(low <= x <= high for low, high in pieces)
 
 
+def test_nothing_is_drawn_where_no_score_stands_alone():
+    """A line of no dots would claim room at the corner of the figure, and leave a saved picture half empty."""
+    ax = believable.plot_corp_diagram([0.2, 0.3, 0.7, 0.8], [1, 0, 1, 0], band=None).axes[0]
+    assert all(len(one.get_xdata()) for one in ax.lines)
+
+
 @pytest.mark.parametrize(("name", "words"), [("consistency", "if calibrated"), ("confidence", "confidence band")])
 def test_bands_are_those_of_the_curve(name, words):
     """Each band ends where `corp_curve` says, and it alone is drawn if it alone is asked for."""

@@ -12,6 +12,7 @@ import believable
 from believable import BinStats, CellStats, Predictions
 from believable.errors import InputError
 from believable.plots import Reliability, draw_reliability
+from tests.plots.drawn import nothing_is_cut
 
 RNG = np.random.default_rng(2)
 P = RNG.random(400)
@@ -46,6 +47,39 @@ def test_intervals_are_those_of_the_table():
     ends = np.array([segment[:, 1] for segment in bars.get_segments()])
     assert np.allclose(ends, np.column_stack([table.low, table.high]))
     assert "80 % interval" in [t.get_text() for t in figure.axes[0].get_legend().get_texts()][-1]
+
+
+@pytest.mark.parametrize(
+    ("rate", "corner", "framed"),
+    [(P**2, 2, False), (np.minimum(1, 3 * P), 4, False), (np.where(P < 0.5, 1.0, 0.0), 2, True)],
+    ids=["low", "high", "both"],
+)
+def test_the_legend_hides_no_bin(rate, corner, framed):
+    """It stands above the diagonal, or below it where bins are there; with a ground of its own if both are taken."""
+    legend = believable.plot_reliability_diagram(P, RNG.random(400) < rate).axes[0].get_legend()
+    assert legend._get_loc() == corner  # 2 is upper left, 4 lower right
+    assert legend.get_frame_on() is framed
+
+
+def test_two_diagrams_side_by_side_are_not_cut():
+    """In a figure with a layout engine and enough height, titles and labels lie within it."""
+    figure = Figure(figsize=(9.6, 6.4), layout="constrained")
+    for ax in figure.subplots(1, 2):
+        believable.plot_reliability_diagram(P, Y, ax=ax, title="one")
+    assert nothing_is_cut(figure)
+
+
+def test_classes_share_one_legend():
+    """Below the panels, each word once, clear of the label of the scores."""
+    figure = believable.plot_classwise_reliability(MATRIX, LABELS)
+    (legend,) = figure.legends
+    words = [text.get_text() for text in legend.get_texts()]
+    assert sorted(set(words)) == sorted(words)
+    assert {"scores too high", "perfect calibration"} <= set(words)
+    figure.draw_without_rendering()
+    boxes = [ax.xaxis.label.get_window_extent() for ax in figure.axes if ax.get_xlabel()]
+    assert len(boxes) == 1
+    assert not boxes[0].overlaps(legend.get_window_extent())
 
 
 def test_the_histogram_below_sums_to_all_rows():

@@ -58,6 +58,8 @@ def plain(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(GREY)
     ax.tick_params(colors=INK, labelsize=9, color=GREY)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.label.set_color(INK)
 
 
 def axis_labels(notion: str) -> tuple[str, str]:

@@ -43,6 +43,7 @@ def plot_classwise_reliability(
     predictions, actuals, n_bins, strategy, sample_weight, edges
         As in `expected_calibration_error`, for a matrix of probabilities.
     save_path : path, optional
+        Where to save the picture: PNG, SVG, PDF, by its ending.
     classes : sequence of int, optional
         The classes to show, in this order.
     max_classes : int
@@ -79,17 +80,33 @@ def plot_classwise_reliability(
         draw_reliability(Reliability.of(each[k], level=level), ax, legend=False)
         name = source.class_name(k) if isinstance(source, Predictions) else str(k)
         ax.set_title(f"class {name}\nECE {errors[k]:.3f}", fontsize=9.5, color=INK, loc="left")
-        ax.set(xlabel="", ylabel="")
+        ax.set(xlabel="", ylabel="", xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])
     for ax in axes[len(shown) :]:
         ax.remove()
-    figure.supxlabel("predicted probability of the class", fontsize=10)
-    figure.supylabel("observed frequency", fontsize=10)
+    lowest = axes[(n_lines - 1) * n_columns : len(shown)]
+    lowest[(len(lowest) - 1) // 2].set_xlabel("predicted probability of the class", fontsize=10)
+    figure.supylabel("observed frequency", fontsize=10, color=INK)
+    _common_legend(figure)
     bins = f"{stats.per_group} {stats.strategy} bins"
     figure.suptitle(
-        f"mean ECE {errors.mean():.3f}, n = {thousands(n_rows)}, {bins}{note}", fontsize=10.5, x=0.01, ha="left"
+        f"mean ECE {errors.mean():.3f}, n = {thousands(n_rows)}, {bins}{note}",
+        fontsize=10.5,
+        color=INK,
+        x=0.01,
+        ha="left",
     )
     save(figure, save_path)
     return figure
+
+
+def _common_legend(figure: Figure) -> None:
+    """One legend for all panels, below them."""
+    found: dict[str, Any] = {}
+    for ax in figure.axes:
+        handles, labels = ax.get_legend_handles_labels()
+        found |= dict(zip(labels, handles, strict=True))
+    columns = 4 if figure.get_figwidth() > 7 else 2
+    figure.legend(found.values(), found.keys(), loc="outside lower left", fontsize=8.5, frameon=False, ncols=columns)
 
 
 def _choose(errors: Any, classes: Sequence[int] | None, most: int) -> tuple[list[int], str]:

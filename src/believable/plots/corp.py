@@ -106,7 +106,8 @@ def draw_corp(value: CorpDiagram, ax: Axes) -> Axes:
     ax.plot(*corners.T, color=INK, lw=1, zorder=3, clip_on=value.limit < 1, label="isotonic curve (CORP)")
     wide = last > first
     ax.hlines(rate[wide], first[wide], last[wide], color=INK, lw=2.6, zorder=3)
-    ax.plot(first[~wide], rate[~wide], "o", ms=3, color=INK, zorder=4, clip_on=value.limit < 1)
+    if not wide.all():  # a line of no dots would still claim room at the corner of the figure
+        ax.plot(first[~wide], rate[~wide], "o", ms=3, color=INK, zorder=4, clip_on=value.limit < 1)
     for band, colour, alpha, words in (
         (value.consistency, GREY, 0.35, "{:.4g} % of curves, if calibrated"),
         (value.confidence, BAR, 0.5, "{:.4g} % confidence band"),
@@ -166,6 +167,7 @@ def plot_corp_diagram(
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
     show_histogram : bool
+        Whether the spread of the scores hangs below.
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure; histogram and legend hang below it, so leave room or use a layout engine.
     band : {"both", "consistency", "confidence"} or None

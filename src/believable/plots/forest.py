@@ -56,7 +56,8 @@ def draw_subgroups(value: Subgroups, ax: Axes, groups: Sequence[Subgroup] | None
     ends = _ends(value, [group for _, group in known])
     overall = value.overall
     ax.axvspan(*np.clip([overall.low, overall.high], *ends), color=GREY, alpha=0.2, lw=0, zorder=0)
-    ax.axvline(overall.estimate, color=GREY, lw=1.2, zorder=1, label=f"all rows: estimate {overall.estimate:.3g}")
+    all_rows = f"all rows: {overall.estimate:.3g}, interval shaded"
+    ax.axvline(overall.estimate, color=GREY, lw=1.2, zorder=1, label=all_rows)
     words = f"estimate, {100 * value.level:.4g} % interval"
     for flagged, colour, label in ((False, INK, words), (True, FLAG, f"{words}: beyond chance")):
         some = [(y, group) for y, group in known if group.flagged == flagged]

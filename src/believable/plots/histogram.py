@@ -96,11 +96,13 @@ def plot_confidence_histogram(
     predictions, actuals, sample_weight
         As in `expected_calibration_error`.
     n_bins : int
+        Bars of equal width between 0 and 1.
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure.
     title : str, optional
+        A first line for the title.
 
     Returns
     -------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from believable import _check
-from believable._types import Notion, Strategy
+from believable._types import Float64s, Notion, Strategy
 from believable.counting import TEN, UNIFORM, Source, count_bins, not_empty, source_of
 from believable.curves import ReliabilityTable
 from believable.curves.binned import table_of
@@ -101,11 +101,24 @@ def draw_reliability(value: Reliability, ax: Axes, *, legend: bool = True, limit
     )
     x_label, y_label = axis_labels(value.notion)
     ax.set(xlim=(0, limit), ylim=(0, limit), xlabel=x_label, ylabel=y_label)
-    ax.set_aspect("equal", adjustable="box")
+    ax.set_aspect("equal", adjustable="box", anchor="N")  # what hangs below has the room
     plain(ax)
     if legend:
-        ax.legend(loc="upper left", fontsize=8, frameon=False)
+        corner = _free_corner(x, y, table.low[full], table.high[full], limit)
+        ax.legend(loc=corner or "upper left", fontsize=8, frameon=corner is None, framealpha=0.85, edgecolor="none")
     return ax
+
+
+def _free_corner(x: Float64s, y: Float64s, low: Float64s, high: Float64s, limit: float) -> str | None:
+    """Where the legend hides nothing: above the diagonal at the left, below it at the right, or None."""
+    at = np.linspace(0, limit, 101)
+    line = np.interp(at, x, y, left=np.nan, right=np.nan)
+    left, right = (at < 0.58 * limit, x < 0.58 * limit), (at > 0.42 * limit, x > 0.42 * limit)
+    if not (line[left[0]] > 0.74 * limit).any() and not (high[left[1]] > 0.74 * limit).any():
+        return "upper left"
+    if not (line[right[0]] < 0.26 * limit).any() and not (low[right[1]] < 0.26 * limit).any():
+        return "lower right"
+    return None
 
 
 def title_of(value: Reliability) -> str:
@@ -147,6 +160,7 @@ def plot_reliability_diagram(
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
     show_histogram : bool
+        Whether the spread of the scores hangs below.
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure; the histogram hangs below it, so leave room or use a layout engine.
     level : float

@@ -160,6 +160,7 @@ def plot_smoothed_calibration(
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
     show_histogram : bool
+        Whether the spread of the scores hangs below.
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure; histogram and legend hang below it, so leave room or use a layout engine.
     method : {"local", "kernel", "logistic"}
