@@ -73,7 +73,7 @@ def plot_classwise_reliability(
 
     n_columns = min(_check.positive_integer(n_columns, "n_columns"), len(shown))
     n_lines = math.ceil(len(shown) / n_columns)
-    figure = new_figure(2.3 * n_columns + 0.4, 2.6 * n_lines + 0.5)
+    figure = new_figure(2.3 * n_columns + 0.4, 2.6 * n_lines + 0.75)
     axes = np.atleast_1d(figure.subplots(n_lines, n_columns, sharex=True, sharey=True, squeeze=False)).ravel()
     for position, k in enumerate(shown):
         ax = axes[position]
@@ -88,13 +88,8 @@ def plot_classwise_reliability(
     figure.supylabel("observed frequency", fontsize=10, color=INK)
     _common_legend(figure)
     bins = f"{stats.per_group} {stats.strategy} bins"
-    figure.suptitle(
-        f"mean ECE {errors.mean():.3f}, n = {thousands(n_rows)}, {bins}{note}",
-        fontsize=10.5,
-        color=INK,
-        x=0.01,
-        ha="left",
-    )
+    words = f"mean ECE {errors.mean():.3f}, n = {thousands(n_rows)}, {bins}{note}"
+    figure.suptitle(words, fontsize=10.5, color=INK, x=0.01, ha="left")
     save(figure, save_path)
     return figure
 
@@ -105,8 +100,15 @@ def _common_legend(figure: Figure) -> None:
     for ax in figure.axes:
         handles, labels = ax.get_legend_handles_labels()
         found |= dict(zip(labels, handles, strict=True))
-    columns = 4 if figure.get_figwidth() > 7 else 2
-    figure.legend(found.values(), found.keys(), loc="outside lower left", fontsize=8.5, frameon=False, ncols=columns)
+    figure.legend(
+        found.values(),
+        found.keys(),
+        loc="outside lower left",
+        fontsize=8.5,
+        frameon=False,
+        ncols=min(4, 1 + int(figure.get_figwidth() / 2.6)),
+        borderpad=0,
+    )
 
 
 def _choose(errors: Any, classes: Sequence[int] | None, most: int) -> tuple[list[int], str]:
