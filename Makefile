@@ -88,6 +88,7 @@ oracle:  ## regenerate the recorded values of other libraries and check that the
 
 docs: $(VENV)/.docs  ## run the code of the documentation, redraw it, and build the site: open site/index.html
 	$(BIN)/python scripts/make_docs.py
+	$(BIN)/python scripts/make_screenshot.py
 	$(BIN)/python scripts/pages.py $(PAGES)
 	@$(MAKE) --no-print-directory site
 

@@ -75,6 +75,11 @@ def pictures() -> None:
 
 
 if __name__ == "__main__":
+    import make_cheatsheet
+    import make_readme
+
     (DOCS / "metrics.md").write_text(metric_table())
     (DOCS / "recalibrators.md").write_text(recalibrator_table())
     pictures()
+    make_cheatsheet.write()
+    make_readme.write()

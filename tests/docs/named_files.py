@@ -1,4 +1,4 @@
-"""The files that the commands of the README and the cheat sheet name, made of the demo's models, so that they can be run."""
+"""The files that the commands of the README name, made of the demo's models, so that they can be run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import polars as pl
 
 from believable.readers import load_demo
 
-ROWS = 600  # enough for a verdict, and quick
+ROWS = 300  # enough for a verdict, and quick
 
 
 def write_named_files(folder: Path) -> None:
@@ -21,8 +21,9 @@ def write_named_files(folder: Path) -> None:
     plain = pl.DataFrame({"p": better, "y": outcomes})
     for name in ("predictions.csv", "new.csv", "calibration.csv"):
         plain.write_csv(folder / name)
-    pl.DataFrame({"p": scores, "y": outcomes}).write_csv(folder / "old.csv")
-    plain.with_columns(patient_id=np.arange(ROWS) // 2).write_csv(folder / "visits.csv")
+    over_confident = pl.DataFrame({"p": scores, "y": outcomes})
+    over_confident.write_csv(folder / "old.csv")
+    over_confident.with_columns(patient_id=np.arange(ROWS) // 2).write_csv(folder / "visits.csv")
     columns = {"score": better, "clicked": outcomes, "w": np.linspace(0.5, 1.5, ROWS)}
     columns["region"] = np.where(np.arange(ROWS) % 3 == 0, "north", "south")
     pl.DataFrame(columns).write_parquet(folder / "predictions.parquet")
@@ -60,7 +61,7 @@ def _write_samples(folder: Path, better, outcomes) -> None:
                 "doc_id": row,
                 "doc": {"question": f"Number {row}?", "choices": choices, "answerKey": choices["label"][happened]},
                 "target": str(happened),
-                "arguments": {f"gen_args_{k}": {"arg_0": "Q:", "arg_1": f" {word}"} for k, word in enumerate(choices["text"])},
+                "arguments": [["Q:", " no"], ["Q:", " yes"]],
                 "resps": [[ll] for ll in lls],
                 "filtered_resps": lls,
                 "filter": "none",
