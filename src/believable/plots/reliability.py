@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -36,6 +36,8 @@ from believable.stats import BinStats, CellStats
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+Corner = Literal["upper left", "lower right"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +111,7 @@ def draw_reliability(value: Reliability, ax: Axes, *, legend: bool = True, limit
     return ax
 
 
-def _free_corner(x: Float64s, y: Float64s, low: Float64s, high: Float64s, limit: float) -> str | None:
+def _free_corner(x: Float64s, y: Float64s, low: Float64s, high: Float64s, limit: float) -> Corner | None:
     """Where the legend hides nothing: above the diagonal at the left, below it at the right, or None."""
     at = np.linspace(0, limit, 101)
     line = np.interp(at, x, y, left=np.nan, right=np.nan)
