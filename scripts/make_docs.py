@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+import textwrap
 from pathlib import Path
 
 import believable
+import believable.metrics
 from believable.plots._style import new_figure, save
 from believable.readers import load_demo
 from believable.recalibrate import RECALIBRATORS
@@ -12,27 +16,82 @@ from believable.recalibrate import RECALIBRATORS
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
+COMPARED = {  # what `elsewhere` was verified with
+    "scikit-learn": "1.9.1",
+    "torchmetrics": "1.9.0",
+    "netcal": "1.4.0",
+    "uncertainty-calibration": "0.1.4",
+    "relplot": "1.0.3",
+    "calibre": "0.14.0",
+    "probmetrics": "1.3.0",
+    "calzone": "0.1.0",
+    "MAPIE": "1.6.0",
+}
+
+
 def metric_table() -> str:
-    """The table of metrics as markdown."""
+    """The metrics as markdown: a table of all, then a section for each."""
+    compared = ", ".join(f"{name} {version}" for name, version in COMPARED.items())
     lines = [
         "# The table of metrics",
         "",
-        "Generated from the facts that each metric carries (`make docs`); `believable metrics` prints the same.",
-        "The docstring of each function has its formula; [what they share](definitions.md) is told apart. An alias",
-        'stands for a name in `evaluate(..., metrics=["ece"])` and `scorer("ece")`.',
+        "Generated from the facts that each metric carries (`make docs`); `believable metrics` prints the same table,",
+        "and `believable metrics ece` all of one metric. [What they share](definitions.md) is told apart, and so is",
+        '[which to report](which-metric.md). An alias stands for a name in `evaluate(..., metrics=["ece"])` and',
+        '`scorer("ece")`.',
         "",
         "What a metric *needs* says where it can be computed: from sums (`ScoreSums`), bins (`BinStats`, `CellStats`)",
-        "or cells (`CellStats`), all of which merge; the predictions themselves give everything.",
+        "or cells (`CellStats`), all of which merge; the predictions themselves (pairs) give everything.",
         "",
-        "| name | alias | what it is | range | best | needs | bins | of a matrix | reference |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| name | alias | what it is | range | best | needs |",
+        "|---|---|---|---|---|---|",
     ]
-    for row in believable.METRICS.values():
-        best = "–" if row.best is None else f"{row.best:g}"
-        span = f"{row.low:g} … {row.high:g}"
-        facts = [f"`{row.name}`", f"`{row.alias}`", row.summary, span, best, row.needs, row.bins, row.of, row.reference]
+    rows = list(believable.METRICS.values())
+    for row in rows:
+        facts = [f"[{row.name}](#{row.name})", f"`{row.alias}`", row.summary, _span(row), _best(row), row.needs]
         lines.append(f"| {' | '.join(facts)} |")
+    lines += [
+        "",
+        "*Elsewhere*, below, says who else computes a metric and how that differs from the value here by default.",
+        *textwrap.wrap(
+            f"Compared were {compared}, the recipe of tutorials for bins of equal size, R's `glm` and rms.", 118
+        ),
+        "`tests/oracle/verify_elsewhere.py` runs what is said; [My number differs](differs.md) shows it.",
+    ]
+    for row in rows:
+        lines += ["", *_metric_section(row)]
     return "\n".join(lines) + "\n"
+
+
+def _metric_section(row: believable.metrics.Metric) -> list[str]:
+    facts = [f"`{row.alias}`", f"range {_span(row)}", f"best {_best(row)}", f"needs {row.needs}"]
+    if row.bins:
+        facts.append("its own bins" if row.bins == "own" else f"{row.bins} bins")
+    if row.of:
+        facts.append(f"of a matrix: {row.of.replace('_', '-')}")
+    if row.reference != "—":
+        facts.append(row.reference)
+    lines = [f"## {row.name}", "", row.summary, "", *_definition(row), "", " · ".join(facts), ""]
+    if row.elsewhere:
+        return [*lines, "*Elsewhere:*", "", *(f"- **{library}**: {said}" for library, said in row.elsewhere)]
+    return [*lines, "*Elsewhere:* in none of the libraries compared."]
+
+
+def _span(row: believable.metrics.Metric) -> str:
+    return f"{row.low:g} … {row.high:g}".replace("inf", "∞").replace("-", "−")
+
+
+def _best(row: believable.metrics.Metric) -> str:
+    return "–" if row.best is None else f"{row.best:g}"
+
+
+def _definition(row: believable.metrics.Metric) -> list[str]:
+    """The formula of the docstring, if it has one, and the paragraph that explains it."""
+    paragraphs = (inspect.getdoc(row.function) or "").split("\n\n")[1:]
+    taken = paragraphs[: 1 + paragraphs[0].startswith(".. math::")]
+    text = "\n\n".join(taken)
+    text = re.sub(r"^\.\. math:: (.*)$", lambda found: f"$$\n{found[1]}\n$$", text, flags=re.MULTILINE)
+    return re.sub(r":math:`([^`]*)`", r"$\1$", text).split("\n")
 
 
 def recalibrator_table() -> str:

@@ -11,7 +11,9 @@ The blocks of a page run one after the other in one namespace and one empty fold
 - a picture `images/PAGE/NAME.png` is the NAME.png that the code of PAGE wrote.
 
 Other blocks are not code to run: ```text alone, or ```console for what concerns another machine (an installation, a
-cluster). What a page cannot do without says its first line, `<!-- needs: torch, node -->`.
+cluster). What a page cannot do without says its first line, `<!-- needs: torch, node -->`; the same line directly above
+a block is about this block alone. Where a page's needs are not met it is left as it is, and so is such a block with what
+is shown below it; blocks that use its names have to say the same.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,7 +37,11 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 GENERATED = ("metrics", "recalibrators", "benchmarks", "command-line")  # written by scripts, not by hand
-_BLOCK = re.compile(r"^```(?P<language>python|sh)\n(?P<code>.*?)^```\n(\n```text\n(?P<shown>.*?)^```\n)?", re.M | re.S)
+_NEEDS = r"<!-- needs: ([^\n]*?) -->"
+_BLOCK = re.compile(
+    rf"^(?P<above>{_NEEDS}\n)?```(?P<language>python|sh)\n(?P<code>.*?)^```\n(\n```text\n(?P<shown>.*?)^```\n)?",
+    re.M | re.S,
+)
 _NUMBER = re.compile(r"(?<![\w.])[-−+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 _WIDEST = 1200  # pixels of a kept picture
 
@@ -46,7 +52,7 @@ class PageError(Exception):
 
 @dataclass(frozen=True)
 class Block:
-    """Code of a page, where it stands, and the output shown below it (None where none is shown)."""
+    """Code of a page, where it stands, what it needs, and the output shown below it (None where none is shown)."""
 
     language: str
     code: str
@@ -54,6 +60,7 @@ class Block:
     line: int
     start: int
     end: int
+    needs: tuple[str, ...] = ()
 
 
 def all_pages() -> list[Path]:
@@ -64,29 +71,34 @@ def all_pages() -> list[Path]:
 
 def blocks(text: str) -> list[Block]:
     """The blocks of a page that are run."""
-    return [
-        Block(m["language"], m["code"], m["shown"], text.count("\n", 0, m.start()) + 2, m.start(), m.end())
-        for m in _BLOCK.finditer(text)
-    ]
+    found = []
+    for m in _BLOCK.finditer(text):
+        start = m.start("language") - 3  # of the fence
+        line = text.count("\n", 0, start) + 2
+        found.append(Block(m["language"], m["code"], m["shown"], line, start, m.end(), tuple(needs(m["above"] or ""))))
+    return found
 
 
 def needs(text: str) -> list[str]:
-    """The packages or programs that a page cannot do without."""
-    first = re.match(r"<!-- needs: (.*?) -->", text)
+    """The packages or programs that a page, or a block, cannot do without, by the line it begins with."""
+    first = re.match(_NEEDS, text)
     return [word.strip() for word in first[1].split(",")] if first else []
 
 
-def missing(text: str) -> list[str]:
+def missing(words: Iterable[str]) -> list[str]:
     """Those of them that are not here."""
-    return [word for word in needs(text) if find_spec(word) is None and shutil.which(word) is None]
+    return [word for word in words if find_spec(word) is None and shutil.which(word) is None]
 
 
-def run(page: Path, folder: Path) -> list[str]:
-    """Run the blocks of a page in a folder, and return what each printed."""
+def run(page: Path, folder: Path) -> list[str | None]:
+    """Run the blocks of a page in a folder, and return what each printed: None for those whose needs are not met."""
     names: dict[str, Any] = {"__name__": page.stem}
-    printed = []
+    printed: list[str | None] = []
     with _inside(folder), _drawing_nothing():
         for block in blocks(page.read_text()):
+            if missing(block.needs):
+                printed.append(None)
+                continue
             try:
                 output = _python(block, page, names) if block.language == "python" else _shell(block.code)
             except Exception as error:
@@ -203,12 +215,13 @@ def rewrite(page: Path) -> None:
         folder = Path(name)
         printed, text = run(page, folder), page.read_text()
         for block, output in reversed(list(zip(blocks(text), printed, strict=True))):
-            if block.shown is not None and not same(block.shown, output):
+            if block.shown is not None and output is not None and not same(block.shown, output):
                 before = f"```{block.language}\n{block.code}```\n"
                 text = text[: block.start] + f"{before}\n```text\n{output}```\n" + text[block.end :]
         page.write_text(text)
         for written, kept in pictures(page).items():
-            _keep(folder / written, kept)
+            if None not in printed or (folder / written).exists():
+                _keep(folder / written, kept)
 
 
 def _keep(written: Path, kept: Path) -> None:
@@ -229,8 +242,11 @@ def _keep(written: Path, kept: Path) -> None:
 
 if __name__ == "__main__":
     for page in [Path(name).resolve() for name in sys.argv[1:]] or all_pages():
-        if lacking := missing(page.read_text()):
+        if lacking := missing(needs(page.read_text())):
             print(f"{page.relative_to(ROOT)}: left as it is, {', '.join(lacking)} is not installed")
             continue
         print(page.relative_to(ROOT), flush=True)
         rewrite(page)
+        for block in blocks(page.read_text()):
+            if lacking := missing(block.needs):
+                print(f"  block at line {block.line}: left as it is, {', '.join(lacking)} is not installed")

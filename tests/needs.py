@@ -1,6 +1,7 @@
 """Optional parts of the suite: skipped with a reason where something is missing, failed where it is required.
 
-`BELIEVABLE_REQUIRE=torch,spark` turns the skip into a failure; `.ci/run` requires every word that is used here.
+`BELIEVABLE_REQUIRE=torch,spark` turns the skip into a failure; `.ci/run` requires every word that a test names; blocks
+of pages may need more, which only the environment of the benchmarks has.
 """
 
 from __future__ import annotations
@@ -24,6 +25,12 @@ NEEDS = {  # a package or program, and what it is no use without
     "node": ["node"],
     "compiled": ["believable.kernels.compiled._c"],
     "browser": ["chromium", "playwright"],
+    "netcal": ["netcal"],
+    "relplot": ["relplot"],
+    "calibration": ["calibration"],  # the package uncertainty-calibration
+    "calibre": ["calibre"],  # wants Python 3.12
+    "tensorboard": ["tensorboard"],  # netcal.scaling imports it
+    "pyro": ["pyro"],  # and this
 }
 PROGRAMS = ("java", "node", "chromium")
 

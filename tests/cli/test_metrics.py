@@ -32,6 +32,16 @@ def test_one_metric_in_full(run, name):
     assert "\n    ( Σ_c W_c/T |acc_c - conf_c|^p )^(1/p)\n" in result.stdout
 
 
+def test_who_else_computes_it(run):
+    """The end says what other libraries do; a metric that none of them has says nothing."""
+    shown = run("metrics", "brier").stdout
+    assert "\nElsewhere\n---------\nscikit-learn: `brier_score_loss`: the same, but two columns are halved" in shown
+    assert "Elsewhere" not in run("metrics", "sharpness").stdout
+    assert (
+        json.loads(run("metrics", "brier", "--json").stdout)["elsewhere"]["R: rms"] == "Brier of `val.prob`: the same"
+    )
+
+
 @pytest.mark.parametrize("name", [row.alias for row in METRICS.values() if "math" in inspect.getdoc(row.function)])
 def test_formulas_are_text(run, name):
     """No directive and no backslash is left."""

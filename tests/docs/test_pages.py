@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -14,28 +15,70 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "docs"
 
 
-def run(page, folder):
-    """Run a page where all that it needs is installed, with torch's generator put back afterwards."""
-    words = pages.needs(page.read_text())
-    needed = {word: need(word) for word in words}
-    if "torch" not in needed:
-        return pages.run(page, folder)
-    with needed["torch"].random.fork_rng(devices=[]):
-        return pages.run(page, folder)
+PAGES = pages.all_pages()
+OWN_NEEDS = [
+    (page, word) for page in PAGES for word in sorted({w for b in pages.blocks(page.read_text()) for w in b.needs})
+]
 
 
-@pytest.mark.parametrize("page", pages.all_pages(), ids=lambda page: str(page.relative_to(DOCS)))
-def test_pages(page, tmp_path):
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Run a page where all that it needs is installed, once, with torch's generator put back afterwards."""
+    done = {}
+
+    def once(page):
+        needed = {word: need(word) for word in pages.needs(page.read_text())}
+        if page not in done:
+            folder = tmp_path_factory.mktemp(page.stem)
+            with needed["torch"].random.fork_rng(devices=[]) if "torch" in needed else nullcontext():
+                done[page] = folder, pages.run(page, folder)
+        return done[page]
+
+    return once
+
+
+def check(page, block, output):
+    """What is shown below a block is what it printed."""
+    if block.shown is not None and not pages.same(block.shown, output):
+        assert output == block.shown, f"{page.name}, line {block.line}: `make docs PAGES=...` rewrites what is shown"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_pages(page, run):
     """Every block runs; what is shown is what was printed; every picture of the page's own was drawn by its code."""
-    printed = run(page, tmp_path)
+    folder, printed = run(page)
     for block, output in zip(pages.blocks(page.read_text()), printed, strict=True):
-        if block.shown is not None and not pages.same(block.shown, output):
-            assert output == block.shown, (
-                f"{page.name}, line {block.line}: `make docs PAGES=...` rewrites what is shown"
-            )
+        if output is not None:
+            check(page, block, output)
     for written, kept in pages.pictures(page).items():
-        assert (tmp_path / written).exists(), written
+        assert (folder / written).exists() or None in printed, written
         assert kept.exists(), f"{kept.name}: `make docs` draws it"
+
+
+@pytest.mark.parametrize(("page", "word"), OWN_NEEDS, ids=[f"{page.stem}-{word}" for page, word in OWN_NEEDS])
+def test_blocks_with_needs_of_their_own(page, word, run):
+    """They run too, where what they need is installed."""
+    need(word)
+    _, printed = run(page)
+    for block, output in zip(pages.blocks(page.read_text()), printed, strict=True):
+        if word in block.needs:
+            for other in block.needs:
+                need(other)
+            check(page, block, output)
+
+
+def test_a_need_of_a_block_is_its_own(tmp_path):
+    """A block whose needs are not met is left out, and the others run; the line above it stays where it is."""
+    page = tmp_path / "page.md"
+    text = "# Page\n\n<!-- needs: no_such_thing -->\n```python\nprint(1)\n```\n\n```text\n7\n```\n\n```python\nprint(2)\n```\n\n```text\n```\n"
+    page.write_text(text)
+    assert pages.run(page, tmp_path) == [None, "2\n"]
+    pages.rewrite(page)
+    assert page.read_text() == text[: -len("```\n")] + "2\n```\n"
+    page.write_text(text.replace("no_such_thing", "json"))
+    assert [block.line for block in pages.blocks(page.read_text())] == [5, 13]
+    pages.rewrite(page)
+    assert "<!-- needs: json -->\n```python\nprint(1)\n```\n\n```text\n1\n```\n" in page.read_text()
 
 
 @pytest.mark.parametrize("page", [*DOCS.rglob("*.md"), ROOT / "README.md"], ids=lambda page: page.name)

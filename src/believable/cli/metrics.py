@@ -64,7 +64,10 @@ def _in_full(row: Metric) -> str:
     facts = [f"lies in {_range(row)}", f"for {', '.join(row.kinds)} predictions"]
     if row.bins:
         facts.append({"own": "chooses its own bins"}.get(row.bins, f"{row.bins} bins unless asked otherwise"))
-    return f"{names}: {'; '.join(facts)}\n\n{without_markup(_definition(row))}"
+    parts = [f"{names}: {'; '.join(facts)}", without_markup(_definition(row))]
+    if row.elsewhere:
+        parts.append("\n".join(["Elsewhere", "---------", *(f"{name}: {said}" for name, said in row.elsewhere)]))
+    return "\n\n".join(parts)
 
 
 def _facts(row: Metric) -> dict[str, Any]:
@@ -82,4 +85,5 @@ def _facts(row: Metric) -> dict[str, Any]:
         "bins": row.bins,
         "notion": row.of,
         "reference": row.reference,
+        "elsewhere": dict(row.elsewhere),
     }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from believable._types import Kind, Needs, Spacing
@@ -47,6 +48,9 @@ class Metric:
     target : str
         The metric whose value in the population it estimates, if that is not its own.
     reference : str
+    elsewhere : tuple of (str, str)
+        Other libraries that compute it, or something of its name, and how that differs from this;
+        `tests/oracle/verify_elsewhere.py` runs them.
     """
 
     name: str
@@ -65,6 +69,7 @@ class Metric:
     spacing: Spacing
     target: str
     reference: str
+    elsewhere: tuple[tuple[str, str], ...]
 
     @property
     def summary(self) -> str:
@@ -101,6 +106,7 @@ def metric(
     fixed_point: str = "",
     spacing: Spacing = "uniform",
     target: str = "",
+    elsewhere: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[Function], Function]:
     """Enter a function into the table."""
 
@@ -123,6 +129,7 @@ def metric(
             spacing=spacing,
             target=target,
             reference=reference,
+            elsewhere=tuple(elsewhere.items()),
         )
         return function
 

@@ -9,7 +9,20 @@ from believable.metrics._sums import lone_matrix, score_sums
 from believable.metrics._table import metric
 
 
-@metric(alias="acc", needs="sums", best=1.0, reference="—")
+@metric(
+    alias="acc",
+    needs="sums",
+    best=1.0,
+    reference="—",
+    elsewhere={
+        "scikit-learn": "`accuracy_score` takes decisions, p > 0.5 or the argmax; of these the same",
+        "torchmetrics": (
+            '`multiclass_accuracy` is the mean over classes by default; `average="micro"` is the same, '
+            "`binary_accuracy` too"
+        ),
+        "probmetrics": "`accuracy`: the same",
+    },
+)
 def accuracy(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:
     """Share of rows whose most probable class is the label.
 

@@ -10,7 +10,31 @@ from believable.metrics._error import binned_error
 from believable.metrics._table import metric
 
 
-@metric(alias="ace", needs="bins", bins="quantile", of="classwise", power=1, reference="Nixon et al. 2019")
+@metric(
+    alias="ace",
+    needs="bins",
+    bins="quantile",
+    of="classwise",
+    power=1,
+    reference="Nixon et al. 2019",
+    elsewhere={
+        "netcal": "`ACE` is another error: the average calibration error",
+        "uncertainty-calibration": (
+            '`get_ece_em(mode="marginal")`: 15 bins by default, cut halfway between scores; the same where the '
+            "number of bins divides that of rows and no scores are equal"
+        ),
+        "calibre": "`plugin_calibration_error`: of one event, the same bins, 15 by default, with `norm=2` by default",
+        "calzone": "ECE-C: of one event, interpolated quantiles; rows with the smallest score are left out",
+        "MAPIE": (
+            '`expected_calibration_error(split_strategy="quantile")`: of n bins, the smallest score is one and '
+            "interpolated quantiles make the other n − 1; 50 by default"
+        ),
+        "tutorials": (
+            "`np.array_split` of sorted scores cuts equal ones apart, so the order of rows matters "
+            '(`expected_calibration_error(convention="array_split")`)'
+        ),
+    },
+)
 def adaptive_calibration_error(
     predictions: Any,
     actuals: Any = None,

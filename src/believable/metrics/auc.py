@@ -17,7 +17,19 @@ from believable.stats import BinStats, CellStats, Summary
 from believable.stats.coarse import warn_of_wide_cells
 
 
-@metric(alias="auc", needs="cells", best=1.0, spacing="logit", reference="Hanley and McNeil 1982")
+@metric(
+    alias="auc",
+    needs="cells",
+    best=1.0,
+    spacing="logit",
+    reference="Hanley and McNeil 1982",
+    elsewhere={
+        "scikit-learn": '`roc_auc_score`: the same; several classes with `multi_class="ovr"`',
+        "torchmetrics": "`binary_auroc`, `multiclass_auroc`: the same, in float32",
+        "probmetrics": "`auroc-ovr`: the same, in float32, after clipping to [1e-7, 1 − 1e-7]",
+        "R: rms": "C of `val.prob`: rows with scores of 0 or 1 are left out; scores nearer than 1/500 may count as equal",
+    },
+)
 def auc(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:
     """Probability that a row that happened scores above a row that did not; ties count half.
 

@@ -12,7 +12,19 @@ from believable.metrics._table import metric
 from believable.points import as_number
 
 
-@metric(alias="avgce", needs="bins", bins="uniform", of="confidence", power=1, reference="Neumann et al. 2018")
+@metric(
+    alias="avgce",
+    needs="bins",
+    bins="uniform",
+    of="confidence",
+    power=1,
+    reference="Neumann et al. 2018",
+    elsewhere={
+        "netcal": (
+            "`ACE`: the same mean, in its own bins, left-closed after clipping; elsewhere ACE is the adaptive error"
+        ),
+    },
+)
 def average_calibration_error(
     predictions: Any,
     actuals: Any = None,

@@ -8,7 +8,20 @@ from believable.metrics._sums import score_sums
 from believable.metrics._table import metric
 
 
-@metric(alias="brier", needs="sums", high=2.0, reference="Brier 1950")
+@metric(
+    alias="brier",
+    needs="sums",
+    high=2.0,
+    reference="Brier 1950",
+    elsewhere={
+        "scikit-learn": "`brier_score_loss`: the same, but two columns are halved unless `scale_by_half=False`",
+        "calibre": "`brier_score`: of one event, the same",
+        "probmetrics": (
+            "`brier` has two columns for one event, so it is twice the value of 1-D scores; several classes: the same"
+        ),
+        "R: rms": "Brier of `val.prob`: the same",
+    },
+)
 def brier_score(
     predictions: Any, actuals: Any = None, *, scale_by_half: bool = False, sample_weight: Any = None
 ) -> float:

@@ -12,7 +12,17 @@ from believable.metrics._table import metric
 ROUNDING = 1e-13  # a base rate of 0 or 1, but for rounding
 
 
-@metric(alias="bss", needs="sums", low=-math.inf, high=1.0, best=1.0, reference="Murphy 1973")
+@metric(
+    alias="bss",
+    needs="sums",
+    low=-math.inf,
+    high=1.0,
+    best=1.0,
+    reference="Murphy 1973",
+    elsewhere={
+        "scikit-learn": "`d2_brier_score`: the same",
+    },
+)
 def brier_skill_score(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:
     """How much of the Brier score of always saying the base rate is saved.
 

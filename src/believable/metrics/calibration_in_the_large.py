@@ -35,6 +35,10 @@ from believable.points import Points, count_points, one_group
     kinds=("binary", "multiclass"),
     spacing="logit",
     reference="Cox 1958",
+    elsewhere={
+        "calzone": "`cox_regression_analysis(fix_slope=True)`: the same, but scores are clipped at 1e-7, not at 1e-12",
+        "R": "`glm(y ~ 1, binomial, offset = qlogis(p))`: the same, where no score is 0 or 1",
+    },
 )
 def calibration_in_the_large(
     predictions: Any,

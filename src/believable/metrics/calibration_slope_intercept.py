@@ -63,6 +63,13 @@ class SlopeIntercept:
     kinds=("binary", "multiclass"),
     spacing="logit",
     reference="Cox 1958",
+    elsewhere={
+        "calzone": "`cox_regression_analysis`: the same, but scores are clipped at 1e-7, not at 1e-12",
+        "R: rms": (
+            "Slope and Intercept of `val.prob`: rows with scores of 0 or 1 are left out; otherwise the same to "
+            "about 3e-5"
+        ),
+    },
 )
 def calibration_slope_intercept(
     predictions: Any,

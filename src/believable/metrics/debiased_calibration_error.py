@@ -47,6 +47,13 @@ class DebiasedError:
     repeats=False,
     target="root_mean_square_calibration_error",
     reference="Bröcker 2012; Ferro and Fricker 2012; Kumar et al. 2019",
+    elsewhere={
+        "uncertainty-calibration": (
+            "`get_calibration_error`: class-wise and 15 bins by default, cut halfway between scores (one for each"
+            ' score, where fewer than n/4 differ); the variance is that of the labels (`variance="label"`)'
+        ),
+        "calibre": '`debiased_calibration_error`: of one event, the same bins, 15 by default, with `variance="label"`',
+    },
 )
 def debiased_calibration_error(
     predictions: Any,

@@ -12,7 +12,47 @@ from believable.metrics._table import metric
 
 
 @metric(
-    alias="ece", needs="bins", bins="uniform", of="confidence", power=1, reference="Naeini et al. 2015; Guo et al. 2017"
+    alias="ece",
+    needs="bins",
+    bins="uniform",
+    of="confidence",
+    power=1,
+    reference="Naeini et al. 2015; Guo et al. 2017",
+    elsewhere={
+        "scikit-learn": (
+            "only `calibration_curve`, without counts; right-closed bins with edges by `linspace`, 5 by default "
+            '(`convention="scikit-learn"`)'
+        ),
+        "torchmetrics": (
+            "`CalibrationError`: left-closed bins, 15 by default; 1 has a bin of its own; several classes in "
+            'float32 (`convention="torchmetrics"`)'
+        ),
+        "netcal": (
+            '`ECE`: left-closed bins after clipping to [eps, 1 − eps]; two columns are P(y = 1) (`convention="netcal"`)'
+        ),
+        "uncertainty-calibration": (
+            '`get_ece`: the same in float64, 15 bins by default (`convention="uncertainty-calibration"` for '
+            "float32 and for `get_ece_em`)"
+        ),
+        "relplot": (
+            "`binnedECE`: the bin is the truncated quotient of score and width, so left-closed up to rounding; 1 "
+            'has a bin of its own (`convention="relplot"`)'
+        ),
+        "calibre": (
+            "`expected_calibration_error`: of one event, left-closed bins, never more than rows "
+            '(`convention="calibre"`)'
+        ),
+        "probmetrics": "`ece-15`: that of torchmetrics after clipping to [1e-7, 1 − 1e-7], so 1 has no bin of its own",
+        "calzone": "ECE-H: right-closed bins; rows with a score of 0 are left out",
+        "MAPIE": (
+            "`expected_calibration_error`: asked for n bins it makes n − 1, and one more for 0; 50 by default; of"
+            " a matrix `y_true` says whether the argmax was right"
+        ),
+        "tutorials": (
+            "`np.array_split` of sorted scores cuts equal ones apart, so the order of rows matters "
+            '(`convention="array_split"`)'
+        ),
+    },
 )
 def expected_calibration_error(
     predictions: Any,

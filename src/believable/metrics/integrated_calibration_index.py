@@ -15,7 +15,20 @@ from believable.metrics._table import metric
 from believable.points import Points, count_points, mean_over_groups
 
 
-@metric(alias="ici", needs="cells", of="confidence", power=1, reference="Austin and Steyerberg 2019")
+@metric(
+    alias="ici",
+    needs="cells",
+    of="confidence",
+    power=1,
+    reference="Austin and Steyerberg 2019",
+    elsewhere={
+        "calzone": (
+            "`lowess_regression_analysis`: local lines instead of parabolas, the nearest half of the rows, and a "
+            "curve that may leave [0, 1]; the same with `degree=1` and equal spans where it does not"
+        ),
+        "R: rms": "Eavg of `val.prob`: `lowess`, local lines, the nearest two thirds",
+    },
+)
 def integrated_calibration_index(
     predictions: Any,
     actuals: Any = None,

@@ -11,7 +11,23 @@ from believable.metrics._table import metric
 from believable.points import count_points, mean_over_groups
 
 
-@metric(alias="ks", needs="cells", of="confidence", power=1, reference="Gupta et al. 2021")
+@metric(
+    alias="ks",
+    needs="cells",
+    of="confidence",
+    power=1,
+    reference="Gupta et al. 2021",
+    elsewhere={
+        "probmetrics": (
+            "`KolmogorovSmirnovCalibrationMetric`: the same in float32, where no scores are equal; the sum is "
+            "looked at after every row, not every score"
+        ),
+        "MAPIE": (
+            "`kolmogorov_smirnov_statistic`: divided by √(Σ p (1 − p)) / n, as in `kolmogorov_smirnov_test`; "
+            "equal scores are moved apart at random"
+        ),
+    },
+)
 def kolmogorov_smirnov_calibration_error(
     predictions: Any,
     actuals: Any = None,

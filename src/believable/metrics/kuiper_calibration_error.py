@@ -11,7 +11,23 @@ from believable.metrics._table import metric
 from believable.points import count_points, mean_over_groups
 
 
-@metric(alias="kuiper", needs="cells", of="confidence", power=1, reference="Arrieta-Ibarra et al. 2022")
+@metric(
+    alias="kuiper",
+    needs="cells",
+    of="confidence",
+    power=1,
+    reference="Arrieta-Ibarra et al. 2022",
+    elsewhere={
+        "probmetrics": (
+            "`kuiper`: the same in float32, where no scores are equal; the sum is looked at after every row, not "
+            "every score"
+        ),
+        "MAPIE": (
+            "`kuiper_statistic`: divided by √(Σ p (1 − p)) / n, as in `kuiper_test`; the 0 at which the sum "
+            "begins is left out; equal scores are moved apart at random"
+        ),
+    },
+)
 def kuiper_calibration_error(
     predictions: Any,
     actuals: Any = None,

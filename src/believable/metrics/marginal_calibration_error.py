@@ -18,6 +18,12 @@ from believable.metrics._table import metric
     kinds=("multiclass", "multilabel"),
     power=1,
     reference="Kumar et al. 2019",
+    elsewhere={
+        "uncertainty-calibration": (
+            "`get_calibration_error(debias=False)`: 15 bins, cut halfway between scores; debiased unless told otherwise"
+        ),
+        "calibre": "`classwise_ece`: the plain mean over classes of debiased errors, a root for each; 15 bins",
+    },
 )
 def marginal_calibration_error(
     predictions: Any,

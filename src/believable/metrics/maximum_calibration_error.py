@@ -10,7 +10,21 @@ from believable.metrics._table import metric
 from believable.metrics.expected_calibration_error import expected_calibration_error
 
 
-@metric(alias="mce", needs="bins", bins="uniform", of="confidence", power=1, reference="Naeini et al. 2015")
+@metric(
+    alias="mce",
+    needs="bins",
+    bins="uniform",
+    of="confidence",
+    power=1,
+    reference="Naeini et al. 2015",
+    elsewhere={
+        "torchmetrics": '`CalibrationError(norm="max")`: in its own bins (`convention="torchmetrics"`)',
+        "netcal": '`MCE`: in its own bins (`convention="netcal"`)',
+        "calibre": '`maximum_calibration_error`: in its own bins (`convention="calibre"`)',
+        "probmetrics": "`mce-15`: that of torchmetrics after clipping to [1e-7, 1 − 1e-7]",
+        "calzone": "MCE-H: right-closed bins; rows with a score of 0 are left out",
+    },
+)
 def maximum_calibration_error(
     predictions: Any,
     actuals: Any = None,

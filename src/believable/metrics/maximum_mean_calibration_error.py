@@ -16,7 +16,18 @@ from believable.points import Points, count_points, mean_over_groups
 from believable.predictions import Predictions
 
 
-@metric(alias="mmce", needs="cells", of="confidence", power=1, reference="Kumar, Sarawagi and Jain 2018")
+@metric(
+    alias="mmce",
+    needs="cells",
+    of="confidence",
+    power=1,
+    reference="Kumar, Sarawagi and Jain 2018",
+    elsewhere={
+        "netcal": (
+            "`MMCE`: of a matrix the same; of one column p is compared with whether p > 0.5 was right, another number"
+        ),
+    },
+)
 def maximum_mean_calibration_error(
     predictions: Any,
     actuals: Any = None,

@@ -17,7 +17,19 @@ from believable.stats import BinStats, CellStats, ScoreSums, Summary
 from believable.stats.sums import log_loss_terms
 
 
-@metric(alias="nll", needs="sums", high=math.inf, reference="Good 1952")
+@metric(
+    alias="nll",
+    needs="sums",
+    high=math.inf,
+    reference="Good 1952",
+    elsewhere={
+        "scikit-learn": (
+            "`log_loss`: clipped to [eps, 1 − eps] of the type of the scores, so never infinite (`eps=`); "
+            "otherwise the same"
+        ),
+        "probmetrics": "`logloss`: logarithms are clipped at −87.3, so never infinite; otherwise the same",
+    },
+)
 def negative_log_likelihood(
     predictions: Any, actuals: Any = None, *, eps: float | None = None, sample_weight: Any = None
 ) -> float:

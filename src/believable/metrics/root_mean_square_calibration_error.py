@@ -17,6 +17,11 @@ from believable.metrics.expected_calibration_error import expected_calibration_e
     of="confidence",
     power=1,
     reference="Nguyen and O'Connor 2015; Kumar et al. 2019",
+    elsewhere={
+        "torchmetrics": '`CalibrationError(norm="l2")`: in its own bins (`convention="torchmetrics"`)',
+        "calibre": '`root_mean_squared_calibration_error`: in its own bins (`convention="calibre"`)',
+        "probmetrics": "`rmsce-15`: that of torchmetrics after clipping to [1e-7, 1 − 1e-7]",
+    },
 )
 def root_mean_square_calibration_error(
     predictions: Any,

@@ -45,6 +45,14 @@ class SmoothError:
     power=1,
     fixed_point="bandwidth",
     reference="Błasiok and Nakkiran 2024",
+    elsewhere={
+        "relplot": (
+            "`smECE`: rounded up to a bandwidth of k/1024 and read off a grid; rows with scores of exactly 0 or 1"
+            " count half"
+        ),
+        "calibre": "`smooth_calibration_error`: of one event, as relplot",
+        "probmetrics": "`smece`: that of relplot",
+    },
 )
 def smooth_calibration_error(
     predictions: Any,

@@ -18,6 +18,14 @@ from believable.metrics._table import metric
     kinds=("multiclass", "multilabel"),
     power=1,
     reference="Nixon et al. 2019; Kull et al. 2019",
+    elsewhere={
+        "uncertainty-calibration": '`get_ece(mode="marginal")`: the same in float64, 15 bins by default',
+        "calibre": "`classwise_ece` is another error: debiased, of squares, bins of equal weight",
+        "MAPIE": (
+            "`expected_calibration_error(classwise=True)`: asked for n bins it makes n − 1, and one more for 0; "
+            "50 by default"
+        ),
+    },
 )
 def static_calibration_error(
     predictions: Any,

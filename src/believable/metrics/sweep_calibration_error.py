@@ -25,6 +25,9 @@ ROUNDING = 1e-12  # accuracies of weighted bins that differ by less count as equ
     of="confidence",
     kinds=("binary", "multiclass"),
     reference="Roelofs et al. 2022",
+    elsewhere={
+        "calibre": "`sweep_calibration_error`: of one event, the same with `norm=1`; `norm=2` by default",
+    },
 )
 def sweep_calibration_error(
     predictions: Any, actuals: Any = None, *, notion: Notion | None = None, sample_weight: Any = None

@@ -18,6 +18,14 @@ from believable.metrics._table import metric
     kinds=("multiclass",),
     power=1,
     reference="Gupta and Ramdas 2022",
+    elsewhere={
+        "uncertainty-calibration": '`mode="top-label"` is the confidence, not kept apart by class',
+        "calibre": "`top_label_ece` is the confidence, not kept apart by class, debiased, of squares",
+        "MAPIE": (
+            "`top_label_ece`: the plain mean over predicted classes, however few rows they have; asked for n bins"
+            " it makes n − 1, and one more for 0"
+        ),
+    },
 )
 def top_label_calibration_error(
     predictions: Any,
