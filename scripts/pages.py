@@ -12,8 +12,8 @@ The blocks of a page run one after the other in one namespace and one empty fold
 
 Other blocks are not code to run: ```text alone, or ```console for what concerns another machine (an installation, a
 cluster). What a page cannot do without says its first line, `<!-- needs: torch, node -->`; the same line directly above
-a block is about this block alone. Where a page's needs are not met it is left as it is, and so is such a block with what
-is shown below it; blocks that use its names have to say the same.
+a block is about this block alone. Where a page's needs are not met it is left as it is, and so is such a block, with
+what is shown below it; blocks that use its names have to say the same.
 """
 
 from __future__ import annotations

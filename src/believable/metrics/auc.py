@@ -27,7 +27,7 @@ from believable.stats.coarse import warn_of_wide_cells
         "scikit-learn": '`roc_auc_score`: the same; several classes with `multi_class="ovr"`',
         "torchmetrics": "`binary_auroc`, `multiclass_auroc`: the same, in float32",
         "probmetrics": "`auroc-ovr`: the same, in float32, after clipping to [1e-7, 1 − 1e-7]",
-        "R: rms": "C of `val.prob`: rows with scores of 0 or 1 are left out; scores nearer than 1/500 may count as equal",
+        "R: rms": "C of `val.prob`: without rows that score 0 or 1; scores nearer than 1/500 may count as equal",
     },
 )
 def auc(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:
