@@ -61,9 +61,9 @@ def test_blocks_with_needs_of_their_own(page, word, run):
     need(word)
     _, printed = run(page)
     for block, output in zip(pages.blocks(page.read_text()), printed, strict=True):
-        if word in block.needs:
-            for other in block.needs:
-                need(other)
+        if (
+            word in block.needs and output is not None
+        ):  # None where another of its needs is missing, which has its own test
             check(page, block, output)
 
 
