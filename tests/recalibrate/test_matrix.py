@@ -90,6 +90,16 @@ def test_automatic_strength_is_the_best_of_the_grid():
     assert fitted(z, labels).penalty_ == STRENGTHS[int(np.argmin(losses))]
 
 
+def test_strong_penalties_that_are_alike_do_not_end_the_search():
+    """Scores that are too high in one class need an intercept, which no strong penalty allows: a weak one is found."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(0.5, 1.5, 4000)
+    labels = (rng.random(4000) < 1 / (1 + np.exp(1 - z))).astype(int)
+    model = MatrixScaling(input="logits").fit(z, labels)
+    assert model.penalty_ < 0.01
+    np.testing.assert_allclose(model.transform([0.0, 1.0]), [1 / (1 + np.e), 0.5], atol=0.02)
+
+
 def test_automatic_strength_ignores_order_and_repetition():
     """Another order of rows, rows twice or weights of two, and another order of classes give the same strength."""
     z, labels = draw(150)

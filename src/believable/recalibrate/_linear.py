@@ -114,7 +114,8 @@ def best_strength(z: Floats, labels: Ints, weights: Float64s | None, ridge_of: R
     """The strength in `STRENGTHS` of least log loss, over five folds.
 
     In each class, rows are dealt to the folds in the order of the probability of that class, equal ones to one fold: so
-    neither the order of rows nor repeated rows matter. From strong to weak, until two in a row are no better.
+    neither the order of rows nor repeated rows matter. From strong to weak, until two in a row are no better; the
+    strongest are often alike, so as long as nothing has been gained only a loss counts as no better.
     """
     n_classes = z.shape[1]
     w = np.ones(len(z)) if weights is None else weights
@@ -131,9 +132,10 @@ def best_strength(z: Floats, labels: Ints, weights: Float64s | None, ridge_of: R
             start = found.get(f, found.get(f - 1))
             c = found[f] = kernels.fit_multinomial(z, labels, learn, ridge, start, CLOSE, frame).coefficients
             loss += held.sum() / w.sum() * kernels.multinomial_cost(z, labels, held, c)
-        worse = 0 if loss < best - GAIN else worse + 1
-        if not worse:
-            best, chosen = loss, strength
+        if loss < best - GAIN:
+            best, chosen, worse = loss, strength, 0
+        elif chosen != STRENGTHS[0] or loss > best + GAIN:
+            worse += 1
         if worse == 2:
             break
     return chosen

@@ -50,8 +50,9 @@ class MatrixScaling(PenalisedRecalibrator):
         What X holds.
     penalty : "auto" or float
         The strength; 0 is none. "auto" takes the one of 10^4, 10^3, ..., 10^-4 with the least log loss in five folds,
-        from strong to weak until two in a row are no better, by 1e-5 nats. In each class, rows are dealt to the folds
-        in the order of the probability of that class, so that the choice does not depend on the order of the rows.
+        from strong to weak until two in a row are no better, by 1e-5 nats (or worse, as long as nothing was gained:
+        strong ones are often alike). In each class, rows are dealt to the folds in the order of the probability of that
+        class, so that the choice does not depend on the order of the rows.
     classes : sequence, optional
         The labels in the order of the columns.
 
