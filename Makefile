@@ -18,7 +18,7 @@ MAKE_VENV := $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet -
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-smoke oracle docs site notebooks clean
+.PHONY: help demo test lint bench bench-smoke bench-fixes oracle docs site notebooks clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -85,6 +85,9 @@ bench: $(PEERS)/.peers  ## speed, memory and correctness beside other libraries:
 
 bench-smoke: $(VENV)/.light  ## every benchmark on hardly any rows: does it run and agree?
 	$(BIN)/python -m benchmarks --smoke $(BENCH_ARGS)
+
+bench-fixes: $(VENV)/.light  ## which fix, with how many rows? about ten minutes; writes docs/which-fix.json
+	$(BIN)/python -m benchmarks.fixes --write $(BENCH_ARGS)
 
 oracle:  ## regenerate the recorded values of other libraries and check that they reproduce
 	bash tests/oracle/regenerate.sh --check

@@ -8,6 +8,7 @@ from, and the others judge. With BELIEVABLE_DATA set, networks' outputs on CIFAR
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -129,7 +130,9 @@ def held_out(data: str, model: str) -> Rows:
     x, y = getattr(datasets, f"load_{data}")(return_X_y=True)
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     method = "decision_function" if model == "svm" else "predict_proba"
-    p = cross_val_predict(classifiers()[model](), x, y, cv=folds, method=method)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the network is stopped early
+        p = cross_val_predict(classifiers()[model](), x, y, cv=folds, method=method)
     return Rows(p[:, 1] if p.ndim == 2 and p.shape[1] == 2 else p, y)
 
 

@@ -137,22 +137,23 @@ def deal(source: Source, n: int, draw: int, n_test: int) -> tuple[Rows, Rows]:
     return Rows(pool.x[learn], pool.y[learn]), Rows(pool.x[test_rows], pool.y[test_rows])
 
 
-def cell(source: Source, n: int, draws: int, n_test: int) -> Record:
-    """Every method on some draws of n rows of a source: its figures by name, in a record by method."""
-    warnings.simplefilter("ignore")  # few rows are the point here
+def cell(source: Source, n: int, draws: int, n_test: int, only: tuple[str, ...] = ()) -> Record:
+    """Every method (or only some) on draws of n rows of a source: its figures by name, in a record by method."""
     found: dict[str, list[Record]] = {}
     chosen: Counter[str] = Counter()
     for draw in range(draws):
         learn, test = deal(source, n, draw, n_test)
         before = judged(np.full(len(test.y), learn.y.mean()) if source.kind == "scores" else test.x, test)
         for method in methods(source.kind):
-            if not is_tried(method, source, draw):
+            if not is_tried(method, source, draw) or (only and method not in only):
                 continue
             entry: Record = {"failed": False}
             after = before
             try:
                 if method != NOTHING:
-                    fitted, choice = fit(method, source, learn)
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")  # few rows are the point here
+                        fitted, choice = fit(method, source, learn)
                     after = judged(fitted.transform(test.x), test)
                     chosen.update([choice] if choice else [])
             except ValueError:  # one class alone: then nothing is done
@@ -182,12 +183,12 @@ def run(wanted: list[Source], smoke: bool, processes: int = 2) -> Record:
     times = [2 if smoke else n_draws(source, n) for source, n in tasks]
     began = perf_counter()
     cells: list[Any] = [None] * len(tasks)
-    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BELIEVABLE_THREADS"), "1")  # in each
     hardest = sorted(range(len(tasks)), key=lambda i: -tasks[i][1] * tasks[i][0].n_classes)
     if processes == 1:
         for i in hardest:
             cells[i] = cell(*tasks[i], times[i], sizes[i])
         return _whole(wanted, tasks, times, cells)
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BELIEVABLE_THREADS"), "1")  # in each
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         pending = {i: pool.submit(_task, tasks[i][0].name, tasks[i][1], times[i], sizes[i]) for i in hardest}
         for done, i in enumerate(hardest, 1):

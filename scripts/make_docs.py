@@ -100,7 +100,7 @@ def recalibrator_table() -> str:
         "# The table of recalibrators",
         "",
         "Generated from the facts that each class of `believable.recalibrate` carries as `.facts` (`make docs`). The",
-        "docstring of each class has its formula, its limits and its choices; [how to choose](recalibration.md) is",
+        "docstring of each class has its formula, its limits and its choices; [how to choose](which-fix.md) is",
         'told apart. The alias stands for the class in `calibrate(..., method="platt")` and in `select`.',
         "",
         "*keeps the order*: of the scores of one event, strictly, up to ties, if the fitted slope is positive, or not.",

@@ -3,7 +3,8 @@
     python scripts/pages.py                 # all pages: rewrite outputs and pictures
     python scripts/pages.py docs/start.md   # these pages
 
-The blocks of a page run one after the other in one namespace and one empty folder:
+The blocks of a page run one after the other in one namespace and one folder, empty but for the page's own data,
+`docs/PAGE.json`, where there are any:
 
 - a ```python block is executed;
 - in an ```sh block each line is a command; `believable` runs in this process, the rest in a shell;
@@ -94,6 +95,8 @@ def run(page: Path, folder: Path) -> list[str | None]:
     """Run the blocks of a page in a folder, and return what each printed: None for those whose needs are not met."""
     names: dict[str, Any] = {"__name__": page.stem}
     printed: list[str | None] = []
+    if (data := page.with_suffix(".json")).exists():
+        shutil.copy(data, folder)
     with _inside(folder), _drawing_nothing():
         for block in blocks(page.read_text()):
             if missing(block.needs):

@@ -92,6 +92,15 @@ def test_blocks_are_run_or_say_that_they_are_not_code(page):
     assert {fence for fence in fences if fence and not fence.startswith("{")} <= known
 
 
+def test_a_page_reads_data_of_its_own(tmp_path):
+    """The JSON file that stands beside a page and has its name lies in the folder where it is run."""
+    page, folder = tmp_path / "some-page.md", tmp_path / "folder"
+    folder.mkdir()
+    page.write_text('```python\nprint(open("some-page.json").read())\n```\n')
+    page.with_suffix(".json").write_text("{}")
+    assert pages.run(page, folder) == ["{}\n"]
+
+
 def test_every_kept_picture_is_shown():
     """No picture is left over in docs/images."""
     text = "".join(page.read_text() for page in [ROOT / "README.md", *DOCS.rglob("*.md")])
