@@ -86,7 +86,7 @@ bench: $(PEERS)/.peers  ## speed, memory and correctness beside other libraries:
 bench-smoke: $(VENV)/.light  ## every benchmark on hardly any rows: does it run and agree?
 	$(BIN)/python -m benchmarks --smoke $(BENCH_ARGS)
 
-bench-fixes: $(VENV)/.light  ## which fix, with how many rows? about ten minutes; writes docs/which-fix.json
+bench-fixes: $(VENV)/.light  ## which fix, with how many rows? some ten minutes; writes docs/which-fix.json
 	$(BIN)/python -m benchmarks.fixes --write $(BENCH_ARGS)
 
 oracle:  ## regenerate the recorded values of other libraries and check that they reproduce

@@ -2,7 +2,7 @@
 
 Every recalibrator, the choice that `calibrate` makes by itself and doing nothing are fitted on many draws of few to
 many rows of every source (`benchmarks/fix_sources.py`), and judged on rows that no map has seen. `--write` keeps the
-results in docs/which-fix.json, which docs/which-fix.md reads; about ten minutes on two quiet cores.
+results in docs/which-fix.json, which docs/which-fix.md reads; it took twelve minutes on two busy cores.
 
 Of a simulation, losses are the excess over the truth, exact in the labels: log loss is the mean Kullback–Leibler
 divergence, Brier score the mean squared distance, `distance` the mean absolute one (of several classes, half the sum

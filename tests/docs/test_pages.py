@@ -96,7 +96,7 @@ def test_a_page_reads_data_of_its_own(tmp_path):
     """The JSON file that stands beside a page and has its name lies in the folder where it is run."""
     page, folder = tmp_path / "some-page.md", tmp_path / "folder"
     folder.mkdir()
-    page.write_text('```python\nprint(open("some-page.json").read())\n```\n')
+    page.write_text('```python\nfrom pathlib import Path\nprint(Path("some-page.json").read_text())\n```\n')
     page.with_suffix(".json").write_text("{}")
     assert pages.run(page, folder) == ["{}\n"]
 
