@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+
+from sphinx.ext.autodoc.mock import mock
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 import believable
+
+# Where torch is not installed, its room is described all the same.
+with mock([name for name in ("torch", "torchmetrics") if find_spec(name) is None]):
+    import_module("believable.torch.torchmetrics")
 
 project = "believable"
 author = "The believable developers"
@@ -20,8 +28,10 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
+    "linked_names",
     "mathml",
     "public_names",
+    "reference",
 ]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_*"]
@@ -30,12 +40,15 @@ html_math_renderer = "mathml"
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist", "attrs_inline", "attrs_block"]
 myst_heading_anchors = 4
-default_role = "code"  # in docstrings, `name` is code
+default_role = "name"  # in docstrings, `name` is code, and a link where it is public
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # the docstrings say what a parameter takes
+autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
+napoleon_use_param = False  # types are words, not names of classes
 napoleon_use_rtype = False
-napoleon_use_ivar = True
+napoleon_custom_sections = [("Attributes", "params_style")]  # as parameters are
 copybutton_exclude = ".linenos, .gp, .go"
 
 html_theme = "furo"

@@ -1,5 +1,18 @@
 """What can go wrong, by name. Every exception of this package is a `BelievableError`."""
 
+__all__ = [
+    "BelievableError",
+    "ClippedWarning",
+    "CoarseCellsWarning",
+    "InputError",
+    "LimitWarning",
+    "MergeError",
+    "MissingDependencyError",
+    "SchemaError",
+    "SmallSampleWarning",
+    "UndefinedError",
+]
+
 
 class BelievableError(Exception):
     """Base of everything this package raises on purpose."""

@@ -50,6 +50,8 @@ def corp_curve(
     notion, r
         For a matrix; of one group. "confidence" if left out.
 
+    Notes
+    -----
     With more than 500 distinct scores the band is that of at most 500 groups of neighbours of equal weight, each at its
     mean score, drawn straight from one to the next; `settings["band_points"]` says how many there were. Where rows of
     unequal weight share a score or group, their mean outcome is drawn as that of (sum w)^2 / sum w^2 rows, rounded.

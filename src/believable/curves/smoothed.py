@@ -111,7 +111,7 @@ def smoothed_calibration_curve(
     """The event rate by local polynomial regression (loess) of the outcomes on the scores.
 
     At each of 101 places x from the smallest score to the largest (one, if they coincide) a polynomial is fitted by
-    least squares with weights w_i (1 - |u_i|^3)^3, u_i = (p_i - x) / h, and read off at x, within [0, 1]. h is the
+    least squares with weights `w_i (1 - |u_i|^3)^3`, `u_i = (p_i - x) / h`, and read off at x, within [0, 1]. h is the
     distance to the last of the nearest neighbours that together hold `span` of the weight (less 1e-9), or `bandwidth`.
 
     Neighbours at the distance h, to one part in a million, have no weight. Where none is left (h = 0, a fixed bandwidth

@@ -81,8 +81,8 @@ def risk_aware_rank(
     With a variance the adjusted score is s - a sqrt(v), a the aversion to risk. With an interval [l, h] around the
     score it is s - a (s - l): a = 1 ranks by the lower end, 0 < a < 1 by a point between, a > 1 goes below it. a = 0 is
     the plain ranking by score. A negative aversion is explorative, as upper confidence bounds are: unsure rows are
-    lifted, to s + |a| sqrt(v) or s + |a| (h - s), so that they are shown and something is learnt about them. Highest
-    adjusted score first; rows with equal ones keep the order they were given in.
+    lifted, to `s + |a| sqrt(v)` or `s + |a| (h - s)`, so that they are shown and something is learnt about them.
+    Highest adjusted score first; rows with equal ones keep the order they were given in.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ def kolmogorov_smirnov_test(
 ) -> TestResult:
     """Test whether outcomes happen at the rates of the scores, by the largest cumulative gap.
 
-    The statistic is (max |C|) W / sqrt(sum w^2 p (1 - p)), C(s) = sum over p_i <= s of w_i (y_i - p_i) / W: the
+    The statistic is `max |C| W / sqrt(sum w^2 p (1 - p))`, C(s) = sum over p_i <= s of w_i (y_i - p_i) / W: the
     Kolmogorov–Smirnov calibration error beside the standard deviation that C has at its end.
 
     - "asymptotic": the p-value is the tail of the largest distance of Brownian motion on [0, 1] from its start, which C

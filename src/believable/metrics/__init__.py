@@ -1,5 +1,6 @@
 """Metrics: one file each. Importing the file enters it into the table, and the table makes it public."""
 
+from believable.metrics._estimate import Estimate as Estimate
 from believable.metrics._table import METRICS as METRICS
 from believable.metrics._table import Metric as Metric
 from believable.metrics._table import find_metric as find_metric
@@ -10,12 +11,18 @@ from believable.metrics.average_calibration_error import average_calibration_err
 from believable.metrics.brier_score import brier_score as brier_score
 from believable.metrics.brier_skill_score import brier_skill_score as brier_skill_score
 from believable.metrics.calibration_in_the_large import calibration_in_the_large as calibration_in_the_large
+from believable.metrics.calibration_index import CalibrationIndex as CalibrationIndex
 from believable.metrics.calibration_index import calibration_index as calibration_index
+from believable.metrics.calibration_slope_intercept import SlopeIntercept as SlopeIntercept
 from believable.metrics.calibration_slope_intercept import calibration_slope_intercept as calibration_slope_intercept
 from believable.metrics.classwise_ece import classwise_ece as classwise_ece
+from believable.metrics.confidence_decomposition import ConfidenceDecomposition as ConfidenceDecomposition
 from believable.metrics.confidence_decomposition import confidence_decomposition as confidence_decomposition
+from believable.metrics.corp_decomposition import CorpDecomposition as CorpDecomposition
 from believable.metrics.corp_decomposition import corp_decomposition as corp_decomposition
+from believable.metrics.debiased_calibration_error import DebiasedError as DebiasedError
 from believable.metrics.debiased_calibration_error import debiased_calibration_error as debiased_calibration_error
+from believable.metrics.evaluate import Evaluation as Evaluation
 from believable.metrics.evaluate import evaluate as evaluate
 from believable.metrics.expected_calibration_error import expected_calibration_error as expected_calibration_error
 from believable.metrics.integrated_calibration_index import integrated_calibration_index as integrated_calibration_index
@@ -33,14 +40,17 @@ from believable.metrics.maximum_mean_calibration_error import (
 )
 from believable.metrics.mean_confidence import mean_confidence as mean_confidence
 from believable.metrics.mean_entropy import mean_entropy as mean_entropy
+from believable.metrics.murphy_decomposition import MurphyDecomposition as MurphyDecomposition
 from believable.metrics.murphy_decomposition import murphy_decomposition as murphy_decomposition
 from believable.metrics.negative_log_likelihood import negative_log_likelihood as negative_log_likelihood
 from believable.metrics.observed_expected_ratio import observed_expected_ratio as observed_expected_ratio
 from believable.metrics.root_mean_square_calibration_error import (
     root_mean_square_calibration_error as root_mean_square_calibration_error,
 )
+from believable.metrics.scorer import Scorer as Scorer
 from believable.metrics.scorer import scorer as scorer
 from believable.metrics.sharpness import sharpness as sharpness
+from believable.metrics.smooth_calibration_error import SmoothError as SmoothError
 from believable.metrics.smooth_calibration_error import smooth_calibration_error as smooth_calibration_error
 from believable.metrics.smooth_calibration_error import (
     smooth_calibration_error_detail as smooth_calibration_error_detail,

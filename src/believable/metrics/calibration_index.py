@@ -21,7 +21,7 @@ class CalibrationIndex:
     Attributes
     ----------
     ici : float
-        Mean of |g(p) - p|.
+        Mean of `|g(p) - p|`.
     e50, e90, emax : float
         Its median, 90 % quantile and maximum.
     eci : float
@@ -54,7 +54,7 @@ def calibration_index(
 ) -> CalibrationIndex:
     """Mean, median, 90 % quantile, maximum and mean square of the distance between scores and smoothed curve.
 
-    Over the rows, of |g(p_i) - p_i|: ICI the mean, E50 and E90 the smallest values at which the cumulative weight
+    Over the rows, of `|g(p_i) - p_i|`: ICI the mean, E50 and E90 the smallest values at which the cumulative weight
     reaches 50 % and 90 % (less 1e-9), Emax the largest; ECI = 100 times the mean of the squares. g is that of
     `integrated_calibration_index`, whose parameters these are. Means over the groups where the notion keeps groups
     apart.

@@ -82,8 +82,10 @@ def debiased_calibration_error(
         "label" takes acc (1 - acc) / (n_c - 1) for v_c / n_c, as Kumar et al. do; exact only where scores are constant
         within bins.
 
-    The others are those of `expected_calibration_error`; bins of equal weight are the default here. With weights n_c is
-    the effective size (sum w)^2 / sum w^2.
+    Notes
+    -----
+    The other parameters are those of `expected_calibration_error`; bins of equal weight are the default here. With
+    weights n_c is the effective size (sum w)^2 / sum w^2.
 
     References
     ----------

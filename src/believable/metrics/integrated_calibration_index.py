@@ -42,7 +42,7 @@ def integrated_calibration_index(
 ) -> float:
     """Mean distance between the scores and the smoothed calibration curve at them.
 
-    sum_i w_i |g(p_i) - p_i| / W, g the curve of `smoothed_calibration_curve` with local parabolas, as R's loess has
+    `sum_i w_i |g(p_i) - p_i| / W`, g the curve of `smoothed_calibration_curve` with local parabolas, as R's loess has
     them. In [0, 1], 0 is best. `calibration_index` has the median, the 90 % quantile and the maximum beside it.
 
     g is fitted at each score where there are up to 2,000 distinct ones, else at 1,000 of them with lines between, half

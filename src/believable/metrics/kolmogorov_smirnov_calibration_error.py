@@ -38,7 +38,7 @@ def kolmogorov_smirnov_calibration_error(
 ) -> float:
     """Largest gap between the cumulative outcomes and the cumulative scores, from the lowest score up.
 
-    max over s of |C(s)|, C(s) = sum over p_i <= s of w_i (y_i - p_i) / W. No bins: C is looked at after each distinct
+    max over s of `|C(s)|`, C(s) = sum over p_i <= s of w_i (y_i - p_i) / W. No bins: C is looked at after each distinct
     score, and is 0 before the first. In [0, 1], 0 is best; also called the mean absolute deviation of the empirical
     cumulative calibration error, ECCE-MAD. Chance alone makes it about 1.25 sqrt(mean p (1 - p) / n).
 

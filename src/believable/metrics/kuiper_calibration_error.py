@@ -39,7 +39,7 @@ def kuiper_calibration_error(
     """Range of the gap between the cumulative outcomes and the cumulative scores, from the lowest score up.
 
     max C - min C, C(s) = sum over p_i <= s of w_i (y_i - p_i) / W. No bins: C is looked at after each distinct score,
-    and is 0 before the first. It is the largest |sum of w (y - p)| / W over any interval of scores: the
+    and is 0 before the first. It is the largest `|sum of w (y - p)| / W` over any interval of scores: the
     Kolmogorov–Smirnov error looks from one end, this between any two scores, so it is never smaller. In [0, 1], 0 is
     best; also called the range of the empirical cumulative calibration error, ECCE-R. Chance alone makes it about
     1.60 sqrt(mean p (1 - p) / n).

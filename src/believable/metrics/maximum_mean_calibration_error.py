@@ -40,7 +40,7 @@ def maximum_mean_calibration_error(
 ) -> float:
     """Largest mean of (y - p) f(p) over smooth functions f, by a Laplace kernel.
 
-    sqrt( sum_ij w_i w_j (y_i - p_i)(y_j - p_j) exp(-|p_i - p_j| / h) ) / W, every row with itself included, h = 0.4:
+    `sqrt( sum_ij w_i w_j (y_i - p_i)(y_j - p_j) exp(-|p_i - p_j| / h) ) / W`, every row with itself included, h = 0.4:
     the norm of the mean of (y - p) k(p, ·), which is its largest product with a function of norm 1. No bins. In [0, 1],
     0 is best. Exact for any n: the scores are sorted and one running sum, fading as it goes, sees all pairs.
 

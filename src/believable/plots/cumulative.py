@@ -36,7 +36,7 @@ class CumulativeDifferences:
     score : ndarray
         The distinct scores, one fewer.
     ks, kuiper : float
-        max |C| and max C - min C.
+        `max |C|` and `max C - min C`.
     p_value : float
         Of the Kuiper test.
     notion : str
@@ -65,7 +65,7 @@ class CumulativeDifferences:
 
     @property
     def furthest(self) -> int:
-        """Where |C| is largest."""
+        """Where `|C|` is largest."""
         return int(np.argmax(np.abs(self.gap)))
 
     @property

@@ -177,9 +177,9 @@ def plot_reliability_diagram(
     matplotlib Figure
         Made outside pyplot, so nothing has to be closed; show it in a notebook or save it.
 
-    See Also
-    --------
-    plot_reliability_diagram.from_estimator : The diagram of a fitted scikit-learn classifier.
+    Notes
+    -----
+    `plot_reliability_diagram.from_estimator` draws that of a fitted scikit-learn classifier.
 
     Examples
     --------

@@ -87,9 +87,9 @@ def choose_columns(
 ) -> Columns:
     """The columns asked for, the rest by their documented names.
 
-    Capitals do not matter, and a space or hyphen counts as an underscore. With `logits`, names of those (logit, logits,
-    z; logit_, logits_, z_) are looked for first. What applying a map added (p_calibrated, p_calibrated_CLASS) is taken
-    where it is asked for, and is none of the classes of p_.
+    Capitals do not matter, and a space or hyphen counts as an underscore. With `logits`, names of those (`logit`,
+    `logits`, `z`; `logit_`, `logits_`, `z_`) are looked for first. What applying a map added (`p_calibrated`,
+    `p_calibrated_CLASS`) is taken where it is asked for, and is none of the classes of `p_`.
 
     Examples
     --------

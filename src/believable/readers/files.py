@@ -69,14 +69,15 @@ def read_predictions(
         probability, score, y_prob, y_score, y_pred, pred, prediction, confidence, probs, probs64, probabilities,
         scores. Text such as "85 %" is a percentage.
     prob_prefix : str, optional
-        The beginning of the names of one column per class; p_, prob_ and proba_ are known. The ends are the classes.
+        The beginning of the names of one column per class; `p_`, `prob_` and `proba_` are known. The ends are the
+        classes.
     label : str, optional
         The column of outcomes. Guessed if left out: y, label, target, actual, outcome, y_true, truth, correct, labels,
         targets, actuals, outcomes.
     weight : str, optional
         The column of sample weights; never guessed.
     from_logits : bool
-        The scores are logits; then logit, logits, z, logit_, logits_ and z_ are known too, and come first.
+        The scores are logits; then `logit`, `logits`, `z`, `logit_`, `logits_` and `z_` are known too, and come first.
     percent : bool
         The scores are percentages, from 0 to 100.
     pos_label : optional
@@ -88,9 +89,9 @@ def read_predictions(
     -------
     Predictions
 
-    See Also
-    --------
-    believable.readers.load : the same with clusters, subgroups, and rows left out and counted.
+    Notes
+    -----
+    `believable.readers.load` does the same with clusters, subgroups, and rows left out and counted.
     """
     table = open_table(path, format)
     asked = {"prob": prob, "prob_prefix": prob_prefix, "label": label, "weight": weight, "logits": from_logits}

@@ -73,7 +73,7 @@ def summarize_files(
     ----------
     path : path, or a list of paths
         A Parquet file; a folder with all .parquet files below it, but those whose name or folder begins with _ or a
-        point; or a pattern such as "data/2026-*.parquet". Folders called country=DE make a column country.
+        point; or a pattern such as `"data/2026-*.parquet"`. Folders called country=DE make a column country.
     prob, prob_prefix, label, weight, from_logits, percent, pos_label
         As in `read_predictions`. All files must have these columns, and scores of one type.
     by : str or sequence of str

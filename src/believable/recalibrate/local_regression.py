@@ -29,7 +29,7 @@ from believable.recalibrate._scores import Input, Scores
 class LocalRegressionCalibration(BinaryRecalibrator):
     """Local regression: p' is the smoothed calibration curve (loess) at p.
 
-    At a score x a polynomial is fitted to the outcomes by least squares with weights w_i (1 - |u_i|^3)^3,
+    At a score x a polynomial is fitted to the outcomes by least squares with weights `w_i (1 - |u_i|^3)^3`,
     u_i = (p_i - x) / h, and read off at x, within [0, 1]; h is the distance to the last of the nearest neighbours that
     together hold `span` of the weight, or `bandwidth`. `smoothed_calibration_curve` says what is done where neighbours
     are too few.

@@ -68,9 +68,9 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     n_features_in_, feature_names_in_
         The model's, where it has them.
 
-    See Also
-    --------
-    sklearn.calibration.CalibratedClassifierCV : the same with scikit-learn's own maps.
+    Notes
+    -----
+    `sklearn.calibration.CalibratedClassifierCV` does the same with maps of its own.
 
     Examples
     --------

@@ -12,6 +12,7 @@ try:
 except ImportError as error:
     raise ImportError("believable.torch needs torch: pip install 'believable[torch]'") from error
 
+from believable.torch._module import RecalibrationModule as RecalibrationModule
 from believable.torch.averaging import ensemble_predict, mc_dropout_predict
 from believable.torch.bin_stats import bin_stats
 from believable.torch.confidence_penalty import ConfidencePenalty
@@ -23,6 +24,7 @@ from believable.torch.kernel_calibration_error import kernel_calibration_error
 from believable.torch.label_smoothing import LabelSmoothingLoss, smooth_labels
 from believable.torch.matrix import MatrixScaling
 from believable.torch.meter import CalibrationMeter
+from believable.torch.mixup import Mixed as Mixed
 from believable.torch.mixup import MixupLoss, mixup
 from believable.torch.mmce_loss import MMCELoss
 from believable.torch.model import ModelWithTemperature

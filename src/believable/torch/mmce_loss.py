@@ -18,7 +18,7 @@ from believable.torch._scored import Batch, BatchLoss, BatchReduction, pair_weig
 class MMCELoss(BatchLoss):
     """Maximum mean calibration error of a batch, to be added to the cross-entropy while a model is trained.
 
-    sqrt( sum_ij w_i w_j (c_i - r_i)(c_j - r_j) exp(-|r_i - r_j| / h) ) / W, every row with itself included: r the
+    `sqrt( sum_ij w_i w_j (c_i - r_i)(c_j - r_j) exp(-|r_i - r_j| / h) ) / W`, every row with itself included: r the
     confidence (the largest probability) and c whether its class is right; for 1-D logits r is P(y = 1) and c is y. The
     number of `believable.maximum_mean_calibration_error`. The gradient goes through r alone: c is a constant, which no
     small step changes. It is bounded, and 0 where the value is.
