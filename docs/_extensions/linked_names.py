@@ -1,4 +1,4 @@
-"""In docstrings `name` is code, and a link where it is a name with an entry in the reference; so are types of fields.
+"""`name` is code, and a link where it is a name with an entry in the reference: in docstrings, their types, and pages.
 
 A name is looked for where it stands first: in its class, its room, the package, then the other rooms. The parameters of
 a function are not looked for: `interval` may be one.
@@ -16,6 +16,7 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util.nodes import make_refnode
 
 WORD = re.compile(r"\b(?:[a-z]+\.)*[A-Z]\w+\b")
+LINKED_ALREADY = (nodes.reference, nodes.title, addnodes.pending_xref)
 
 
 def name_role(role: str, raw: str, text: str, line: int, inliner: Any, options: Any = None, content: Any = ()) -> Any:
@@ -26,12 +27,15 @@ def pending(text: str, shown: nodes.Element) -> addnodes.pending_xref:
     return addnodes.pending_xref("", shown, refdomain="", reftype="name", reftarget=text)
 
 
-class LinkTypes(SphinxTransform):
-    """`low : Interval` in a docstring comes out in italics; the names of classes in it are to be links."""
+class LinkNames(SphinxTransform):
+    """Names that no role marks: code on a page, and types in a docstring, which come out in italics."""
 
     default_priority = 500
 
     def apply(self, **kwargs: Any) -> None:
+        for code in list(self.document.findall(nodes.literal)):
+            if not any(isinstance(parent, LINKED_ALREADY) for parent in (code.parent, code.parent.parent)):
+                code.replace_self(pending(code.astext(), code.deepcopy()))
         for field in self.document.findall(nodes.field_body):
             for italics in list(field.findall(nodes.emphasis)):
                 italics[:] = linked(italics.astext())
@@ -60,9 +64,9 @@ def resolve(app: Any, env: Any, node: addnodes.pending_xref, shown: nodes.Elemen
     return shown
 
 
-def places(node: nodes.Node, target: str) -> list[str]:
+def places(node: nodes.Element, target: str) -> list[str]:
     """Where to look for a name, the nearest first; nowhere, if it is a parameter of what is described here."""
-    around: list[str] = []
+    around = [f"believable.{room}" for room in ROOMS if node["refdoc"] == room]  # docs/torch.md
     while (node := node.parent) is not None:
         if isinstance(node, addnodes.desc):
             signature = node[0]
@@ -75,6 +79,6 @@ def places(node: nodes.Node, target: str) -> list[str]:
 
 def setup(app: Any) -> dict[str, bool]:
     app.add_role("name", name_role)
-    app.add_transform(LinkTypes)
+    app.add_transform(LinkNames)
     app.connect("missing-reference", resolve)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

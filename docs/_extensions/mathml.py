@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from docutils import nodes
 from latex2mathml.converter import convert
+
+# Between \left and \right the converter sets what belongs below a sum beside it.
+_BESIDE = re.compile(r"<msub>(<mo>&#x02211;</mo>)(<m\w+>(?:(?!<msub>).)*?)</msub>")
 
 
 def inline(writer: Any, node: nodes.math) -> None:
@@ -14,7 +18,8 @@ def inline(writer: Any, node: nodes.math) -> None:
 
 
 def block(writer: Any, node: nodes.math_block) -> None:
-    writer.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
+    formula = _BESIDE.sub(r"<munder>\1\2</munder>", convert(node.astext(), display="block"))
+    writer.body.append(f'<div class="math">{formula}</div>')
     raise nodes.SkipNode
 
 

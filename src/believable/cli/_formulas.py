@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_MARKS = {r"\sum": "Σ", r"\int": "∫", r"\,": " ", r"\Big": ""}
+_MARKS = {r"\sum": "Σ", r"\int": "∫", r"\,": " ", r"\left": "", r"\right": ""}
 _GROUP = r"\{((?:[^{}]|\{[^{}]*\})*)\}"
 
 
@@ -21,10 +21,10 @@ def without_markup(text: str) -> str:
 def plain(formula: str) -> str:
     r"""A formula in TeX as text.
 
-    >>> plain(r"\Big( \sum_c \frac{W_c}{T} \, |a_c|^p \Big)^{1/p}")
-    '( Σ_c W_c/T |a_c|^p )^(1/p)'
+    >>> plain(r"\left( \sum_c \frac{W_c}{T} \, |\mathrm{acc}_c|^p \right)^{1/p}")
+    '( Σ_c W_c/T |acc_c|^p )^(1/p)'
     """
-    formula = re.sub(r"\\operatorname\{(\w+)\}", r"\1", formula)
+    formula = re.sub(r"\\(?:operatorname|mathrm)\{(\w+)\}", r"\1", formula)
     formula = re.sub(r"\\frac(\w)(\w)", r"\\frac{\1}{\2}", formula)
     formula = re.sub(rf"\\frac{_GROUP}{_GROUP}", lambda found: f"{_whole(found[1])}/{_whole(found[2])}", formula)
     formula = re.sub(rf"([_^]){_GROUP}", r"\1(\2)", formula)

@@ -71,7 +71,7 @@ def debiased_calibration_error(
 ) -> DebiasedError:
     r"""Root of the squared calibration error, less what sampling noise adds to that.
 
-    .. math:: \sum_c \frac{W_c}{T} \Big[ (acc_c - conf_c)^2 - \frac{v_c}{n_c} \Big]
+    .. math:: \sum_c \frac{W_c}{T} \left[ (\mathrm{acc}_c - \mathrm{conf}_c)^2 - \frac{v_c}{n_c} \right]
 
     with v_c the sample variance of the residuals y - p in bin c. The plug-in error of a perfectly calibrated model is
     positive; this estimate has mean zero. Its root lies in [0, 1], 0 is best.

@@ -71,7 +71,7 @@ def expected_calibration_error(
 ) -> float:
     r"""Mean distance between what was predicted and what happened, bin by bin.
 
-    .. math:: \Big( \sum_c \frac{W_c}{T} \, |acc_c - conf_c|^p \Big)^{1/p}
+    .. math:: \left( \sum_c \frac{W_c}{T} \, |\mathrm{acc}_c - \mathrm{conf}_c|^p \right)^{1/p}
 
     over the non-empty bins c (of every class or rank, where the notion keeps them apart), with W_c the weight in the
     bin, T the weight in all, acc and conf the weighted means of outcomes and scores. 0 is best, 1 the worst.

@@ -65,7 +65,7 @@ def smooth_calibration_error(
 ) -> float:
     r"""Size of the residuals after smoothing them along the scores, with a bandwidth equal to that size.
 
-    .. math:: smECE_s = \int_0^1 \Big| \frac1W \sum_i w_i K_s(t, p_i) (y_i - p_i) \Big| \, dt
+    .. math:: \mathrm{smECE}_s = \int_0^1 \left| \frac1W \sum_i w_i K_s(t, p_i) (y_i - p_i) \right| \, dt
 
     where K_s is the Gaussian of standard deviation s, reflected at 0 and 1 as often as it takes to keep its mass in
     [0, 1]. This does not increase with s, so there is one s with :math:`smECE_s = s`: the smooth calibration error,

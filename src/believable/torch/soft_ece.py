@@ -20,7 +20,7 @@ class SoftECE(BatchLoss):
     r"""Expected calibration error in bins that rows belong to by degrees, so that it has a gradient.
 
     .. math:: m_{ij} = \mathrm{softmax}_j\big( -(r_i - g_j)^2 / T \big), \qquad
-              \Big( \sum_j \frac{S_j}{W} \Big| \frac{\sum_i w_i m_{ij} (c_i - r_i)}{S_j} \Big|^p \Big)^{1/p},
+              \left( \sum_j \frac{S_j}{W} \left| \frac{\sum_i w_i m_{ij} (c_i - r_i)}{S_j} \right|^p \right)^{1/p},
               \quad S_j = \sum_i w_i m_{ij}
 
     with g_j = (j - 1/2) / M the middles of M bins of equal width; r the confidence (the largest probability) and c
