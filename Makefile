@@ -1,6 +1,6 @@
 # Everything runs inside .venv; nothing here needs root. uv is used where it is found, python -m venv and pip otherwise.
 # EXTRAS=all adds the optional packages: torch, torchmetrics, pyspark (which wants Java 17 to run), dask, ibis, the driver
-# of a browser, and other libraries that pages compare with.
+# of a browser, Sphinx, and other libraries that pages compare with.
 EXTRAS ?= light
 PYTHON ?= python3
 VENV   := .venv
@@ -37,7 +37,7 @@ $(VENV)/.light: $(VENV)/.core
 $(VENV)/.all: $(VENV)/.light
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0" torchmetrics
 	@$(INSTALL) --editable ".[spark,dask,ibis,duckdb]"
-	@$(INSTALL) --group browser
+	@$(INSTALL) --group browser --group docs
 	@$(INSTALL) relplot uncertainty-calibration tqdm
 	@$(INSTALL) --no-deps netcal
 	@touch $@

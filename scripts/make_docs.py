@@ -136,7 +136,9 @@ def pictures() -> None:
 if __name__ == "__main__":
     import make_cheatsheet
     import make_readme
+    from command_line_page import command_line_page
 
+    (DOCS / "command-line.md").write_text(command_line_page())
     (DOCS / "metrics.md").write_text(metric_table())
     (DOCS / "recalibrators.md").write_text(recalibrator_table())
     pictures()

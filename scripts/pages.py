@@ -37,7 +37,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-GENERATED = ("metrics", "recalibrators", "benchmarks", "command-line")  # written by scripts, not by hand
+GENERATED = ("metrics", "recalibrators", "benchmarks")  # written by scripts, without code to run
 _NEEDS = r"<!-- needs: ([^\n]*?) -->"
 _BLOCK = re.compile(
     rf"^(?P<above>{_NEEDS}\n)?```(?P<language>python|sh)\n(?P<code>.*?)^```\n(\n```text\n(?P<shown>.*?)^```\n)?",

@@ -46,7 +46,8 @@ def corp_decomposition(
 ) -> CorpDecomposition:
     r"""Split a proper score into miscalibration, discrimination and uncertainty, without bins.
 
-    .. math:: S(p) = \underbrace{S(p) - S(q)}_{\mathrm{MCB}} - \underbrace{(S(r) - S(q))}_{\mathrm{DSC}} + \underbrace{S(r)}_{\mathrm{UNC}}
+    .. math:: S(p) = \underbrace{S(p) - S(q)}_{\mathrm{MCB}}
+              - \underbrace{(S(r) - S(q))}_{\mathrm{DSC}} + \underbrace{S(r)}_{\mathrm{UNC}}
 
     with S the mean score, q the isotonic recalibration of the scores p (see `corp_curve`), and r the base rate. None of
     the parts is negative.
