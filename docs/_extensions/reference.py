@@ -87,7 +87,7 @@ def public_bases(app: Any, name: str, cls: Any, options: Any, bases: list[Any]) 
 def skip_foreign(app: Any, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
     """Methods that scikit-learn or torch put into our classes are described there."""
     function = getattr(member, "__func__", getattr(member, "fget", member))
-    return True if not is_ours(function) or re.fullmatch(r"set_\w+_request", name) else None
+    return True if not is_ours(function) or re.fullmatch(r"set_\w+_request|extra_repr", name) else None
 
 
 def whole_sentence(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
