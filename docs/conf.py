@@ -7,7 +7,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+from pygments.lexers import BashLexer
 from sphinx.ext.autodoc.mock import mock
+from sphinx.highlighting import lexers
 
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
@@ -58,6 +60,7 @@ html_css_files = ["site.css"]
 html_show_sphinx = False
 html_copy_source = False
 html_show_copyright = False
+lexers["console"] = BashLexer()  # commands for another machine, without a prompt and without what they print
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
 html_theme_options = {

@@ -126,7 +126,8 @@ def row(desc: addnodes.desc) -> nodes.row:
     signature = desc[0]
     name = signature["fullname"].removeprefix("believable.")
     link = nodes.reference("", "", nodes.literal("", name), refid=signature["ids"][0], internal=True)
-    said = next(desc[-1].findall(nodes.paragraph), nodes.paragraph()).deepcopy()
+    paragraphs = [part for part in desc[-1].findall(nodes.paragraph) if not part.astext().startswith("Bases: ")]
+    said = paragraphs[0].deepcopy() if paragraphs else nodes.paragraph()
     return nodes.row("", nodes.entry("", nodes.paragraph("", "", link)), nodes.entry("", said))
 
 
