@@ -101,6 +101,13 @@ def test_a_page_reads_data_of_its_own(tmp_path):
     assert pages.run(page, folder) == ["{}\n"]
 
 
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.name)
+def test_no_sentence_is_taken_for_a_comment(page):
+    """No line of prose begins with %, which the site would leave out."""
+    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    assert [line for line in prose.splitlines() if line.startswith("%")] == []
+
+
 def test_every_kept_picture_is_shown():
     """No picture is left over in docs/images."""
     text = "".join(page.read_text() for page in [ROOT / "README.md", *DOCS.rglob("*.md")])
