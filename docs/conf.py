@@ -60,7 +60,9 @@ html_css_files = ["site.css"]
 html_show_sphinx = False
 html_copy_source = False
 html_show_copyright = False
-lexers["console"] = BashLexer()  # commands for another machine, without a prompt and without what they print
+lexers["console"] = (
+    BashLexer()
+)  # commands for another machine, without a prompt and without what they print
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
 html_theme_options = {

@@ -19,7 +19,9 @@ WORD = re.compile(r"\b(?:[a-z]+\.)*[A-Z]\w+\b")
 LINKED_ALREADY = (nodes.reference, nodes.title, addnodes.pending_xref)
 
 
-def name_role(role: str, raw: str, text: str, line: int, inliner: Any, options: Any = None, content: Any = ()) -> Any:
+def name_role(
+    role: str, raw: str, text: str, line: int, inliner: Any, options: Any = None, content: Any = ()
+) -> Any:
     return [pending(text, nodes.literal(raw, text))], []
 
 
@@ -34,7 +36,9 @@ class LinkNames(SphinxTransform):
 
     def apply(self, **kwargs: Any) -> None:
         for code in list(self.document.findall(nodes.literal)):
-            if not any(isinstance(parent, LINKED_ALREADY) for parent in (code.parent, code.parent.parent)):
+            if not any(
+                isinstance(parent, LINKED_ALREADY) for parent in (code.parent, code.parent.parent)
+            ):
                 code.replace_self(pending(code.astext(), code.deepcopy()))
         for field in self.document.findall(nodes.field_body):
             for italics in list(field.findall(nodes.emphasis)):
@@ -46,12 +50,17 @@ def linked(text: str) -> list[nodes.Node]:
     parts: list[nodes.Node] = []
     end = 0
     for found in WORD.finditer(text):
-        parts += [nodes.Text(text[end : found.start()]), pending(found[0], nodes.inline("", found[0]))]
+        parts += [
+            nodes.Text(text[end : found.start()]),
+            pending(found[0], nodes.inline("", found[0])),
+        ]
         end = found.end()
     return [*parts, nodes.Text(text[end:])]
 
 
-def resolve(app: Any, env: Any, node: addnodes.pending_xref, shown: nodes.Element) -> nodes.Element | None:
+def resolve(
+    app: Any, env: Any, node: addnodes.pending_xref, shown: nodes.Element
+) -> nodes.Element | None:
     """A link to the entry, or what was there, without a warning: not every name in a docstring is public."""
     if node["reftype"] != "name":
         return None
@@ -60,7 +69,14 @@ def resolve(app: Any, env: Any, node: addnodes.pending_xref, shown: nodes.Elemen
     for place in places(node, target):
         if f"{place}.{target}" in objects:
             entry = objects[f"{place}.{target}"]
-            return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, shown, f"{place}.{target}")
+            return make_refnode(
+                app.builder,
+                node["refdoc"],
+                entry.docname,
+                entry.node_id,
+                shown,
+                f"{place}.{target}",
+            )
     return shown
 
 
@@ -70,7 +86,11 @@ def places(node: nodes.Element, target: str) -> list[str]:
     while (node := node.parent) is not None:
         if isinstance(node, addnodes.desc):
             signature = node[0]
-            if any(name.astext() == target for part in signature.findall(addnodes.desc_parameter) for name in part[:1]):
+            if any(
+                name.astext() == target
+                for part in signature.findall(addnodes.desc_parameter)
+                for name in part[:1]
+            ):
                 return []
             full = ".".join(filter(None, (signature.get("module"), signature.get("fullname"))))
             around += [full, full.rpartition(".")[0]]

@@ -8,7 +8,10 @@ from typing import Any
 
 import believable
 
-ROOMS = (*(room for room in believable._ROOMS if room != "kernels"), "errors")  # kernels trust: they are for us alone
+ROOMS = (
+    *(room for room in believable._ROOMS if room != "kernels"),
+    "errors",
+)  # kernels trust: they are for us alone
 
 
 @cache
@@ -18,7 +21,11 @@ def public_names() -> tuple[str, ...]:
     at_the_top = {name: value_of(name) for name in found}
     for room in ROOMS:
         names = import_module(f"believable.{room}").__all__
-        elsewhere = [name for name in names if at_the_top.get(f"believable.{name}") is not value_of(f"{room}.{name}")]
+        elsewhere = [
+            name
+            for name in names
+            if at_the_top.get(f"believable.{name}") is not value_of(f"{room}.{name}")
+        ]
         found += [f"believable.{room}.{name}" for name in elsewhere]
     return tuple(found)
 
@@ -37,7 +44,9 @@ def check(app: Any, env: Any) -> None:
     for name in public_names():
         if name not in entries:
             page = "docs/api/ has the pages, one line for each name or pattern"
-            logging.getLogger(__name__).warning("%s is public, but the reference has no entry for it: %s", name, page)
+            logging.getLogger(__name__).warning(
+                "%s is public, but the reference has no entry for it: %s", name, page
+            )
 
 
 def setup(app: Any) -> dict[str, bool]:

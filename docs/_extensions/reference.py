@@ -39,14 +39,19 @@ class Entries(SphinxDirective):
     has_content = True
 
     def run(self) -> list[nodes.Node]:
-        for module in ("believable", *(f"believable.{room}" for room in ROOMS)):  # a new name is a reason to read again
+        for module in (
+            "believable",
+            *(f"believable.{room}" for room in ROOMS),
+        ):  # a new name is a reason to read again
             self.env.note_dependency(str(import_module(module).__file__))
         seen = self.env.temp_data.setdefault("entries", set())
         blocks = []
         for line in self.content:
             names = expanded(line.strip(), seen)
             if not names:
-                raise self.error(f"no public name fits {line!r}, or all that do have entries on this page already")
+                raise self.error(
+                    f"no public name fits {line!r}, or all that do have entries on this page already"
+                )
             seen.update(names)
             blocks += [entry(name) for name in names]
         return list(self.parse_text_to_nodes("```{eval-rst}\n" + "\n".join(blocks) + "\n```"))
@@ -55,8 +60,12 @@ class Entries(SphinxDirective):
 def expanded(line: str, seen: set[str]) -> list[str]:
     if "*" not in line:
         return [f"believable.{line}"]
-    fitting = TABLES.get(line) or [name for name in public_names() if fnmatchcase(name, f"believable.{line}")]
-    return [name for name in fitting if name not in seen and callable(value_of(name))]  # tables are described by hand
+    fitting = TABLES.get(line) or [
+        name for name in public_names() if fnmatchcase(name, f"believable.{line}")
+    ]
+    return [
+        name for name in fitting if name not in seen and callable(value_of(name))
+    ]  # tables are described by hand
 
 
 def entry(name: str) -> str:
@@ -64,8 +73,14 @@ def entry(name: str) -> str:
     value = value_of(name)
     if not inspect.isclass(value):
         return f".. autofunction:: {name}\n"
-    described_elsewhere = [base.__name__ for base in value.__mro__[1:] if is_public(base) or not is_ours(base)]
-    lines = [f".. autoclass:: {name}", "   :members:", f"   :inherited-members: {', '.join(described_elsewhere)}"]
+    described_elsewhere = [
+        base.__name__ for base in value.__mro__[1:] if is_public(base) or not is_ours(base)
+    ]
+    lines = [
+        f".. autoclass:: {name}",
+        "   :members:",
+        f"   :inherited-members: {', '.join(described_elsewhere)}",
+    ]
     if any(map(is_public, value.__bases__)):
         lines.append("   :show-inheritance:")
     return "\n".join(lines) + "\n"
@@ -76,7 +91,9 @@ def is_ours(value: Any) -> bool:
 
 
 def is_public(cls: type) -> bool:
-    return any(name.endswith(f".{cls.__name__}") and value_of(name) is cls for name in public_names())
+    return any(
+        name.endswith(f".{cls.__name__}") and value_of(name) is cls for name in public_names()
+    )
 
 
 def public_bases(app: Any, name: str, cls: Any, options: Any, bases: list[Any]) -> None:
@@ -84,13 +101,19 @@ def public_bases(app: Any, name: str, cls: Any, options: Any, bases: list[Any]) 
     bases[:] = filter(is_public, bases)
 
 
-def skip_foreign(app: Any, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
+def skip_foreign(
+    app: Any, what: str, name: str, member: Any, skip: bool, options: Any
+) -> bool | None:
     """Methods that scikit-learn or torch put into our classes are described there."""
     function = getattr(member, "__func__", getattr(member, "fget", member))
-    return True if not is_ours(function) or re.fullmatch(r"set_\w+_request|extra_repr", name) else None
+    return (
+        True if not is_ours(function) or re.fullmatch(r"set_\w+_request|extra_repr", name) else None
+    )
 
 
-def whole_sentence(app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]) -> None:
+def whole_sentence(
+    app: Any, what: str, name: str, value: Any, options: Any, lines: list[str]
+) -> None:
     """Napoleon would take what comes before a colon for the type of a property, if it were on the first line."""
     if what == "property":
         lines[:0] = ["..", ""]  # an empty comment
@@ -125,8 +148,14 @@ def fill(app: Any, doctree: nodes.document) -> None:
 def row(desc: addnodes.desc) -> nodes.row:
     signature = desc[0]
     name = signature["fullname"].removeprefix("believable.")
-    link = nodes.reference("", "", nodes.literal("", name), refid=signature["ids"][0], internal=True)
-    paragraphs = [part for part in desc[-1].findall(nodes.paragraph) if not part.astext().startswith("Bases: ")]
+    link = nodes.reference(
+        "", "", nodes.literal("", name), refid=signature["ids"][0], internal=True
+    )
+    paragraphs = [
+        part
+        for part in desc[-1].findall(nodes.paragraph)
+        if not part.astext().startswith("Bases: ")
+    ]
     said = paragraphs[0].deepcopy() if paragraphs else nodes.paragraph()
     return nodes.row("", nodes.entry("", nodes.paragraph("", "", link)), nodes.entry("", said))
 
