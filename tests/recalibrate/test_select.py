@@ -279,6 +279,21 @@ def test_infinite_losses_are_last():
     assert math.isfinite(by_brier["bins"].scored.values["brier"].value)
 
 
+@pytest.mark.filterwarnings("ignore::believable.errors.LimitWarning", "ignore::believable.errors.SmallSampleWarning")
+@pytest.mark.parametrize("input", ["probabilities", "logits", "scores"])
+def test_maps_that_rule_something_out_are_last(input):
+    """Where the scores separate the classes, no map is chosen that gives 0 to what they hold for possible."""
+    y = np.arange(60) % 2
+    z = np.where(y == 1, 1.0, -1.0) * (0.3 + np.random.default_rng(3).random(60))
+    found = select(1 / (1 + np.exp(-z)) if input == "probabilities" else z, y, input=input, **QUICK)
+    assert found.chosen == "platt"
+    assert found["isotonic"].scored.values["log_loss"].value < found["platt"].scored.values["log_loss"].value
+    assert found.candidates[-1].predictions.scores.min() == 0
+    assert any("give 0 to what the scores hold for possible" in one and "isotonic" in one for one in found.caveats)
+    p = found.recalibrator.transform([0.3, 0.7] if input == "probabilities" else [-0.8, 0.8])
+    assert 0.001 < p[0] < 0.5 < p[1] < 0.999
+
+
 def test_groups_widen_intervals():
     """Rows that are copies of each other count as one."""
     p, y = binary(200)

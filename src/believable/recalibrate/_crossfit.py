@@ -25,14 +25,20 @@ from believable.stats.sums import log_loss_terms
 
 LOGITS = "these look like logits: pass input='logits', or input='scores' for other numbers"
 ROUNDING = 1e-6  # rows that miss 1 by less sum to 1
+RULED_OUT, POSSIBLE = 1e-15, 1e-6  # a probability below the first is 0 but for rounding; above the second it is not
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mapped:
-    """Predictions, and the log loss of each row, which is known better than from probabilities that were rounded."""
+    """Predictions, and the log loss of each row, which is known better than from probabilities that were rounded.
+
+    `rules_out` says whether, for any row, an outcome that the scores hold for possible was given a probability of 0, but
+    for rounding: if such a row turns out so, the log loss is infinite, whatever it was here.
+    """
 
     predictions: Predictions
     log_loss: Float64s
+    rules_out: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,7 +120,8 @@ class Problem:
 
     def cross_fitted(self, method: Recalibrator) -> Mapped:
         """Every row mapped by a map that has not seen it, nor its cluster."""
-        out, loss = np.empty(self.scores.shape), np.empty(len(self.scores))
+        out, loss, rules_out = np.empty(self.scores.shape), np.empty(len(self.scores)), False
+        before = self.baseline.predictions.scores
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LimitWarning)  # about a fold; a fit on all rows says its own
             warnings.simplefilter("ignore", SmallSampleWarning)
@@ -122,10 +129,12 @@ class Problem:
                 rows = np.flatnonzero(self.fold == k)
                 p = self.fit(method, self.fold != k).predict_proba(self.scores[rows])
                 out[rows] = p if out.ndim == 2 else p[:, 1]
+                was = before[rows] if out.ndim == 2 else np.column_stack([1 - before[rows], before[rows]])
+                rules_out |= bool(np.any((p < RULED_OUT) & (was > POSSIBLE)))
                 with np.errstate(divide="ignore"):
                     loss[rows] = -np.log(p[np.arange(len(rows)), self.labels[rows]])
         out.flags.writeable = False
-        return Mapped(self.baseline.predictions._with(scores=out, borrowed=False), loss)
+        return Mapped(self.baseline.predictions._with(scores=out, borrowed=False), loss, rules_out)
 
 
 def folds(labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Generator) -> Ints:
