@@ -32,8 +32,8 @@ RULED_OUT, POSSIBLE = 1e-15, 1e-6  # a probability below the first is 0 but for 
 class Mapped:
     """Predictions, and the log loss of each row, which is known better than from probabilities that were rounded.
 
-    `rules_out` says whether, for any row, an outcome that the scores hold for possible was given a probability of 0, but
-    for rounding: if such a row turns out so, the log loss is infinite, whatever it was here.
+    `rules_out` says whether, for any row, an outcome that the scores hold for possible was given a probability of 0,
+    but for rounding: if such a row turns out so, the log loss is infinite, whatever it was here.
     """
 
     predictions: Predictions
