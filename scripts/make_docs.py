@@ -129,8 +129,6 @@ def pictures() -> None:
     for ax, (name, predictions) in zip(figure.subplots(1, 2), models.items(), strict=True):
         believable.plot_reliability_diagram(predictions, ax=ax, title=name.replace("_", " "))
     save(figure, DOCS / "images" / "demo.png")
-    result = believable.calibrate(models["naive_bayes"])
-    believable.plot_improvement(result, save_path=DOCS / "images" / "improvement.png")
 
 
 if __name__ == "__main__":
