@@ -45,7 +45,6 @@
       </fieldset>
     </form>
     <svg viewBox="0 0 640 230" role="img" aria-label="Floor and width by the number of rows, both axes logarithmic"></svg>`;
-  const FEW = 15; // events; see benchmarks/rows.py
   const field = (name) => document.getElementById(`rc-${name}`);
   const say = (name, text) => { field(name).textContent = text; };
   const digits = (value) => (value === 0 ? "0" : Number(value.toPrecision(2)).toString());
@@ -75,16 +74,14 @@
     }
     const choices = { bins, auc, baseRate, strategy: field("strategy").value };
     const scores = Rows.population(choices);
-    const isRough = (rows) => rows * Math.min(baseRate, 1 - baseRate) < FEW;
     const found = Rows.at(scores, n);
     for (const [name, of] of Object.entries(shown)) say(name, digits(found[of]));
     for (const [name, of] of Object.entries(wished)) {
       const wish = inRange(`want-${name}`);
       const needed = wish === null ? null : Rows.rowsNeeded({ [of]: wish }, choices);
-      say(`n-${name}`, needed === null ? "–" : `${grouped(needed.n)} rows${isRough(needed.n) ? " (rough: few events)" : ""}`);
+      say(`n-${name}`, needed === null ? "–" : `${grouped(needed.n)} rows`);
     }
-    const events = n * Math.min(baseRate, 1 - baseRate);
-    say("rough", isRough(n) ? `Only about ${digits(events)} rows of the rarer outcome are to be expected: this is rough.` : "");
+    say("rough", found.events < Rows.FEW ? `Only about ${digits(found.events)} rows of the rarer outcome are to be expected: this is rough.` : "");
     draw(scores, n);
   }
 

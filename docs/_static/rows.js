@@ -9,6 +9,7 @@ const Rows = (() => {
   const Z95_SKEWED = (Z95 * Z95 - 1) / 6;
   const HALF_NORMAL_SKEWNESS = (Math.SQRT2 * (4 - Math.PI)) / Math.pow(Math.PI - 2, 1.5);
   const MOST_ROWS = 1e12;
+  const FEW = 15; // events, below which formulas are rough: see benchmarks/rows.py
   const sum = (values) => values.reduce((total, value) => total + value, 0);
 
   const LANCZOS = [
@@ -104,9 +105,10 @@ const Rows = (() => {
     const deviation = Math.sqrt(sum(chance) / n);
     return {
       n,
+      events: n * Math.min(baseRate, 1 - baseRate),
       floor,
-      floorQ95: floor + (Math.sqrt(total) * (Z95 + Z95_SKEWED * skewness)) / n,
-      width: BOTH_TAILS * deviation,
+      floorQ95: Math.min(floor + (Math.sqrt(total) * (Z95 + Z95_SKEWED * skewness)) / n, 1),
+      width: Math.min(BOTH_TAILS * deviation, 1),
       slopeWidth: (2 * Z) / Math.sqrt(n * information),
       oeWidth: 2 * Math.sinh(Math.min((Z * deviation) / baseRate, 700)),
     };
@@ -114,10 +116,13 @@ const Rows = (() => {
 
   const expectedPrecision = (n, choices) => at(population(choices), n);
 
-  // The smallest number of rows with all that is wished for: { width: 0.02 }.
+  // The smallest number of rows with all that is wished for, { width: 0.02 }, and with events enough to say so.
   function rowsNeeded(wishes, choices) {
     const scores = population(choices);
-    const willDo = (n) => Object.entries(wishes).every(([name, value]) => at(scores, n)[name] <= value);
+    const willDo = (n) => {
+      const found = at(scores, n);
+      return found.events >= FEW && Object.entries(wishes).every(([name, value]) => found[name] <= value);
+    };
     if (!willDo(MOST_ROWS)) return null;
     let [least, enough] = [0, MOST_ROWS];
     while (enough - least > 1) {
@@ -128,7 +133,7 @@ const Rows = (() => {
     return at(scores, enough);
   }
 
-  return { expectedPrecision, rowsNeeded, population, at };
+  return { expectedPrecision, rowsNeeded, population, at, FEW };
 })();
 
 if (typeof module !== "undefined") module.exports = Rows;

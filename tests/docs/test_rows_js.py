@@ -23,7 +23,7 @@ NAMES = {
 CASES = [
     {"n": n, "bins": bins, "strategy": strategy, "baseRate": rate, "auc": auc}
     for n, bins, strategy, rate, auc in product(
-        (100, 25_000), (2, 10, 45), ("uniform", "quantile"), (0.001, 0.03, 0.5, 0.999), (0.55, 0.8, 0.99)
+        (1, 100, 25_000), (1, 10, 45), ("uniform", "quantile"), (0.0001, 0.001, 0.03, 0.5, 0.999), (0.51, 0.8, 0.999)
     )
 ]
 RUN = """

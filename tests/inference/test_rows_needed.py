@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from believable import expected_precision, interval, noise_floor, rows_needed
+from believable import Predictions, expected_precision, interval, noise_floor, rows_needed
 from believable.errors import InputError
 from believable.inference.rows_needed import _concentration
 
@@ -95,7 +95,7 @@ def test_typical_scores_have_the_rate_and_auc_asked_for(rate, auc):
 
 
 @settings(max_examples=60, deadline=None)
-@given(n=st.integers(1, 10**6), n_bins=BINS, rate=RATES, auc=AUCS, strategy=STRATEGIES)
+@given(n=st.integers(10, 10**6), n_bins=BINS, rate=RATES, auc=AUCS, strategy=STRATEGIES)
 def test_more_rows_tell_more(n, n_bins, rate, auc, strategy):
     """All widths and floors shrink with rows; four times as many halve the widths, and the floor where rows are many."""
     choices = {"n_bins": n_bins, "base_rate": rate, "auc": auc, "strategy": strategy}
@@ -131,11 +131,33 @@ def test_more_bins_have_a_higher_floor(n, n_bins, rate, auc):
 @settings(max_examples=40, deadline=None)
 @given(st.sampled_from(["floor", "width", "slope_width", "oe_width"]), st.floats(0.003, 0.5), RATES, AUCS)
 def test_rows_needed_are_the_fewest_that_do(name, wish, rate, auc):
-    """The rows needed do, and one row less does not."""
+    """The rows needed do, and one row less does not, or expects fewer than 15 events."""
     found = rows_needed(**{name: wish}, base_rate=rate, auc=auc)
     assert getattr(found, name) <= wish
-    if found.n > 1:
-        assert getattr(expected_precision(found.n - 1, base_rate=rate, auc=auc), name) > wish
+    less = expected_precision(found.n - 1, base_rate=rate, auc=auc)
+    assert getattr(less, name) > wish or less.events < 15 <= found.events
+
+
+def test_rows_needed_bring_events():
+    """No small number of rows is promised where nothing would happen in them: 15 events are to be expected."""
+    assert rows_needed(width=0.02, base_rate=0.001).n == 15_000
+    assert rows_needed(floor=0.3).n == 30
+    rare = np.full(500, 0.001)
+    assert rows_needed(width=0.02, scores=rare).events == pytest.approx(15, rel=1e-3)
+
+
+def test_width_without_events_is_no_promise():
+    """Why so: with 42 rows and a base rate of 0.001 the formula says 0.02, and `interval` finds four times as much."""
+    p = beta_scores(42, 0.001, 0.8)
+    assert expected_precision(42, base_rate=0.001).width < 0.02
+    found = interval("ece", p, np.zeros(42, int), n_resamples=200, random_state=0)
+    assert found.high - found.low > 0.06
+
+
+def test_an_error_is_never_larger_than_one():
+    """Neither the quantile of the floor nor the width is said to be more than an ECE can be."""
+    one = expected_precision(1)
+    assert (one.floor_q95, one.width) == (1, 1)
 
 
 def test_several_wishes():
@@ -145,13 +167,13 @@ def test_several_wishes():
 
 
 def test_extreme_scores():
-    """Certain scores leave nothing to chance; one score alone has no slope; no events have no ratio."""
-    certain = expected_precision(100, scores=[0.0, 1.0, 1.0])
-    assert (certain.floor, certain.floor_q95, certain.width, certain.slope_width) == (0, 0, 0, np.inf)
+    """One score alone has no slope; scores next to nothing have no ratio; bins are as many as were asked for."""
     constant = expected_precision(100, scores=np.full(7, 0.3))
     assert constant.slope_width == np.inf
     assert constant.floor == pytest.approx(np.sqrt(2 / np.pi * 0.21 / 100), rel=0.01)
-    assert expected_precision(100, scores=[0.0, 0.0]).oe_width == np.inf
+    assert constant.n_bins == 10
+    nothing = expected_precision(100, scores=[1e-320, 1e-310])
+    assert (nothing.slope_width, nothing.oe_width) == (np.inf, np.inf)
     assert expected_precision(1, base_rate=1e-4).oe_width < np.inf
     assert expected_precision(50, n_bins=5, scores=[0.5, 0.5, 0.9], strategy="quantile").n_bins == 2  # ties
 
@@ -180,6 +202,9 @@ def test_words():
         (lambda: expected_precision(100, scores=[0.2], auc=0.7), "give scores, or base_rate and auc"),
         (lambda: expected_precision(100, scores=[[0.2, 0.8]]), r"take the confidence scores.max\(axis=1\)"),
         (lambda: expected_precision(100, scores=[3.0]), "these look like logits"),
+        (lambda: expected_precision(100, scores=[0, 1, 1]), "are these outcomes"),
+        (lambda: rows_needed(width=0.02, scores=[0.0, 0.0]), "are these outcomes"),
+        (lambda: rows_needed(width=0.02, scores=Predictions([0.2], [1])), "pass predictions.scores"),
         (lambda: rows_needed(), "say what the rows are for"),
         (lambda: rows_needed(width=0), "width must be larger than 0"),
         (lambda: rows_needed(width=-1), "width must be a number"),

@@ -40,10 +40,10 @@ class ExpectedPrecision:
         Rows of the rarer outcome that are to be expected. With fewer than 15 of them everything here is rough.
     floor, floor_q95 : float
         The expected calibration error (ECE) that a perfect model shows by chance: its mean, and the value exceeded one
-        time in twenty.
+        time in twenty, which is 1 at most.
     width : float
-        Width of the 95 % interval of the ECE of a model that is clearly off. Of a model that is nearly perfect the
-        interval begins at 0 and is about a quarter narrower.
+        Width of the 95 % interval of the ECE of a model that is clearly off, 1 at most. Of a model that is nearly
+        perfect the interval begins at 0 and is about a quarter narrower.
     slope_width, oe_width : float
         Widths of the 95 % intervals of the calibration slope, and of the ratio of observed to expected events, of a
         model that is right.
@@ -126,7 +126,8 @@ def expected_precision(
     `python -m benchmarks.rows` compares with simulations: 60 plans of 300 to 10,000 rows. Where 15 events or more were
     expected, floors came within 3 % of what `noise_floor` drew, the width within 9 % of the mean of `interval` for an
     over-confident model, the widths of slope and O:E within 8 and 3 %. Of a perfect model the interval of the ECE was
-    0.6 to 0.9 times as wide. With fewer events the width is up to a fifth too narrow, and that of the slope far off.
+    0.6 to 0.9 times as wide. With fewer events the width is too narrow, in these plans by up to a fifth, and where
+    hardly one event is to be expected many times so; that of the slope is far off. `rows_needed` does not go there.
 
     References
     ----------
@@ -156,6 +157,10 @@ def rows_needed(
 ) -> ExpectedPrecision:
     """How many rows a noise floor, or an interval as narrow as this, takes.
 
+    And at least so many that 15 rows of the rarer outcome are to be expected: with fewer a width is no promise.
+    (Of 42 rows with a base rate of 0.001 the formula says that the ECE has an interval 0.02 wide. Most such samples
+    have no event at all, and their intervals are four times as wide.)
+
     Parameters
     ----------
     floor, width, slope_width, oe_width : float, optional
@@ -166,7 +171,7 @@ def rows_needed(
     Returns
     -------
     ExpectedPrecision
-        Of the smallest number of rows that will do: its `n`.
+        Of the smallest number of rows that will do: its `n`. What was asked for may then be had with room to spare.
 
     Examples
     --------
@@ -183,7 +188,7 @@ def rows_needed(
 
     def will_do(n: int) -> bool:
         found = population.at(n)
-        return all(getattr(found, name) <= value for name, value in given.items())
+        return found.events >= FEW and all(getattr(found, name) <= value for name, value in given.items())
 
     if not will_do(MOST_ROWS):
         wish = ", ".join(f"{name}={value:g}" for name, value in given.items())
@@ -208,6 +213,7 @@ class _Population:
         What one row says about the slope: the sum over rows of p (1 - p) (logit p - its mean)^2, each row's share.
     """
 
+    n_bins: int
     strategy: str
     chance: Float64s
     base_rate: float
@@ -219,20 +225,20 @@ class _Population:
         size = 2 * x / np.cbrt(1 + (2 * math.pi * x) ** 1.5)  # mean of |outcomes - scores|, summed over a bin
         variance = np.maximum(x - size**2, 0)
         total = float(variance.sum())
-        skewness = HALF_NORMAL_SKEWNESS * float((variance**1.5).sum()) / total**1.5 if total > 0 else 0.0
+        skewness = HALF_NORMAL_SKEWNESS * float((variance**1.5).sum()) / total**1.5 if total > 1e-200 else 0.0
         floor = float(size.sum()) / n
         above = math.sqrt(total) * (Z95 + Z95_SKEWED * skewness) / n
         deviation = math.sqrt(float(self.chance.sum()) / n)
         return ExpectedPrecision(
             n,
-            len(self.chance),
+            self.n_bins,
             self.strategy,
             n * min(self.base_rate, 1 - self.base_rate),
             floor,
-            floor + above,
-            BOTH_TAILS * deviation,
-            2 * Z / math.sqrt(n * self.information) if self.information > 0 else math.inf,
-            2 * math.sinh(min(Z * deviation / self.base_rate, 700)) if self.base_rate > 0 else math.inf,
+            min(floor + above, 1.0),
+            min(BOTH_TAILS * deviation, 1.0),
+            2 * Z / math.sqrt(n * self.information) if n * self.information > 1e-300 else math.inf,
+            2 * math.sinh(min(Z * deviation / self.base_rate, 700)) if self.base_rate > 1e-300 else math.inf,
         )
 
 
@@ -251,9 +257,16 @@ def _population(
 
 def _counted(n_bins: int, strategy: Strategy, scores: Any) -> _Population:
     """Of scores of one's own."""
+    if isinstance(scores, Predictions):
+        raise InputError("scores must be an array: pass predictions.scores; a plan needs no outcomes")
     known = Predictions(scores, np.zeros(np.shape(scores)[:1], np.int64))
     if known.kind != "binary":
         raise InputError("scores must be 1-D: take the confidence scores.max(axis=1), or the column of a class")
+    if np.all((known.scores == 0) | (known.scores == 1)):
+        raise InputError(
+            "scores are all 0 or 1, which leaves nothing to chance: pass probabilities (are these outcomes?), or "
+            "base_rate and auc"
+        )
     cells = Cells.of(BinStats.of(known, n_bins=n_bins, strategy=strategy), [])
     chance = cells.w / cells.w.sum() * cells.variance(cells.conf)
     p = known.scores.astype(np.float64)
@@ -262,7 +275,8 @@ def _counted(n_bins: int, strategy: Strategy, scores: Any) -> _Population:
     centre = float(weight @ logit) / max(float(weight.sum()), 1e-300)
     information = float(weight @ (logit - centre) ** 2) / len(known)
     information = information if p.size and np.ptp(p) > 0 else 0.0  # one score alone has no slope
-    return _Population(strategy, chance, float(known.scores.mean(dtype=np.float64)), information)
+    merged = len(chance) if strategy == "quantile" else n_bins  # ties merge quantile bins; empty ones are bins too
+    return _Population(merged, strategy, chance, float(known.scores.mean(dtype=np.float64)), information)
 
 
 def _typical(n_bins: int, strategy: Strategy, rate: float, auc: float) -> _Population:
@@ -275,7 +289,7 @@ def _typical(n_bins: int, strategy: Strategy, rate: float, auc: float) -> _Popul
     edges = share if strategy == "uniform" else betaincinv(a, b, share)
     chance = a * b / (k * (k + 1)) * np.diff(betainc(a + 1, b + 1, edges))
     information = float(a * b / (k * (k + 1)) * (polygamma(1, a + 1) + polygamma(1, b + 1)))
-    return _Population(strategy, chance, rate, information)
+    return _Population(n_bins, strategy, chance, rate, information)
 
 
 def _concentration(rate: float, auc: float) -> float:
