@@ -79,7 +79,7 @@ CONVENTIONS = [
     "<code>groups=</code> where rows come in clusters.",
 ]
 REPORT = [
-    "<b>To a reader</b>: the ECE with its bins, its interval and its noise floor, and a reliability diagram.",
+    "<b>To a reader</b>: Brier score or log loss; the ECE with its bins, interval and noise floor; a diagram.",
     "<b>To choose a model</b>: Brier score or log loss, by <code>compare</code>; no calibration error rewards "
     "sharpness.",
     "<b>Without bins</b>: smooth ECE, or ICI with slope and intercept in clinical work.",
@@ -221,7 +221,7 @@ def _recalibrators() -> str:
     ]
     return (
         f'<table><tr class="head"><td>alias<td>class<td>rows<td>keeps order{"".join(rows)}</table>'
-        "<p class=note>Simplest first. <b>rows</b>: of the rarest class; with fewer it warns. "
+        "<p class=note>Simplest first. <b>rows</b>: of the rarest class; with fewer it warns, which is not to say that so many pay. "
         "<b>order</b> of the scores of one event.</p>"
     )
 
