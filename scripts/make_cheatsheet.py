@@ -88,7 +88,7 @@ REPORT = [
 ]
 GRADES = [("excellent", "below 0.05"), ("good", "below 0.10"), ("moderate", "below 0.15"), ("poor", "otherwise")]
 STANDINGS = [
-    ("off", "a perfect model with these scores would show as much at most one time in twenty: believe the grade"),
+    ("off", "a perfect model with these scores would show as much at most one time in twenty: read grade and interval"),
     ("cannot be told from perfect", "chance explains what is seen: leave the scores alone"),
     ("too little data", "the interval reaches from excellent to moderate: get the rows it names"),
 ]
