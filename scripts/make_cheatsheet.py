@@ -221,7 +221,8 @@ def _recalibrators() -> str:
     ]
     return (
         f'<table><tr class="head"><td>alias<td>class<td>rows<td>keeps order{"".join(rows)}</table>'
-        "<p class=note>Simplest first. <b>rows</b>: of the rarest class; with fewer it warns, which is not to say that so many pay. "
+        "<p class=note>Simplest first. <b>rows</b>: of the rarest class; with fewer it warns; "
+        "more may be needed for it to pay. "
         "<b>order</b> of the scores of one event.</p>"
     )
 
