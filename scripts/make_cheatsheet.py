@@ -24,6 +24,7 @@ CALLS = {  # a heading, and below it questions with their calls
         ("Every number?", "evaluate(p, y)"),
         ("How sure is that number?", 'interval("ece", p, y, groups=patient)'),
         ("Is it noise?", 'noise_floor("ece", p, y);  kuiper_test(p, y)'),
+        ("How many rows?", "rows_needed(width=0.02, base_rate=0.1)"),
         ("Which model is better?", 'compare(p, q, y, "brier")'),
         ("For whom is it off?", "subgroups(p, y, by=region)"),
         ("Every class of a matrix?", "classwise_ece(P, k);  plot_classwise_reliability(P, k)"),

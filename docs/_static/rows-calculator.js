@@ -79,7 +79,8 @@
     for (const [name, of] of Object.entries(wished)) {
       const wish = inRange(`want-${name}`);
       const needed = wish === null ? null : Rows.rowsNeeded({ [of]: wish }, choices);
-      say(`n-${name}`, needed === null ? "–" : `${grouped(needed.n)} rows`);
+      const least = needed !== null && Rows.at(scores, needed.n - 1).events < Rows.FEW ? ` (for ${Rows.FEW} events)` : "";
+      say(`n-${name}`, needed === null ? "–" : `${grouped(needed.n)} rows${least}`);
     }
     say("rough", found.events < Rows.FEW ? `Only about ${digits(found.events)} rows of the rarer outcome are to be expected: this is rough.` : "");
     draw(scores, n);

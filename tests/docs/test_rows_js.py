@@ -71,6 +71,8 @@ def test_the_calculator_in_a_browser(tmp_path):
         page.get_by_label("Base rate").fill("0.1")
         page.get_by_label("for an interval of the ECE this wide").fill("0.01")
         shown = {name: page.inner_text(f"#rc-{name}") for name in ("floor", "q95", "width", "slope", "oe", "n-width")}
+        page.get_by_label("Base rate").fill("0.001")
+        few = page.inner_text("#rc-n-floor")
         page.get_by_label("Base rate").fill("2")
         refused = page.inner_text("#rc-n-width"), page.get_attribute("#rc-rate", "aria-invalid")
         browser.close()
@@ -80,5 +82,6 @@ def test_the_calculator_in_a_browser(tmp_path):
         float(f"{v:.2g}") for v in values
     ]
     assert shown["n-width"] == f"{believable.rows_needed(width=0.01, n_bins=15, base_rate=0.1).n:,} rows"
+    assert few == "15,000 rows (for 15 events)"
     assert refused == ("base rate: 0.001 to 0.999", "true")
     assert errors == []
