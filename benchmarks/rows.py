@@ -29,6 +29,10 @@ PLANS = [
         ("uniform", "quantile"),
     )
 ]
+PLANS += [  # where it is hardest: rare events, and just enough of them
+    (n, 10, rate, 0.8, strategy)
+    for (n, rate), strategy in product(((1_500, 0.01), (3_000, 0.01), (15_000, 0.001)), ("uniform", "quantile"))
+]
 HEAD = ("floor", "q95", "width", "perfect", "slope", "O:E")
 
 
