@@ -197,9 +197,9 @@ def select(
     then. So is one that gave 0 (less than 1e-15) to something that the scores hold for possible (more than 1e-6), even
     if it did not happen here: the next rows may be others. Scores that separate the classes invite that.
 
-    The gain of the winner is somewhat flattered by having been chosen, as the best of several; maps learnt from all rows
-    but one fold are somewhat worse than the final one. In simulations with 300 rows the second weighed more: the
-    intervals of gains covered 82 to 97 % of the time instead of 95 %, and where they missed they promised too little.
+    The gain of the winner is somewhat flattered by having been chosen, as the best of several; and maps learnt from all
+    rows but one fold are somewhat worse than the final one. In simulations with 300 rows the intervals of gains covered
+    82 to 97 % of the time instead of 95 %, and where they missed they promised too little.
 
     References
     ----------
