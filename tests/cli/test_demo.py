@@ -41,3 +41,11 @@ def test_bad_names_are_refused_before_the_work(run, tmp_path):
         assert result.exit_code == 2
         assert sentence in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_names_the_option_that_there_is(run, tmp_path, monkeypatch):
+    """In a folder that nothing may be written in, the sentence says which option chooses another."""
+    monkeypatch.setattr("os.access", lambda *_: False)
+    result = run("demo", "-o", tmp_path / "demo.png")
+    assert result.exit_code == 2
+    assert f"--output {tmp_path / 'demo.png'} cannot be written: nothing may be written in the folder" in result.stderr

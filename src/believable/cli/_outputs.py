@@ -20,31 +20,37 @@ PICTURES = (".png", ".svg", ".pdf")
 WHAT = {"html": "Page", "json": "JSON", "markdown": "Markdown", "plot": "Picture"}
 
 
-def check_outputs(outputs: Mapping[str, Path | None], inputs: list[Path | None]) -> None:
-    """An error for what could not be written, or would overwrite what is read, while nothing is lost yet."""
+def check_outputs(
+    outputs: Mapping[str, Path | None], inputs: list[Path | None], called: Mapping[str, str] | None = None
+) -> None:
+    """An error for what could not be written, or would overwrite what is read, while nothing is lost yet.
+
+    Outputs are called by their options, `--plot` say, unless `called` has another name.
+    """
     seen: dict[Path, str] = {}
     for option, path in outputs.items():
+        name = (called or {}).get(option, f"--{option}")
         if path is None:
             continue
         if path == PIPE and option == "plot":
             raise InputError("a picture cannot go to the standard output: name a file")
         if path != PIPE:
-            _refuse_place(option, path, inputs)
-        if (other := seen.setdefault(path if path == PIPE else path.resolve(), option)) != option:
-            raise InputError(f"--{other} and --{option} both name {path}: choose different files")
+            _refuse_place(name, path, inputs)
+        if option == "plot" and path.suffix.lower() not in PICTURES:
+            raise InputError(f"{name} {path}: the name of a picture must end in .png, .svg or .pdf")
+        if (other := seen.setdefault(path if path == PIPE else path.resolve(), name)) != name:
+            raise InputError(f"{other} and {name} both name {path}: choose different files")
 
 
-def _refuse_place(option: str, path: Path, inputs: list[Path | None]) -> None:
+def _refuse_place(name: str, path: Path, inputs: list[Path | None]) -> None:
     if path.is_dir():
-        raise InputError(f"--{option} {path} is a folder: name a file")
+        raise InputError(f"{name} {path} is a folder: name a file")
     if not path.parent.is_dir():
-        raise InputError(f"--{option} {path} cannot be written: there is no folder {path.parent}")
+        raise InputError(f"{name} {path} cannot be written: there is no folder {path.parent}")
     if not os.access(path.parent, os.W_OK):
-        raise InputError(f"--{option} {path} cannot be written: nothing may be written in the folder {path.parent}")
+        raise InputError(f"{name} {path} cannot be written: nothing may be written in the folder {path.parent}")
     if any(one is not None and one.resolve() == path.resolve() for one in inputs):
-        raise InputError(f"--{option} {path} is what is read: choose another name")
-    if option == "plot" and path.suffix.lower() not in PICTURES:
-        raise InputError(f"--plot {path}: the name of a picture must end in .png, .svg or .pdf")
+        raise InputError(f"{name} {path} is what is read: choose another name")
 
 
 def write_outputs(

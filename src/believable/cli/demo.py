@@ -41,7 +41,7 @@ def demo(output: Path, bins: int) -> None:
     page = output.with_suffix(".html")
     if page == output:
         raise InputError(f"{output} is the picture: its name must end in .png, .svg or .pdf")
-    check_outputs({"plot": output, "html": page}, [])
+    check_outputs({"plot": output, "html": page}, [], {"plot": "--output", "html": "the page beside it,"})
     console = new_console()
     say(console, f"{WHAT}\n")
     models = {name.replace("_", " "): predictions for name, predictions in load_demo().items()}
