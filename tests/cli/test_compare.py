@@ -148,6 +148,7 @@ def test_files_of_one_name_are_told_apart(run, folder, tmp_path):
         (Versus("smooth_calibration_error", 0.1, 0.1, 0.01, -0.01, 0.02, 0.3), "The difference in smooth ECE can be chance: +0.0100 (-0.0100 … 0.0200)."),
         (Versus("expected_calibration_error", 0.2, 0.1, 0.1, 0.11, 0.15, 0.01), "(0.1100 … 0.1500); chance adds more to one than to the other, so go by the interval."),
         (Versus("negative_log_likelihood", float("inf"), float("inf"), 0.0, float("nan"), float("nan"), 1.0), "cannot be told apart by the log loss"),
+        (Versus("negative_log_likelihood", float("inf"), 0.3, float("inf"), -0.1, float("inf"), 0.8), "can be chance: +infinite (-0.1000 … infinite)."),
         (Versus("accuracy", 0.8, 0.8, 0.0, 0.0, 0.0, 1.0), "Both have the same accuracy."),
     ],
 )  # fmt: skip

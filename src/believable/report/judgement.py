@@ -182,7 +182,7 @@ class Verdict:
         if self.mean_score is not None and self.rate is not None and not self.pairs:
             digits = decimals(4, self.mean_score, self.rate)
             means = f"mean score {self.mean_score:.{digits}f}, happened {self.rate:.{digits}f}"
-            if self.off_by_a_factor:
+            if self.off_by_a_factor and self.rate:
                 means += (
                     f", {self.rate / self.mean_score:.2g} times as often as predicted"
                     if self.mean_score

@@ -177,3 +177,8 @@ def shown(value: float | None, digits: int = 4) -> str:
     if value is None or value != value:
         return "–"
     return f"{value:.{digits}f}" if math.isfinite(value) else "infinite" if value > 0 else "-infinite"
+
+
+def signed(value: float) -> str:
+    """A difference, as `shown` shows it and with its sign."""
+    return f"{value:+.4f}" if math.isfinite(value) else f"{'+' if value > 0 else ''}{shown(value)}"

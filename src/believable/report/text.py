@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from unicodedata import combining, east_asian_width
 
 from believable.report._digits import digits_apart
-from believable.report.measure import shown
+from believable.report.measure import shown, signed
 from believable.report.parts import Measured, Part, Versus
 from believable.report.versus import SMALLEST_P, in_words
 
@@ -135,7 +135,8 @@ def opening(audit: Audit) -> list[str]:
         lines.append(f"Weighted: they tell as much as {audit.effective_n:,.0f} rows of equal weight")
     if audit.kind == "binary":
         what = "The answer is right" if audit.pairs else "It happens"
-        lines.append(f"{what} in {100 * audit.rates[0]:.4g} % of them")
+        share = {0.0: "none", 1.0: "all"}.get(audit.rates[0], f"{100 * audit.rates[0]:.4g} %")
+        lines.append(f"{what} in {share} of them")
     elif audit.kind == "multiclass":
         k = max(range(len(audit.rates)), key=audit.rates.__getitem__)
         lines.append(
@@ -213,7 +214,7 @@ def versus_rows(found: Sequence[Versus], a: str = "this", b: str = "other") -> l
     table = [["", a, b, "difference", "interval", "p"]]
     for one in found:
         ends = f"{shown(one.low)} … {shown(one.high)}"
-        numbers = [shown(one.value), shown(one.other), f"{one.difference:+.4f}", ends, _p_value(one.p_value)]
+        numbers = [shown(one.value), shown(one.other), signed(one.difference), ends, _p_value(one.p_value)]
         table.append([one.title, *numbers])
     return table
 

@@ -11,6 +11,7 @@ from believable.inference.compare import compare
 from believable.metrics import find_metric
 from believable.predictions import Predictions
 from believable.report.asked import options_for
+from believable.report.measure import shown, signed
 from believable.report.parts import Versus
 
 COMPARED = ("ece", "smece", "brier", "nll", "auc", "acc")
@@ -91,6 +92,8 @@ def in_words(one: Versus, a: str, b: str) -> str:
     'B is better calibrated: its ECE is 0.1000 lower (0.0800 … 0.1200).'
     >>> in_words(Versus("auc", 0.75, 0.76, -0.01, -0.03, 0.01, 0.2), "A", "B")
     'The difference in AUC can be chance: -0.0100 (-0.0300 … 0.0100).'
+    >>> in_words(Versus("negative_log_likelihood", float("inf"), 0.3, float("inf"), -0.1, float("inf"), 0.8), "A", "B")
+    'The difference in log loss can be chance: +infinite (-0.1000 … infinite).'
     """
     row = find_metric(one.name)
     what = SHORT.get(row.alias, one.title)
@@ -99,7 +102,8 @@ def in_words(one: Versus, a: str, b: str) -> str:
     if one.low != one.low or one.high != one.high:
         return f"The two cannot be told apart by the {what}: it is infinite or undefined in some draws."
     if one.low <= 0 <= one.high:
-        return f"The difference in {what} can be chance: {one.difference:+.4f} ({one.low:.4f} … {one.high:.4f})."
+        ends = f"({shown(one.low)} … {shown(one.high)})"
+        return f"The difference in {what} can be chance: {signed(one.difference)} {ends}."
     higher, lower = (a, b) if one.low > 0 else (b, a)
     size, low, high = (one.difference, one.low, one.high) if one.low > 0 else (-one.difference, -one.high, -one.low)
     ends = f"({low:.4f} … {high:.4f})"
