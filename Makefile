@@ -24,6 +24,9 @@ help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 $(VENV)/.core: $(PROJECT_FILES)
+	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
+		"believable needs Python 3.11 or newer, and $(PYTHON) is %s; try PYTHON=python3.12" % sys.version.split()[0])'
+	@echo "Installing into $(VENV): a minute or two, the first time" >&2
 	@test -x $(BIN)/python || { $(MAKE_VENV); }
 	@$(INSTALL) --editable .
 	@touch $@

@@ -9,6 +9,10 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
+# An older pip complains of a dependency first, at length, before it comes to requires-python.
+if sys.version_info < (3, 11):  # noqa: UP036
+    sys.exit(f"believable needs Python 3.11 or newer; this is {sys.version.split()[0]}, {sys.executable}")
+
 SOURCES = Path("src/believable/kernels/compiled/c")
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))  # which has no stable ABI yet
 STABLE = {} if FREE_THREADED else {"define_macros": [("Py_LIMITED_API", "0x030B0000")], "py_limited_api": True}
