@@ -289,7 +289,7 @@ def test_maps_that_rule_something_out_are_last(input):
     assert found.chosen == "platt"
     assert found["isotonic"].scored.values["log_loss"].value < found["platt"].scored.values["log_loss"].value
     assert found.candidates[-1].predictions.scores.min() == 0
-    assert any("give 0 to what the scores hold for possible" in one and "isotonic" in one for one in found.caveats)
+    assert any("0 to something that the scores hold for possible" in one and "isotonic" in one for one in found.caveats)
     p = found.recalibrator.transform([0.3, 0.7] if input == "probabilities" else [-0.8, 0.8])
     assert 0.001 < p[0] < 0.5 < p[1] < 0.999
 

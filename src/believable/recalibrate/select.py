@@ -328,9 +328,11 @@ def _passed_over(made: list[Scoring], score: Score) -> tuple[str, ...]:
     rash = [one.name for one in made if _is_rash(one, score) and math.isfinite(one.scored.values[score].value)]
     if not rash:
         return ()
-    return (
-        f"Last, because they give 0 to what the scores hold for possible, and may so next time: {', '.join(rash)}.",
+    them = "It gives" if len(rash) == 1 else "They give"
+    why = (
+        f"{them} 0 to something that the scores hold for possible; if that happens next time, the log loss is infinite."
     )
+    return (f"Ranked last: {', '.join(rash)}. {why}",)
 
 
 def _simplest(ranked: tuple[Candidate, ...], score: Score) -> Candidate | None:
