@@ -32,8 +32,12 @@ extensions = [
     "sphinx_design",
     "linked_names",
     "mathml",
+    "opened",
+    "outputs",
+    "pictures",
     "public_names",
     "reference",
+    "tables",
 ]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_*"]
@@ -46,6 +50,8 @@ default_role = "name"  # in docstrings, `name` is code, and a link where it is p
 toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"  # the docstrings say what a parameter takes
 autodoc_typehints_format = "short"
+python_maximum_signature_line_length = 150  # of longer ones each parameter has a line
+python_trailing_comma_in_multi_line_signatures = False
 autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 napoleon_use_param = False  # types are words, not names of classes
@@ -55,6 +61,7 @@ copybutton_exclude = ".linenos, .gp, .go"
 
 html_theme = "furo"
 html_title = "believable"
+html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sphinx = False
@@ -63,10 +70,12 @@ html_show_copyright = False
 lexers["console"] = (
     BashLexer()
 )  # commands for another machine, without a prompt and without what they print
-pygments_style = "friendly"
+pygments_style = "default"  # both have a contrast of 4.5 or more throughout
 pygments_dark_style = "monokai"
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#1f5fa8", "color-brand-content": "#1f5fa8"},
     "dark_css_variables": {"color-brand-primary": "#8ab8f0", "color-brand-content": "#8ab8f0"},
+    "light_logo": "logo-light.svg",
+    "dark_logo": "logo-dark.svg",
     "navigation_with_keys": True,
 }

@@ -103,22 +103,30 @@ def recalibrator_table() -> str:
         "docstring of each class has its formula, its limits and its choices; [how to choose](which-fix.md) is",
         'told apart. The alias stands for the class in `calibrate(..., method="platt")` and in `select`.',
         "",
+        "| class | alias | what it is | reference |",
+        "|---|---|---|---|",
+    ]
+    order = {"strict": "yes", "weak": "up to ties", "by slope": "if the slope is positive", "none": "no"}
+    yes = {True: "yes", False: "no"}
+    classes = sorted(RECALIBRATORS.items(), key=lambda item: (item[1].facts.simplicity, item[0]))
+    for name, cls in classes:
+        summary = (cls.__doc__ or "").split("\n")[0]
+        lines.append(f"| `{name}` | `{cls.facts.alias}` | {summary} | {cls.facts.reference} |")
+    lines += [
+        "",
+        "## What each of them can do",
+        "",
         "*keeps the order*: of the scores of one event, strictly, up to ties, if the fitted slope is positive, or not.",
         "*keeps the argmax*: the most probable of several classes stays so. *can do nothing*: among its maps is the",
         "identity. *rows*: of the rarest class, below which it warns. *cells*: it can be learnt from `CellStats`.",
         "",
-        "| class | alias | what it is | takes | keeps the order | keeps the argmax | can do nothing | rows | cells "
-        "| reference |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| alias | takes | keeps the order | keeps the argmax | can do nothing | rows | cells |",
+        "|---|---|---|---|---|---:|---|",
     ]
-    order = {"strict": "yes", "weak": "up to ties", "by slope": "if the slope is positive", "none": "no"}
-    for name, cls in sorted(RECALIBRATORS.items(), key=lambda item: (item[1].facts.simplicity, item[0])):
-        facts, yes = cls.facts, {True: "yes", False: "no"}
-        summary = (cls.__doc__ or "").split("\n")[0]
-        takes = ", ".join(cls.inputs)
-        entries = [f"`{name}`", f"`{facts.alias}`", summary, takes, order[facts.ranking], yes[facts.argmax]]
-        entries += [yes[facts.identity], str(facts.fewest), yes[facts.cells], facts.reference]
-        lines.append(f"| {' | '.join(entries)} |")
+    for _, cls in classes:
+        facts, takes = cls.facts, ", ".join(cls.inputs)
+        entries = [f"`{facts.alias}`", takes, order[facts.ranking], yes[facts.argmax], yes[facts.identity]]
+        lines.append(f"| {' | '.join([*entries, str(facts.fewest), yes[facts.cells]])} |")
     return "\n".join(lines) + "\n"
 
 

@@ -106,7 +106,7 @@
     }
     const line = (of, name) => `<polyline class="${name}" points="${points.map((one) => `${x(one.n)},${y(one[of])}`).join(" ")}"/>`;
     const last = points[points.length - 1];
-    const apart = Math.abs(y(last.width) - y(last.floor)) < 15 ? (15 - Math.abs(y(last.width) - y(last.floor))) / 2 : 0;
+    const apart = Math.abs(y(last.width) - y(last.floor)) < 18 ? (18 - Math.abs(y(last.width) - y(last.floor))) / 2 : 0;
     const up = last.width > last.floor ? -apart : apart;
     const here = Rows.at(scores, n);
     place.querySelector("svg").innerHTML = `${grid.join("")}${line("width", "width")}${line("floor", "floor")}
