@@ -22,7 +22,6 @@ class OutputLexer(Lexer):
     """What a block has printed, line by line."""
 
     name = "output"
-    aliases = ["output"]
 
     def get_tokens_unprocessed(self, text: str) -> Iterator[tuple[int, _TokenType, str]]:
         place = 0
