@@ -1,4 +1,4 @@
-"""A link to a page in `_static` (the printable cheat sheet) opens it; Sphinx alone would copy it and download it."""
+"""A link to a page in `_static` (the printable cheat sheet) opens it; Sphinx alone would have it downloaded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ def opened(app: Any, doctree: nodes.document, page: str) -> None:
         target = link["reftarget"]
         if "filename" in link and "_static/" in target and target.endswith(".html"):
             uri = relative_uri(app.builder.get_target_uri(page), target[target.index("_static/") :])
-            app.env.dlfiles.pop(link["reftarget"], None)  # no second copy
             link.replace_self(nodes.reference("", "", *link.children, refuri=uri, internal=True))
 
 
