@@ -1,7 +1,8 @@
 """`name` is code, and a link where it is a name with an entry in the reference: in docstrings, their types, and pages.
 
 A name is looked for where it stands first: in its class, its room, the package, then the other rooms. The parameters of
-a function are not looked for: `interval` may be one.
+a function are not looked for: `interval` may be one. Where a page speaks of other libraries, a name may be theirs: only
+those that begin with `believable.` are ours there.
 """
 
 from __future__ import annotations
@@ -64,6 +65,8 @@ def resolve(
     """A link to the entry, or what was there, without a warning: not every name in a docstring is public."""
     if node["reftype"] != "name":
         return None
+    if is_of_others(node) and not node["reftarget"].startswith("believable."):
+        return shown
     target = re.sub(r"\(.*\)$", "", node["reftarget"]).removeprefix("believable.")
     objects = env.domaindata["py"]["objects"]
     for place in places(node, target):
@@ -78,6 +81,16 @@ def resolve(
                 f"{place}.{target}",
             )
     return shown
+
+
+def is_of_others(node: addnodes.pending_xref) -> bool:
+    """Whether it stands where other libraries are spoken of: their pages, and the lists of the table of metrics."""
+    page = node["refdoc"]
+    if page == "metrics":
+        while node.parent is not None and not isinstance(node, nodes.list_item):
+            node = node.parent
+        return isinstance(node, nodes.list_item)
+    return page in ("differs", "benchmarks") or page.startswith("migrating/")
 
 
 def places(node: nodes.Element, target: str) -> list[str]:
