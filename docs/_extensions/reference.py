@@ -32,6 +32,12 @@ TABLES = {
     "RECALIBRATORS.*": [f"believable.recalibrate.{name}" for name in sorted(RECALIBRATORS)],
 }
 
+# What other rooms ask of a Predictions, and no user.
+INTERNAL = [
+    f"Predictions.{name}"
+    for name in ["score_type", "label_kind", "moments", "row_moments", "borrowing", "check_view"]
+]
+
 
 class Entries(SphinxDirective):
     """Entries for names and patterns, made by autodoc."""
@@ -104,11 +110,10 @@ def public_bases(app: Any, name: str, cls: Any, options: Any, bases: list[Any]) 
 def skip_foreign(
     app: Any, what: str, name: str, member: Any, skip: bool, options: Any
 ) -> bool | None:
-    """Methods that scikit-learn or torch put into our classes are described there."""
+    """Methods that scikit-learn or torch put into our classes are described there; internal ones nowhere."""
     function = getattr(member, "__func__", getattr(member, "fget", member))
-    return (
-        True if not is_ours(function) or re.fullmatch(r"set_\w+_request|extra_repr", name) else None
-    )
+    foreign = not is_ours(function) or re.fullmatch(r"set_\w+_request|extra_repr", name)
+    return True if foreign or getattr(function, "__qualname__", "") in INTERNAL else None
 
 
 def whole_sentence(
