@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -94,6 +95,8 @@ def in_words(one: Versus, a: str, b: str) -> str:
     'The difference in AUC can be chance: -0.0100 (-0.0300 … 0.0100).'
     >>> in_words(Versus("negative_log_likelihood", float("inf"), 0.3, float("inf"), -0.1, float("inf"), 0.8), "A", "B")
     'The difference in log loss can be chance: +infinite (-0.1000 … infinite).'
+    >>> in_words(Versus("negative_log_likelihood", float("inf"), 0.3, float("inf"), 0.1, float("inf"), 0.01), "A", "B")
+    'B predicts better on the whole: its log loss is infinitely lower (0.1000 … infinite).'
     """
     row = find_metric(one.name)
     what = SHORT.get(row.alias, one.title)
@@ -106,10 +109,12 @@ def in_words(one: Versus, a: str, b: str) -> str:
         return f"The difference in {what} can be chance: {signed(one.difference)} {ends}."
     higher, lower = (a, b) if one.low > 0 else (b, a)
     size, low, high = (one.difference, one.low, one.high) if one.low > 0 else (-one.difference, -one.high, -one.low)
-    ends = f"({low:.4f} … {high:.4f})"
+    ends = f"({shown(low)} … {shown(high)})"
     outside = "" if low <= size <= high else "; chance adds more to one than to the other, so go by the interval"
     if row.direction is None:
-        return f"{higher} has the higher {what}, by {size:.4f} {ends}{outside}."
+        return f"{higher} has the higher {what}, by {shown(size)} {ends}{outside}."
     better, way = (lower, "lower") if row.direction == "lower" else (higher, "higher")
     praise = "is better calibrated" if row.power is not None else BETTER.get(row.alias, "is better")
-    return f"{better} {praise}: its {what} is {size:.4f} {way} {ends}{outside}."
+    return (
+        f"{better} {praise}: its {what} is {'infinitely' if math.isinf(size) else shown(size)} {way} {ends}{outside}."
+    )
