@@ -294,6 +294,17 @@ def test_maps_that_rule_something_out_are_last(input):
     assert 0.001 < p[0] < 0.5 < p[1] < 0.999
 
 
+def test_a_low_temperature_rules_nothing_out():
+    """Scores that are three times too timid are mended, though what they held for unlikely is then next to 0."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(0, 12, 2000)
+    y = (rng.random(2000) < 1 / (1 + np.exp(-z))).astype(int)
+    found = select(1 / (1 + np.exp(-0.3 * z)), y, candidates=["temperature", "isotonic"], **QUICK)
+    assert found["temperature"].predictions.scores.min() < 1e-15
+    assert found.chosen == "temperature"
+    assert found.candidates[-1].name == "isotonic"
+
+
 def test_groups_widen_intervals():
     """Rows that are copies of each other count as one."""
     p, y = binary(200)

@@ -25,7 +25,8 @@ from believable.stats.sums import log_loss_terms
 
 LOGITS = "these look like logits: pass input='logits', or input='scores' for other numbers"
 ROUNDING = 1e-6  # rows that miss 1 by less sum to 1
-RULED_OUT, POSSIBLE = 1e-15, 1e-6  # a probability below the first is 0 but for rounding; above the second it is not
+RULED_OUT = 1e-15  # a probability below this is 0 but for rounding
+COLDEST = 0.2  # temperature: a colder one is not under-confidence mended, but a limit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +34,8 @@ class Mapped:
     """Predictions, and the log loss of each row, which is known better than from probabilities that were rounded.
 
     `rules_out` says whether, for any row, an outcome that the scores hold for possible was given a probability of 0,
-    but for rounding: if such a row turns out so, the log loss is infinite, whatever it was here.
+    but for rounding, and not by a temperature such as under-confident scores need: if such a row turns out so, the log
+    loss is infinite, whatever it was here.
     """
 
     predictions: Predictions
@@ -130,7 +132,7 @@ class Problem:
                 p = self.fit(method, self.fold != k).predict_proba(self.scores[rows])
                 out[rows] = p if out.ndim == 2 else p[:, 1]
                 was = before[rows] if out.ndim == 2 else np.column_stack([1 - before[rows], before[rows]])
-                rules_out |= bool(np.any((p < RULED_OUT) & (was > POSSIBLE)))
+                rules_out |= bool(np.any((p < RULED_OUT) & (p < was ** (1 / COLDEST))))
                 with np.errstate(divide="ignore"):
                     loss[rows] = -np.log(p[np.arange(len(rows)), self.labels[rows]])
         out.flags.writeable = False

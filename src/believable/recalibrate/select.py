@@ -194,8 +194,9 @@ def select(
     Notes
     -----
     Log loss is infinite for a candidate that gave 0 to something that happened, as isotonic regression may; it is last
-    then. So is one that gave 0 (less than 1e-15) to something that the scores hold for possible (more than 1e-6), even
-    if it did not happen here: the next rows may be others. Scores that separate the classes invite that.
+    then. So is one that gave 0 to something that the scores hold for possible, even if it did not happen here: the next
+    rows may be others. Scores that separate the classes invite that. (0 is less than 1e-15, and less than the fifth
+    power of what the scores gave: temperatures down to 1/5 are not meant.)
 
     The gain of the winner is somewhat flattered by having been chosen, as the best of several; and maps learnt from all
     rows but one fold are somewhat worse than the final one. In simulations with 300 rows the intervals of gains covered
