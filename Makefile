@@ -7,7 +7,7 @@ VENV   := .venv
 PEERS  := .bench
 BIN    := $(VENV)/bin
 UV     := $(shell command -v uv 2>/dev/null)
-PROJECT_FILES := pyproject.toml setup.py Makefile $(wildcard src/believable/kernels/compiled/c/*)
+PROJECT_FILES := pyproject.toml setup.py Makefile $(wildcard src/believable/_kernels/compiled/c/*)
 
 ifdef UV
 INSTALL := $(UV) pip install --quiet --python $(BIN)/python

@@ -13,14 +13,14 @@ from setuptools import Extension, setup
 if sys.version_info < (3, 11):  # noqa: UP036
     sys.exit(f"believable needs Python 3.11 or newer; this is {sys.version.split()[0]}, {sys.executable}")
 
-SOURCES = Path("src/believable/kernels/compiled/c")
+SOURCES = Path("src/believable/_kernels/compiled/c")
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))  # which has no stable ABI yet
 STABLE = {} if FREE_THREADED else {"define_macros": [("Py_LIMITED_API", "0x030B0000")], "py_limited_api": True}
 QUICK = ["-O3", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd"]  # the last is about loops, not threads
 FLAGS = ["/O2", "/std:c11"] if sys.platform == "win32" else ["-std=c11", "-Wall", "-Wno-pass-failed", *QUICK]
 
 kernels = Extension(
-    "believable.kernels.compiled._c",
+    "believable._kernels.compiled._c",
     sources=sorted(path.as_posix() for path in SOURCES.glob("*.c")),
     depends=sorted(path.as_posix() for path in SOURCES.glob("*.h")),
     extra_compile_args=FLAGS,

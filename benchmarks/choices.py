@@ -35,8 +35,8 @@ def in_numpy(p: Any, y: Any) -> Sums:
 
 
 def _ours(p: Any, y: Any, which: int) -> Sums:
+    from believable._kernels.twins import TWINS, backend
     from believable.binning import Edges
-    from believable.kernels._backend import TWINS, backend
 
     if which and backend == "numpy":
         raise ImportError("the compiled kernels are not in use")
@@ -103,7 +103,7 @@ def torch(p: Any, y: Any) -> Sums:
 
 
 WAYS = (compiled, in_numpy, numba, boost_histogram, polars, duckdb, torch)
-MODULES = {compiled: "believable.kernels.compiled._c", in_numpy: "numpy"}  # what each adds to import
+MODULES = {compiled: "believable._kernels.compiled._c", in_numpy: "numpy"}  # what each adds to import
 
 
 def main() -> None:
@@ -128,13 +128,13 @@ def main() -> None:
 
 
 def _read(p: Any, y: Any) -> Sums:
-    from believable.kernels.compiled.threads import in_parts, ranges
+    from believable._kernels.compiled.threads import in_parts, ranges
 
     return lambda: in_parts(lambda part, start, stop: (p[start:stop].max(), y[start:stop].max()), ranges(len(p), 1))
 
 
 def _import(module: str) -> float:
-    before = "numpy, believable.kernels" if module.startswith("believable") else "numpy"
+    before = "numpy, believable._kernels" if module.startswith("believable") else "numpy"
     code = f"import {before}, time; t = time.perf_counter(); import {module}; print(1e3 * (time.perf_counter() - t))"
     command, fresh = [sys.executable, "-c", code], os.environ | {"BELIEVABLE_KERNELS": "numpy"}
     done = (subprocess.run(command, env=fresh, capture_output=True, text=True, check=True) for _ in range(3))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import believable
-from believable import kernels
+from believable import _kernels
 
 N_BINS = 15
 SIZES = (200, 1_000, 10_000)
@@ -73,7 +73,7 @@ POPULATIONS = {
 def truth(metric: str, scores: Any, rate: Any) -> float:
     """The error of the population."""
     if metric == "smece":
-        return float(kernels.smooth_error(scores, (rate - scores) / len(scores), 1.0))
+        return float(_kernels.smooth_error(scores, (rate - scores) / len(scores), 1.0))
     code = np.minimum(np.ceil(scores * N_BINS).astype(int), N_BINS) - 1
     gap = np.bincount(code, rate - scores, N_BINS) / len(scores)
     if metric == "ece":

@@ -78,7 +78,7 @@ def is_tried(method: str, source: Source, draw: int) -> bool:
 def fit(method: str, source: Source, rows: Rows) -> tuple[Any, str]:
     """A fitted map, and what `calibrate` would choose; raises what the library raises."""
     from believable.recalibrate import PriorShift, select
-    from believable.recalibrate._facts import find_recalibrator
+    from believable.recalibrate.facts import find_recalibrator
 
     given = "scores" if source.kind == "scores" else "probabilities"
     if method == AUTO:  # what calibrate does, without the intervals of errors that it shows beside
@@ -118,10 +118,10 @@ def _order(p: Any, rows: Rows) -> float:
         most = p.argmax(axis=1)
         right = most == rows.y if rows.truth is None else rows.truth[np.arange(len(p)), most]
         return float(np.mean(right))
-    from believable import kernels
+    from believable import _kernels
 
     t = rows.y.astype(float) if rows.truth is None else rows.truth
-    return float(kernels.auc(p, t, 1 - t))
+    return float(_kernels.auc(p, t, 1 - t))
 
 
 def deal(source: Source, n: int, draw: int, n_test: int) -> tuple[Rows, Rows]:

@@ -38,7 +38,7 @@ class KernelTime:
         bound = [
             (vars(module), name, value)
             for path, module in list(sys.modules.items())
-            if path.partition(".")[0] == "believable" and not path.startswith("believable.kernels.compiled")
+            if path.partition(".")[0] == "believable" and not path.startswith("believable._kernels.compiled")
             for name, value in list(vars(module).items())
             if id(value) in stand_ins
         ]
@@ -68,11 +68,11 @@ class KernelTime:
 
 def _kernels() -> dict[str, Callable[..., Any]]:
     """Those that run, by name."""
-    backend = load("believable.kernels._backend")
+    backend = load("believable._kernels.twins")
     load("believable.recalibrate")
     return {name: pair[backend.backend != "numpy"] for name, pair in backend.TWINS.items()}
 
 
 def any_kernels() -> bool:
     """Whether there are compiled kernels, and they run."""
-    return load("believable.kernels._backend").backend == "compiled" and bool(_kernels())
+    return load("believable._kernels.twins").backend == "compiled" and bool(_kernels())

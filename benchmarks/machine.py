@@ -15,7 +15,7 @@ CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 def facts() -> dict[str, str]:
     """What and which, in order."""
-    backend = load("believable.kernels._backend")
+    backend = load("believable._kernels.twins")
     found = {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "processor": f"{_cpu()}, {os.cpu_count()} cores, {platform.system()} {platform.machine()}",

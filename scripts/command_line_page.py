@@ -9,7 +9,7 @@ import click
 
 from believable.cli import main
 from believable.cli._common import BAD_INPUT, GATE_FAILED, INTERRUPTED
-from believable.cli._help import Sectioned
+from believable.cli._options import Sectioned
 
 HEAD = f"""# The command line
 

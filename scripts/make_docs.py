@@ -9,7 +9,7 @@ from pathlib import Path
 
 import believable
 import believable.metrics
-from believable.plots._style import new_figure, save
+from believable.plots.style import new_figure, save
 from believable.readers import load_demo
 from believable.recalibrate import RECALIBRATORS
 

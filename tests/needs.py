@@ -23,7 +23,7 @@ NEEDS = {  # a package or program, and what it is no use without
     "duckdb": ["duckdb"],
     "ibis": ["ibis"],
     "node": ["node"],
-    "compiled": ["believable.kernels.compiled._c"],
+    "compiled": ["believable._kernels.compiled._c"],
     "browser": ["chromium", "playwright"],
     "netcal": ["netcal"],
     "relplot": ["relplot"],

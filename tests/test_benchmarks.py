@@ -66,14 +66,14 @@ def test_a_clock_of_its_own_may_stand_still():
 
 def test_the_time_in_kernels_is_part_of_the_call(monkeypatch):
     """What is bound to a kernel with a twin is timed while it runs, and bound as before afterwards."""
-    backend = importlib.import_module("believable.kernels._backend")
-    monkeypatch.setattr(backend, "TWINS", {"pav": (believable.kernels.pav, believable.kernels.pav)})
-    before = believable.kernels.pav
+    backend = importlib.import_module("believable._kernels.twins")
+    monkeypatch.setattr(backend, "TWINS", {"pav": (believable._kernels.pav, believable._kernels.pav)})
+    before = believable._kernels.pav
     watched = kernel_time.KernelTime(lambda: believable.corp_decomposition([0.1, 0.2, 0.8], [1, 0, 1]))
     seconds, _ = watched.sample(2)
     assert seconds > 0
     assert watched.used == {"pav"}
-    assert believable.kernels.pav is before
+    assert believable._kernels.pav is before
 
 
 def test_a_wrong_number_is_marked_and_another_is_not():

@@ -23,11 +23,12 @@ from believable.curves import (
 )
 from believable.metrics import *  # noqa: F403 - its __all__ names the metrics and their table
 from believable.metrics import __all__ as _metrics
-from believable.predictions import Predictions, average_predictions
+from believable.predictions import Predictions, View, average_predictions
 from believable.stats import BinStats, CellStats, Layout, ScoreSums, Summary
-from believable.views import View
 
 if TYPE_CHECKING:
+    from believable.auditing import verdict as verdict
+    from believable.auditing.make import audit as audit
     from believable.decide.cascade import cascade as cascade
     from believable.decide.net_benefit import net_benefit as net_benefit
     from believable.decide.ranking import risk_aware_rank as risk_aware_rank
@@ -36,11 +37,11 @@ if TYPE_CHECKING:
     from believable.decide.threshold import threshold_for as threshold_for
     from believable.decide.words import confidence_words as confidence_words
     from believable.inference.compare import compare as compare
+    from believable.inference.cumulative_tests import kolmogorov_smirnov_test as kolmogorov_smirnov_test
+    from believable.inference.cumulative_tests import kuiper_test as kuiper_test
     from believable.inference.hosmer_lemeshow import hosmer_lemeshow as hosmer_lemeshow
     from believable.inference.interval import interval as interval
     from believable.inference.kernel_calibration_test import kernel_calibration_test as kernel_calibration_test
-    from believable.inference.kolmogorov_smirnov_test import kolmogorov_smirnov_test as kolmogorov_smirnov_test
-    from believable.inference.kuiper_test import kuiper_test as kuiper_test
     from believable.inference.noise_floor import noise_floor as noise_floor
     from believable.inference.rows_needed import expected_precision as expected_precision
     from believable.inference.rows_needed import rows_needed as rows_needed
@@ -70,20 +71,18 @@ if TYPE_CHECKING:
     from believable.recalibrate.saved import load_recalibrator as load_recalibrator
     from believable.recalibrate.select import select as select
     from believable.report import Audit as Audit
-    from believable.report import verdict as verdict
-    from believable.report.make import audit as audit
     from believable.streams.drift import DriftAlarm as DriftAlarm
     from believable.streams.meter import CalibrationMeter as CalibrationMeter
     from believable.streams.monitor import CalibrationMonitor as CalibrationMonitor
 
 # Loaded when first used: rooms by name, and functions that bring matplotlib or a file engine with them.
 _ROOMS = (
-    *("curves", "decide", "inference", "kernels", "metrics", "plots", "readers", "recalibrate", "report", "stats"),
+    *("curves", "decide", "inference", "metrics", "plots", "readers", "recalibrate", "report", "stats"),
     *("engines", "streams", "toolbox", "torch"),
 )
 _LAZY = {
     "Audit": "believable.report",
-    "audit": "believable.report",
+    "audit": "believable.auditing",
     "CalibrationMeter": "believable.streams",
     "CalibrationMonitor": "believable.streams",
     "DriftAlarm": "believable.streams",
@@ -128,7 +127,7 @@ _LAZY = {
     "subgroups": "believable.inference",
     "threshold_for": "believable.decide",
     "uncertainty_sample": "believable.decide",
-    "verdict": "believable.report",
+    "verdict": "believable.auditing",
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from believable import kernels
+from believable import _kernels
 from believable._arrays import as_numpy
 from believable._types import Array, Floats, Ints
 from believable.errors import InputError
@@ -112,7 +112,7 @@ def shape_of_predictions(array: Array, multilabel: bool) -> None:
 
 def finite(array: Array, name: str, rows: Ints | None) -> None:
     """Raise at the first NaN or infinity."""
-    low, high = kernels.extrema(array)
+    low, high = _kernels.extrema(array)
     if not (np.isfinite(low) and np.isfinite(high)):
         row, value = _first(array, ~np.isfinite(array), rows)
         what = "NaN (missing)" if np.isnan(value) else str(value)
@@ -121,7 +121,7 @@ def finite(array: Array, name: str, rows: Ints | None) -> None:
 
 def probabilities(array: Floats, name: str, rows: Ints | None, logits: str = LOGITS) -> None:
     """Raise unless every entry lies in [0, 1]; `logits` is what to do if they are logits."""
-    low, high = kernels.extrema(array)
+    low, high = _kernels.extrema(array)
     if low >= 0 and high <= 1:
         return
     finite(array, name, rows)
@@ -141,7 +141,7 @@ def row_sums(
 ) -> None:
     """Raise unless every row sums to one; `given` is the input, whose type says how precise it can be."""
     tolerance = BFLOAT16_TOLERANCE if is_brief(given) else ROW_SUM_TOLERANCE
-    low, high = kernels.row_sum_extrema(matrix)
+    low, high = _kernels.row_sum_extrema(matrix)
     if low >= 1 - tolerance and high <= 1 + tolerance:
         return
     sums = matrix.sum(axis=1, dtype=np.float64)
@@ -257,7 +257,7 @@ def class_labels(actuals: Array, n_classes: int, predictions: Floats, rows: Ints
     is_boolean = actuals.dtype.kind == "b"
     if is_boolean:  # whose bytes may be others than 0 and 1, if the memory was never meant to be booleans
         actuals = np.ascontiguousarray(actuals).view(np.uint8)
-    low, high = kernels.extrema(actuals)
+    low, high = _kernels.extrema(actuals)
     if not (low >= 0 and high <= n_classes - 1):
         no_missing(actuals, rows)
         row, value = _first(actuals, (actuals < 0) | (actuals > n_classes - 1), rows)
@@ -265,7 +265,7 @@ def class_labels(actuals: Array, n_classes: int, predictions: Floats, rows: Ints
     if is_boolean or actuals.dtype.kind == "i":
         return actuals
     small = actuals.astype(np.int8 if n_classes <= 128 else np.int32)
-    if any(np.any(small[part] != actuals[part]) for part in kernels.row_blocks(len(actuals))):
+    if any(np.any(small[part] != actuals[part]) for part in _kernels.row_blocks(len(actuals))):
         swapped(predictions, actuals)
         row, value = _first(actuals, small != actuals, rows)
         soft = ", or pass Predictions(..., soft_labels=True) if they are shares of annotators" if n_classes == 2 else ""
@@ -379,7 +379,7 @@ def weights(values: Any, n: int, name: str = "sample_weight", of: str = "row") -
     if array.shape != (n,):
         raise InputError(f"{name} must be one number per {of}, {n} of them, got shape {array.shape}")
     finite(array, name, None)
-    low, high = kernels.extrema(array)
+    low, high = _kernels.extrema(array)
     if low < 0:
         row, value = _first(array, array < 0, None)
         raise InputError(f"{name} must not be negative, got {value:g} at {of} {row}")
@@ -401,3 +401,19 @@ def _first(array: Array, bad: Array, rows: Ints | None) -> tuple[int, Any]:
     position = tuple(int(axis[0]) for axis in np.nonzero(bad))
     row = position[0] if rows is None else int(rows[position[0]])
     return row, array[position]
+
+
+# --- randomness is an argument: nothing here touches the global state -------------------------------------------------
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """The generator behind `random_state`: None (fresh), a seed, or a Generator used as it is."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    is_seed = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, (bool, np.bool_))
+    if random_state is not None and (not is_seed or random_state < 0):
+        raise InputError(f"random_state must be None, an integer from 0 or a numpy Generator, got {random_state!r}")
+    if random_state is None:
+        return np.random.default_rng()
+    # A branch of its own: data that were made with the same seed must not meet the same numbers here again.
+    return np.random.default_rng(np.random.SeedSequence(int(random_state), spawn_key=(1,)))

@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from believable import _check, kernels
+from believable import _check, _kernels
 from believable._types import Array, Float64s, Floats, Ints, Spacing
 from believable.errors import InputError
 
@@ -40,14 +40,14 @@ class Edges:
     values: tuple[float, ...]
     dtype: str = "float64"
     strategy: str = field(default="given", compare=False)
-    _partition: kernels.Partition = field(init=False, repr=False, compare=False)
+    _partition: _kernels.Partition = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check.choice(self.dtype, ("float32", "float64"), "dtype")
         _check.choice(self.strategy, ("uniform", "quantile", "given"), "strategy")
         values = np.array(self.values, self.dtype)
         values.flags.writeable = False
-        object.__setattr__(self, "_partition", kernels.Partition(values, self.strategy == "uniform"))
+        object.__setattr__(self, "_partition", _kernels.Partition(values, self.strategy == "uniform"))
         steps = values[1:] - values[:-1]
         if len(values) < 2 or values[0] != 0 or values[-1] != 1:
             raise InputError("edges must be at least two numbers that begin with 0 and end with 1")
@@ -81,7 +81,7 @@ class Edges:
     def _of_scores(cls, scores: Floats, n_bins: int, weights: Array | None) -> Edges:
         """Quantile edges of scores that were checked; zero weights were dropped."""
         n_bins = _check.positive_integer(n_bins, "n_bins", 1, MAX_BINS)
-        inner = dict.fromkeys(kernels.quantile_boundaries(scores, weights, n_bins).tolist())  # ascending, once each
+        inner = dict.fromkeys(_kernels.quantile_boundaries(scores, weights, n_bins).tolist())  # ascending, once each
         return cls((0.0, *(edge for edge in inner if edge < 1), 1.0), _name(scores.dtype), "quantile")
 
     @classmethod
@@ -119,7 +119,7 @@ class Edges:
         """`assign` for scores that were checked."""
         return self.partition(scores.dtype).place(scores)
 
-    def partition(self, dtype: np.dtype[Any]) -> kernels.Partition:
+    def partition(self, dtype: np.dtype[Any]) -> _kernels.Partition:
         """The bins as kernels take them, for scores of this type."""
         if dtype != self._partition.edges.dtype:
             raise InputError(
@@ -153,9 +153,9 @@ class Grid:
         """The n + 1 edges of the cells between {0} and {1}; read-only."""
         return _grid_edges(self.n_cells, self.spacing, self.dtype)
 
-    def partition(self) -> kernels.Partition | None:
+    def partition(self) -> _kernels.Partition | None:
         """The cells as kernels take them, where they are of equal width."""
-        return kernels.Partition(self.inner_edges(), True, apart=True) if self.spacing == "uniform" else None
+        return _kernels.Partition(self.inner_edges(), True, apart=True) if self.spacing == "uniform" else None
 
     def lower_edges(self) -> Floats:
         """The lower end of every cell, {0} and {1} included."""
@@ -181,11 +181,11 @@ class Grid:
         """The cell of each score, 0 to n + 1."""
         edges = self.inner_edges()
         if self.spacing == "uniform":
-            cell = kernels.uniform_index(scores, edges)
-        elif len(scores) < FEW_SCORES or self.n_cells > kernels.MOST_LOGIT_CELLS:
-            cell = kernels.bin_index(scores, edges)
+            cell = _kernels.uniform_index(scores, edges)
+        elif len(scores) < FEW_SCORES or self.n_cells > _kernels.MOST_LOGIT_CELLS:
+            cell = _kernels.bin_index(scores, edges)
         else:
-            cell = kernels.logit_index(scores, edges, self.near_one(), LOGIT_REACH)
+            cell = _kernels.logit_index(scores, edges, self.near_one(), LOGIT_REACH)
         cell += 1
         cell[scores == 0] = 0
         cell[scores == 1] = self.n_cells + 1
@@ -195,11 +195,11 @@ class Grid:
         """`assign` as floats, for scores whose logits are known and may be overwritten; not for 0 and 1."""
         edges = self.inner_edges()
         if self.spacing == "uniform":
-            cell = kernels.uniform_floor(scores, edges)
-        elif len(scores) < FEW_SCORES or self.n_cells > kernels.MOST_LOGIT_CELLS:
-            cell = kernels.bin_index(scores, edges).astype(np.float64)
+            cell = _kernels.uniform_floor(scores, edges)
+        elif len(scores) < FEW_SCORES or self.n_cells > _kernels.MOST_LOGIT_CELLS:
+            cell = _kernels.bin_index(scores, edges).astype(np.float64)
         else:
-            cell = kernels.logit_floor(scores, logit, edges, self.near_one(), LOGIT_REACH)
+            cell = _kernels.logit_floor(scores, logit, edges, self.near_one(), LOGIT_REACH)
         cell += 1
         return cell
 
@@ -224,7 +224,7 @@ def _uniform_edges(n_bins: int, dtype: np.dtype[Any]) -> Edges:
 def _grid_edges(n_cells: int, spacing: Spacing, dtype: str) -> Floats:
     steps = _division(n_cells)
     if spacing == "logit":
-        steps = kernels.sigmoid(LOGIT_REACH * (2 * steps - 1))
+        steps = _kernels.sigmoid(LOGIT_REACH * (2 * steps - 1))
         steps[0], steps[-1] = 0, 1
     edges = steps.astype(dtype)
     edges.flags.writeable = False
@@ -233,6 +233,6 @@ def _grid_edges(n_cells: int, spacing: Spacing, dtype: str) -> Floats:
 
 @lru_cache(maxsize=8)
 def _near_one(n_cells: int, dtype: str) -> Array:
-    table = kernels.near_one(_grid_edges(n_cells, "logit", dtype))
+    table = _kernels.near_one(_grid_edges(n_cells, "logit", dtype))
     table.flags.writeable = False
     return table

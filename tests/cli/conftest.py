@@ -7,8 +7,8 @@ import polars
 import pytest
 from click.testing import CliRunner
 
+from believable.auditing import measure
 from believable.cli import main
-from believable.report import measure
 
 
 @pytest.fixture(scope="session")

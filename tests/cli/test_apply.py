@@ -20,7 +20,6 @@ from click.testing import CliRunner
 from polars.testing import assert_frame_equal
 
 from believable.cli import main
-from believable.readers.apply import apply_to_file
 from believable.recalibrate import (
     Identity,
     IsotonicCalibration,
@@ -30,6 +29,7 @@ from believable.recalibrate import (
     VectorScaling,
     load_recalibrator,
 )
+from believable.writers.apply import apply_to_file
 
 N = 500
 CLASSES = ["cat", "o,wl", "dog"]

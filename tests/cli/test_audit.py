@@ -382,7 +382,7 @@ def test_an_interruption_is_no_failed_gate(run, folder, tmp_path, monkeypatch):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("believable.report.audit", interrupt)
+    monkeypatch.setattr("believable.auditing.audit", interrupt)
     result = run("audit", folder / "a.csv", "--html", tmp_path / "page.html")
     assert result.exit_code == 130
     assert result.stderr == "Interrupted: nothing was left half-written.\n"

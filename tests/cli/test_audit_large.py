@@ -15,15 +15,15 @@ import polars
 import pytest
 
 from believable import Audit, Summary
+from believable.auditing import measure
 from believable.cli import _large
 from believable.readers import load_summary, summarize_files
-from believable.report import measure
 
 N = 1_500_000
 EVERY = 60_000
 COMMAND = "from believable.cli import main\nmain()\n"
 FEW_METRICS = (
-    "from believable.report import measure\nmeasure.ERRORS, measure.DISCRIMINATION = {'binary': ('ece',)}, ('auc',)\n"
+    "from believable.auditing import measure\nmeasure.ERRORS, measure.DISCRIMINATION = {'binary': ('ece',)}, ('auc',)\n"
 )
 
 

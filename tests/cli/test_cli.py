@@ -14,7 +14,7 @@ import believable
 from believable.cli import main
 from believable.cli._common import in_options
 from believable.readers.columns import LABEL_NAMES, PROB_NAMES, PROB_PREFIXES
-from believable.readers.source import Format
+from believable.readers.formats.source import Format
 
 
 def test_version_and_module(run):

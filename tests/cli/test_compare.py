@@ -7,7 +7,7 @@ import pytest
 
 import believable
 from believable.report.parts import Versus
-from believable.report.versus import in_words
+from believable.report.verdict_words import in_words
 
 
 def test_two_files(run, folder):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from believable import CellStats, Predictions, kernel_calibration_curve, smooth_calibration_error
-from believable.curves import kernel
+from believable.curves import smoothed
 from believable.errors import InputError, UndefinedError
 from tests.curves.literal_local import places, shares_near
 from tests.metrics.literal import BINARY, MATRIX, SOFT, over, pairs
@@ -109,7 +109,7 @@ def test_merging(monkeypatch):
     for s in (0.1, 0.4):
         exact = kernel_calibration_curve(data, bandwidth=s)
         with monkeypatch.context() as patch:
-            patch.setattr(kernel, "MANY", 100)
+            patch.setattr(smoothed, "MANY", 100)
             found = kernel_calibration_curve(data, bandwidth=s)
         assert np.all(np.abs(found.y - exact.y) < (exact.high - exact.low) / 400)
         assert found.low == pytest.approx(exact.low, abs=1e-3)

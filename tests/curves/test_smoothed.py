@@ -7,11 +7,11 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from believable import CellStats, Predictions, kernels, smoothed_calibration_curve
+from believable import CellStats, Predictions, _kernels, smoothed_calibration_curve
 from believable.curves import smoothed
 from believable.curves.smoothed import Smoother
 from believable.errors import InputError, UndefinedError
-from believable.points import count_points
+from believable.stats.source import count_points
 from tests.curves.literal_local import local_rate, places, shares_near
 from tests.metrics.literal import BINARY, MATRIX, SOFT, choices, over, pairs
 
@@ -93,7 +93,7 @@ def test_interval(degree):
     g = np.interp(p, curve.x, curve.y)
     points = count_points(data)[0]
     blocks = list(Smoother.of(0.9, None, degree).blocks(points, curve.x))
-    each = np.array([kernels.smoothed(blocks, column, 101) for column in np.eye(25)])
+    each = np.array([_kernels.smoothed(blocks, column, 101) for column in np.eye(25)])
     half = NormalDist().inv_cdf(0.9) * np.sqrt(np.sum(each**2 * (g * (1 - g))[:, None], axis=0))
     assert curve.low == pytest.approx(np.clip(curve.y - half, 0, 1), abs=1e-12)
     assert curve.high == pytest.approx(np.clip(curve.y + half, 0, 1), abs=1e-12)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from believable import Predictions, threshold_for
-from believable.decide._kept import Kept
+from believable.decide.precision import Kept
 from believable.errors import InputError
 
 RNG = np.random.default_rng(5)

@@ -152,9 +152,9 @@ def test_text_decimals_and_booleans(frame_of):
 
 def test_long_partitions_of_dask_are_counted_in_pieces(monkeypatch):
     """Pieces of a partition add up to it."""
-    from believable.engines import partitions
+    from believable.engines import frames
 
-    monkeypatch.setattr(partitions, "ROWS", 70)
+    monkeypatch.setattr(frames, "ROWS", 70)
     p = rng().random(N)
     table = pa.table({"p": p, "y": p > 0.4, "site": np.arange(N) % 2})
     frame = ENGINES["dask-parts"](table)
@@ -166,7 +166,7 @@ def test_workers_of_spark_add_up_their_pieces(monkeypatch):
     """Batches of arrow are gathered, counted and added as one table would be."""
     import polars
 
-    from believable.engines import partitions
+    from believable.engines import frames
 
     def by_sign(rows):
         """Sums of x by its sign."""
@@ -177,18 +177,18 @@ def test_workers_of_spark_add_up_their_pieces(monkeypatch):
     x = np.arange(-500.0, 500.0)
     whole = polars.DataFrame({"key": np.sign(x).astype(int), "x": x})
     batches = whole.to_arrow().to_batches(max_chunksize=30)
-    monkeypatch.setattr(partitions, "ROWS", 100)
-    (found,) = partitions._Worker(by_sign)(iter(batches))
+    monkeypatch.setattr(frames, "ROWS", 100)
+    (found,) = frames._Worker(by_sign)(iter(batches))
     wanted = {-1: (500, x[x < 0].sum()), 0: (1, 0.0), 1: (499, x[x > 0].sum())}
     assert {row["key"]: (row["n"], row["x"]) for row in found.to_pylist()} == wanted
-    assert list(partitions._Worker(by_sign)(iter([]))) == []
+    assert list(frames._Worker(by_sign)(iter([]))) == []
 
 
 def test_vectors_of_spark_without_ansi(spark):
     """The column `probability` of Spark's own classifiers, in a session of the older arithmetic, whose settings stay."""
     from pyspark.ml.linalg import Vectors
 
-    from believable.engines.spark import LIMIT
+    from believable.engines.frames import LIMIT
 
     p, y = matrix(12, 4), np.arange(12) % 4
     rows = [(Vectors.dense(row.tolist()), int(label)) for row, label in zip(p, y, strict=True)]

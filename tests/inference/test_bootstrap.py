@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from believable import BinStats, CellStats, Predictions, auc, brier_score, interval, negative_log_likelihood
-from believable.inference import _bootstrap
-from believable.inference._question import ask
+from believable.inference import bootstrap
+from believable.inference.question import ask
 
 N, DRAWS = 2000, 4000
 
@@ -44,7 +44,7 @@ def test_spread_of_counts(n_bins, weighted):
     p, y, w = data()
     w = w if weighted else np.ones(N)
     stats = BinStats.of(Predictions(p, y, sample_weight=w), n_bins=n_bins)
-    drawn = _bootstrap.resampled_bins(stats, DRAWS, np.random.default_rng(1))
+    drawn = bootstrap.resampled_bins(stats, DRAWS, np.random.default_rng(1))
     of_rows = literal_rows(p, y, w, n_bins, DRAWS)
     for metric, rows in zip(("ece", "rmsce"), of_rows, strict=True):
         counts = ask(metric, stats).replicates(drawn)
@@ -59,7 +59,7 @@ def test_resampled_bins():
     """New samples have the weight of the old one on average, outcomes and scores in proportion, and no empty bins."""
     p, y, w = data()
     stats = BinStats.of(Predictions(p, y, sample_weight=w), n_bins=20)
-    drawn = _bootstrap.resampled_bins(stats, DRAWS, np.random.default_rng(2))
+    drawn = bootstrap.resampled_bins(stats, DRAWS, np.random.default_rng(2))
     for name in ("w", "wp", "wy", "wpy", "w2"):
         mean, spread = getattr(drawn, name).mean(axis=0), getattr(drawn, name).std(axis=0)
         assert (np.abs(mean - getattr(stats, name)) < 5 * spread / np.sqrt(DRAWS) + 1e-9).all()
@@ -72,7 +72,7 @@ def test_rare_bins():
     """A bin with one pair is empty in about 1/e of the new samples, and then adds nothing."""
     p, y = np.append(np.full(500, 0.25), 0.9), np.append(np.arange(500) % 4 == 0, False)
     stats = BinStats.of(Predictions(p, y), n_bins=2)
-    drawn = _bootstrap.resampled_bins(stats, DRAWS, np.random.default_rng(3))
+    drawn = bootstrap.resampled_bins(stats, DRAWS, np.random.default_rng(3))
     empty = drawn.w[:, 1] < 1e-6
     assert empty.mean() == pytest.approx(np.exp(-1), abs=0.04)  # five standard errors of 4,000 draws
     assert ask("mce", stats).replicates(drawn)[empty].max() < 0.2
@@ -83,9 +83,9 @@ def test_unequal_weights_ask_for_rows():
     p, y, _ = data(4, 400)
     rng = np.random.default_rng(5)
     weighted = Predictions(p, y, sample_weight=rng.integers(1, 3, 400))
-    assert _bootstrap.statistic_replicates(ask("auc", weighted), 100, rng) is None
+    assert bootstrap.statistic_replicates(ask("auc", weighted), 100, rng) is None
     matrix = Predictions(rng.dirichlet([1, 1, 1], 400), rng.integers(0, 3, 400))
-    assert _bootstrap.statistic_replicates(ask("auc", matrix), 100, rng) is None
+    assert bootstrap.statistic_replicates(ask("auc", matrix), 100, rng) is None
 
 
 def test_cells_of_unequal_weights():
@@ -93,8 +93,8 @@ def test_cells_of_unequal_weights():
     p = np.repeat([0.2, 0.4, 0.6, 0.8], 300)
     y = np.random.default_rng(6).random(1200) < p
     source = Predictions(p, y, sample_weight=1 + np.arange(1200) % 3)
-    points = _bootstrap.statistic_replicates(ask("auc", CellStats.of(source)), 2000, np.random.default_rng(7))
-    rows = _bootstrap.row_replicates(ask("auc", source), None, 2000, np.random.default_rng(8))
+    points = bootstrap.statistic_replicates(ask("auc", CellStats.of(source)), 2000, np.random.default_rng(7))
+    rows = bootstrap.row_replicates(ask("auc", source), None, 2000, np.random.default_rng(8))
     assert np.std(points) == pytest.approx(np.std(rows), rel=0.1)  # four standard errors of 2,000 draws are 0.09
     p, y = p[::10], y[::10]
     equal = CellStats.of(Predictions(p, y, sample_weight=np.full(120, 3.0)))
@@ -107,7 +107,7 @@ def test_auc_of_counts():
     p, y, _ = data(4, 400)
     rng = np.random.default_rng(5)
     source = Predictions(p, y, sample_weight=np.full(400, 2.0))
-    points = _bootstrap.statistic_replicates(ask("auc", source), 1000, rng)
+    points = bootstrap.statistic_replicates(ask("auc", source), 1000, rng)
     rows = np.array([auc(source.take(rng.integers(0, 400, 400))) for _ in range(1000)])
     assert points.std() == pytest.approx(rows.std(), rel=0.13)  # both known to 1 / sqrt(2 * 1,000), four times over
     assert points.mean() == pytest.approx(
@@ -125,8 +125,8 @@ def test_standard_error(metric, weighted):
     p, y, w = data(6)
     w = w if weighted else np.ones(N)
     question = ask(metric, p, y, w)
-    units = _bootstrap.SumUnits(question.source, np.arange(N), N)
-    drawn = units.values(question, _bootstrap.drawn_counts(N, 1500, np.random.default_rng(7)))
+    units = bootstrap.SumUnits(question.source, np.arange(N), N)
+    drawn = units.values(question, bootstrap.drawn_counts(N, 1500, np.random.default_rng(7)))
     each = {
         "brier": (p - y) ** 2,
         "acc": (p > 0.5) == y,
@@ -151,9 +151,9 @@ def test_units_add_up():
     for source in sources:
         for metric in ("brier", "nll", "acc", "conf", "entropy", "sharpness", "bss"):
             question = ask(metric, source)
-            units = _bootstrap.SumUnits(source, np.arange(50) // 7, 8)
+            units = bootstrap.SumUnits(source, np.arange(50) // 7, 8)
             assert units.values(question, np.ones((1, 8)))[0] == pytest.approx(question.value(), rel=1e-9)
-            twice = _bootstrap.SumUnits(source, np.arange(50), 50).values(
+            twice = bootstrap.SumUnits(source, np.arange(50), 50).values(
                 question, np.repeat([[1.0, 2, 0]], 17, 0).ravel()[None, :50]
             )
             rows = np.repeat(np.arange(50), np.tile([1, 2, 0], 17)[:50])
@@ -175,8 +175,8 @@ def test_infinite_terms():
     """A replicate is infinite where the row that was certain and wrong is drawn, and finite where it is not."""
     p, y = np.append(np.full(30, 0.8), 0.0), np.append(np.arange(30) % 5 > 0, True)
     question = ask("nll", p, y)
-    units = _bootstrap.SumUnits(question.source, np.arange(31), 31)
-    counts = _bootstrap.drawn_counts(31, 300, np.random.default_rng(10))
+    units = bootstrap.SumUnits(question.source, np.arange(31), 31)
+    counts = bootstrap.drawn_counts(31, 300, np.random.default_rng(10))
     found = units.values(question, counts)
     assert (np.isinf(found) == (counts[:, 30] > 0)).all()
     without = units.values(question, np.append(np.ones(30), 0)[None])
@@ -189,8 +189,8 @@ def test_infinite_terms():
 def test_percentile_ends():
     """The central share of the replicates, which are themselves replicates and may be infinite."""
     replicates = np.append(np.arange(1.0, 100), np.inf)
-    assert _bootstrap.percentile_ends(replicates, 0.9) == (5.0, 95.0)
-    assert _bootstrap.percentile_ends(np.append(replicates, [np.inf] * 20), 0.9)[1] == np.inf
+    assert bootstrap.percentile_ends(replicates, 0.9) == (5.0, 95.0)
+    assert bootstrap.percentile_ends(np.append(replicates, [np.inf] * 20), 0.9)[1] == np.inf
 
 
 def test_bca_ends():
@@ -209,9 +209,9 @@ def test_bca_ends():
         z = z0 + normal.inv_cdf(alpha)
         share = normal.cdf(z0 + z / (1 - a * z))
         expected.append(np.sort(replicates)[int(np.ceil(share * 2000)) - 1])
-    found = _bootstrap.bca_ends(replicates, left_out, values.mean(), level)
+    found = bootstrap.bca_ends(replicates, left_out, values.mean(), level)
     assert found == pytest.approx(expected)
-    plain = _bootstrap.percentile_ends(replicates, level)
+    plain = bootstrap.percentile_ends(replicates, level)
     assert found[0] > plain[0]  # the mean of a skewed sample: both ends move up
     assert found[1] > plain[1]
 
@@ -219,9 +219,9 @@ def test_bca_ends():
 def test_bca_without_spread():
     """Replicates that are all alike, or all on one side of the value, leave the percentiles."""
     same = np.full(100, 0.3)
-    assert _bootstrap.bca_ends(same, np.full(5, 0.3), 0.3, 0.95) == (0.3, 0.3)
+    assert bootstrap.bca_ends(same, np.full(5, 0.3), 0.3, 0.95) == (0.3, 0.3)
     above = np.linspace(1, 2, 100)
-    assert _bootstrap.bca_ends(above, np.arange(5.0), 0.5, 0.9) == _bootstrap.percentile_ends(above, 0.9)
+    assert bootstrap.bca_ends(above, np.arange(5.0), 0.5, 0.9) == bootstrap.percentile_ends(above, 0.9)
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
@@ -230,13 +230,13 @@ def test_bca_without_spread():
 def test_row_draws():
     """Rows are drawn with replacement; clusters as a whole, as many as there are."""
     rng = np.random.default_rng(12)
-    rows = _bootstrap.row_draws(50, None, rng)
+    rows = bootstrap.row_draws(50, None, rng)
     assert len(rows) == 50
     assert rows.min() >= 0
     assert rows.max() < 50
     cluster = np.array([2, 0, 1, 1, 2, 2, 0, 1, 1])
     for _ in range(20):
-        counts = np.bincount(_bootstrap.row_draws(9, cluster, rng), minlength=9)
+        counts = np.bincount(bootstrap.row_draws(9, cluster, rng), minlength=9)
         for c in range(3):
             assert len(set(counts[cluster == c])) == 1
         assert sum(counts[cluster == c][0] for c in range(3)) == 3

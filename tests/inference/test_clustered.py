@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from believable import Predictions
-from believable.inference._clustered import chance_of_clusters
-from believable.inference._question import ask
+from believable.inference.noise import chance_of_clusters
+from believable.inference.question import ask
 
 
 def clustered(n_clusters, size, rng, shift=0.0):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from believable import CellStats, Predictions, kolmogorov_smirnov_test, kuiper_test
+from believable._kernels import range_tail, sup_tail
 from believable.errors import InputError, UndefinedError
-from believable.kernels import range_tail, sup_tail
 from tests.metrics.literal import BINARY, MATRIX, over, pairs
 
 TESTS = {"ks": (kolmogorov_smirnov_test, sup_tail), "kuiper": (kuiper_test, range_tail)}

@@ -4,18 +4,12 @@ import numpy as np
 import pytest
 
 from believable import BinStats, CellStats, Predictions
-from believable.inference._cells import Cells
-from believable.inference._inversion import Inverted, invert
-from believable.inference._patterns import draw_patterns
-from believable.inference._question import ask
-from believable.inference._units import (
-    drawn_counts,
-    has_several_pairs_per_row,
-    residuals_by_unit,
-    unit_of_rows,
-)
+from believable.inference.cells import Cells
+from believable.inference.clusters import drawn_counts, has_several_pairs_per_row, residuals_by_unit, unit_of_rows
 from believable.inference.compare import square_and_add
 from believable.inference.interval import tails_of
+from believable.inference.inversion import Inverted, draw_patterns, invert
+from believable.inference.question import ask
 
 
 def data(n=500, seed=0):

@@ -5,7 +5,7 @@ from math import erfc, inf, sqrt
 import numpy as np
 import pytest
 
-from believable import Predictions, kernel_calibration_test, kernels, squared_kernel_calibration_error
+from believable import Predictions, _kernels, kernel_calibration_test, squared_kernel_calibration_error
 from believable.errors import InputError, UndefinedError
 from tests.metrics.kernel_literal import bandwidth, h, skce, vectors
 from tests.metrics.literal import BINARY, MATRIX, Data
@@ -71,18 +71,18 @@ def test_replicates(n_classes, kernel):
     """The sums of many label sets, made at once from tiles, are those of each set alone."""
     rng = np.random.default_rng(3)
     points, weight = rng.dirichlet(np.full(n_classes, 0.4), 300), rng.random(300)
-    similarity = kernels.Similarity(kernel, 0.3)
-    labels = kernels.draw_labels(points, 5, rng)
-    sums = kernels.skce_replicates(points, weight, similarity, labels)
+    similarity = _kernels.Similarity(kernel, 0.3)
+    labels = _kernels.draw_labels(points, 5, rng)
+    sums = _kernels.skce_replicates(points, weight, similarity, labels)
     for row, found in zip(labels, sums, strict=True):
-        rows = kernels.skce_rows(points, np.eye(n_classes)[row] - points, weight, similarity).rows
+        rows = _kernels.skce_rows(points, np.eye(n_classes)[row] - points, weight, similarity).rows
         assert found == pytest.approx(weight @ rows, rel=1e-10, abs=1e-10)
 
 
 def test_labels_are_drawn_at_their_rates():
     """Frequencies of drawn labels are the probabilities; impossible classes do not occur."""
     points = np.array([[0.0, 0.25, 0.75, 0.0], [0.5, 0.0, 0.0, 0.5], [1.0, 0.0, 0.0, 0.0]])
-    labels = kernels.draw_labels(points, 4000, np.random.default_rng(4))
+    labels = _kernels.draw_labels(points, 4000, np.random.default_rng(4))
     share = np.stack([(labels == k).mean(axis=0) for k in range(4)], axis=1)
     assert share == pytest.approx(points, abs=0.035)
     assert np.all(share[points == 0] == 0)

@@ -5,8 +5,8 @@ import pytest
 
 from believable import BinStats, CellStats, Predictions, ScoreSums, Summary, interval, noise_floor
 from believable.errors import InputError, UndefinedError
-from believable.inference import _question
 from believable.inference.noise_floor import floor_replicates
+from believable.inference.question import ask
 from believable.metrics import METRICS, find_metric
 
 
@@ -289,9 +289,9 @@ def test_pooling_one_group_changes_nothing():
     p = rng.random(60)
     rows = Predictions(p, (rng.random(60) < p).astype(int))
     for source in (rows, Summary.of(rows)):
-        for ask in (noise_floor, interval):
-            pooled = ask("ece", source, options={"pooled": True}, n_resamples=100, random_state=0)
-            assert pooled == ask("ece", source, n_resamples=100, random_state=0)
+        for measure in (noise_floor, interval):
+            pooled = measure("ece", source, options={"pooled": True}, n_resamples=100, random_state=0)
+            assert pooled == measure("ece", source, n_resamples=100, random_state=0)
 
 
 def test_sums_of_many_rows_are_drawn_from_their_cells():
@@ -306,7 +306,7 @@ def test_sums_of_many_rows_are_drawn_from_their_cells():
         "negative_log_likelihood": (np.sum(-inner * logit - np.log1p(-inner)), np.sum(variance * logit**2)),
     }
     for name, (mean, squared) in exact.items():
-        question = _question.ask(name, p, y, None, None)
+        question = ask(name, p, y, None, None)
         drawn, value = floor_replicates(question, 4000, np.random.default_rng(4))
         assert value == question.value()
         sd = np.sqrt(squared) / len(p)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from believable import kernels
-from believable.kernels._backend import TWINS, VARIABLE, backend
-from believable.kernels.compiled import threads
+from believable import _kernels
+from believable._kernels.compiled import threads
+from believable._kernels.twins import TWINS, VARIABLE, backend
 from tests.needs import need
 
 BUILT = pytest.mark.skipif(backend == "numpy", reason="the compiled kernels are not in use")
@@ -31,24 +31,24 @@ def test_they_are_built():
 
 @pytest.mark.parametrize("wanted", ["numpy", pytest.param("compiled", marks=BUILT)])
 def test_the_variable_decides(wanted):
-    """BELIEVABLE_KERNELS forces either, and `believable.kernels.backend` says which."""
-    code = "from believable import kernels; print(kernels.backend, kernels.bin_moments.__module__)"
+    """BELIEVABLE_KERNELS forces either, and `believable._kernels.backend` says which."""
+    code = "from believable import _kernels; print(_kernels.backend, _kernels.bin_moments.__module__)"
     said, _ = python(code, **{VARIABLE: wanted})
-    where = "believable.kernels.compiled.binned" if wanted == "compiled" else "believable.kernels.binned"
+    where = "believable._kernels.compiled.binary_pass" if wanted == "compiled" else "believable._kernels.binary_pass"
     assert said == f"{wanted} {where}"
 
 
 def test_a_wrong_word_is_refused():
     """A value that means nothing is an error that names the values that do."""
-    _, error = python("import believable; believable.kernels", **{VARIABLE: "fast"})
+    _, error = python("import believable; believable._kernels", **{VARIABLE: "fast"})
     assert "BELIEVABLE_KERNELS must be compiled, numpy or auto, got 'fast'" in error
 
 
 HIDDEN = """
 import sys
-sys.modules["believable.kernels.compiled._c"] = None  # as where nothing was built
+sys.modules["believable._kernels.compiled._c"] = None  # as where nothing was built
 import believable
-print(believable.kernels.backend, believable.expected_calibration_error([0.2, 0.9], [0, 1]))
+print(believable._kernels.backend, believable.expected_calibration_error([0.2, 0.9], [0, 1]))
 """
 
 
@@ -69,10 +69,10 @@ def test_names_in_c_are_unique():
 
 @BUILT
 def test_every_twin_is_in_use():
-    """Compiled kernels are what the names in `kernels` mean, and they carry the words of their twins."""
+    """Compiled kernels are what the names in `_kernels` mean, and they carry the words of their twins."""
     for name, (reference, compiled) in TWINS.items():
         assert compiled.__doc__ == reference.__doc__
-        assert getattr(kernels, name, compiled) is compiled
+        assert getattr(_kernels, name, compiled) is compiled
 
 
 def test_ranges_cover_all_rows(monkeypatch):

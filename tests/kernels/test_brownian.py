@@ -5,7 +5,7 @@ from math import erfc, exp, pi, sqrt
 import numpy as np
 import pytest
 
-from believable.kernels import range_tail, sup_tail
+from believable._kernels import range_tail, sup_tail
 
 
 def area(y, x):

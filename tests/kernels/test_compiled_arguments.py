@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from believable.kernels import _backend
-from believable.kernels._backend import backend
+from believable._kernels import twins
+from believable._kernels.twins import backend
 
 pytestmark = pytest.mark.skipif(backend == "numpy", reason="the compiled kernels were not built")
 N = 40
@@ -14,7 +14,7 @@ TABLE = np.full(4098, 3, np.int32)
 
 
 def functions():
-    return sorted(name for name in dir(_backend.c) if not name.startswith("_"))
+    return sorted(name for name in dir(twins.c) if not name.startswith("_"))
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 20])
@@ -22,7 +22,7 @@ def test_arguments_are_counted(count):
     """No function takes none, one, or twenty arguments; those that take two, want arrays."""
     for name in functions():
         with pytest.raises(TypeError):
-            getattr(_backend.c, name)(*[None] * count)
+            getattr(twins.c, name)(*[None] * count)
 
 
 def calls():
@@ -53,21 +53,21 @@ def calls():
 def test_arguments_that_do_not_fit_are_refused(name, given):
     """Sizes, ranges and choices that do not fit together are an error, and nothing is read."""
     with pytest.raises((TypeError, ValueError)):
-        getattr(_backend.c, name)(*given)
+        getattr(twins.c, name)(*given)
 
 
 def test_what_says_where_to_read_is_checked():
     """Tables and starts that point outside of an array are an error, or are not followed."""
     with pytest.raises(ValueError, match="fit together"):
-        _backend.c.bin_sums(SCORES, ONES, None, EDGES, TABLE + 7, np.zeros((2, 3, 10)), 1, 0, 1, 0, N)
+        twins.c.bin_sums(SCORES, ONES, None, EDGES, TABLE + 7, np.zeros((2, 3, 10)), 1, 0, 1, 0, N)
     blocks = np.full((N, 4), 1e300)  # whose starts are far away
     with pytest.raises(ValueError, match="fit together"):
-        _backend.c.pav_join(SCORES, SCORES, blocks, np.array([0, N]), None, np.zeros(N))
+        twins.c.pav_join(SCORES, SCORES, blocks, np.array([0, N]), None, np.zeros(N))
     places, items = np.full(4, N), np.empty(N, np.uint64)
     with pytest.raises(ValueError, match="fit together"):
-        _backend.c.sort_spread(SCORES, np.zeros(N, np.uint8), items, places, 0, 62, 0, N)
+        twins.c.sort_spread(SCORES, np.zeros(N, np.uint8), items, places, 0, 62, 0, N)
     cells = np.empty(2, np.int64)
-    _backend.c.logit_index(np.array([1.0, 0.5]), EDGES, np.full(9, 99, np.int32), cells, 38.0, 0, 2)
+    twins.c.logit_index(np.array([1.0, 0.5]), EDGES, np.full(9, 99, np.int32), cells, 38.0, 0, 2)
     assert 0 <= cells.min() <= cells.max() < 10
 
 
@@ -75,8 +75,8 @@ def test_what_says_where_to_read_is_checked():
 def test_points_that_are_no_numbers_end_a_walk(wrong):
     """Sums along points that are not finite mean nothing, but nothing beside the points is read."""
     for what, size in ((0, 1), (2, 1), (3, 1)):
-        _backend.c.fade(np.full(size, wrong), np.ones(size), np.zeros(1), 0.1, what, 0, 1)
-    _backend.c.smooth_sizes(np.ones((1, 8)), np.array([-5e-324]), np.array([0]), np.zeros(1), 8, 16, 0, 1)
+        twins.c.fade(np.full(size, wrong), np.ones(size), np.zeros(1), 0.1, what, 0, 1)
+    twins.c.smooth_sizes(np.ones((1, 8)), np.array([-5e-324]), np.array([0]), np.zeros(1), 8, 16, 0, 1)
 
 
 def test_entries_may_lie_across_words():
@@ -84,6 +84,6 @@ def test_entries_may_lie_across_words():
     across = np.zeros(8 * N + 1, np.uint8)[1:].view(np.float64)
     across[:] = SCORES
     assert not across.flags.aligned
-    assert _backend.c.extremes(across, 0, N) == _backend.c.extremes(SCORES, 0, N)
+    assert twins.c.extremes(across, 0, N) == twins.c.extremes(SCORES, 0, N)
     with pytest.raises(ValueError, match="not aligned"):
-        _backend.c.sigmoids(SCORES, across)
+        twins.c.sigmoids(SCORES, across)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from believable.kernels import Partition
+from believable._kernels import Partition
 from tests.kernels.twins import both
 
 FLOATS, INTEGERS = [np.float32, np.float64], [np.bool_, np.int8, np.int16, np.int32, np.int64, np.uint8]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from believable.kernels._backend import TWINS, backend, c
+from believable._kernels.twins import TWINS, backend, c
 
 IN_C = pytest.param(1, marks=pytest.mark.skipif(backend == "numpy", reason="not built, or not asked for"))
 both = pytest.mark.parametrize("which", [0, IN_C], ids=["numpy", "compiled"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from believable.kernels import quantile_boundaries
+from believable._kernels import quantile_boundaries
 from tests.kernels.twins import both
 
 CELLS = 4096

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from believable.kernels._backend import backend, c
+from believable._kernels.twins import backend, c
 
 pytestmark = pytest.mark.skipif(backend == "numpy", reason="the compiled kernels do not run")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from believable.kernels._backend import TWINS, backend
+from believable._kernels.twins import TWINS, backend
 from tests.kernels.twins import both
 
 WIDTHS = [0.4, 0.01, 1e-4, 1e-9, 1e-300, 1e9]

@@ -5,7 +5,7 @@ from math import exp, fsum
 import numpy as np
 import pytest
 
-from believable.kernels._backend import TWINS, backend, c
+from believable._kernels.twins import TWINS, backend, c
 
 BOTH = pytest.mark.parametrize("which", ["numpy", "compiled"])
 

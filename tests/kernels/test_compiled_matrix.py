@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from believable.kernels import Partition
-from believable.kernels._backend import TWINS, backend
+from believable._kernels import Partition
+from believable._kernels.twins import TWINS, backend
 
 INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 FLOATS = [np.float32, np.float64]

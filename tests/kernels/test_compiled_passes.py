@@ -7,9 +7,9 @@ from math import fsum, inf, log, log1p
 import numpy as np
 import pytest
 
-from believable import CellStats, Layout, Predictions, Summary, kernels
+from believable import CellStats, Layout, Predictions, Summary, _kernels
+from believable._kernels.twins import TWINS, backend, c
 from believable.binning import LOGIT_REACH, Grid
-from believable.kernels._backend import TWINS, backend, c
 from believable.stats.counts import count
 from believable.stats.one_pass import pass_grids
 
@@ -196,7 +196,7 @@ def test_logit_cells_are_those_of_a_search(which, n_cells, dtype):
     near_one = 1 - np.arange(70_000).astype(dtype) * np.finfo(dtype).epsneg
     few = np.array([0, 1, np.finfo(dtype).smallest_subnormal, np.finfo(dtype).tiny], dtype)
     p = np.concatenate([edges, np.nextafter(edges, kind(0)), np.nextafter(edges, kind(1)), near_one, few])
-    found = kernel("logit_index", which)(p, edges, kernels.near_one(edges), LOGIT_REACH)
+    found = kernel("logit_index", which)(p, edges, _kernels.near_one(edges), LOGIT_REACH)
     np.testing.assert_array_equal(found, np.searchsorted(edges[1:-1], p, side="left"))
     assert found.dtype == np.intp
     both = (grid, Grid(n_cells, "uniform", dtype))

@@ -5,7 +5,7 @@ from bisect import bisect_left, bisect_right
 import numpy as np
 import pytest
 
-from believable.kernels._backend import TWINS, backend, c
+from believable._kernels.twins import TWINS, backend, c
 
 BOTH = pytest.mark.parametrize("which", ["numpy", "compiled"])
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from believable.kernels._backend import TWINS, backend, c
-from believable.kernels.replicates import draw_labels
-from believable.kernels.similarity import Similarity
+from believable._kernels.pairs import Similarity
+from believable._kernels.resampling import draw_labels
+from believable._kernels.twins import TWINS, backend, c
 
 IN_C = pytest.param(1, marks=pytest.mark.skipif(backend == "numpy", reason="not built, or not asked for"))
 both = pytest.mark.parametrize("which", [0, IN_C], ids=["numpy", "compiled"])

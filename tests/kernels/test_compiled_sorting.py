@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from believable.kernels import by_score
+from believable._kernels import by_score
 from tests.kernels.twins import both
 
 SHAPES = ["random", "ties", "one", "ascending", "descending", "near 0", "near 1", "both zeros", "far apart", "two"]

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from believable.kernels import LogitRows, fit_temperature
-from believable.kernels._backend import TWINS, backend, c
+from believable._kernels import LogitRows, fit_temperature
+from believable._kernels.twins import TWINS, backend, c
 from tests.kernels.twins import both
 
 SHAPES = pytest.mark.parametrize(("n", "width"), [(1, 2), (150, 3), (129, 64), (40, 65), (2, 9000)])
@@ -126,7 +126,7 @@ def test_many_blocks_on_any_number_of_threads(monkeypatch):
 @DTYPES
 def test_temperature_of_both(n, width, dtype, monkeypatch):
     """The temperature from compiled passes is that from NumPy to 1e-9 of itself."""
-    from believable.kernels import temperature
+    from believable._kernels import temperature
 
     rng = np.random.default_rng(0)
     z = rng.normal(size=(n, width))

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from believable import kernels
+from believable import _kernels
 
 
 def min_max(w, wy):
@@ -28,7 +28,7 @@ def problem(seed, n=12):
 def test_min_max_formula(seed):
     """The fit is the largest of the smallest means of runs that hold the point."""
     w, wy = problem(seed)
-    fitted = kernels.pav(w, wy)
+    fitted = _kernels.pav(w, wy)
     assert fitted == pytest.approx(min_max(w, wy), rel=1e-13, abs=1e-15)
     assert np.all(np.diff(fitted) >= 0)
 
@@ -36,8 +36,8 @@ def test_min_max_formula(seed):
 def test_ends_are_exact():
     """Runs of zeros and of ones are 0 and 1, whatever the weights."""
     w = np.array([0.1, 0.2, 0.3, 0.7, 1e-9, 1e9])
-    assert kernels.pav(w, w * [0, 0, 0, 1, 1, 1]).tolist() == [0, 0, 0, 1, 1, 1]
-    assert kernels.pav(np.array([0.3]), np.array([0.3])).tolist() == [1]
+    assert _kernels.pav(w, w * [0, 0, 0, 1, 1, 1]).tolist() == [0, 0, 0, 1, 1, 1]
+    assert _kernels.pav(np.array([0.3]), np.array([0.3])).tolist() == [1]
 
 
 @pytest.mark.parametrize("same_weights", [True, False])
@@ -48,13 +48,13 @@ def test_rows_are_fitted_one_by_one(same_weights):
     x = np.arange(12.0)
     if same_weights:
         w, wy = w[0], wy * w[0] / w
-    rows = kernels.pav_rows(x, w, wy)
+    rows = _kernels.pav_rows(x, w, wy)
     for row, weights, sums in zip(rows, np.broadcast_to(w, wy.shape), wy, strict=True):
-        assert row == pytest.approx(kernels.pav(weights.copy(), sums), rel=1e-14)
+        assert row == pytest.approx(_kernels.pav(weights.copy(), sums), rel=1e-14)
 
 
 def test_points_without_weight_are_interpolated():
     """Between points that have weight the fit is drawn straight, beyond them it is level."""
     x = np.array([0.0, 1.0, 2.0, 4.0, 5.0])
     w = np.array([[0.0, 1.0, 0.0, 1.0, 0.0]])
-    assert kernels.pav_rows(x, w, w * [0, 0.25, 0, 1, 0]).tolist() == [[0.25, 0.25, 0.5, 1, 1]]
+    assert _kernels.pav_rows(x, w, w * [0, 0.25, 0, 1, 0]).tolist() == [[0.25, 0.25, 0.5, 1, 1]]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from believable import kernels
-from believable.kernels import logistic_classes
-from believable.kernels.logistic_classes import ClassRows
+from believable import _kernels
+from believable._kernels import logistic_classes
+from believable._kernels.logistic_classes import ClassRows
 
 
 def rows_of(columns, w, wy, noise=(0.0, 0.0)):
@@ -21,7 +21,7 @@ def rows_of(columns, w, wy, noise=(0.0, 0.0)):
 
 
 def coefficients(*rows, **choices):
-    return kernels.fit_logistic_classes(*rows, **choices).coefficients
+    return _kernels.fit_logistic_classes(*rows, **choices).coefficients
 
 
 def problem(seed, n=80):
@@ -44,9 +44,9 @@ def cost(at, columns, w, wy, noise=(0.0, 0.0)):
 def test_equals_the_other_kernel(seed):
     """Apart or together, the maximum is the same."""
     columns, w, wy = problem(seed)
-    together = kernels.fit_logistic(np.stack([*columns, np.ones(len(w))]), w, wy).coefficients
+    together = _kernels.fit_logistic(np.stack([*columns, np.ones(len(w))]), w, wy).coefficients
     assert coefficients(*rows_of(columns, w, wy)) == pytest.approx(together, rel=1e-8, abs=1e-9)
-    plain = kernels.fit_logistic(np.stack(columns), w, wy).coefficients
+    plain = _kernels.fit_logistic(np.stack(columns), w, wy).coefficients
     assert coefficients(*rows_of(columns, w, wy), intercept=False) == pytest.approx([*plain, 0], rel=1e-8, abs=1e-9)
 
 
@@ -94,7 +94,7 @@ def test_many_rows(rare, weighted):
     positive, negative = rows_of([x], w, w * y)
     if not weighted:
         positive, negative = positive._replace(weight=3.0), negative._replace(weight=3.0)
-    expected = kernels.fit_logistic(np.stack([x, np.ones(n)]), w, w * y).coefficients
+    expected = _kernels.fit_logistic(np.stack([x, np.ones(n)]), w, w * y).coefficients
     assert coefficients(positive, negative) == pytest.approx(expected, rel=1e-8)
 
 
@@ -106,7 +106,7 @@ def test_a_sample_that_is_separated():
     negative[1::8], positive[1::8] = positive[1::8], negative[1::8].copy()
     found = coefficients(ClassRows([positive], 1.0), ClassRows([negative], 1.0))
     both = np.concatenate([positive, negative])
-    expected = kernels.fit_logistic(
+    expected = _kernels.fit_logistic(
         np.stack([both, np.ones(2 * n)]), np.ones(2 * n), np.repeat([1.0, 0.0], n)
     ).coefficients
     assert found == pytest.approx(expected, rel=1e-8, abs=1e-8)
@@ -153,7 +153,7 @@ def test_far_from_zero(offset, rising):
     far = [x + place for x, place in zip(columns, away, strict=True)]
     near = [x - place for x, place in zip(far, away, strict=True)]  # exactly
     one = coefficients(*rows_of(near, w, wy), rising=rising)
-    fit = kernels.fit_logistic_classes(*rows_of(far, w, wy), rising=rising)
+    fit = _kernels.fit_logistic_classes(*rows_of(far, w, wy), rising=rising)
     assert fit.limit == ""
     assert fit.coefficients[:2] == pytest.approx(one[:2], rel=1e-8)
     assert fit.coefficients[2] == pytest.approx(one[2] - one[:2] @ away, rel=1e-8)
@@ -170,9 +170,9 @@ def test_what_counts_is_far_from_the_rest():
 def test_limits():
     """Scores that rounding would tell apart no more, or that are beyond all others, are said to be so."""
     (x, _), w, wy = problem(2)
-    assert kernels.fit_logistic_classes(*rows_of([x + 1e14], w, wy)).limit == "rounded"
+    assert _kernels.fit_logistic_classes(*rows_of([x + 1e14], w, wy)).limit == "rounded"
     x[0] = 1e300
     wy = w / (1 + np.exp(-np.maximum(x, -50)))
-    fit = kernels.fit_logistic_classes(*rows_of([x], w, wy))
+    fit = _kernels.fit_logistic_classes(*rows_of([x], w, wy))
     assert fit.limit == "cut"
     assert fit.coefficients == pytest.approx(coefficients(*rows_of([x[1:]], w[1:], wy[1:])), rel=1e-6)

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from believable.kernels import (
+from believable._kernels import (
     fit_multinomial,
     log_softmax,
     mapped_softmax,
     multinomial,
     multinomial_cost,
-    multinomial_frame,
     multinomial_steps,
 )
 from tests.recalibrate.literal_linear import apply, draw, mean_cost
@@ -185,7 +184,7 @@ def test_a_frame_changes_no_derivative(diagonal, strength):
     w = np.full(60, 1 / 60)
     ridge = strength * ridges(3, diagonal)
     outside = multinomial.Problem(z, labels, w, ridge)
-    inside = outside._replace(frame=multinomial_frame.frame_of(z, w))
+    inside = outside._replace(frame=multinomial_steps.frame_of(z, w))
     c = identity(3, diagonal) + 0.3 * np.random.default_rng(2).normal(size=ridge.shape)
     d = inside.inside(c)
     np.testing.assert_allclose(inside.outside(d), c, atol=1e-12)
@@ -234,7 +233,7 @@ def test_a_start_that_is_better_is_kept():
     """Where the search ends higher than it began, by rounding, the start is returned and nothing is determined."""
     z, labels = draw(100)
     problem = multinomial.Problem(z, labels, None, np.zeros((3, 4)))
-    steps = multinomial_steps.Directions(problem, multinomial_frame.frame_of(z, None))
+    steps = multinomial_steps.Directions(problem, multinomial_steps.frame_of(z, None))
     start = identity(3, False)
     fit = multinomial._rounded(problem, 50 * np.ones((3, 4)) * np.eye(3, 4, 1), steps, start, True)
     assert not fit.determined

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from believable import Edges, kernels
+from believable import Edges, _kernels
 
 RNG = np.random.default_rng(11)
 
@@ -16,17 +16,17 @@ def test_largest_entry_with_ties(n_classes):
     matrix = RNG.integers(0, 3, (500, n_classes)) / 2.0
     labels = RNG.integers(0, n_classes, 500)
     column = [max(range(n_classes), key=lambda k: (row[k], -k)) for row in matrix.tolist()]
-    top, hit = kernels.top_hit(matrix, labels)
+    top, hit = _kernels.top_hit(matrix, labels)
     assert np.array_equal(top, matrix.max(axis=1))
     assert np.array_equal(hit, np.array(column) == labels)
-    assert np.array_equal(kernels.top_one(matrix)[1], column)
+    assert np.array_equal(_kernels.top_one(matrix)[1], column)
 
 
 @pytest.mark.parametrize("r", [1, 2, 5, 8, 9, 20])
 def test_ranked_entries_with_ties(r):
     """The r largest in descending order; among equals the lower column comes first."""
     matrix = RNG.integers(0, 4, (200, 20)) / 4.0
-    scores, columns = kernels.top_ranked(matrix, r)
+    scores, columns = _kernels.top_ranked(matrix, r)
     for row, ranked, found in zip(matrix.tolist(), scores, columns, strict=True):
         expected = sorted(range(20), key=lambda k: (-row[k], k))[:r]
         assert found.tolist() == expected
@@ -45,11 +45,11 @@ def test_classwise_sums_are_pair_sums(dtype, weighted, order):
     edges = Edges.uniform(n_bins, dtype)
     if order == "F":
         matrix = np.asfortranarray(matrix)
-    total, positive = kernels.classwise_sums(matrix, labels, weight, edges.as_array(), edges.assign)
+    total, positive = _kernels.classwise_sums(matrix, labels, weight, edges.as_array(), edges.assign)
     code = np.tile(np.arange(n_classes), n) * n_bins + edges.assign(matrix.ravel())
     happened = (labels[:, None] == np.arange(n_classes)).ravel()
     each = None if weight is None else np.repeat(weight, n_classes)
-    expected = kernels.pair_sums(code, n_classes * n_bins, matrix.ravel(), happened, each)
+    expected = _kernels.pair_sums(code, n_classes * n_bins, matrix.ravel(), happened, each)
     assert np.allclose(total, expected[0], rtol=1e-12, atol=1e-15)
     assert np.allclose(positive, expected[1], rtol=1e-12, atol=1e-15)
 
@@ -57,13 +57,13 @@ def test_classwise_sums_are_pair_sums(dtype, weighted, order):
 def test_auc_with_and_without_weights():
     """The counting of pairs and the weighted sweep agree where weights are 1."""
     scores, happened = np.round(RNG.random(500), 2), RNG.integers(0, 2, 500).astype(float)
-    plain = kernels.auc(scores, happened, 1 - happened)
-    scaled = kernels.auc(scores, 0.5 * happened, 0.5 * (1 - happened))
+    plain = _kernels.auc(scores, happened, 1 - happened)
+    scaled = _kernels.auc(scores, 0.5 * happened, 0.5 * (1 - happened))
     assert plain == pytest.approx(scaled, rel=1e-13)
 
 
 def test_row_blocks_cover_the_rows():
     """Blocks are disjoint, in order, and cover everything."""
     for n, width in ((0, 1), (1, 1), (100_000, 1), (1000, 1000), (3, 10**6)):
-        rows = [i for block in kernels.row_blocks(n, width) for i in range(block.start, block.stop)]
+        rows = [i for block in _kernels.row_blocks(n, width) for i in range(block.start, block.stop)]
         assert rows == list(range(n))

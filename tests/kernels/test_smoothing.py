@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from believable import kernels
-from believable.kernels import cosine, smoothing
-from believable.kernels.local_polynomial import neighbour_distance
+from believable import _kernels
+from believable._kernels import cosine, smoothing
+from believable._kernels.smoothing import neighbour_distance
 
 RNG = np.random.default_rng(20240607)
 
@@ -50,18 +50,18 @@ def test_rows_of_smoothers_sum_to_one():
     """A constant is smoothed to itself."""
     score, w = np.sort(RNG.random(300)), 10 ** RNG.uniform(-3, 3, 300)
     at = np.linspace(score[0], score[-1], 40)
-    smoothers = [kernels.reflected_gaussian(score, w, at, s) for s in (0, 1e-4, 0.05, 0.7, 10)]
+    smoothers = [_kernels.reflected_gaussian(score, w, at, s) for s in (0, 1e-4, 0.05, 0.7, 10)]
     for degree in (0, 1, 2):
         for span, bandwidth in ((0.2, None), (0.75, None), (1.0, 0.02)):
-            smoothers.append(kernels.local_polynomial(score, w, at, span=span, bandwidth=bandwidth, degree=degree))
+            smoothers.append(_kernels.local_polynomial(score, w, at, span=span, bandwidth=bandwidth, degree=degree))
     for smoother in smoothers:
-        assert kernels.smoothed(smoother, np.full(300, 0.3), 40) == pytest.approx(0.3)
+        assert _kernels.smoothed(smoother, np.full(300, 0.3), 40) == pytest.approx(0.3)
 
 
 def test_cells():
     """Cells are at most as many as asked for, and none is wide and heavy."""
     score = np.sort(np.concatenate([RNG.random(500), 10 ** RNG.uniform(-9, 0, 5000)]))
-    starts = kernels.cell_starts(score, np.ones(5500), 200)
+    starts = _kernels.cell_starts(score, np.ones(5500), 200)
     ends = np.append(starts[1:], 5500)
     assert len(starts) <= 200
     assert np.all(score[ends - 1] - score[starts] <= 1 / 95)
@@ -95,10 +95,10 @@ def test_absolute_area():
 def test_long_batches_are_cut(monkeypatch):
     """Replicates are the same whether they fit at once or not, and whether cosines are taken exactly or by a grid."""
     score, excess = np.sort(RNG.random(40)), RNG.standard_normal((20, 40))
-    whole = kernels.smooth_error(score, excess, np.abs(excess).sum(axis=1))
+    whole = _kernels.smooth_error(score, excess, np.abs(excess).sum(axis=1))
     with monkeypatch.context() as patch:
         patch.setattr(cosine, "ROOM", 1 << 10)
-        cut = kernels.smooth_error(score, excess, np.abs(excess).sum(axis=1))
+        cut = _kernels.smooth_error(score, excess, np.abs(excess).sum(axis=1))
     assert cut == pytest.approx(whole, rel=1e-11)
     monkeypatch.setattr(cosine, "FEW", 0)
-    assert kernels.smooth_error(score, excess, np.abs(excess).sum(axis=1)) == pytest.approx(whole, abs=1e-7)
+    assert _kernels.smooth_error(score, excess, np.abs(excess).sum(axis=1)) == pytest.approx(whole, abs=1e-7)

@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from believable import CellStats, Layout, Predictions, ScoreSums, Summary, kernels
+from believable import CellStats, Layout, Predictions, ScoreSums, Summary, _kernels
 from believable.binning import LOGIT_REACH, Grid
 from believable.stats import counts
 from believable.stats.counts import SUMS, count, gather
@@ -35,7 +35,7 @@ def test_logit_cells_are_those_of_a_search(n_cells, dtype):
     """Cells from logits are the cells of a binary search among the edges, for every awkward score."""
     edges = Grid(n_cells, "logit", dtype).inner_edges()
     scores = awkward_scores(edges)
-    found = kernels.logit_index(scores, edges, kernels.near_one(edges), LOGIT_REACH)
+    found = _kernels.logit_index(scores, edges, _kernels.near_one(edges), LOGIT_REACH)
     assert np.array_equal(found, np.searchsorted(edges[1:-1], scores, side="left"))
 
 
@@ -54,7 +54,7 @@ def test_cells_are_counted_bounds(n_cells, spacing, dtype):
 def plain_sums(data):
     """The sums of rows by their terms, block by block."""
     width = 1 if data.kind == "binary" else data.n_classes
-    parts = [_of_block(data, rows) for rows in kernels.row_blocks(len(data), width)]
+    parts = [_of_block(data, rows) for rows in _kernels.row_blocks(len(data), width)]
     return sum(parts[1:], start=parts[0])
 
 

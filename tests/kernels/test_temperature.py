@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from believable import kernels
-from believable.kernels import temperature
+from believable import _kernels
+from believable._kernels import temperature
 
 
 def problem(n, n_classes, scale=2.0, seed=0, dtype=np.float64):
@@ -41,7 +41,7 @@ SHAPES = pytest.mark.parametrize(("n", "n_classes"), [(7, 2), (50, 3), (9000, 10
 def test_power_sums(n, n_classes, dtype):
     """Sums of exp(x) x^j by row are what the formula says, in float64 to 1e-12 and roughly in float32."""
     z, labels = problem(n, n_classes, dtype=dtype)
-    rows = kernels.logit_rows(z, labels)
+    rows = _kernels.logit_rows(z, labels)
     x = 0.7 * (z.astype(np.float64) - z.max(axis=1, keepdims=True).astype(np.float64))
     expected = np.array([(np.exp(x) * x**j).sum(axis=1) for j in range(4)])
     for rough, tolerance in ((False, 1e-12), (True, 1e-4)):
@@ -52,7 +52,7 @@ def test_power_sums(n, n_classes, dtype):
 def test_rows(n, n_classes):
     """Largest logit, distance of the label's, largest difference."""
     z, labels = problem(n, n_classes)
-    rows = kernels.logit_rows(z, labels)
+    rows = _kernels.logit_rows(z, labels)
     np.testing.assert_array_equal(rows.top, z.max(axis=1))
     np.testing.assert_array_equal(rows.behind, z[np.arange(n), labels] - z.max(axis=1))
     assert rows.spread == np.ptp(z, axis=1).max()
@@ -63,18 +63,18 @@ def test_probabilities(n, n_classes):
     """softmax(z / T), its largest entry and its entry at the label are those of the plain formula."""
     z, labels = problem(n, n_classes)
     p = softmax(z / 1.7)
-    rows = kernels.logit_rows(z, labels)
-    np.testing.assert_allclose(kernels.tempered(z, 1.7), p, rtol=1e-12)
-    np.testing.assert_allclose(kernels.top_probability(rows, 1 / 1.7), p.max(axis=1), rtol=1e-12)
-    np.testing.assert_allclose(kernels.label_terms(rows, 1 / 1.7)[0], p[np.arange(n), labels], rtol=1e-12)
+    rows = _kernels.logit_rows(z, labels)
+    np.testing.assert_allclose(_kernels.tempered(z, 1.7), p, rtol=1e-12)
+    np.testing.assert_allclose(_kernels.top_probability(rows, 1 / 1.7), p.max(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(_kernels.label_terms(rows, 1 / 1.7)[0], p[np.arange(n), labels], rtol=1e-12)
 
 
 def test_label_terms_are_derivatives():
     """The derivatives of P(label) with respect to log b are its difference quotients."""
     z, labels = problem(200, 5)
-    rows = kernels.logit_rows(z, labels)
+    rows = _kernels.logit_rows(z, labels)
     h = 1e-4
-    low, here, high = (kernels.label_terms(rows, 0.8 * np.exp(s)) for s in (-h, 0, h))
+    low, here, high = (_kernels.label_terms(rows, 0.8 * np.exp(s)) for s in (-h, 0, h))
     np.testing.assert_allclose(here[1], (high[0] - low[0]) / (2 * h), atol=1e-7)
     np.testing.assert_allclose(here[2], (high[1] - low[1]) / (2 * h), atol=1e-7)
 
@@ -86,7 +86,7 @@ def test_optimum(n, n_classes, dtype, scale):
     """T solves the score equation to 1e-8 of itself, with weights too."""
     z, labels = problem(n, n_classes, scale, dtype=dtype)
     for w in (np.ones(n), np.random.default_rng(1).exponential(size=n)):
-        found = kernels.fit_temperature(kernels.logit_rows(z, labels, w)).temperature
+        found = _kernels.fit_temperature(_kernels.logit_rows(z, labels, w)).temperature
         assert found == pytest.approx(optimum(z, labels, w, scale / 3, scale * 3), rel=1e-8)
 
 
@@ -99,10 +99,10 @@ def test_optimum_of_odd_logits(seed):
     labels = z.argmax(axis=1)
     labels[:9] = rng.integers(0, 4, 9)
     masked = np.column_stack([z, np.full(40, -1e9 * np.ptp(z))])
-    fit = kernels.fit_temperature(kernels.logit_rows(z, labels))
+    fit = _kernels.fit_temperature(_kernels.logit_rows(z, labels))
     assert fit.limit == ""
     assert fit.temperature == pytest.approx(optimum(z, labels), rel=1e-8)
-    assert kernels.fit_temperature(kernels.logit_rows(masked, labels)).temperature == pytest.approx(
+    assert _kernels.fit_temperature(_kernels.logit_rows(masked, labels)).temperature == pytest.approx(
         fit.temperature, rel=1e-8
     )
 
@@ -111,7 +111,7 @@ def test_optimum_of_odd_logits(seed):
 def test_units_do_not_matter(factor):
     """T is proportional to the logits as far as numbers reach, for few rows and for many."""
     for z, labels in (problem(80, 3), problem(14_000, 10)):
-        one, two = (kernels.fit_temperature(kernels.logit_rows(c * z, labels)).temperature for c in (1, factor))
+        one, two = (_kernels.fit_temperature(_kernels.logit_rows(c * z, labels)).temperature for c in (1, factor))
         assert two / factor == pytest.approx(one, rel=1e-12)
 
 
@@ -127,7 +127,7 @@ def test_few_passes(n, n_classes, monkeypatch):
         return plain(rows, *choices)
 
     monkeypatch.setattr(temperature, "slopes", counted)
-    kernels.fit_temperature(kernels.logit_rows(z, labels))
+    _kernels.fit_temperature(_kernels.logit_rows(z, labels))
     assert sum(seen) <= 6 * n
 
 
@@ -141,25 +141,25 @@ def test_a_root_met_exactly_is_kept():
 def test_memory_order_does_not_matter():
     """Columns side by side, every other row, and read-only arrays give the same."""
     z, labels = problem(500, 6)
-    wanted = kernels.fit_temperature(kernels.logit_rows(z, labels))
+    wanted = _kernels.fit_temperature(_kernels.logit_rows(z, labels))
     spread_out = np.zeros((1000, 6))
     spread_out[::2] = z
     for other in (np.asfortranarray(z), spread_out[::2]):
-        assert kernels.fit_temperature(kernels.logit_rows(other, labels)).temperature == pytest.approx(
+        assert _kernels.fit_temperature(_kernels.logit_rows(other, labels)).temperature == pytest.approx(
             wanted.temperature, rel=1e-13
         )
-        np.testing.assert_allclose(kernels.tempered(other, 2.0), kernels.tempered(z, 2.0), rtol=1e-14)
+        np.testing.assert_allclose(_kernels.tempered(other, 2.0), _kernels.tempered(z, 2.0), rtol=1e-14)
 
 
 def test_limits():
     """Equal logits, logits that are always right, and logits that tell nothing are named."""
-    fit = kernels.fit_temperature
+    fit = _kernels.fit_temperature
     z, _ = problem(50, 3)
-    assert fit(kernels.logit_rows(np.ones((4, 3)), np.arange(4) % 3)) == (1.0, "equal")
-    right = fit(kernels.logit_rows(z, z.argmax(axis=1)))
+    assert fit(_kernels.logit_rows(np.ones((4, 3)), np.arange(4) % 3)) == (1.0, "equal")
+    right = fit(_kernels.logit_rows(z, z.argmax(axis=1)))
     assert right.limit == "right"
     assert -np.log(softmax(z / right.temperature).max(axis=1)).mean() == pytest.approx(1e-6, rel=1e-6)
-    assert fit(kernels.logit_rows(z, z.argmin(axis=1))) == (pytest.approx(1e6 * np.ptp(z, axis=1).max()), "useless")
+    assert fit(_kernels.logit_rows(z, z.argmin(axis=1))) == (pytest.approx(1e6 * np.ptp(z, axis=1).max()), "useless")
 
 
 @pytest.mark.filterwarnings("error")
@@ -172,6 +172,6 @@ def test_the_ends_of_numbers(dtype):
         for n in (12, 66_000):
             z = np.where(rng.random((n, 2)) < 0.5, *map(dtype, ends)).astype(dtype)
             for labels in (rng.integers(0, 2, n), z.argmax(axis=1), z.argmin(axis=1)):
-                found = kernels.fit_temperature(kernels.logit_rows(z, labels)).temperature
+                found = _kernels.fit_temperature(_kernels.logit_rows(z, labels)).temperature
                 assert 0 < found < np.inf
-                assert np.isfinite(kernels.tempered(z, found)).all()
+                assert np.isfinite(_kernels.tempered(z, found)).all()

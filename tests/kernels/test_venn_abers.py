@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from believable import kernels
+from believable import _kernels
 
 
 def refitted(points, s):
@@ -41,7 +41,7 @@ def at(steps, s):
 def test_the_fit_with_one_more_point(seed):
     """At, between and beyond the scores, the steps are what fitting again with a negative and a positive gives."""
     score, w, wy = problem(seed)
-    steps = kernels.venn_abers_steps(score, w, wy)
+    steps = _kernels.venn_abers_steps(score, w, wy)
     points = list(zip(score, w, wy, strict=True))
     for s in np.concatenate([[-1.0], np.unique(score), np.unique(score) + 0.5]):
         exact = [refitted([*points, (s, 1.0, label)], s) for label in (0.0, 1.0)]
@@ -51,7 +51,7 @@ def test_the_fit_with_one_more_point(seed):
 @pytest.mark.parametrize("seed", range(10))
 def test_steps_are_few_and_ascend(seed):
     """Values strictly increase from step to step, low starts at 0, high ends at 1."""
-    steps = kernels.venn_abers_steps(*problem(seed))
+    steps = _kernels.venn_abers_steps(*problem(seed))
     for place, value in ((steps.low_from, steps.low), (steps.high_after, steps.high)):
         assert len(value) == len(place) + 1
         assert np.all(np.diff(place) > 0)
@@ -65,21 +65,21 @@ def test_many_scores():
     rng = np.random.default_rng(0)
     score = rng.random(3000)
     wy = (rng.random(3000) < score**2).astype(float)
-    steps = kernels.venn_abers_steps(score, np.ones(3000), wy)
+    steps = _kernels.venn_abers_steps(score, np.ones(3000), wy)
     for s in (0.05, score[7], 0.5, score[11], 0.97):
         for label, found in zip((0.0, 1.0), at(steps, s), strict=True):
             x = np.append(score, s)
             order = np.lexsort(
                 (-np.append(wy, label), x)
             )  # distinct scores but for s: a tie in falling order is pooled
-            fit = kernels.pav(np.ones(3001), np.append(wy, label)[order])
+            fit = _kernels.pav(np.ones(3001), np.append(wy, label)[order])
             assert found == pytest.approx(fit[np.flatnonzero(x[order] == s)[0]], rel=1e-13)
 
 
 def test_huge_and_tiny_weights():
     """Weights from 1e-100 to 1e100 give fits between 0 and 1 that do not decrease."""
     w = np.array([1e-100, 1e100, 1.0, 1e-50, 1e50, 1e100])
-    steps = kernels.venn_abers_steps(np.arange(6.0), w, w * [1, 0, 1, 0, 1, 0])
+    steps = _kernels.venn_abers_steps(np.arange(6.0), w, w * [1, 0, 1, 0, 1, 0])
     for value in (steps.low, steps.high):
         assert np.all(np.diff(value) >= 0)
         assert value.min() >= 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from believable.kernels._backend import TWINS, backend
+from believable._kernels.twins import TWINS, backend
 
 
 def both(name):

@@ -9,7 +9,7 @@ import pytest
 
 from believable import CellStats, Predictions, calibration_slope_intercept
 from believable.errors import ClippedWarning, InputError, UndefinedError
-from believable.points import PointStats, count_points
+from believable.stats.source import PointStats, count_points
 from tests.metrics.literal import BINARY, MATRIX, SOFT, Data, choices, over
 from tests.metrics.logistic_literal import log_likelihood, logit, profile, root, scores, separated, sigmoid, triples
 

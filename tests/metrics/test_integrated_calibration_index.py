@@ -10,9 +10,8 @@ import pytest
 from believable import CellStats, Predictions, integrated_calibration_index
 from believable.curves.smoothed import Smoother
 from believable.errors import InputError
-from believable.metrics._local import over_replicates
-from believable.metrics.integrated_calibration_index import _index
-from believable.points import count_points
+from believable.metrics.smoothed_curve import _index, over_replicates
+from believable.stats.source import count_points
 from tests.curves.literal_local import local_rate
 from tests.metrics.literal import BINARY, MATRIX, MULTILABEL, SOFT, choices, over, pairs
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from believable import CellStats, Predictions, kolmogorov_smirnov_calibration_error
-from believable.metrics._cumulative import gap_range, largest_gap
-from believable.points import count_points
+from believable.metrics.cumulative import gap_range, largest_gap
+from believable.stats.source import count_points
 from tests.metrics.literal import BINARY, MATRIX, MULTILABEL, SOFT, choices, close, mean, over, pairs
 
 

@@ -10,9 +10,8 @@ import pytest
 from believable import Predictions, local_calibration_score, smoothed_calibration_curve
 from believable.curves.smoothed import Smoother
 from believable.errors import InputError
-from believable.metrics._local import over_replicates
-from believable.metrics.local_calibration_score import _score
-from believable.points import count_points
+from believable.metrics.smoothed_curve import _score, over_replicates
+from believable.stats.source import count_points
 from tests.curves.literal_local import local_rate, places, shares_near
 from tests.metrics.literal import BINARY, MATRIX, MULTILABEL, SOFT, choices, over, pairs
 

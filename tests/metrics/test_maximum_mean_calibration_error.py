@@ -6,10 +6,10 @@ from math import exp, fsum, sqrt
 import numpy as np
 import pytest
 
-from believable import CellStats, Predictions, kernels, maximum_mean_calibration_error
+from believable import CellStats, Predictions, _kernels, maximum_mean_calibration_error
 from believable.errors import InputError, UndefinedError
 from believable.metrics.maximum_mean_calibration_error import _root, _unbiased
-from believable.points import count_points
+from believable.stats.source import count_points
 from tests.metrics.literal import BINARY, MATRIX, MULTILABEL, SOFT, Data, choices, close, mean, over, pairs
 
 
@@ -69,10 +69,10 @@ def test_running_sums(bandwidth):
     with np.errstate(over="ignore"):
         kernel = np.exp(-(np.abs(x[:, None] - x) / bandwidth))
     form = np.einsum("bi,ij,bj->b", values, kernel, values)
-    assert kernels.faded_sums(x, values, bandwidth) == pytest.approx(values @ np.triu(kernel), abs=1e-11)
-    assert kernels.faded_before(x, values, bandwidth) == pytest.approx(values @ np.triu(kernel, 1), abs=1e-11)
-    assert kernels.faded_around(x, values, bandwidth) == pytest.approx(values @ (kernel - np.eye(len(x))), abs=1e-11)
-    assert kernels.laplace_form(x, values, bandwidth) == pytest.approx(form, rel=1e-11)
+    assert _kernels.faded_sums(x, values, bandwidth) == pytest.approx(values @ np.triu(kernel), abs=1e-11)
+    assert _kernels.faded_before(x, values, bandwidth) == pytest.approx(values @ np.triu(kernel, 1), abs=1e-11)
+    assert _kernels.faded_around(x, values, bandwidth) == pytest.approx(values @ (kernel - np.eye(len(x))), abs=1e-11)
+    assert _kernels.laplace_form(x, values, bandwidth) == pytest.approx(form, rel=1e-11)
 
 
 def test_near_zero_is_exact():

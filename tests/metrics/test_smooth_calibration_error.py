@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from believable import CellStats, Predictions, kernels, smooth_calibration_error, smooth_calibration_error_detail
+from believable import CellStats, Predictions, _kernels, smooth_calibration_error, smooth_calibration_error_detail
 from believable.errors import InputError, UndefinedError
 from believable.metrics.smooth_calibration_error import MANY
-from believable.points import count_points
+from believable.stats.source import count_points
 from tests.metrics.literal import BINARY, MATRIX, MULTILABEL, SOFT, choices, close, over, pairs
 from tests.oracle.inputs import inputs
 
@@ -149,9 +149,9 @@ def test_many_rows_need_no_order():
             found = smooth_calibration_error(data, bandwidth=s, **view)
             points = count_points(data, **view)
             expected = [
-                kernels.smooth_error(group.score, group.excess, group.total)
+                _kernels.smooth_error(group.score, group.excess, group.total)
                 if s is None
-                else kernels.smooth_error_at(group.score, group.excess, group.total, s)
+                else _kernels.smooth_error_at(group.score, group.excess, group.total, s)
                 for group in points
             ]
             assert found == pytest.approx(np.mean(expected), abs=3e-7)
@@ -165,12 +165,12 @@ def test_replicates():
     w = RNG.poisson(points.n, (30, len(points.n))).astype(float)
     for many in (replace(points, wy=wy), replace(points, wy=np.minimum(w, wy), w=w)):
         excess, total = many.excess, np.broadcast_to(many.total, 30)
-        found = kernels.smooth_error(many.score, excess, many.total)
-        at = kernels.smooth_error_at(many.score, excess, many.total, 0.05)
+        found = _kernels.smooth_error(many.score, excess, many.total)
+        at = _kernels.smooth_error_at(many.score, excess, many.total, 0.05)
         assert found.shape == at.shape == (30,)
         for i in range(30):
-            assert found[i] == pytest.approx(float(kernels.smooth_error(many.score, excess[i], total[i])), rel=1e-10)
-            assert at[i] == pytest.approx(float(kernels.smooth_error_at(many.score, excess[i], total[i], 0.05)))
+            assert found[i] == pytest.approx(float(_kernels.smooth_error(many.score, excess[i], total[i])), rel=1e-10)
+            assert at[i] == pytest.approx(float(_kernels.smooth_error_at(many.score, excess[i], total[i], 0.05)))
 
 
 def test_cells():

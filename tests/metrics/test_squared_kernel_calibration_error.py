@@ -5,9 +5,9 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from believable import CellStats, Predictions, kernels, squared_kernel_calibration_error
+from believable import CellStats, Predictions, _kernels, squared_kernel_calibration_error
 from believable.errors import InputError, UndefinedError
-from believable.metrics._kernel import Vectors, pair_rows, similarity_of
+from believable.metrics.kernel_vectors import Vectors, pair_rows, similarity_of
 from tests.metrics.kernel_literal import bandwidth, h, multiclass, skce, vectors
 from tests.metrics.literal import BINARY, MATRIX, SOFT, Data, choices, over
 
@@ -91,7 +91,7 @@ def test_rows(data, kernel):
     sums = pair_rows(known, similarity)
     assert sums.rows == pytest.approx(matrix @ w, rel=1e-11, abs=1e-13)
     assert sums.squares == pytest.approx((np.outer(w, w) ** 2 * matrix**2).sum(), rel=1e-11)
-    tiled = kernels.skce_rows(known.points, known.residuals, w, similarity)
+    tiled = _kernels.skce_rows(known.points, known.residuals, w, similarity)
     assert tiled.rows == pytest.approx(sums.rows, rel=1e-11, abs=1e-13)
     assert tiled.squares == pytest.approx(sums.squares, rel=1e-11)
 

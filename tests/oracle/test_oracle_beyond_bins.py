@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import believable
-from believable import Predictions, kernels
+from believable import Predictions, _kernels
 from tests.oracle.inputs import beyond, digest, inputs
 
 INPUTS, BINNED = beyond(), inputs()
@@ -425,7 +425,7 @@ def test_kuiper_test_is_mcgrads(record):
 @pytest.mark.parametrize("record", records("mapie", "kolmogorov_smirnov_cdf", "kuiper_cdf"))
 def test_limits_are_mapies(record):
     """Of the largest value and of the range of Brownian motion."""
-    tail = kernels.range_tail if record["quantity"].startswith("kuiper") else kernels.sup_tail
+    tail = _kernels.range_tail if record["quantity"].startswith("kuiper") else _kernels.sup_tail
     assert tail(record["args"]["x"]) == pytest.approx(1 - record["value"], rel=1e-11, abs=1e-14)
 
 

@@ -10,7 +10,7 @@ import pytest
 import believable
 from believable.errors import InputError, UndefinedError
 from believable.inference.subgroups import Subgroup, Subgroups
-from believable.plots._style import FLAG
+from believable.plots.style import FLAG
 from tests.plots.data import P, Y
 from tests.plots.drawn import legend, line, nothing_is_cut, title
 

@@ -13,7 +13,7 @@ import believable
 from believable import CellStats
 from believable.errors import InputError, UndefinedError
 from believable.plots import draw_metrics, metric_bars
-from believable.plots._style import FLAG
+from believable.plots.style import FLAG
 from tests.plots.data import DIFFICULT, LABELS, MATRIX, P, Y
 from tests.plots.drawn import legend, nothing_is_cut, title
 

@@ -7,7 +7,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 import believable
-from believable.plots._style import TOO_HIGH, TOO_LOW
+from believable.plots.style import TOO_HIGH, TOO_LOW
 from tests.plots.data import DIFFICULT, P, W, Y
 from tests.plots.drawn import band, legend, line, nothing_is_cut, title
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 import believable
 from believable.errors import InputError, UndefinedError
-from believable.plots._style import FLAG
+from believable.plots.style import FLAG
 from believable.streams import History, Window
 from tests.plots.drawn import legend, line, nothing_is_cut, title
 

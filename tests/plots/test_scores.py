@@ -7,7 +7,7 @@ import pytest
 
 from believable import Predictions
 from believable.plots import ScoreHistogram
-from believable.plots._frame import Gathered, decimals, frame_end, rounded_up, spread
+from believable.plots.frame import Gathered, decimals, frame_end, rounded_up, spread
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

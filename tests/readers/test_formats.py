@@ -15,7 +15,7 @@ import pytest
 from believable import read_predictions
 from believable.errors import InputError
 from believable.readers import load, read_table
-from believable.readers.source import sniffed
+from believable.readers.formats.source import sniffed
 from tests.needs import real_data
 
 P = np.array([0.1, 0.8, 0.4])

@@ -9,10 +9,10 @@ import polars
 import pytest
 
 from believable import Predictions, expected_calibration_error, interval, subgroups
+from believable._progress import reading
 from believable.errors import InputError
 from believable.readers import Loaded, load
-from believable.readers.progress import reading
-from believable.readers.source import Source
+from believable.readers.formats.source import Source
 
 
 def put(tmp_path, text, name="data.csv"):

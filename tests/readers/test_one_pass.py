@@ -12,10 +12,11 @@ import pytest
 
 from believable import Summary
 from believable.errors import InputError
-from believable.readers import _run_pass, batches, level_rules, load, load_summary, one_pass, summarize_files
-from believable.readers.checkpoint import Checkpoint
+from believable.readers import load, load_summary, summarize_files
 from believable.readers.levels import as_subgroups
-from believable.readers.parts import find_parts
+from believable.readers.passes import batches, level_rules, one_pass
+from believable.readers.passes.checkpoint import Checkpoint
+from believable.readers.passes.parts import find_parts
 
 N = 3000
 RNG = np.random.default_rng(11)
@@ -73,7 +74,7 @@ def small(monkeypatch):
     """Batches of few rows."""
 
     def set_to(rows):
-        monkeypatch.setattr(_run_pass, "ROWS", rows)
+        monkeypatch.setattr(one_pass, "ROWS", rows)
         monkeypatch.setattr(batches, "FIRST", max(1, rows // 3))
 
     set_to(400)
@@ -102,9 +103,9 @@ def assert_same(one, other):
             np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-12, atol=1e-12)
     for name in ("w", "w2", "brier", "nll", "correct", "confidence", "entropy", "wp", "wy", "deviation"):
         np.testing.assert_allclose(getattr(one.sums, name), getattr(other.sums, name), rtol=1e-12)
-    for column, levels in one.by.items():
-        assert set(levels) == set(other.by[column])
-        for level, part in levels.items():
+    for column, found in one.by.items():
+        assert set(found) == set(other.by[column])
+        for level, part in found.items():
             assert_same(part, other.by[column][level])
 
 
@@ -511,7 +512,7 @@ def test_a_pass_that_has_ended_answers_at_once(folder, small, tmp_path, monkeypa
     """Nothing is read again."""
     state = tmp_path / "state.cells"
     first = summarize_files(folder, prob="p", label="y", checkpoint=state)
-    monkeypatch.setattr(_run_pass, "count_batch", None)
+    monkeypatch.setattr(one_pass, "count_batch", None)
     assert identical(first, summarize_files(folder, prob="p", label="y", checkpoint=state))
 
 

@@ -11,7 +11,7 @@ from believable import expected_calibration_error, noise_floor
 from believable.errors import InputError
 from believable.inference import interval
 from believable.readers import load_run
-from believable.readers.reranking import GRADES
+from believable.readers.logs.reranking import GRADES
 from believable.recalibrate import PlattScaling
 
 

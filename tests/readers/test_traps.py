@@ -10,8 +10,8 @@ import pytest
 
 from believable.errors import InputError
 from believable.readers import load, load_run, load_samples
+from believable.readers.logs.stated import percentage_in
 from believable.readers.same_rows import refuse_other_ids, refuse_other_rows
-from believable.readers.stated import percentage_in
 
 
 def put(tmp_path, text, name="data.csv"):

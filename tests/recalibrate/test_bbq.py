@@ -9,7 +9,7 @@ from math import exp, lgamma
 import numpy as np
 import pytest
 
-from believable import kernels
+from believable import _kernels
 from believable.errors import InputError, SchemaError
 from believable.recalibrate import BBQ, load_recalibrator
 
@@ -84,7 +84,7 @@ def test_literal(n, digits, prior):
 
 def test_numbers_of_bins():
     """From n^(1/3) / 10 to 10 n^(1/3): with 8000 different scores, from 2 to 200 bins."""
-    binnings = kernels.quantile_binnings(np.arange(1, 8001), 2, 200)
+    binnings = _kernels.quantile_binnings(np.arange(1, 8001), 2, 200)
     assert binnings.n_bins.tolist() == list(range(2, 201))
     p = (np.arange(8000) + 0.5) / 8000
     edges = BBQ().fit(p, np.arange(8000) % 2).maps_[0]["edges"]
@@ -93,7 +93,7 @@ def test_numbers_of_bins():
 
 def test_equal_binnings_count_once():
     """Numbers of bins that split three heaps alike are one binning."""
-    binnings = kernels.quantile_binnings(np.array([40, 80, 120]), 1, 50)
+    binnings = _kernels.quantile_binnings(np.array([40, 80, 120]), 1, 50)
     bins = np.split(binnings.last, binnings.starts[1:])
     assert [tuple(last) for last in bins] == [(2,), (1, 2), (0, 1, 2)]
 

@@ -10,8 +10,8 @@ from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import betainc
 
+from believable._kernels import incomplete_beta
 from believable.errors import InputError, LimitWarning
-from believable.kernels import incomplete_beta
 from believable.recalibrate import BetaCDFCalibration
 from tests.recalibrate.data import binary, logit, multiclass
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from believable import kernels
+from believable import _kernels
 from believable.errors import LimitWarning, SchemaError
 from believable.recalibrate import EnsembleTemperature, TemperatureScaling, load_recalibrator
 from tests.recalibrate.data import binary, multiclass, softmax
@@ -76,7 +76,7 @@ def test_many_rows(scale, flipped, seed):
     t = TemperatureScaling(input="logits").fit(z, y).temperature_
     own = np.arange(len(y)), y
     parts = np.stack([softmax(z / t)[own], softmax(z)[own], np.full(len(y), 1 / 3)])
-    paper = kernels.part_weights(parts, np.full(len(y), 1 / len(y)))
+    paper = _kernels.part_weights(parts, np.full(len(y), 1 / len(y)))
     assert found <= loss(z, y, t, paper) + 1e-12
     inside = t / 99 < model.temperature_ < 99 * t
     for factor in (1 - 1e-3, 1 + 1e-3) if inside else ():
@@ -90,7 +90,7 @@ def test_weights_of_parts(seed):
     parts = rng.random((3, 200)) ** rng.integers(1, 9, (3, 1))
     shares = rng.random(200)
     shares /= shares.sum()
-    v = kernels.part_weights(parts, shares)
+    v = _kernels.part_weights(parts, shares)
     pull = (parts / (v @ parts)) @ shares
     assert v.sum() == pytest.approx(1, abs=1e-14)
     np.testing.assert_allclose(pull[v > 0], 1, atol=1e-9)
@@ -103,9 +103,9 @@ def test_weights_of_odd_parts():
     flat, nothing = np.full(5, 0.5), np.full(5, 1e-300)
     one = nothing.copy()
     one[0] = 1
-    assert kernels.part_weights(np.stack([flat, flat, flat]), shares).sum() == pytest.approx(1)
-    assert kernels.part_weights(np.stack([flat, nothing, nothing]), shares).tolist() == [1, 0, 0]
-    v = kernels.part_weights(np.stack([flat, one, nothing]), shares)
+    assert _kernels.part_weights(np.stack([flat, flat, flat]), shares).sum() == pytest.approx(1)
+    assert _kernels.part_weights(np.stack([flat, nothing, nothing]), shares).tolist() == [1, 0, 0]
+    v = _kernels.part_weights(np.stack([flat, one, nothing]), shares)
     np.testing.assert_allclose(v, [1, 0, 0], atol=1e-12)  # 0.2 of the rows at twice the chance: 0.4 < 1
 
 

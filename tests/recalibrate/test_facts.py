@@ -6,7 +6,7 @@ import pytest
 
 from believable.errors import InputError
 from believable.recalibrate import RECALIBRATORS, PlattScaling
-from believable.recalibrate._facts import ALIASES, find_recalibrator
+from believable.recalibrate.facts import ALIASES, find_recalibrator
 
 
 @pytest.mark.parametrize("cls", RECALIBRATORS.values(), ids=RECALIBRATORS)

@@ -9,7 +9,7 @@ import pytest
 
 from believable.errors import LimitWarning, SmallSampleWarning
 from believable.recalibrate import RECALIBRATORS
-from believable.recalibrate._scores import Scores
+from believable.recalibrate.inputs import Scores
 
 LARGEST = np.finfo(np.float64).max
 ALL = [(cls, input) for cls in RECALIBRATORS.values() for input in cls.inputs if input != "probabilities"]

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
-from believable import CellStats, Predictions, kernels
+from believable import CellStats, Predictions, _kernels
+from believable._kernels import isotonic as routine
 from believable.errors import InputError, SchemaError
-from believable.kernels import isotonic as routine
 from believable.recalibrate import IsotonicCalibration, load_recalibrator
 from tests.recalibrate.data import binary, logit, multiclass
 
@@ -264,9 +264,9 @@ def test_cells_and_rows_give_the_same_pieces(shape, rate, weighted, monkeypatch)
     rank = np.argsort(np.argsort(score)) / n
     y = rng.random(n) < {"rising": rank, "level": 0.4, "rare": 0.01 * rank, "falling": 1 - rank}[rate]
     w = rng.random(n) + 0.01 if weighted else np.broadcast_to(1.0, n)
-    quick = kernels.flat_pieces(score, w, w * y)
+    quick = _kernels.flat_pieces(score, w, w * y)
     monkeypatch.setattr(routine, "MANY", n + 1)
-    plain = kernels.flat_pieces(score, w, w * y)
+    plain = _kernels.flat_pieces(score, w, w * y)
     for name in ("first", "last"):
         np.testing.assert_array_equal(getattr(quick, name), getattr(plain, name))
     np.testing.assert_allclose(quick.value, plain.value, rtol=1e-12)

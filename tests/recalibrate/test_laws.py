@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from believable import CellStats, Predictions
 from believable.errors import InputError, LimitWarning, SchemaError, SmallSampleWarning, UndefinedError
 from believable.recalibrate import RECALIBRATORS, load_recalibrator
-from believable.recalibrate._base import BinaryRecalibrator
+from believable.recalibrate.base import BinaryRecalibrator
 from tests.recalibrate.data import binary, logit, multiclass, softmax
 
 pytestmark = pytest.mark.filterwarnings("ignore::believable.errors.SmallSampleWarning")

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from believable.errors import InputError, LimitWarning, SchemaError
 from believable.recalibrate import MatrixScaling, load_recalibrator
-from believable.recalibrate._linear import STRENGTHS, dealt
+from believable.recalibrate.linear import STRENGTHS, dealt
 from tests.recalibrate.data import softmax
 from tests.recalibrate.literal_linear import apply, draw, least, mean_cost, odir
 

@@ -19,7 +19,7 @@ from believable.recalibrate import (
     VennAbers,
     load_recalibrator,
 )
-from believable.recalibrate._base import BinaryRecalibrator
+from believable.recalibrate.base import BinaryRecalibrator
 from tests.recalibrate.data import binary, logit, multiclass
 
 pytestmark = pytest.mark.filterwarnings("ignore::believable.errors.SmallSampleWarning")

@@ -135,7 +135,7 @@ def test_adapt_at_the_limits():
 
 def test_a_maximum_that_is_not_found_is_said(monkeypatch):
     """Shares that had not settled come with a warning."""
-    monkeypatch.setattr("believable.kernels.mixture.NEWTON_STEPS", 0)
+    monkeypatch.setattr("believable._kernels.mixture.NEWTON_STEPS", 0)
     model = PriorShift().fit(*binary())
     with pytest.warns(LimitWarning, match="too flat to find its maximum"):
         model.adapt([0.1, 0.2, 0.7])

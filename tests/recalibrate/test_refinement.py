@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import believable
-from believable._random import generator
+from believable._check import generator
 from believable.errors import InputError
 from believable.recalibrate import PlattScaling
-from believable.recalibrate._crossfit import folds
+from believable.recalibrate.crossfit import folds
 from tests.recalibrate.data import binary, logit, multiclass
 
 

@@ -10,8 +10,9 @@ from sklearn.base import clone
 
 import believable
 from believable import CellStats, Predictions
+from believable._progress import tracked
 from believable.errors import InputError, LimitWarning, SmallSampleWarning
-from believable.inference._versus import mean_of_rows
+from believable.inference.compare import mean_of_rows
 from believable.recalibrate import (
     RECALIBRATORS,
     HistogramBinning,
@@ -21,9 +22,7 @@ from believable.recalibrate import (
     TemperatureScaling,
     select,
 )
-from believable.recalibrate._crossfit import Problem, folds
-from believable.recalibrate._progress import tracked
-from believable.recalibrate._scored import METRICS, loss_gain
+from believable.recalibrate.crossfit import METRICS, Problem, folds, loss_gain
 from tests.recalibrate.data import binary, logit, multiclass
 
 QUICK = {"n_resamples": 100}

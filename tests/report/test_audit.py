@@ -31,7 +31,7 @@ def over_confident(n, k=None, rng=RNG):
 def few_metrics(monkeypatch, *errors):
     """Where the others would only take time."""
     kinds = ("binary", "multiclass", "multilabel")
-    monkeypatch.setattr("believable.report.measure.ERRORS", dict.fromkeys(kinds, errors or ("ece",)))
+    monkeypatch.setattr("believable.auditing.measure.ERRORS", dict.fromkeys(kinds, errors or ("ece",)))
 
 
 @pytest.fixture(scope="module")
@@ -268,7 +268,7 @@ def test_rows_dropped_and_notes_are_told():
 def test_large_data_are_compared_on_some_rows(monkeypatch):
     """Methods are compared on some rows, whole clusters of them, and the chosen one is judged on all."""
     few_metrics(monkeypatch)
-    monkeypatch.setattr("believable.report.tried.MOST_ROWS", 500)
+    monkeypatch.setattr("believable.auditing.fix.MAX_ROWS_TO_COMPARE_ON", 500)
     p, y = over_confident(3000)
     found = audit(p, y)
     assert found.fix.rows.startswith("500 rows")
@@ -420,7 +420,7 @@ def test_names_that_are_numbers_and_text():
 
 def test_a_rare_class_is_among_the_rows_compared(monkeypatch):
     """Of many rows with few events enough events are compared on; the gain is that of all rows, not of the mixture."""
-    monkeypatch.setattr("believable.report.tried.MOST_ROWS", 1000)
+    monkeypatch.setattr("believable.auditing.fix.MAX_ROWS_TO_COMPARE_ON", 1000)
     few_metrics(monkeypatch)
     rng = np.random.default_rng(2)
     p = rng.beta(1, 400, 20_000)
@@ -470,7 +470,7 @@ def test_markdown_lists_stay_lists():
 def test_errors_too_small_for_a_smooth_floor(monkeypatch):
     """Risks of one in a hundred thousand: the smooth error has no floor, which would take minutes."""
     few_metrics(monkeypatch, "ece", "smece")
-    monkeypatch.setattr("believable.report.measure.DRAWS", 100)
+    monkeypatch.setattr("believable.auditing.measure.DRAWS", 100)
     rng = np.random.default_rng(0)
     p = rng.beta(0.5, 5e4, 20_000)
     found = audit(p, np.arange(20_000) == 7, fix=False)

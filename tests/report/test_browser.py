@@ -10,9 +10,9 @@ import pytest
 
 from believable import Predictions, audit
 from believable.curves.binned import table_of
-from believable.metrics._error import binned_error
-from believable.report.audit import Audit
+from believable.metrics.binned_error import binned_error
 from believable.report.by_chance import expected_by_chance
+from believable.report.document import Audit
 from believable.report.html import as_page
 from believable.report.html.words import number
 from tests.needs import need

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from believable import Predictions, reliability_table
-from believable.counting import count_bins
-from believable.report.clustered import effective_rows
+from believable.auditing.judgement import effective_rows
+from believable.stats.source import count_bins
 
 RNG = np.random.default_rng(0)
 

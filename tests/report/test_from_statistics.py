@@ -10,15 +10,15 @@ import pytest
 
 import believable
 from believable import Audit, Layout, Predictions, Summary, audit, expected_calibration_error, subgroups, verdict
+from believable.auditing import fix
+from believable.auditing.fix import drawn_rows
+from believable.auditing.heaping import heaping, heaping_of_cells
+from believable.auditing.means import Means
+from believable.auditing.source import ends_of, event_of
 from believable.errors import InputError
 from believable.recalibrate import TemperatureScaling
-from believable.recalibrate._facts import as_method
-from believable.report import drawn, tried
-from believable.report._digits import digits_apart
-from believable.report.drawn import drawn_rows
-from believable.report.heaping import heaping, heaping_of_cells
-from believable.report.means import Means
-from believable.report.source import ends_of, event_of
+from believable.recalibrate.facts import as_method
+from believable.report.parts import digits_apart
 from believable.stats import ScoreSums
 
 N = 50_000
@@ -45,7 +45,7 @@ def times(summary, doublings):
 def few_metrics(monkeypatch):
     """Where the others would only take time."""
     kinds = ("binary", "multiclass", "multilabel")
-    monkeypatch.setattr("believable.report.measure.ERRORS", dict.fromkeys(kinds, ("ece",)))
+    monkeypatch.setattr("believable.auditing.measure.ERRORS", dict.fromkeys(kinds, ("ece",)))
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def matrix():
     site = rng.choice(["north", "south"], 3000)
     summary = Summary.of(predictions, by={"site": site})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("believable.report.measure.ERRORS", {"multiclass": ("ece", "sce", "tlce", "ks")})
+        patch.setattr("believable.auditing.measure.ERRORS", {"multiclass": ("ece", "sce", "tlce", "ks")})
         rows = audit(predictions, by={"site": site}, fix=False)
         return rows, audit(summary, fix=False), (p, y), summary
 
@@ -265,7 +265,7 @@ def test_what_a_summary_cannot_give(event, matrix, few_metrics):
 def huge(event):
     """The same rows 16 million times."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("believable.report.measure.ERRORS", {"binary": ("ece", "smece")})
+        patch.setattr("believable.auditing.measure.ERRORS", {"binary": ("ece", "smece")})
         return audit(times(event[-1], 24), progress=False)
 
 
@@ -301,13 +301,13 @@ def test_drawn_rows_are_the_cells():
 
 def test_rows_are_drawn_without_replacement(monkeypatch):
     """No cell gives more rows than it has, and the share of outcomes stays, also where the event is rare."""
-    monkeypatch.setattr(drawn, "MOST_ROWS", 2000)
-    monkeypatch.setattr(drawn, "FEWEST", 300)
+    monkeypatch.setattr(fix, "MAX_DRAWN_ROWS", 2000)
+    monkeypatch.setattr(fix, "FEWEST", 300)
     rng = np.random.default_rng(5)
     p = np.round(rng.beta(1, 20, 20_000), 2)
     y = rng.random(20_000) < p / 4
     for monkeypatched in (10**9 - 1, 1000):  # and with replacement, where the counts are beyond what can be drawn so
-        monkeypatch.setattr(drawn, "MOST_COUNTED", monkeypatched)
+        monkeypatch.setattr(fix, "MOST_COUNTED", monkeypatched)
         rows = drawn_rows(Summary.of(Predictions(p, y)), 0)
         rate = np.average(rows.labels, weights=rows.weights)
         assert rate == pytest.approx(y.mean(), rel=2e-3)
@@ -342,7 +342,7 @@ def test_a_method_of_matrices_learns_from_cells_too():
     """Temperature scaling has no `fit_from_cells`: cells are its rows, with weights, under the names of the classes."""
     p, y = too_sure(3000, np.random.default_rng(7))
     summary = Summary.of(Predictions(p, np.array(["no", "yes"])[y], pos_label="yes"))
-    learnt = tried._fitted("temperature", replace(summary, classes=("no", "yes")))
+    learnt = fix._fitted("temperature", replace(summary, classes=("no", "yes")))
     direct = TemperatureScaling().fit(p, y)
     assert learnt.transform([0.1, 0.6]) == pytest.approx(direct.transform([0.1, 0.6]), abs=1e-5)
     assert learnt.classes_.tolist() == ["no", "yes"]

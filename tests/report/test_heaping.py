@@ -7,8 +7,8 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
+from believable.auditing.heaping import heaping
 from believable.errors import InputError
-from believable.report.heaping import heaping
 
 RNG = np.random.default_rng(0)
 STATED = RNG.choice([0.6, 0.8, 0.9, 0.95, 1.0], 200, p=[0.1, 0.3, 0.4, 0.1, 0.1])

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from believable import CellStats, Predictions, expected_calibration_error
 from believable.binning import Grid
 from believable.errors import InputError, SchemaError
+from believable.predictions import View
 from believable.report.packed import N_CELLS, PackedCells
-from believable.views import View
 from tests.needs import real_data
 
 DIVISORS = [m for m in range(1, N_CELLS + 1) if N_CELLS % m == 0]

@@ -13,7 +13,7 @@ import pytest
 
 from believable import Predictions, audit
 from believable.readers import load_demo
-from believable.report.audit import Audit
+from believable.report.document import Audit
 from believable.report.html import as_cell, as_page
 from believable.report.html.sections import _key_number, key_numbers
 from believable.report.html.svg import bar, rounded_up

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from believable import Predictions
-from believable.report import slices
-from believable.report.by_class import by_class
+from believable.auditing import slices
+from believable.auditing.by_class import by_class
+from believable.auditing.slices import slices_of
 from believable.report.parts import Part
-from believable.report.slices import slices_of
 from believable.stats import CellStats
 
 N = 400

@@ -10,11 +10,14 @@ import numpy as np
 import pytest
 
 import believable
+from believable import verdict
+from believable.auditing import judgement
+from believable.auditing.judgement import grade
 from believable.errors import InputError
 from believable.inference.interval import Interval, interval
 from believable.readers import load_demo
-from believable.report import judgement, verdict
-from believable.report.judgement import GUIDELINE, grade
+from believable.report import Place, parts
+from believable.report.verdict_words import GUIDELINE
 
 RNG = np.random.default_rng(0)
 
@@ -306,16 +309,16 @@ def test_what_had_no_probability_is_no_excellent_forecast():
 
 def test_small_probabilities_keep_their_digits():
     """Places and means of rare events are not all 0.000."""
-    place = judgement.Place(0.0001, 0.0003, 0.00021, 0.00084, 5000)
+    place = Place(0.0001, 0.0003, 0.00021, 0.00084, 5000)
     assert str(place) == "scores from 0.0001 to 0.0003 are too low: 0.00021 predicted, 0.00084 happened (5,000 rows)"
-    assert judgement.decimals(3, 0.5, 0.99987) == 5
-    assert judgement.decimals(4, 0.0, 1.0) == 4
+    assert parts.decimals(3, 0.5, 0.99987) == 5
+    assert parts.decimals(4, 0.0, 1.0) == 4
 
 
 @pytest.mark.parametrize(("number", "up"), [(1428.1, 1500), (7166.7, 7200), (99.2, 100), (7.01, 8), (2000, 2000)])
 def test_rows_asked_for_are_rounded_up(number, up):
     """Two digits that count, and never fewer than needed."""
-    assert judgement.rounded_up(number) == up
+    assert parts.rounded_up(number) == up
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95])

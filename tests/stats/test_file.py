@@ -17,7 +17,7 @@ import pytest
 from believable import BinStats, CellStats, KernelBlocks, Layout, Predictions, ScoreSums, Summary
 from believable.errors import InputError, SchemaError
 from believable.stats import load_statistic
-from believable.stats._file import INFLATES, MAGIC, pack, unpack
+from believable.stats.saved import INFLATES, MAGIC, pack, unpack
 from believable.stats.statistic import Statistic
 
 RNG = np.random.default_rng(3)

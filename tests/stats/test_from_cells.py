@@ -37,8 +37,8 @@ from believable import (
 )
 from believable.errors import CoarseCellsWarning, InputError, UndefinedError
 from believable.metrics import METRICS
-from believable.points import count_points
 from believable.recalibrate import BetaCalibration, IsotonicCalibration, PlattScaling, TemperatureScaling
+from believable.stats.source import count_points
 
 ROOT = Path(__file__).resolve().parents[2]
 

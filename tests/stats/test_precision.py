@@ -9,7 +9,7 @@ import pytest
 
 from believable import BinStats, CellStats, Layout, Predictions, ScoreSums, Summary, brier_score, evaluate
 from believable import expected_calibration_error as ece
-from believable.stats import RunningTotal, running
+from believable.stats import RunningTotal, statistic
 from believable.stats.counts import SUMS
 
 TRILLION = 10**12
@@ -132,7 +132,7 @@ def test_many_parts_one_by_one():
 
 def test_running_totals_of_other_statistics(monkeypatch):
     """Any statistic can be added so, and nothing is lost where subtotals are carried on."""
-    monkeypatch.setattr(running, "TOGETHER", 3)
+    monkeypatch.setattr(statistic, "TOGETHER", 3)
     p, y = RNG.random(100), RNG.integers(0, 2, 100)
     for kind in (BinStats, CellStats):
         whole, total = kind.of(Predictions(p, y)), RunningTotal(kind.of(Predictions(p[:1], y[:1])))

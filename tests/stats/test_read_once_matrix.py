@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from believable import BinStats, CellStats, Predictions
-from believable import predictions as module
 from believable.errors import InputError
+from believable.predictions import predictions as module
 
 NOTIONS = ["confidence", "top_label", "classwise"]
 

@@ -287,14 +287,14 @@ def test_pooled_groups_cannot_be_told_apart():
 @pytest.mark.parametrize(("name", "view"), CASES)
 def test_the_size_of_blocks_does_not_matter(name, view, monkeypatch):
     """Answers do not depend on how the rows are cut for the cache."""
-    from believable.kernels import reference
+    from believable._kernels import basics
 
     whole = SETS[name](ALL)
     expected = [BinStats.of(whole, whole.view(**view), strategy=s) for s in ("uniform", "quantile")]
     sums = ScoreSums.of(whole)
-    monkeypatch.setattr(reference, "BLOCK", 7)
-    monkeypatch.setattr(reference, "MATRIX_BLOCK", 40)
-    monkeypatch.setattr(reference, "SORTED", 3)
+    monkeypatch.setattr(basics, "BLOCK", 7)
+    monkeypatch.setattr(basics, "MATRIX_BLOCK", 40)
+    monkeypatch.setattr(basics, "SORTED", 3)
     cut = SETS[name](ALL)
     for strategy, other in zip(("uniform", "quantile"), expected, strict=True):
         same(BinStats.of(cut, cut.view(**view), strategy=strategy), other)

@@ -11,14 +11,8 @@ import torch
 from believable import recalibrate
 from believable.errors import InputError, SchemaError
 from believable.recalibrate import load_recalibrator
-from believable.torch import (
-    DirichletCalibration,
-    MatrixScaling,
-    TemperatureScaling,
-    VectorScaling,
-    as_module,
-    dirichlet,
-)
+from believable.torch import DirichletCalibration, MatrixScaling, TemperatureScaling, VectorScaling, as_module
+from believable.torch.maps import dirichlet
 
 MODULES = [TemperatureScaling, VectorScaling, MatrixScaling, DirichletCalibration]
 every_module = pytest.mark.parametrize("module", MODULES)
@@ -104,7 +98,7 @@ def test_least_calibration_error_keeps_its_setting():
 
 def test_constants():
     """Where log-probabilities end is the same in both."""
-    assert dirichlet.LOWEST == recalibrate._linear.LOWEST
+    assert dirichlet.LOWEST == recalibrate.linear.LOWEST
 
 
 def test_types_of_parameters():

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from believable import Layout, Summary
-from believable.torch import _fast, _reference
-from believable.torch._rows import rows_of
-from believable.torch._tally import REASONS, SUMS, Tally
+from believable.torch.counting import gpu, reference
+from believable.torch.counting.rows import rows_of
+from believable.torch.counting.tally import REASONS, SUMS, Tally
 
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 ALL = ("confidence", "classwise", "top_label")
@@ -20,17 +20,17 @@ ALL = ("confidence", "classwise", "top_label")
 def test_plain_torch_on_a_cpu():
     """Where there is no GPU nothing is compiled."""
     rows = rows_of(torch.tensor([0.5]), torch.tensor([1]), from_logits=False)
-    assert not _fast.fits(Tally.empty(Layout.of("binary", 2, "float32")), rows)
+    assert not gpu.fits(Tally.empty(Layout.of("binary", 2, "float32")), rows)
 
 
 def compare(rows, notions=None, cells=15, spacing="uniform", tolerance=2e-6, apart=0):
     """Both ways; `apart` rows may be in a neighbouring cell, where exponentials are in single precision."""
     layout = Layout.of(rows.kind, rows.n_classes, rows.dtype, notions=notions, cells=cells, spacing=spacing)
     plain, fast, bare = (Tally.empty(layout, "cuda") for _ in range(3))
-    assert _fast.fits(fast, rows)
-    _reference.add_rows(plain, rows)
-    _fast.add_rows(fast, rows)
-    _fast.add_rows(bare, rows, scores_too=False)
+    assert gpu.fits(fast, rows)
+    reference.add_rows(plain, rows)
+    gpu.add_rows(fast, rows)
+    gpu.add_rows(bare, rows, scores_too=False)
     for of_fast in (fast, bare):
         for a, b in zip(plain.tables, of_fast.tables, strict=True):
             assert (a[:, :, 0] - b[:, :, 0]).abs().sum().item() <= 2 * apart
@@ -161,7 +161,7 @@ def test_long_sums_do_not_drift():
     p = torch.rand(n, device="cuda", generator=generator)
     y = (torch.rand(n, device="cuda", generator=generator) < p * p).to(torch.uint8)
     tally = Tally.empty(Layout.of("binary", 2, "float32", cells=15, spacing="uniform"), "cuda")
-    _fast.add_rows(tally, rows_of(p, y, from_logits=False))
+    gpu.add_rows(tally, rows_of(p, y, from_logits=False))
     code = torch.bucketize(p, torch.arange(1, 15, device="cuda", dtype=torch.float64).div(15).float())
     gap = [(p[code == k].double().sum() - y[code == k].sum()).abs().item() for k in range(15)]
     stats = tally.cells()[0].coarsen(15)
@@ -176,7 +176,7 @@ def test_a_statistic_can_be_saved():
     for outcome in (0, 1):
         for cells, spacing in ((None, None), (15, "uniform")):
             tally = Tally.empty(Layout.of("binary", 2, "float32", cells=cells, spacing=spacing), "cuda")
-            _fast.add_rows(tally, rows_of(p.clamp(0, 1), torch.full_like(p, outcome).long(), from_logits=False))
+            gpu.add_rows(tally, rows_of(p.clamp(0, 1), torch.full_like(p, outcome).long(), from_logits=False))
             assert Summary.from_bytes(tally.summary().to_bytes()).n == len(p)
 
 

@@ -10,7 +10,7 @@ import torch
 
 import believable
 from believable.errors import InputError, UndefinedError
-from believable.torch import _tiles, kernel_calibration_error, squared_kernel_calibration_error
+from believable.torch import kernel_calibration_error, pairs, squared_kernel_calibration_error
 from tests.torch.batches import BATCHES, random
 from tests.torch.calibration_literal import skce
 
@@ -84,14 +84,14 @@ def test_rows_that_are_nearly_equal(kernel, nu, device):
 @pytest.mark.parametrize("power", [1, 2])
 def test_distances_by_classes(power, device, monkeypatch):
     """Distances made of blocks of classes are those of all classes, exact for nearly equal rows, in batches too."""
-    monkeypatch.setattr(_tiles, "ENTRIES", {"cpu": 60, "cuda": 60})
+    monkeypatch.setattr(pairs, "ENTRIES", {"cpu": 60, "cuda": 60})
     rng = torch.Generator().manual_seed(3)
     x = torch.rand(2, 5, 7, generator=rng, dtype=torch.float64).to(device)
     y = x[:, :4] * (1 + 1e-13)
     for one, other in ((x, y), (x[0], y[0])):
         apart = (one[..., :, None, :] - other[..., None, :, :]).abs() ** power
-        torch.testing.assert_close(_tiles.by_classes(one, other, power), apart.sum(-1), rtol=1e-12, atol=0)
-        torch.testing.assert_close(_tiles.distance_sums(one, other, power), apart.sum(-1), rtol=1e-12, atol=0)
+        torch.testing.assert_close(pairs.by_classes(one, other, power), apart.sum(-1), rtol=1e-12, atol=0)
+        torch.testing.assert_close(pairs.distance_sums(one, other, power), apart.sum(-1), rtol=1e-12, atol=0)
 
 
 def test_tiles_by_classes(device, monkeypatch):
@@ -99,9 +99,9 @@ def test_tiles_by_classes(device, monkeypatch):
     some = random(200, 6, seed=4).to(device)
     how = {"from_logits": True, "bandwidth": 0.2}
     expected = squared_kernel_calibration_error(some.logits, some.labels, **how)
-    monkeypatch.setattr(_tiles, "distance_sums", _tiles.by_classes)
-    monkeypatch.setattr(_tiles, "TILE", {"cpu": 64, "cuda": 64})
-    monkeypatch.setattr(_tiles, "ENTRIES", {"cpu": 1 << 14, "cuda": 1 << 14})
+    monkeypatch.setattr(pairs, "distance_sums", pairs.by_classes)
+    monkeypatch.setattr(pairs, "TILE", {"cpu": 64, "cuda": 64})
+    monkeypatch.setattr(pairs, "ENTRIES", {"cpu": 1 << 14, "cuda": 1 << 14})
     assert squared_kernel_calibration_error(some.logits, some.labels, **how) == near(expected)
 
 

@@ -9,7 +9,7 @@ from torch.autograd import gradcheck, gradgradcheck
 from believable import Predictions, maximum_mean_calibration_error
 from believable.errors import InputError
 from believable.torch import MMCELoss
-from believable.torch._line import line_form
+from believable.torch.pairs import line_form
 from tests.torch.batches import BATCHES, Some, random
 from tests.torch.calibration_literal import mmce
 

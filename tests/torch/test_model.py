@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from believable.errors import InputError
 from believable.torch import ModelWithTemperature, TemperatureScaling
-from believable.torch import model as room
+from believable.torch.maps import model as room
 
 pytestmark = pytest.mark.filterwarnings("ignore::believable.errors.SmallSampleWarning")
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from believable.errors import InputError
-from believable.torch._loss import reduced
+from believable.torch.losses.base import reduced
 
 
 def test_by_hand(device):

@@ -12,8 +12,9 @@ import torch
 
 from believable.errors import InputError, LimitWarning
 from believable.recalibrate import TemperatureScaling as NumpyTemperatureScaling
-from believable.torch import TemperatureScaling, _newton, _pieces
-from believable.torch._rows import rows_of
+from believable.torch import TemperatureScaling
+from believable.torch.counting.rows import rows_of
+from believable.torch.maps import logits, temperature
 
 pytestmark = pytest.mark.filterwarnings("ignore::believable.errors.SmallSampleWarning")
 
@@ -109,7 +110,7 @@ def test_slopes_are_the_literal_cumulants(device):
         expected[2] += sum(q * (value - mean) ** 3 for q, value in zip(p, x, strict=True))
     where = torch.device(device)
     rows = rows_of(z.to(device), y.to(device), from_logits=True)
-    found = _newton.slopes(_pieces.Seen.of(_pieces.pieces_of(rows, where), where), b)
+    found = temperature.slopes(logits.Seen.of(logits.pieces_of(rows, where), where), b)
     assert found == pytest.approx(expected, rel=1e-12)
 
 
@@ -268,8 +269,8 @@ def test_pieces_change_nothing(device, monkeypatch, entries):
     """T does not depend on how many logits are read at once, nor on the order of rows."""
     z, y = data(300, 4)
     expected = numpy_temperature(z, y)
-    monkeypatch.setattr(_pieces, "ENTRIES", {})
-    monkeypatch.setattr(_pieces, "MANY_ENTRIES", entries)
+    monkeypatch.setattr(logits, "ENTRIES", {})
+    monkeypatch.setattr(logits, "MANY_ENTRIES", entries)
     for images in ((z, y), (z.flip(0), y.flip(0)), (z.T[None], y[None])):
         found = TemperatureScaling().fit(images[0].to(device), images[1].to(device))
         assert found == pytest.approx(expected, rel=1e-12)
@@ -352,7 +353,7 @@ def test_default_devices_and_no_device_at_all():
     z, y = data()
     assert repr(TemperatureScaling(device="meta")) == "TemperatureScaling()"
     scaling, rows = TemperatureScaling(), rows_of(z, y, from_logits=True)
-    pieces = _pieces.pieces_of(rows, torch.device("cpu"))
+    pieces = logits.pieces_of(rows, torch.device("cpu"))
     with torch.device("meta"):
         found = scaling._fit_pieces(pieces, 4, torch.device("cpu"))
     assert scaling.temperature.item() == found == pytest.approx(numpy_temperature(z, y))

@@ -12,9 +12,9 @@ import torch
 import believable
 from believable import CellStats, Predictions
 from believable.errors import InputError, MergeError, UndefinedError
+from believable.predictions import View
 from believable.stats.counts import SUMS
-from believable.torch.tokens import token_calibration
-from believable.views import View
+from believable.torch.tokens.token_calibration import token_calibration
 
 INF = math.inf
 NUMBERS = ("n", "accuracy", "confidence", "ece", "nll", "perplexity", "brier", "entropy")

@@ -12,8 +12,8 @@ triton = pytest.importorskip("triton", reason="triton is not installed")
 if not torch.cuda.is_available() and os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("triton needs a GPU, or TRITON_INTERPRET=1", allow_module_level=True)
 
-from believable.torch import _newton, _pieces, _triton_temperature  # noqa: E402
-from believable.torch._rows import rows_of  # noqa: E402
+from believable.torch.counting.rows import rows_of  # noqa: E402
+from believable.torch.maps import logits, temperature, triton_temperature  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the interpreter, about NaN and infinity
 
@@ -28,14 +28,14 @@ def data(n, n_classes, dtype=torch.float64):
 
 
 def seen(z, y, w=None):
-    return _pieces.Seen.of(_pieces.pieces_of(rows_of(z, y, w, from_logits=True, ignore_index=-1), DEVICE), DEVICE)
+    return logits.Seen.of(logits.pieces_of(rows_of(z, y, w, from_logits=True, ignore_index=-1), DEVICE), DEVICE)
 
 
 def both(monkeypatch, compute):
     """What plain torch and the compiled passes give."""
     results = []
-    for quick in (None, _triton_temperature):
-        monkeypatch.setattr(_pieces, "fused", lambda _, quick=quick: quick)
+    for quick in (None, triton_temperature):
+        monkeypatch.setattr(logits, "fused", lambda _, quick=quick: quick)
         results.append(compute())
     return results
 
@@ -47,7 +47,7 @@ def test_slopes(monkeypatch, n, n_classes, dtype, rough):
     """Three derivatives of the cost, for few classes and many, in float64 and float32."""
     z, y = data(n, n_classes, dtype)
     for b in (1e-3, 0.7, 30.0, 1e4):
-        plain, quick = both(monkeypatch, lambda b=b: _newton.slopes(seen(z, y), b, rough))
+        plain, quick = both(monkeypatch, lambda b=b: temperature.slopes(seen(z, y), b, rough))
         size = max(1e-3, *map(abs, plain))
         np.testing.assert_allclose(quick, plain, rtol=1e-4 if rough else 1e-11, atol=size * (1e-5 if rough else 1e-12))
 
@@ -60,7 +60,7 @@ def test_pixels_weights_and_rows_left_out(monkeypatch, weighted):
     z[:10], y[:10] = torch.nan, -1
     image, labels = z.reshape(4, 6, 10, 5).movedim(3, 1), y.reshape(4, 6, 10)
     w = None if w is None else w.reshape(4, 6, 10)
-    plain, quick = both(monkeypatch, lambda: _newton.slopes(seen(image, labels, w), 0.7))
+    plain, quick = both(monkeypatch, lambda: temperature.slopes(seen(image, labels, w), 0.7))
     np.testing.assert_allclose(quick, plain, rtol=1e-12)
 
 
@@ -69,7 +69,7 @@ def test_all_right(monkeypatch):
     z, _ = data(200, 4)
     z = z.round()
     for b in (1e-3, 1.0, 20.0):
-        plain, quick = both(monkeypatch, lambda b=b: _newton.shortfall(seen(z, z.argmax(dim=1)), b))
+        plain, quick = both(monkeypatch, lambda b=b: temperature.shortfall(seen(z, z.argmax(dim=1)), b))
         np.testing.assert_allclose(quick, plain, rtol=1e-11)
 
 
@@ -80,7 +80,7 @@ def test_the_same_temperature(monkeypatch, dtype):
         z, y = data(n, n_classes, dtype)
         for labels in (y, z.argmax(dim=1), z.argmin(dim=1)):
             plain, quick = both(
-                monkeypatch, lambda z=z, labels=labels: _newton.least_cost(seen(z, labels).pieces, DEVICE)
+                monkeypatch, lambda z=z, labels=labels: temperature.least_cost(seen(z, labels).pieces, DEVICE)
             )
             assert quick.limit == plain.limit
             assert quick.temperature == pytest.approx(plain.temperature, rel=1e-9)
@@ -93,6 +93,6 @@ def test_numbers_that_are_none(monkeypatch):
     for wrong in (torch.nan, torch.inf, -torch.inf):
         z, y = data(50, 3)
         z[17, 1] = wrong
-        monkeypatch.setattr(_pieces, "fused", lambda _: _triton_temperature)
+        monkeypatch.setattr(logits, "fused", lambda _: triton_temperature)
         with pytest.raises(InputError, match="must be finite"):
             seen(z, y)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,3 +117,21 @@ def new_console(*, stderr: bool = False) -> Console:
 def say(console: Console, text: str) -> None:
     """Plain text: names are not markup, and a terminal wraps lines by itself."""
     console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+# --- warnings of the library, as sentences on the error stream --------------------------------------------------------
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Collect warnings and say each of them once, without the line of code that it came from."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default", UserWarning)
+        yield
+    for text in dict.fromkeys(str(one.message) for one in caught):
+        note(text)
+
+
+def note(text: str) -> None:
+    """One sentence that is no result."""
+    click.echo(f"Note: {text}", err=True)

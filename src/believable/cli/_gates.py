@@ -69,7 +69,7 @@ class Gate:
 
     def refuse_kind(self, kind: Kind) -> None:
         """An error where an audit of such predictions does not measure this."""
-        from believable.report.measure import DISCRIMINATION, ERRORS, SCORES
+        from believable.auditing.measure import DISCRIMINATION, ERRORS, SCORES
 
         measured = (*ERRORS[kind], *SCORES, *DISCRIMINATION)
         if self.name not in measured:
@@ -126,7 +126,7 @@ def gates_of(fail_above: Iterable[str], fail_below: Iterable[str]) -> list[Gate]
 def find(name: str, where: str) -> Metric:
     """A metric by name, alias or what reports call it, whatever the case; an error that suggests one like it."""
     from believable.metrics import METRICS
-    from believable.report.names import long_name, short_name
+    from believable.report.parts import long_name, short_name
 
     known: dict[str, Metric] = {}
     for row in METRICS.values():

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from believable.binning import N_CELLS
-from believable.cli._common import PIPE, in_options
+from believable.cli._common import PIPE, in_options, note
 from believable.cli._inputs import names_in, refuse
-from believable.cli._notes import note
 from believable.cli._options import scale_of
 from believable.errors import BelievableError, InputError
 
@@ -44,8 +43,8 @@ class Large:
 
 def is_large(files: Sequence[Path], asked: Mapping[str, Any]) -> bool:
     """Whether the input is read in one pass: asked for, several files, a folder, a pattern, saved, or very long."""
-    from believable.readers.checkpoint import is_saved
-    from believable.readers.parts import is_pattern
+    from believable.readers.passes.checkpoint import is_saved
+    from believable.readers.passes.parts import is_pattern
 
     if len(files) > 1 or any(asked.get(name) for name in OF_LARGE):
         return True
@@ -59,7 +58,7 @@ def is_large(files: Sequence[Path], asked: Mapping[str, Any]) -> bool:
 
 def files_behind(files: Sequence[Path]) -> list[Path]:
     """The files themselves, and those that a folder or a pattern stands for: what must not be written to."""
-    from believable.readers.parts import is_pattern, paths_of
+    from believable.readers.passes.parts import is_pattern, paths_of
 
     several = [one for one in files if one != PIPE and (one.is_dir() or is_pattern(one))]
     try:
@@ -70,7 +69,7 @@ def files_behind(files: Sequence[Path]) -> list[Path]:
 
 def _rows(file: Path, format: str | None) -> int:
     """Rows of a Parquet file; 0 for anything else."""
-    from believable.readers.parts import ENDING, find_parts
+    from believable.readers.passes.parts import ENDING, find_parts
 
     if not file.is_file() or (format != "parquet" if format is not None else file.suffix.lower() != ENDING):
         return 0
@@ -82,7 +81,7 @@ def _rows(file: Path, format: str | None) -> int:
 
 def read_large(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
     """One pass over the files, or the summary that they hold."""
-    from believable.readers.checkpoint import is_saved
+    from believable.readers.passes.checkpoint import is_saved
 
     saved = [is_saved(file) for file in files]
     what = f"one pass over {files[0]}" if len(files) == 1 else "one pass over Parquet files"
@@ -124,7 +123,7 @@ def _saved(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
 
 def _refuse_other_levels(summaries: Sequence[Summary]) -> None:
     """An error where subgroups with one name hold different rows: ranges cut elsewhere, other "other values"."""
-    from believable.readers.level_rules import MISSING, OTHERS
+    from believable.readers.passes.level_rules import MISSING, OTHERS
 
     for name in summaries[0].by:
         levels = [{*one.by[name]} - {MISSING} for one in summaries]
@@ -137,7 +136,7 @@ def _refuse_other_levels(summaries: Sequence[Summary]) -> None:
 
 
 def _passed(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
-    from believable.readers.one_pass import pass_over
+    from believable.readers.passes.one_pass import pass_over
 
     for file in files:
         if file == PIPE:
@@ -172,7 +171,7 @@ def _passed(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
 
 def _is_other(file: Path) -> bool:
     """Whether a file is called as another kind of table is."""
-    from believable.readers.source import ENDINGS
+    from believable.readers.formats.source import ENDINGS
 
     name = file.name.lower().removesuffix(".gz")
     return file.is_file() and any(name.endswith(one) for one, kind in ENDINGS.items() if kind != "parquet")

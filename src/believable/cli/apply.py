@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-from believable.cli._common import PIPE, called, new_console, say, sentences
-from believable.cli._notes import note, warnings_as_notes
+from believable.cli._common import PIPE, called, new_console, note, say, sentences, warnings_as_notes
 from believable.cli._options import scale_of, shared_options
 from believable.errors import InputError, SchemaError
 
@@ -45,8 +44,8 @@ def apply(map_file: Path, new: Path, output: Path, logits: bool, scores: str | N
     p_calibrated, with a column per class. All others, and the order of the rows, stay as they are. A table is read in
     pieces, so it may be larger than memory, and is written whole or not at all.
     """
-    from believable.readers.apply import apply_to_file
     from believable.recalibrate import load_recalibrator
+    from believable.writers.apply import apply_to_file
 
     if not map_file.exists():
         raise InputError(f"there is no file {map_file}")

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from believable.cli._common import GATE_FAILED, PIPE, called, new_console, say, sentences
+from believable.cli._common import GATE_FAILED, PIPE, called, new_console, say, sentences, warnings_as_notes
 from believable.cli._gates import gates_of
-from believable.cli._help import Sectioned
 from believable.cli._inputs import read, read_other
 from believable.cli._large import Large, files_behind, is_large, read_large
-from believable.cli._notes import warnings_as_notes
-from believable.cli._options import shared_options
+from believable.cli._options import Sectioned, shared_options
 from believable.cli._outputs import check_outputs, write_outputs
 from believable.cli._show import show_audit, show_gates, show_verdict, working
 from believable.errors import InputError
@@ -158,8 +156,8 @@ def audit(
         other, other_name = _other(file, compare, compare_prob, found_in, asked)
     n = what.n if isinstance(found_in, Large) else len(what)
     with warnings_as_notes(), working(f"Auditing {n:,} rows"):
-        from believable.report import audit as make
-        from believable.report.make import POOLED
+        from believable.auditing import audit as make
+        from believable.auditing.make import POOLED
 
         found: Audit = make(
             found_in.summary if isinstance(found_in, Large) else found_in,

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from believable.cli._common import PIPE, called, new_console, say, sentences
+from believable.cli._common import PIPE, called, new_console, say, sentences, warnings_as_notes
 from believable.cli._gates import find
 from believable.cli._inputs import read, read_other
-from believable.cli._notes import warnings_as_notes
 from believable.cli._options import shared_options
 from believable.cli._show import show_section, working
 from believable.errors import InputError
@@ -49,10 +48,11 @@ def compare(
     Rows (with --group, clusters) are drawn for both models together.
     """
     from believable._check import level as check_level
-    from believable.inference._units import cluster_of_rows
+    from believable.auditing.versus import versus
+    from believable.inference.clusters import cluster_of_rows
     from believable.readers.same_rows import refuse_other_ids, refuse_other_rows
     from believable.report.text import Section, versus_rows
-    from believable.report.versus import in_words, versus
+    from believable.report.verdict_words import in_words
 
     metrics = [find(name, f"--metric {name}").name for name in metric] or None
     check_level(level, "--level")

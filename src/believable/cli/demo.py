@@ -33,9 +33,9 @@ def demo(output: Path, bins: int) -> None:
     """A verdict on two real models, a picture and a page. Needs no arguments and no network."""
     from rich.text import Text
 
+    from believable.auditing import audit, verdict
     from believable.cli._outputs import check_outputs
     from believable.readers import load_demo
-    from believable.report import audit, verdict
     from believable.report.text import sections
 
     page = output.with_suffix(".html")
@@ -65,7 +65,7 @@ def demo(output: Path, bins: int) -> None:
 
 def _draw(path: Path, models: dict[str, Predictions], bins: int) -> None:
     from believable.plots import plot_reliability_diagram
-    from believable.plots._style import new_figure, save
+    from believable.plots.style import new_figure, save
     from believable.readers import write_beside
 
     figure = new_figure(9.6, 6.0)

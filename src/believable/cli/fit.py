@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from believable.cli._common import PIPE, called, in_options, new_console, say, sentences
+from believable.cli._common import PIPE, called, in_options, new_console, note, say, sentences, warnings_as_notes
 from believable.cli._inputs import COLUMNS, OF_RUNS, names_a_run, read_run, refuse, refuse_run
-from believable.cli._notes import note, warnings_as_notes
 from believable.cli._options import Scale, scale_of, shared_options
 from believable.cli._outputs import check_outputs
 from believable.errors import BelievableError, InputError
@@ -88,7 +87,7 @@ def fit(
 
 
 def _check_method(method: str, scale: Scale) -> None:
-    from believable.recalibrate._facts import as_method
+    from believable.recalibrate.facts import as_method
     from believable.recalibrate.select import check_method
 
     if method != "auto":

@@ -3,9 +3,8 @@
 from believable.curves.binned import ReliabilityTable, binned_curve, calibration_curve, reliability_table
 from believable.curves.corp import corp_curve
 from believable.curves.curve import Curve
-from believable.curves.kernel import kernel_calibration_curve
 from believable.curves.logistic import logistic_calibration_curve
-from believable.curves.smoothed import smoothed_calibration_curve
+from believable.curves.smoothed import kernel_calibration_curve, smoothed_calibration_curve
 
 __all__ = [
     "Curve",

@@ -9,10 +9,10 @@ import numpy as np
 
 from believable import _check
 from believable._types import Float64s, Int64s, Notion, Strategy
-from believable.counting import TEN, UNIFORM, count_bins, not_empty, source_of
 from believable.curves.curve import Curve
 from believable.errors import InputError, MissingDependencyError
 from believable.stats import BinStats
+from believable.stats.source import TEN, UNIFORM, count_bins, not_empty, source_of
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

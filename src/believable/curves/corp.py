@@ -7,12 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from believable import _check, kernels
-from believable._random import generator
+from believable import _check, _kernels
+from believable._check import generator
 from believable._types import Float64s, Notion
-from believable.counting import source_of
 from believable.curves.curve import Curve
-from believable.points import Points, count_points, one_group
+from believable.stats.source import Points, count_points, one_group, source_of
 
 Band = Literal["consistency", "confidence"]
 MOST_POINTS = 500  # of a band; more distinct scores share them
@@ -75,13 +74,13 @@ def corp_curve(
     rng = generator(random_state)
     source = source_of(predictions, actuals, sample_weight)
     points = one_group(count_points(source, notion=notion, r=r), "the CORP curve")
-    x, y, weight = points.score.copy(), kernels.pav(points.w, points.wy), points.w.copy()
+    x, y, weight = points.score.copy(), _kernels.pav(points.w, points.wy), points.w.copy()
     if band is None:
         return Curve(x, y, weight, None, None, "corp", {"band": None})
 
     few, rate = _grouped(points, x if band == "consistency" else y)
     draw = _outcomes if band == "consistency" else _rows_and_outcomes
-    curves = kernels.pav_rows(few.score, *draw(few, rate, n_resamples, rng))
+    curves = _kernels.pav_rows(few.score, *draw(few, rate, n_resamples, rng))
     ends = np.quantile(curves, [(1 - level) / 2, (1 + level) / 2], axis=0)
     low, high = (np.interp(x, few.score, end) for end in ends)
     settings = {"band": band, "level": level, "n_resamples": n_resamples, "band_points": len(few.score)}
@@ -92,7 +91,7 @@ def _grouped(points: Points, rate: Float64s) -> tuple[Points, Float64s]:
     """At most 500 points of nearly equal weight, at the mean scores of neighbours, and the mean rate of each."""
     if len(points.score) <= MOST_POINTS:
         return points, rate
-    last = np.unique(kernels.quantile_positions(kernels.running_sum(points.w), MOST_POINTS))
+    last = np.unique(_kernels.quantile_positions(_kernels.running_sum(points.w), MOST_POINTS))
     starts = np.append(0, last + 1)
     starts = starts[starts < len(points.score)]
 

@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from believable import _check, kernels
+from believable import _check, _kernels
 from believable._types import Array, Float64s, Notion
-from believable.counting import source_of
-from believable.curves._logits import TOO_FLAT, by_logit
-from believable.curves.curve import Curve
+from believable.curves.curve import TOO_FLAT, Curve, by_logit
 from believable.errors import UndefinedError
-from believable.points import Points, count_points, one_group
+from believable.stats.source import Points, count_points, one_group, source_of
 
 N_GRID = 101
 MOST_MOVES = 5
@@ -35,19 +33,19 @@ class Line:
 
     centre: float
     scale: float
-    fit: kernels.LogisticFit
+    fit: _kernels.LogisticFit
 
     @classmethod
     def of(cls, x: Float64s, w: Float64s, wy: Float64s) -> Line:
         """The line through points at logits x, in order; it must exist. Look whether it is `sound`."""
         centre, scale = _units(x, w if w.ndim == 1 else w.sum(axis=0))
-        line = cls(centre, scale, kernels.fit_logistic(_one_and_z(x, centre, scale), w, wy))
+        line = cls(centre, scale, _kernels.fit_logistic(_one_and_z(x, centre, scale), w, wy))
         for _ in range(MOST_MOVES if wy.ndim == 1 else 0):
             if line.sound:
                 break
             centre, scale = _units(x, w * line.spread(x))
             start = np.array([line.intercept + line.slope * centre, line.slope * scale])
-            line = cls(centre, scale, kernels.fit_logistic(_one_and_z(x, centre, scale), w, wy, start=start))
+            line = cls(centre, scale, _kernels.fit_logistic(_one_and_z(x, centre, scale), w, wy, start=start))
         return line
 
     @property
@@ -61,7 +59,7 @@ class Line:
     def spread(self, x: Float64s) -> Float64s:
         """mu (1 - mu), the information of a row."""
         predictor = self.fit.coefficients @ self.columns(x)
-        return kernels.sigmoid(predictor) * kernels.sigmoid(-predictor)
+        return _kernels.sigmoid(predictor) * _kernels.sigmoid(-predictor)
 
     def columns(self, x: Float64s) -> Float64s:
         """1 and z."""
@@ -79,8 +77,8 @@ class Line:
 
     def variance(self, x: Float64s, points: Points, directions: Float64s) -> Float64s:
         """Variance of combinations of the two coefficients, one in each column of (2, m), by the sandwich."""
-        middle = kernels.score_products(self.columns(x), self.fit.coefficients, points.w2, points.w2y)
-        covariance = kernels.sandwich(self.fit.information, middle)
+        middle = _kernels.score_products(self.columns(x), self.fit.coefficients, points.w2, points.w2y)
+        covariance = _kernels.sandwich(self.fit.information, middle)
         return np.asarray(np.maximum(np.einsum("im,ij,jm->m", directions, covariance, directions), 0))
 
 
@@ -140,7 +138,7 @@ def logistic_calibration_curve(
     source = source_of(predictions, actuals, sample_weight)
     given = one_group(count_points(source, notion=notion, r=r, logits=True), "the logistic calibration curve")
     x, points, n_moved = by_logit(given)
-    separated = float(kernels.separation(x, points.w, points.wy))
+    separated = float(_kernels.separation(x, points.w, points.wy))
     if separated != separated:
         raise UndefinedError("the logistic calibration curve needs both outcomes, and scores that are not all equal")
     if separated:
@@ -151,16 +149,16 @@ def logistic_calibration_curve(
     if not line.sound:
         raise UndefinedError(f"the logistic calibration curve has no maximum of the likelihood: {TOO_FLAT}")
     grid = np.linspace(given.score[0], given.score[-1], N_GRID)
-    at = line.columns(kernels.clipped_logit(grid))
+    at = line.columns(_kernels.clipped_logit(grid))
     predictor = line.fit.coefficients @ at
     half = -NormalDist().inv_cdf((1 - level) / 2) * np.sqrt(line.variance(x, points, at))
     settings = {"intercept": float(line.intercept), "slope": float(line.slope), "level": level, "n_clipped": n_moved}
     return Curve(
         grid,
-        kernels.sigmoid(predictor),
+        _kernels.sigmoid(predictor),
         _nearest(grid, given),
-        kernels.sigmoid(predictor - half),
-        kernels.sigmoid(predictor + half),
+        _kernels.sigmoid(predictor - half),
+        _kernels.sigmoid(predictor + half),
         "logistic",
         settings,
     )

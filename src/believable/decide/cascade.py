@@ -9,20 +9,13 @@ import numpy as np
 
 from believable import _check
 from believable._arrays import as_numpy
-from believable._random import generator
+from believable._check import generator
 from believable._types import Array, Ints
-from believable.decide._confidence import (
-    answer,
-    checked_scores,
-    confidence,
-    equalled_confidence,
-    rounded,
-    share_wrong,
-)
-from believable.decide._costs import CostCurve, Prices, Rows
+from believable.decide.confidence import answer, checked_scores, confidence, equalled_confidence, rounded, share_wrong
+from believable.decide.costs import CostCurve, Prices, Rows
 from believable.errors import InputError
-from believable.inference._units import cluster_of_rows
-from believable.inference._versus import mean_of_rows
+from believable.inference.clusters import cluster_of_rows
+from believable.inference.compare import mean_of_rows
 from believable.inference.interval import Interval
 from believable.predictions import Predictions, as_predictions
 

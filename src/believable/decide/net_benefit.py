@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from believable import _check
-from believable._random import generator
+from believable._check import generator
 from believable._types import Array, Float64s, Ints
-from believable.decide._binomial import lower_bound
-from believable.decide._kept import Kept
-from believable.decide._resample import central, resampled_sums
+from believable.decide.confidence import central, resampled_sums
+from believable.decide.precision import Kept, lower_bound
 from believable.errors import InputError
-from believable.inference._units import cluster_of_rows
+from believable.inference.clusters import cluster_of_rows
 from believable.predictions import Predictions, as_predictions
 
 EVERY_PERCENT = np.arange(1, 100) / 100

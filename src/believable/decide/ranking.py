@@ -10,7 +10,7 @@ import numpy as np
 from believable import _check
 from believable._arrays import as_numpy
 from believable._types import Float64s, Int64s, Ints
-from believable.decide._ends import interval_ends
+from believable.decide.confidence import interval_ends
 from believable.errors import InputError
 from believable.predictions import Predictions
 

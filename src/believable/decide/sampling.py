@@ -7,9 +7,9 @@ from typing import Any, Literal
 import numpy as np
 
 from believable import _check
-from believable._random import generator
+from believable._check import generator
 from believable._types import Float64s, Floats, Ints
-from believable.decide._confidence import checked_scores, confidence, rounded
+from believable.decide.confidence import checked_scores, confidence, rounded
 from believable.errors import InputError
 
 SampleBy = Literal["margin", "entropy", "confidence"]

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from believable import _check
-from believable._random import generator
+from believable._check import generator
 from believable._types import Array, Float64s, Int64s
-from believable.decide._confidence import answer, equalled_confidence, share_wrong
-from believable.decide._resample import central, resampled_sums
+from believable.decide.confidence import answer, central, equalled_confidence, resampled_sums, share_wrong
 from believable.errors import InputError
-from believable.inference._units import cluster_of_rows
+from believable.inference.clusters import cluster_of_rows
 from believable.predictions import Predictions, as_predictions
 
 MOST_CELLS = 1000  # of the replicates; the curve itself has all confidences

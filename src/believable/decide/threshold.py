@@ -10,10 +10,9 @@ import numpy as np
 
 from believable import _check
 from believable._types import Float64s, Int64s, Ints, Notion
-from believable.decide._binomial import chance_of_as_many, lower_bound, rows_at_least, rows_needed
-from believable.decide._kept import Kept
+from believable.decide.precision import Kept, chance_of_as_many, lower_bound, rows_at_least, rows_needed
 from believable.errors import InputError
-from believable.inference._units import cluster_of_rows
+from believable.inference.clusters import cluster_of_rows
 from believable.predictions import as_predictions
 
 MOST_POINTS = 1000  # cuts that are kept for a picture

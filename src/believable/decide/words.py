@@ -10,8 +10,7 @@ import numpy as np
 
 from believable import _check
 from believable._types import Array, Float64s, Floats
-from believable.decide._confidence import LOGITS
-from believable.decide._ends import interval_ends
+from believable.decide.confidence import LOGITS, interval_ends
 from believable.errors import InputError
 
 Style = Literal["both", "word", "frequency"]

@@ -1,9 +1,9 @@
-"""`summarize`: a data frame, wherever it lives, to the statistic that everything else is read from."""
+"""What the scores of a refused frame look like: logits, percentages, or labels in the wrong place."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -11,20 +11,86 @@ import narwhals as nw
 import numpy as np
 
 from believable import _check
+from believable._check import ROW_SUM_TOLERANCE
 from believable._types import Notion, Spacing
 from believable.binning import Edges
-from believable.engines.advice import advice_on
-from believable.engines.columns import Columns, label_rules, numeric, present, score_columns, score_type
+from believable.engines.cells import either, flag, number
+from believable.engines.columns import (
+    Columns,
+    is_listed,
+    label_rules,
+    numeric,
+    present,
+    score_columns,
+    score_type,
+    scored,
+    width_of,
+)
 from believable.engines.frames import NUMBERS, SEQUENCES, Frame
-from believable.engines.lists import is_listed, width_of
-from believable.engines.plan import assembled, planned
-from believable.engines.reasons import named, refuse, sentence
-from believable.engines.sums import Tallied, counts_of, good_part, levels_of, reasons_of, second_class
+from believable.engines.rows import REASONS, named, refuse, sentence
+from believable.engines.sums import (
+    Tallied,
+    assembled,
+    counts_of,
+    good_part,
+    levels_of,
+    planned,
+    reasons_of,
+    second_class,
+)
 from believable.engines.tally import Tally
 from believable.errors import InputError
 from believable.stats.bins import BinStats
 from believable.stats.layout import Layout
 from believable.stats.summary import Summary
+
+
+def advice_on(frame: Frame, columns: Columns, dropped: Mapping[str, int]) -> str:
+    """A clause for the message, or nothing; it costs one more look at the rows, which were refused anyway."""
+    outside, unknown = REASONS[2] in dropped, REASONS[5] in dropped
+    if not outside and not (unknown and columns.kind == "binary" and columns.named is None):
+        return ""
+    seen = frame.tally(_Range(columns))
+    low, high = float(seen["low"].min()), float(seen["high"].max())
+    if outside and low >= 0 and 10 < high <= 100:
+        return "; these look like percentages: divide by 100"
+    if outside and (low < -1 or high > 1 + ROW_SUM_TOLERANCE):
+        return "; these look like logits: pass from_logits=True"
+    if unknown and not seen["broken"].sum():
+        return f"; the columns look swapped: {columns.scores[0]!r} holds whole numbers, {columns.label!r} does not"
+    if unknown:
+        return (
+            "; labels are 0 and 1 here: pass pos_label=... for others, and shares of annotators as arrays to "
+            "Predictions(..., soft_labels=True)"
+        )
+    return ""
+
+
+class _Range:
+    """The smallest and largest score, and how many are no whole numbers."""
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+
+    def __call__(self, frame: Any) -> Any:
+        names = self.columns.names
+        frame = scored(frame, self.columns).select(*(nw.col(name).fill_null(0.0) for name in names))
+        usable = [~nw.col(name).is_nan() & (nw.col(name).abs() < number(float("inf"))) for name in names]
+        frame = frame.with_columns(
+            *(either(u, nw.col(n), number(0)).alias(n) for u, n in zip(usable, names, strict=True))
+        )
+        frame = frame.with_columns(
+            nw.min_horizontal(*names, names[0]).alias("low"),  # Spark has no smallest of one column
+            nw.max_horizontal(*names, names[0]).alias("high"),
+            flag(nw.col(names[0]) != nw.col(names[0]).floor()).alias("broken"),
+            nw.lit(0, dtype=nw.Int64).alias("key"),
+        )
+        frame = frame.select("key", "low", "high", "broken")
+        return frame.group_by("key").agg(nw.col("low").min(), nw.col("high").max(), nw.col("broken").sum())
+
+
+# --- `summarize`: a data frame, wherever it lives, to the statistic that everything else is read from -----------------
+
 
 MOST_LEVELS = 50
 NOTIONS = ("binary", "confidence", "top_label", "classwise")

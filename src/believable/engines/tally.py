@@ -9,12 +9,9 @@ from typing import Any, Literal
 import narwhals as nw
 
 from believable.binning import Edges, Grid
-from believable.engines.cells import stages
-from believable.engines.columns import Columns
-from believable.engines.expressions import either, flag, minus_log, minus_log_of_rest, number
-from believable.engines.lists import unpivoted
-from believable.engines.reasons import GOOD
-from believable.engines.rows import checked
+from believable.engines.cells import either, flag, minus_log, minus_log_of_rest, number, stages
+from believable.engines.columns import Columns, unpivoted
+from believable.engines.rows import GOOD, checked
 
 Pairing = Literal["binary", "confidence", "top_label", "classwise"]
 OF_SCORES = ("binary", "classwise")  # pairs that hold every score, which proper scores are made of

@@ -1,13 +1,12 @@
 """Inference: what chance alone would show, intervals that cover, tests that hold their level."""
 
-from believable.inference._result import TestResult
 from believable.inference.compare import Comparison, compare
+from believable.inference.cumulative_tests import kolmogorov_smirnov_test, kuiper_test
 from believable.inference.hosmer_lemeshow import hosmer_lemeshow
 from believable.inference.interval import Interval, interval
 from believable.inference.kernel_calibration_test import kernel_calibration_test
-from believable.inference.kolmogorov_smirnov_test import kolmogorov_smirnov_test
-from believable.inference.kuiper_test import kuiper_test
 from believable.inference.noise_floor import NoiseFloor, noise_floor
+from believable.inference.null import TestResult
 from believable.inference.rows_needed import ExpectedPrecision, expected_precision, rows_needed
 from believable.inference.spiegelhalter import spiegelhalter
 from believable.inference.subgroups import Subgroup, Subgroups, subgroups

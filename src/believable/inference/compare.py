@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from believable import _check
-from believable._random import generator
+from believable._check import generator
 from believable._types import Float64s, Ints
 from believable.errors import InputError
-from believable.inference import _bootstrap
-from believable.inference._inversion import NARROWEST, Inverted, Tails, invert
-from believable.inference._question import Question, ask
-from believable.inference._units import cluster_of_rows, drawn_counts, residuals_by_unit, unit_of_rows
-from believable.inference.interval import as_error, tails_of
+from believable.inference import bootstrap
+from believable.inference.clusters import cluster_of_rows, drawn_counts, residuals_by_unit, unit_of_rows
+from believable.inference.interval import Interval, as_error, tails_of
+from believable.inference.inversion import NARROWEST, Inverted, Tails, invert
+from believable.inference.question import Question, ask
 from believable.predictions import Predictions
 
 
@@ -134,7 +134,7 @@ def compare(
         method = "inversion"
     else:
         differences = _paired_differences(a, b, cluster, n_resamples, rng)
-        low, high = _bootstrap.percentile_ends(differences, level)
+        low, high = bootstrap.percentile_ends(differences, level)
         p_value, method = _two_sided(differences), "percentile"
     difference = value_a - value_b if value_a != value_b else 0.0  # infinite ones too
     return Comparison(difference, low, high, level, p_value, value_a, value_b, name, method)
@@ -166,14 +166,14 @@ def _paired_differences(
     if a.row is not None and a.row.needs == "sums" and "eps" not in a.options:
         unit, n_units = unit_of_rows(cluster, len(a.source), rng)
         counts = drawn_counts(n_units, n_draws, rng)
-        values = [_bootstrap.SumUnits(each.source, unit, n_units).values(each, counts) for each in (a, b)]  # type: ignore[arg-type]
+        values = [bootstrap.SumUnits(each.source, unit, n_units).values(each, counts) for each in (a, b)]  # type: ignore[arg-type]
     else:
-        drawn = (_bootstrap.row_draws(len(a.source), cluster, rng) for _ in range(n_draws))
-        pairs = [[_bootstrap.one_value(each, each.source.take(rows)) for each in (a, b)] for rows in drawn]  # type: ignore[union-attr]
+        drawn = (bootstrap.row_draws(len(a.source), cluster, rng) for _ in range(n_draws))
+        pairs = [[bootstrap.one_value(each, each.source.take(rows)) for each in (a, b)] for rows in drawn]  # type: ignore[union-attr]
         values = list(np.array(pairs).T)
     same = values[0] == values[1]  # infinite ones too
     with np.errstate(invalid="ignore"):
-        return _bootstrap.defined(np.where(same, 0.0, values[0] - values[1]))
+        return bootstrap.defined(np.where(same, 0.0, values[0] - values[1]))
 
 
 def _two_sided(differences: Float64s) -> float:
@@ -237,3 +237,63 @@ def correlation(tails: list[Tails], cluster: Ints | None, n_draws: int, rng: np.
     if min(deviation) == 0:
         return 0.0
     return float(np.mean((shown[0] - shown[0].mean()) * (shown[1] - shown[1].mean())) / math.prod(deviation))
+
+
+# --- many sets of predictions against one baseline on the same rows: what they share is worked out once ---------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """An error of one model, with the test that its interval came from."""
+
+    interval: Interval
+    inverted: Inverted
+    tails: Tails
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorContest:
+    """Intervals of one calibration error, and of differences in it, for models on the same rows.
+
+    The noise of all models is drawn with one seed, so that what they share cancels.
+    """
+
+    metric: str
+    cluster: Ints | None
+    level: float
+    n_draws: int
+    seed: int
+
+    def measure(self, predictions: Predictions) -> Measured:
+        """The error of one model."""
+        question = ask(self.metric, predictions)
+        tails = tails_of(question, self.cluster, self.n_draws, np.random.default_rng(self.seed))
+        found = invert(tails, self.level)
+        value = question.value()
+        return Measured(
+            Interval(found.low, found.high, self.level, value, found.estimate, "inversion", found.note), found, tails
+        )
+
+    def difference(self, first: Measured, second: Measured) -> tuple[float, float]:
+        """The ends of the interval for the first error less the second."""
+        rng = np.random.default_rng(self.seed)
+        together = correlation([first.tails, second.tails], self.cluster, self.n_draws, rng)
+        return square_and_add(first.inverted, second.inverted, together)
+
+
+def mean_of_rows(values: Float64s, weights: Float64s | None, cluster: Ints | None) -> tuple[float, float, int]:
+    """A weighted mean over rows, its standard error between clusters, and the degrees of freedom of that.
+
+    The error is that of the jackknife, which a few heavy clusters do not make too small: what a cluster adds to the
+    mean is divided by the share of the weight that is left without it. Where a value is infinite, so is all.
+    """
+    w = np.ones(len(values)) if weights is None else weights
+    mean = float(np.average(values, weights=w))
+    if not math.isfinite(mean):
+        return mean, math.inf, 1
+    share, off = w / w.sum(), w * (values - mean) / w.sum()
+    if cluster is not None:
+        share, off = (np.bincount(cluster, each).astype(np.float64) for each in (share, off))
+    n = len(off)
+    jackknife = off / np.maximum(1 - share, 1e-12)
+    return mean, float(np.sqrt(np.sum(jackknife**2) * (n - 1) / n)), max(n - 1, 1)

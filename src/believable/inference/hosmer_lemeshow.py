@@ -7,14 +7,13 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from believable import _check, kernels
+from believable import _check, _kernels
 from believable._types import Ints, Notion
-from believable.counting import source_of
 from believable.errors import InputError, UndefinedError
-from believable.inference._result import TestResult
-from believable.points import Points, count_points, one_group
+from believable.inference.null import TestResult
 from believable.stats import CellStats
-from believable.stats.coarse import warn_of_crowded_cells
+from believable.stats.cells import warn_of_crowded_cells
+from believable.stats.source import Points, count_points, one_group, source_of
 
 WEIGHTS = "the Hosmer–Lemeshow test takes no weights: it is about counts of rows"
 
@@ -104,7 +103,7 @@ def hosmer_lemeshow(
 
 def _by_quantile(points: Points, n_groups: int) -> Ints:
     """The last point of each group but the last: where the count first reaches j/G of all."""
-    return kernels.quantile_positions(kernels.running_sum(points.n), n_groups)
+    return _kernels.quantile_positions(_kernels.running_sum(points.n), n_groups)
 
 
 def _by_type7(points: Points, n_groups: int) -> Ints:

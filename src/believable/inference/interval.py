@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
 
 from believable import _check
-from believable._random import generator
+from believable._check import generator
 from believable._types import Ints
 from believable.errors import InputError
-from believable.inference import _bootstrap
-from believable.inference._cells import Cells
-from believable.inference._inversion import Inverted, Tails, invert
-from believable.inference._noise import bins_of_units, noise_of_pairs, noise_of_points
-from believable.inference._pairs import is_kernel_error, kernel_interval
-from believable.inference._question import Question, ask
-from believable.inference._sums import statistic_interval
-from believable.inference._units import cluster_of_rows, has_several_pairs_per_row
+from believable.inference import bootstrap
+from believable.inference.cells import Cells
+from believable.inference.clusters import cluster_of_rows, has_several_pairs_per_row
+from believable.inference.inversion import Inverted, Tails, invert
+from believable.inference.noise import bins_of_units, noise_of_pairs, noise_of_points
+from believable.inference.question import Question, ask
+from believable.inference.sums import statistic_interval
 from believable.metrics import METRICS
+from believable.metrics.kernel_vectors import Vectors, pair_rows, similarity_of, unbiased_skce
 from believable.predictions import Predictions
 
 Method = Literal["auto", "inversion", "percentile", "bca"]
@@ -246,10 +247,46 @@ def _bootstrapped(
             return statistic_interval(question, level, method, n_draws, rng)
         accelerated = method in ("auto", "bca")
         how = "bca" if accelerated else "percentile"
-        return *_bootstrap.sums_interval(question, cluster, level, n_draws, accelerated, rng), how
+        return *bootstrap.sums_interval(question, cluster, level, n_draws, accelerated, rng), how
     if method == "bca":
         raise InputError("method='bca' is for metrics of sums (Brier score, accuracy, …); use 'percentile'")
-    replicates = None if cluster is not None else _bootstrap.statistic_replicates(question, n_draws, rng)
+    replicates = None if cluster is not None else bootstrap.statistic_replicates(question, n_draws, rng)
     if replicates is None:
-        replicates = _bootstrap.row_replicates(question, cluster, n_draws, rng)
-    return *_bootstrap.percentile_ends(replicates, level), "percentile"
+        replicates = bootstrap.row_replicates(question, cluster, n_draws, rng)
+    return *bootstrap.percentile_ends(replicates, level), "percentile"
+
+
+# --- intervals of the kernel calibration errors, which are means over pairs of rows -----------------------------------
+
+
+KERNEL_ERRORS = ("squared_kernel_calibration_error", "kernel_calibration_error")
+
+
+def is_kernel_error(question: Question) -> bool:
+    """Whether the metric is one of these."""
+    return any(question.row is METRICS[name] for name in KERNEL_ERRORS)
+
+
+def kernel_interval(question: Question, level: float) -> tuple[float, float, float]:
+    """Ends and estimate, from the unbiased mean over pairs and its variance.
+
+    The variance of such a mean has two parts (Hoeffding 1948): how much rows differ in their mean over partners, which
+    vanishes when the scores are calibrated, and how much pairs differ, which is left then. A bootstrap would pair rows
+    with themselves and be too large.
+    """
+    assert isinstance(question.source, Predictions)
+    vectors = Vectors.of(question.source, "the kernel calibration error")
+    kernel: Any = question.options.get("kernel", "tv")
+    similarity = similarity_of(vectors, kernel, question.options.get("bandwidth"))
+    squared = unbiased_skce(vectors, similarity)
+    sums, w = pair_rows(vectors, similarity), vectors.weight
+    total, pairs = float(w.sum()), float(w.sum()) ** 2 - float((w**2).sum())
+    partner = sums.rows / (total - w)
+    first = 4 * float(np.sum(w**2 * (partner - squared) ** 2)) / total**2
+    second = 2 * sums.squares / pairs**2
+    # The means over partners are noisy themselves, which adds the second part twice to the first.
+    reach = -NormalDist().inv_cdf((1 - level) / 2) * float(np.sqrt(max(first - second, second)))
+    low, high = squared - reach, squared + reach
+    if question.row is METRICS["kernel_calibration_error"]:
+        low, high, squared = (float(np.sqrt(max(end, 0.0))) for end in (low, high, squared))
+    return low, high, squared

@@ -7,14 +7,21 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from believable import _check, kernels
-from believable._random import generator
+from believable import _check, _kernels
+from believable._check import generator
 from believable._types import Float64s
 from believable.errors import InputError, UndefinedError
-from believable.inference._resampling import batches, drawn_at_scores, resampling_p_value
-from believable.inference._result import TestResult
-from believable.metrics._kernel import Kernel, Vectors, block_sums, line_total, on_a_line, similarity_of, unbiased_skce
+from believable.inference.null import TestResult, batches, drawn_at_scores, resampling_p_value
 from believable.metrics.kernel_blocks import KernelBlocks, value_of_blocks
+from believable.metrics.kernel_vectors import (
+    Kernel,
+    Vectors,
+    block_sums,
+    line_total,
+    on_a_line,
+    similarity_of,
+    unbiased_skce,
+)
 from believable.predictions import as_predictions
 
 Method = Literal["auto", "block", "resampling"]
@@ -104,7 +111,7 @@ def kernel_calibration_test(
     return _by_resampling(vectors, similarity, n_resamples, rng)
 
 
-def _by_blocks(vectors: Vectors, similarity: kernels.Similarity, size: int | None) -> TestResult:
+def _by_blocks(vectors: Vectors, similarity: _kernels.Similarity, size: int | None) -> TestResult:
     size = size or max(2, isqrt(len(vectors)))
     if len(vectors) < 2 * size:
         raise UndefinedError(f"two blocks of {size} rows need {2 * size} rows, these are {len(vectors)}")
@@ -123,24 +130,24 @@ def _beside(value: float, error: float, n: int) -> TestResult:
 
 
 def _by_resampling(
-    vectors: Vectors, similarity: kernels.Similarity, n_resamples: int, rng: np.random.Generator
+    vectors: Vectors, similarity: _kernels.Similarity, n_resamples: int, rng: np.random.Generator
 ) -> TestResult:
     observed = unbiased_skce(vectors, similarity)
     noise = 0.0
     if on_a_line(vectors, similarity):
         drawn = _along_a_line(vectors, similarity.bandwidth, n_resamples, rng)
     else:
-        labels = kernels.draw_labels(vectors.points, n_resamples, rng)
-        drawn = kernels.skce_replicates(vectors.points, vectors.weight, similarity, labels)
-        noise = 1e-12 if vectors.points.shape[1] > kernels.FEW_CLASSES else 0.0  # there, terms near 1 cancel
-    p_value = resampling_p_value(observed, drawn / kernels.pair_weight(vectors.weight), noise)
+        labels = _kernels.draw_labels(vectors.points, n_resamples, rng)
+        drawn = _kernels.skce_replicates(vectors.points, vectors.weight, similarity, labels)
+        noise = 1e-12 if vectors.points.shape[1] > _kernels.FEW_CLASSES else 0.0  # there, terms near 1 cancel
+    p_value = resampling_p_value(observed, drawn / _kernels.pair_weight(vectors.weight), noise)
     return TestResult(observed, p_value, None, len(vectors), "resampling")
 
 
 def _along_a_line(vectors: Vectors, bandwidth: float, n_resamples: int, rng: np.random.Generator) -> Float64s:
     """Sums over pairs, i != j, for labels drawn at 1-D scores."""
     assert vectors.score is not None
-    order = kernels.ascending(vectors.score)
+    order = _kernels.ascending(vectors.score)
     p, w, one = vectors.score[order], vectors.weight[order], np.ones(len(order), np.int64)
     found = []
     for size in batches(n_resamples, len(p)):

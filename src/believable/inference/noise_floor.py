@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from believable import _check
-from believable._random import generator
+from believable._check import generator
 from believable._types import Float64s
 from believable.errors import UndefinedError
-from believable.inference._bootstrap import defined, one_value
-from believable.inference._cells import Cells
-from believable.inference._labels import LabelDraws, drawn_outcomes
-from believable.inference._question import Question, ask
-from believable.inference._sums import statistic_floor
-from believable.inference._units import has_several_pairs_per_row
+from believable.inference.bootstrap import defined, one_value
+from believable.inference.cells import Cells
+from believable.inference.clusters import has_several_pairs_per_row
+from believable.inference.null import LabelDraws, drawn_outcomes
+from believable.inference.question import Question, ask
+from believable.inference.sums import statistic_floor
 from believable.metrics import METRICS
 from believable.predictions import Predictions
 from believable.stats import BinStats, CellStats, ScoreSums, Summary

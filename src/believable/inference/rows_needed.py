@@ -12,8 +12,8 @@ import numpy as np
 from believable import _check
 from believable._types import Float64s, Strategy
 from believable.errors import InputError
-from believable.inference._cells import Cells
-from believable.inference._inversion import TIGHTER
+from believable.inference.cells import Cells
+from believable.inference.inversion import TIGHTER
 from believable.predictions import Predictions
 from believable.stats import BinStats
 

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from believable._types import Notion
-from believable.counting import refuse_extras, source_of
 from believable.errors import UndefinedError
-from believable.inference._result import TestResult
-from believable.points import count_points, one_group
+from believable.inference.null import TestResult
 from believable.predictions import Predictions
 from believable.stats import ScoreSums, Summary
+from believable.stats.source import count_points, one_group, refuse_extras, source_of
 
 
 def spiegelhalter(

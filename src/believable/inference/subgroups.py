@@ -10,18 +10,18 @@ import numpy as np
 
 from believable import _check
 from believable._arrays import as_levels
-from believable._random import generator
+from believable._check import generator
 from believable._types import Array, Ints
-from believable.counting import refuse_extras
 from believable.errors import InputError, UndefinedError
-from believable.inference._cells import Cells
-from believable.inference._clustered import chance_of_clusters
-from believable.inference._question import Question, ask
-from believable.inference._units import cluster_of_rows, rows_that_count
+from believable.inference.cells import Cells
+from believable.inference.clusters import cluster_of_rows, rows_that_count
 from believable.inference.interval import Interval, as_error, interval
+from believable.inference.noise import chance_of_clusters
 from believable.inference.noise_floor import FINEST, noise_floor
+from believable.inference.question import Question, ask
 from believable.predictions import Predictions, as_predictions
 from believable.stats import ScoreSums, Summary
+from believable.stats.source import refuse_extras
 
 POWER = 0.8
 MOST_DRAWS = 50_000

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from believable.errors import InputError
-from believable.points import Points
+from believable.stats.source import Points
 
 Interval = Literal["wald", "profile"]
 INTERVALS = ("wald", "profile")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from believable.counting import refuse_extras
 from believable.errors import UndefinedError
 from believable.predictions import Predictions, as_predictions
 from believable.stats import BinStats, CellStats, ScoreSums, Summary
+from believable.stats.source import refuse_extras
 
 
 def score_sums(predictions: Any, actuals: Any = None, sample_weight: Any = None) -> ScoreSums:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from believable.counting import count_bins
 from believable.metrics._sums import lone_matrix, score_sums
-from believable.metrics._table import metric
+from believable.metrics.table import metric
+from believable.stats.source import count_bins
 
 
 @metric(

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from believable import kernels
+from believable import _kernels
 from believable._types import Array
-from believable.counting import source_of
 from believable.errors import UndefinedError
-from believable.metrics._table import metric
-from believable.points import PointStats, count_points
+from believable.metrics.table import metric
 from believable.predictions import Predictions
 from believable.stats import BinStats, CellStats, Summary
-from believable.stats.coarse import warn_of_wide_cells
+from believable.stats.cells import warn_of_wide_cells
+from believable.stats.points import PointStats
+from believable.stats.source import count_points, source_of
 
 
 @metric(
@@ -102,4 +102,4 @@ def _one(scores: Array, share: Array, weight: Array, k: int | None) -> float:
     if not positive.any() or not negative.any():
         which = "one class" if k is None else f"class {k} never, or always"
         raise UndefinedError(f"the AUC needs positives and negatives; the labels hold {which}")
-    return kernels.auc(scores, positive, negative)
+    return _kernels.auc(scores, positive, negative)

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from believable._types import Notion, Strategy
-from believable.counting import TEN, UNIFORM, count_bins, not_empty, source_of
-from believable.metrics._table import metric
-from believable.points import as_number
+from believable.metrics.table import metric
+from believable.stats.source import TEN, UNIFORM, as_number, count_bins, not_empty, source_of
 
 
 @metric(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from believable.metrics._sums import score_sums
-from believable.metrics._table import metric
+from believable.metrics.table import metric
 
 
 @metric(

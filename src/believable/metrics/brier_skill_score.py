@@ -7,7 +7,7 @@ from typing import Any
 
 from believable.errors import UndefinedError
 from believable.metrics._sums import score_sums
-from believable.metrics._table import metric
+from believable.metrics.table import metric
 
 ROUNDING = 1e-13  # a base rate of 0 or 1, but for rounding
 

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from believable import _check, kernels
+from believable import _check, _kernels
 from believable._types import Array, Float64s, Notion
-from believable.counting import source_of
-from believable.curves._logits import TOO_FLAT, by_logit
+from believable.curves.curve import TOO_FLAT, by_logit
 from believable.errors import UndefinedError
-from believable.metrics._estimate import Estimate
 from believable.metrics._logistic import (
     INTERVALS,
     Interval,
@@ -22,8 +20,8 @@ from believable.metrics._logistic import (
     normal_quantile,
     profile_end,
 )
-from believable.metrics._table import metric
-from believable.points import Points, count_points, one_group
+from believable.metrics.table import Estimate, metric
+from believable.stats.source import Points, count_points, one_group, source_of
 
 
 @metric(
@@ -113,15 +111,15 @@ def shifts(logits: Float64s, points: Points) -> Array:
     values = np.where(nothing, -np.inf, np.where(everything, np.inf, 0.0))
     fitted = values == 0
     if fitted.any():
-        fit = kernels.fit_logistic(np.ones((1, len(logits))), w[fitted], wy[fitted], logits)
+        fit = _kernels.fit_logistic(np.ones((1, len(logits))), w[fitted], wy[fitted], logits)
         values[fitted] = np.where(fit.converged, fit.coefficients[..., 0], np.nan)
     return values
 
 
 def _finite(value: float, logits: Float64s, points: Points, interval: Interval, level: float) -> Estimate:
     one, at = np.ones((1, len(logits))), np.array([value])
-    _, _, information = kernels.likelihood(one, at, points.w, points.wy, logits)
-    middle = kernels.score_products(one, at, points.w2, points.w2y, logits)
+    _, _, information = _kernels.likelihood(one, at, points.w, points.wy, logits)
+    middle = _kernels.score_products(one, at, points.w2, points.w2y, logits)
     half = normal_quantile(level) * math.sqrt(middle.item()) / information.item()
     if interval == "wald":
         return Estimate(value, value - half, value + half, level, "wald")
@@ -135,7 +133,7 @@ def _deviance(logits: Float64s, counts: Points, best: float) -> Callable[[float]
     one = np.ones((1, len(logits)))
 
     def at(shift: float) -> tuple[float, Float64s, Float64s]:
-        return kernels.likelihood(one, np.array([shift]), counts.w, counts.wy, logits)
+        return _kernels.likelihood(one, np.array([shift]), counts.w, counts.wy, logits)
 
     highest = 0.0 if math.isinf(best) else at(best)[0]
 

@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from believable import _check, kernels
+from believable import _check, _kernels
 from believable._types import Array, Float64s, Notion
-from believable.counting import source_of
-from believable.curves._logits import TOO_FLAT, by_logit
+from believable.curves.curve import TOO_FLAT, by_logit
 from believable.curves.logistic import Line
 from believable.errors import UndefinedError
-from believable.metrics._estimate import Estimate
 from believable.metrics._logistic import (
     INTERVALS,
     Interval,
@@ -24,8 +22,8 @@ from believable.metrics._logistic import (
     normal_quantile,
     profile_end,
 )
-from believable.metrics._table import metric
-from believable.points import Points, count_points, one_group
+from believable.metrics.table import Estimate, metric
+from believable.stats.source import Points, count_points, one_group, source_of
 
 MIDDLE = 1e-9  # a threshold this near to logit 0 is there
 
@@ -129,7 +127,7 @@ def calibration_slope_intercept(
     source = source_of(predictions, actuals, sample_weight)
     points = one_group(count_points(source, notion=notion, r=r, logits=True), "the calibration slope")
     logits, points, n_clipped = by_logit(points)
-    separated = kernels.separation(logits, points.w, points.wy)
+    separated = _kernels.separation(logits, points.w, points.wy)
     if separated.ndim:
         return slopes(logits, points, separated)  # type: ignore[return-value] # of replicates, their values
     if np.isnan(separated):
@@ -197,10 +195,10 @@ def _deviance(
     both, last = np.stack([free, fixed]), np.zeros(1)
 
     def deviance(value: float) -> tuple[float, float]:
-        fit = kernels.fit_logistic(both[:1], counts.w, counts.wy, value * fixed, last)
+        fit = _kernels.fit_logistic(both[:1], counts.w, counts.wy, value * fixed, last)
         last[:] = fit.coefficients  # where the next search begins
         at = np.append(fit.coefficients, value)
-        found, gradient, _ = kernels.likelihood(both, at, counts.w, counts.wy)
+        found, gradient, _ = _kernels.likelihood(both, at, counts.w, counts.wy)
         return 2 * (highest - found), -2 * float(gradient[1])
 
     return deviance

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from believable._types import Norm, Strategy
-from believable.counting import TEN, UNIFORM, count_bins, not_empty, source_of
-from believable.metrics._error import binned_error
+from believable.metrics.binned_error import binned_error
+from believable.stats.source import TEN, UNIFORM, count_bins, not_empty, source_of
 
 
 def classwise_ece(

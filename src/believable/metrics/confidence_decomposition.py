@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from believable._types import Notion, Strategy
-from believable.counting import TEN, UNIFORM, count_bins, not_empty, source_of
+from believable.stats.source import TEN, UNIFORM, count_bins, not_empty, source_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from believable import _check, kernels
+from believable import _check, _kernels
 from believable._types import Float64s, Notion
-from believable.counting import source_of
-from believable.points import Points, count_points, mean_over_groups
+from believable.stats.source import Points, count_points, mean_over_groups, source_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +80,7 @@ def corp_decomposition(
 def _split(points: Points, score: str) -> tuple[float, float, float, float]:
     mean, least = (_brier, _least_brier) if score == "brier" else (_log, _least_log)
     positive, negative = points.wy, np.maximum(points.w - points.wy, 0)
-    starts = np.flatnonzero(np.diff(kernels.pav(points.w, points.wy), prepend=-1.0))
+    starts = np.flatnonzero(np.diff(_kernels.pav(points.w, points.wy), prepend=-1.0))
     blocks = np.add.reduceat(positive, starts), np.add.reduceat(negative, starts)
     total = float(points.w.sum())
     recalibrated = float(least(*blocks).sum()) / total

@@ -9,9 +9,8 @@ import numpy as np
 
 from believable import _check
 from believable._types import Notion, Strategy
-from believable.counting import QUANTILE, TEN, count_bins, not_empty, source_of
-from believable.metrics._table import metric
-from believable.points import as_number
+from believable.metrics.table import metric
+from believable.stats.source import QUANTILE, TEN, as_number, count_bins, not_empty, source_of
 
 TWO = 2 - 1e-9  # effective sizes of equal weights may fall short of a whole number by rounding
 

@@ -8,11 +8,11 @@ from types import MappingProxyType
 from typing import Any
 
 from believable._types import Needs, Notion
-from believable.counting import refuse_extras
 from believable.errors import ClippedWarning, InputError, UndefinedError
-from believable.metrics._table import METRICS, Metric, find_metric
+from believable.metrics.table import METRICS, Metric, find_metric
 from believable.predictions import Predictions, as_predictions
 from believable.stats import BinStats, CellStats, ScoreSums, Summary
+from believable.stats.source import refuse_extras
 
 _READ_FROM: dict[Needs, tuple[type, ...]] = {
     "sums": (ScoreSums,),

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from believable._types import Convention, Norm, Notion, Strategy
-from believable.counting import TEN, UNIFORM, count_bins, source_of
-from believable.metrics._conventions import conventional_error
-from believable.metrics._error import binned_error
-from believable.metrics._table import metric
+from believable.metrics.binned_error import binned_error, conventional_error
+from believable.metrics.table import metric
+from believable.stats.source import TEN, UNIFORM, count_bins, source_of
 
 
 @metric(

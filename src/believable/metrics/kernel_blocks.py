@@ -9,11 +9,11 @@ from typing import Any, Self, final, get_args
 
 import numpy as np
 
-from believable import _check, kernels
+from believable import _check, _kernels
 from believable.errors import InputError, MergeError, SchemaError, UndefinedError
-from believable.metrics._kernel import KernelName, Vectors, block_sums, checked_bandwidth, similarity_of
+from believable.metrics.kernel_vectors import KernelName, Vectors, block_sums, checked_bandwidth, similarity_of
 from believable.predictions import Predictions, as_predictions
-from believable.stats._saved import field_of, number_in, open_saved
+from believable.stats.saved import field_of, number_in, open_saved
 from believable.stats.statistic import Statistic, schema_of
 
 _AT_ONCE = 1 << 16  # rows whose vectors are held at a time
@@ -102,7 +102,7 @@ class KernelBlocks(Statistic):
         bandwidth = checked_bandwidth(bandwidth)
         block_size = _check.positive_integer(block_size, "block_size", 2)
         checked = as_predictions(predictions, actuals, sample_weight)
-        similarity = kernels.Similarity(kernel, bandwidth)
+        similarity = _kernels.Similarity(kernel, bandwidth)
         rows = len(checked.scores) // block_size * block_size  # checked, though there be no whole block of them
         none: dict[str, Any] = dict.fromkeys(_COUNTS, 0) | dict.fromkeys(_SUMS, 0.0)
         none["left_over"] = len(checked) - rows
@@ -114,7 +114,7 @@ class KernelBlocks(Statistic):
             raise InputError("the fourth power of sample_weight is too large or small a number: divide it by its mean")
         return made
 
-    def _counted(self, some: Predictions, similarity: kernels.Similarity) -> KernelBlocks:
+    def _counted(self, some: Predictions, similarity: _kernels.Similarity) -> KernelBlocks:
         """The sums of whole blocks."""
         total, pairs = block_sums(Vectors.of(some, "the SKCE"), similarity, self.block_size)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # looked at afterwards

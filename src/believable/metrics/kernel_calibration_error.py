@@ -1,13 +1,110 @@
-"""Kernel calibration error of the whole probability vector."""
+"""Squared kernel calibration error of the whole probability vector."""
 
 from __future__ import annotations
 
-from typing import Any
+from math import isqrt
+from typing import Any, Literal, get_args
 
-from believable.errors import UndefinedError
-from believable.metrics._kernel import Kernel, Vectors, biased_skce, similarity_of
-from believable.metrics._table import metric
+from believable import _check
+from believable.errors import InputError, UndefinedError
+from believable.metrics.kernel_blocks import KernelBlocks, value_of_blocks
+from believable.metrics.kernel_vectors import Kernel, Vectors, biased_skce, block_sums, similarity_of, unbiased_skce
+from believable.metrics.table import metric
 from believable.predictions import as_predictions
+
+Estimator = Literal["unbiased", "biased", "block", "linear"]
+
+
+@metric(
+    alias="skce",
+    needs="pairs",
+    low=-2.0,
+    high=2.0,
+    kinds=("binary", "multiclass"),
+    repeats=False,
+    of="canonical",
+    reference="Widmann et al. 2019",
+)
+def squared_kernel_calibration_error(
+    predictions: Any,
+    actuals: Any = None,
+    *,
+    estimator: Estimator = "unbiased",
+    kernel: Kernel = "tv",
+    bandwidth: float | None = None,
+    block_size: int | None = None,
+    sample_weight: Any = None,
+) -> float:
+    """Squared kernel calibration error: are all classes' probabilities right at once, wherever they are alike.
+
+    The mean over pairs of rows of h_ij = k(P_i, P_j) <e_i - P_i, e_j - P_j>, e_i the unit vector of row i's label: do
+    rows with similar predictions err in the same direction? The only error here that looks at the whole vector. 1-D
+    scores are the vectors (1 - p, p). In [-2, 2] for kernels of at most 1; 0 is best, and the expected value of the
+    unbiased estimators for calibrated predictions, so that they may be negative.
+
+    - "unbiased": over pairs of different rows, sum of w_i w_j h_ij / (W^2 - sum w^2). It needs two rows.
+    - "biased": over all pairs, each row with itself too, / W^2; never negative. `kernel_calibration_error` is its root.
+    - "block": the mean of the unbiased value of consecutive blocks of `block_size` rows (by the weight of their pairs),
+      without rows at the end that do not fill a block; for n too large for n^2 pairs. **Depends on the order of rows.**
+    - "linear": the same with blocks of 2. Depends on the order of rows too.
+
+    Kernels: "tv" is exp(-TV / nu), TV half the sum of absolute differences; "gaussian" is exp(-d^2 / (2 nu^2)). nu is
+    the bandwidth, or the median distance over all pairs (each row with itself too) of at most 1000 rows, taken evenly
+    from the rows sorted by their descending probabilities, weighted; 1 where the median is 0.
+
+    Soft labels: e_i is the mixture of the two unit vectors, the expected value over independent labels. A row is one
+    row: "unbiased" leaves its pair with itself out, whatever the share.
+
+    Time grows as n^2 K (as n B K by blocks of B rows), memory as n K: no n x n matrix is made. Except for 1-D scores
+    with the kernel "tv", where pairs are summed along a line in n log n.
+
+    Parameters
+    ----------
+    predictions : array-like of shape (n,) or (n, K), Predictions, or KernelBlocks
+        The last is the block estimator of a stream.
+    actuals : array-like of shape (n,)
+    estimator : {"unbiased", "biased", "block", "linear"}
+    kernel : {"tv", "gaussian"} or callable
+        A callable takes two blocks of rows, arrays of shape (a, K) and (b, K), and returns the (a, b) array of its
+        values. It must be symmetric.
+    bandwidth : float, optional
+        nu, above 0.
+    block_size : int, optional
+        For "block"; about sqrt(n) if left out.
+    sample_weight : array-like of shape (n,), optional
+
+    References
+    ----------
+    Widmann, Lindsten, Zachariah (2019), NeurIPS.
+
+    Examples
+    --------
+    >>> p, y = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.6, 0.3, 0.1]], [0, 1, 2, 2]
+    >>> round(squared_kernel_calibration_error(p, y), 6)
+    0.013612
+    >>> round(squared_kernel_calibration_error(p, y, estimator="biased"), 6)
+    0.135209
+    """
+    _check.choice(estimator, get_args(Estimator), "estimator")
+    if block_size is not None:
+        if estimator != "block":
+            raise InputError(f"block_size goes with estimator='block', not with {estimator!r}")
+        block_size = _check.positive_integer(block_size, "block_size", 2)
+    if isinstance(predictions, KernelBlocks):
+        return value_of_blocks(predictions, estimator, kernel, bandwidth, block_size)
+    vectors = Vectors.of(as_predictions(predictions, actuals, sample_weight), "the SKCE")
+    similarity = similarity_of(vectors, kernel, bandwidth)
+    if estimator == "unbiased":
+        return unbiased_skce(vectors, similarity)
+    if estimator == "biased":
+        return biased_skce(vectors, similarity)
+    size = 2 if estimator == "linear" else block_size or max(2, isqrt(len(vectors)))
+    total, pairs = block_sums(vectors, similarity, size)
+    return float(total.sum() / pairs.sum())
+
+
+# --- kernel calibration error of the whole probability vector ---------------------------------------------------------
+
 
 ROUNDING = 1e-12
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from believable._types import Norm
-from believable.counting import TEN, count_bins, source_of
-from believable.metrics._error import binned_error
-from believable.metrics._table import metric
+from believable.metrics.binned_error import binned_error
+from believable.metrics.table import metric
+from believable.stats.source import TEN, count_bins, source_of
 
 
 @metric(

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from believable import _check, kernels
+from believable import _check, _kernels
 from believable._types import Notion
-from believable.counting import Source, source_of
 from believable.errors import UndefinedError
-from believable.metrics._kernel import checked_bandwidth
-from believable.metrics._table import metric
-from believable.points import Points, count_points, mean_over_groups
+from believable.metrics.kernel_vectors import checked_bandwidth
+from believable.metrics.table import metric
 from believable.predictions import Predictions
+from believable.stats.source import Points, Source, count_points, mean_over_groups, source_of
 
 
 @metric(
@@ -89,13 +88,13 @@ def maximum_mean_calibration_error(
 
 
 def _root(points: Points, bandwidth: float) -> Any:
-    return np.sqrt(kernels.laplace_form(points.score, points.excess, bandwidth)) / points.total
+    return np.sqrt(_kernels.laplace_form(points.score, points.excess, bandwidth)) / points.total
 
 
 def _unbiased(points: Points, bandwidth: float) -> Any:
     """Pairs at different scores, and pairs of different rows at one score; likewise their weights."""
     excess, tied = points.excess, points.n > 1
-    before = kernels.faded_before(points.score, excess, bandwidth)
+    before = _kernels.faded_before(points.score, excess, bandwidth)
     own = points.w2y * (1 - 2 * points.score) + points.w2 * points.score**2  # w^2 (y - p)^2, for y of 0 and 1
     pairs = 2 * (excess * before).sum(axis=-1) + np.where(tied, excess**2 - own, 0).sum(axis=-1)
     w = points.w

@@ -11,7 +11,7 @@ from believable import _check
 from believable._types import Array, Float64s
 from believable.errors import UndefinedError
 from believable.metrics._sums import lone_matrix, score_sums
-from believable.metrics._table import metric
+from believable.metrics.table import metric
 from believable.predictions import as_predictions
 from believable.stats import BinStats, CellStats, ScoreSums, Summary
 from believable.stats.sums import log_loss_terms

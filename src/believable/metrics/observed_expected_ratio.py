@@ -9,14 +9,12 @@ import numpy as np
 
 from believable import _check
 from believable._types import Notion
-from believable.counting import refuse_extras, source_of
 from believable.errors import UndefinedError
-from believable.metrics._estimate import Estimate
 from believable.metrics._logistic import normal_quantile
-from believable.metrics._table import metric
-from believable.points import count_points, one_group
+from believable.metrics.table import Estimate, metric
 from believable.predictions import Predictions
 from believable.stats import ScoreSums, Summary
+from believable.stats.source import count_points, one_group, refuse_extras, source_of
 
 
 class Totals(NamedTuple):

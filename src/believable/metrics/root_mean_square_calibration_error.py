@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from believable._types import Convention, Notion, Strategy
-from believable.counting import TEN, UNIFORM
-from believable.metrics._table import metric
 from believable.metrics.expected_calibration_error import expected_calibration_error
+from believable.metrics.table import metric
+from believable.stats.source import TEN, UNIFORM
 
 
 @metric(

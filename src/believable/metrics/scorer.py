@@ -9,7 +9,7 @@ import numpy as np
 
 from believable._types import Array
 from believable.errors import InputError
-from believable.metrics._table import find_metric
+from believable.metrics.table import find_metric
 from believable.predictions import Predictions
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from believable.metrics._sums import score_sums
-from believable.metrics._table import metric
+from believable.metrics.table import metric
 
 
 @metric(alias="sharpness", needs="sums", high=0.25, best=None, reference="Gneiting et al. 2007")
@@ -28,3 +29,48 @@ def sharpness(predictions: Any, actuals: Any = None, *, sample_weight: Any = Non
     """
     sums = score_sums(predictions, actuals, sample_weight)
     return float(np.mean(sums.deviation / sums.class_weight))
+
+
+# --- mean confidence --------------------------------------------------------------------------------------------------
+
+
+@metric(alias="conf", needs="sums", best=None, reference="Guo et al. 2017")
+def mean_confidence(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:
+    """Mean probability of the predicted class.
+
+    max(p, 1 - p) for 1-D scores. In [0, 1]. Above the accuracy, the model is over-confident on the whole; below,
+    under-confident.
+
+    References
+    ----------
+    Guo, Pleiss, Sun, Weinberger (2017), ICML.
+
+    Examples
+    --------
+    >>> round(mean_confidence([0.1, 0.8], [0, 1]), 12)
+    0.85
+    """
+    sums = score_sums(predictions, actuals, sample_weight)
+    return sums.confidence / sums.w
+
+
+# --- mean entropy -----------------------------------------------------------------------------------------------------
+
+
+@metric(alias="entropy", needs="sums", high=math.inf, best=None, reference="Shannon 1948")
+def mean_entropy(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:
+    """Mean entropy of the predicted distributions, in nats.
+
+    0 when every prediction is certain, log K when every one is uniform. Multilabel: mean over all entries.
+
+    References
+    ----------
+    Shannon (1948), Bell System Technical Journal.
+
+    Examples
+    --------
+    >>> round(mean_entropy([0.5, 1.0], [0, 1]), 12)
+    0.34657359028
+    """
+    sums = score_sums(predictions, actuals, sample_weight)
+    return sums.entropy / sums.w

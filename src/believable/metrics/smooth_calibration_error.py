@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from believable import _check, kernels
+from believable import _check, _kernels
 from believable._types import Array, Floats, Notion
-from believable.counting import source_of
-from believable.metrics._table import metric
-from believable.points import Points, count_points, mean_over_groups, one_group
-from believable.predictions import Predictions
-from believable.views import Pairs, View
+from believable.metrics.table import metric
+from believable.predictions import Pairs, Predictions, View
+from believable.stats.source import Points, count_points, mean_over_groups, one_group, source_of
 
 MANY = 1 << 14  # above so many rows sorting is the larger part of the work, and nothing here needs it
 
@@ -137,13 +135,13 @@ def smooth_calibration_error_detail(
 
 def _of_points(points: Points, s: float | None) -> Any:
     if s is None:
-        return kernels.smooth_error(points.score, points.excess, points.total)
-    return kernels.smooth_error_at(points.score, points.excess, points.total, s)
+        return _kernels.smooth_error(points.score, points.excess, points.total)
+    return _kernels.smooth_error_at(points.score, points.excess, points.total, s)
 
 
 def _of_pairs(pairs: Callable[[], Iterable[Pairs]], source: Predictions, s: float | None) -> float:
     total = len(source) if source.weights is None else source.weights.sum()
-    return kernels.smooth_error_of_pairs(lambda: map(_residuals, pairs()), float(total), s)
+    return _kernels.smooth_error_of_pairs(lambda: map(_residuals, pairs()), float(total), s)
 
 
 def _residuals(pairs: Pairs) -> tuple[Floats, Array]:

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from believable import kernels
+from believable import _kernels
 from believable._types import Array, Float64s, Notion
-from believable.counting import Source, not_empty, same_question, source_of
 from believable.errors import UndefinedError
-from believable.metrics._table import metric
-from believable.points import PointStats, count_points, one_group
+from believable.metrics.table import metric
 from believable.predictions import Predictions
 from believable.stats import BinStats, Summary
+from believable.stats.points import PointStats
+from believable.stats.source import Source, count_points, not_empty, one_group, same_question, source_of
 
 ROUNDING = 1e-12  # accuracies of weighted bins that differ by less count as equal
 
@@ -51,7 +51,7 @@ def sweep_calibration_error(
     0.15
     """
     sums = np.stack(_by_score(source_of(predictions, actuals, sample_weight), notion))
-    n_distinct, reached = sums.shape[1], kernels.running_sum(sums[0])
+    n_distinct, reached = sums.shape[1], _kernels.running_sum(sums[0])
     best = _bins(sums, reached, 1)
     if not _decreases(sums):  # monotone score by score, so in all coarser bins too
         best = _bins(sums, reached, n_distinct)
@@ -66,7 +66,7 @@ def sweep_calibration_error(
 
 def _bins(sums: Float64s, reached: Array, n_bins: int) -> Float64s:
     """w, wp and wy of quantile bins, from those of the distinct scores and the cumulative weight."""
-    last = np.unique(np.append(kernels.quantile_positions(reached, n_bins), sums.shape[1] - 1))
+    last = np.unique(np.append(_kernels.quantile_positions(reached, n_bins), sums.shape[1] - 1))
     return np.add.reduceat(sums, np.append(0, last[:-1] + 1), axis=1)
 
 

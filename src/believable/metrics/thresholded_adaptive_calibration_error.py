@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from believable._types import Norm
-from believable.counting import TEN
-from believable.metrics._table import metric
 from believable.metrics.adaptive_calibration_error import adaptive_calibration_error
+from believable.metrics.table import metric
+from believable.stats.source import TEN
 
 
 @metric(alias="tace", needs="bins", bins="quantile", of="classwise", power=1, reference="Nixon et al. 2019")

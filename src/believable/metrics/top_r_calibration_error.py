@@ -6,11 +6,11 @@ from typing import Any
 
 from believable import _check
 from believable._types import Norm, Strategy
-from believable.counting import TEN, UNIFORM, count_bins, source_of
-from believable.metrics._error import binned_error
-from believable.metrics._table import metric
+from believable.metrics.binned_error import binned_error
+from believable.metrics.table import metric
 from believable.predictions import Predictions
 from believable.stats import Summary
+from believable.stats.source import TEN, UNIFORM, count_bins, source_of
 
 
 @metric(

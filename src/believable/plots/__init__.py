@@ -5,7 +5,13 @@ from believable.plots.classwise import plot_classwise_reliability
 from believable.plots.corp import CorpDiagram, draw_corp, plot_corp_diagram
 from believable.plots.cumulative import CumulativeDifferences, draw_cumulative, plot_cumulative_differences
 from believable.plots.forest import draw_subgroups, plot_subgroup_forest
-from believable.plots.histogram import ConfidenceHistogram, draw_confidence_histogram, plot_confidence_histogram
+from believable.plots.histogram import (
+    ConfidenceHistogram,
+    ScoreHistogram,
+    draw_confidence_histogram,
+    draw_score_histogram,
+    plot_confidence_histogram,
+)
 from believable.plots.improvement import plot_improvement
 from believable.plots.metric_bars import MetricBar, draw_metrics, metric_bars, plot_metrics
 from believable.plots.miscalibration import draw_miscalibration, plot_miscalibration
@@ -15,7 +21,6 @@ from believable.plots.ranking import draw_ranking, plot_ranking
 from believable.plots.reliability import Reliability, draw_reliability, plot_reliability_diagram
 from believable.plots.risk_coverage import draw_risk_coverage, plot_risk_coverage
 from believable.plots.sampling import SampledScores, draw_uncertainty_sample, plot_uncertainty_sample
-from believable.plots.scores import ScoreHistogram, draw_score_histogram
 from believable.plots.smoothed import SmoothedCalibration, draw_smoothed, plot_smoothed_calibration
 from believable.plots.threshold import draw_threshold, plot_threshold
 from believable.plots.words import SpokenScores, draw_confidence_words, plot_confidence_words

@@ -9,8 +9,8 @@ import numpy as np
 
 from believable.decide.cascade import Cascade, cascade
 from believable.errors import InputError
-from believable.plots._frame import headed, legend_below, spread
-from believable.plots._style import FLAG, GREY, INK, TOO_LOW, figure_of, new_figure, plain, save, thousands
+from believable.plots.frame import headed, legend_below, spread
+from believable.plots.style import FLAG, GREY, INK, TOO_LOW, figure_of, new_figure, plain, save, thousands
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

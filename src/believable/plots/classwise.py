@@ -11,12 +11,12 @@ import numpy as np
 
 from believable import _check
 from believable._types import Strategy
-from believable.counting import TEN, UNIFORM, count_bins, source_of
 from believable.errors import InputError
-from believable.metrics._error import binned_error
-from believable.plots._style import INK, new_figure, save, thousands
+from believable.metrics.binned_error import binned_error
 from believable.plots.reliability import Reliability, draw_reliability
+from believable.plots.style import INK, new_figure, save, thousands
 from believable.predictions import Predictions
+from believable.stats.source import TEN, UNIFORM, count_bins, source_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from believable import _check
-from believable._random import generator
+from believable._check import generator
 from believable._types import Float64s, Notion
 from believable.curves import Curve, corp_curve
 from believable.metrics.corp_decomposition import CorpDecomposition, corp_decomposition
-from believable.plots._frame import (
+from believable.plots.frame import (
     Gathered,
     decimals,
     draw_band,
@@ -23,8 +23,8 @@ from believable.plots._frame import (
     legend_below,
     square_frame,
 )
-from believable.plots._style import BAR, GREY, INK, figure_of, new_figure, save, thousands
-from believable.plots.scores import ScoreHistogram, hang_histogram
+from believable.plots.histogram import ScoreHistogram, hang_histogram
+from believable.plots.style import BAR, GREY, INK, figure_of, new_figure, save, thousands
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

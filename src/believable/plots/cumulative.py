@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from believable._types import Float64s, Notion
-from believable.counting import source_of
-from believable.inference.kuiper_test import kuiper_test
-from believable.plots._frame import Gathered, decimals, headed, legend_below, spread
-from believable.plots._style import GREY, INK, TOO_HIGH, TOO_LOW, figure_of, new_figure, plain, save, thousands
+from believable.inference.cumulative_tests import kuiper_test
+from believable.plots.frame import Gathered, decimals, headed, legend_below, spread
+from believable.plots.style import GREY, INK, TOO_HIGH, TOO_LOW, figure_of, new_figure, plain, save, thousands
+from believable.stats.source import source_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,8 @@ import numpy as np
 from believable import _check
 from believable.errors import InputError, UndefinedError
 from believable.inference.subgroups import Subgroup, Subgroups, subgroups
-from believable.plots._frame import beside, draw_intervals, headed, inside, legend_below
-from believable.plots._style import (
+from believable.plots.frame import beside, draw_intervals, headed, inside, legend_below
+from believable.plots.style import (
     BAR,
     FLAG,
     GREY,

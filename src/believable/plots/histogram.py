@@ -1,4 +1,4 @@
-"""The confidence histogram: how sure the model is, against how often it is right."""
+"""The histogram of scores that hangs below a diagram."""
 
 from __future__ import annotations
 
@@ -8,18 +8,75 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from believable import kernels
+from believable import _kernels
 from believable._types import Float64s
 from believable.binning import Edges
+from believable.curves import ReliabilityTable
 from believable.errors import InputError
-from believable.plots._frame import headed
-from believable.plots._style import BAR, INK, TOO_HIGH, TOO_LOW, figure_of, new_figure, plain, save, thousands
+from believable.plots.frame import headed
+from believable.plots.style import BAR, INK, TOO_HIGH, TOO_LOW, figure_of, new_figure, plain, save, thousands
 from believable.predictions import Predictions, as_predictions
 from believable.stats import ScoreSums
+from believable.stats.source import Points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+HISTOGRAM_BINS = 25
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreHistogram:
+    """How the weight is spread over the scores.
+
+    Attributes
+    ----------
+    edges : ndarray of shape (bins, 2)
+        Lower (open) and upper (closed) end of each bin; the first also owns 0.
+    weight : ndarray
+    total : float
+        The weight of all; more than that of the bins where they end before the largest score.
+    """
+
+    edges: Float64s
+    weight: Float64s
+    total: float
+
+    @classmethod
+    def of(cls, points: Points, dtype: Any, limit: float = 1.0) -> ScoreHistogram:
+        """25 bins of equal width from 0 to a limit, with edges rounded to the type of the scores."""
+        edges = (np.arange(HISTOGRAM_BINS + 1) * limit / HISTOGRAM_BINS).astype(dtype).astype(np.float64)
+        index = np.searchsorted(edges[1:], points.score, side="left")
+        weight = np.bincount(index, points.w, HISTOGRAM_BINS + 1).astype(np.float64)
+        return cls(np.column_stack([edges[:-1], edges[1:]]), weight[:HISTOGRAM_BINS], float(points.total))
+
+
+def draw_score_histogram(table: ReliabilityTable | ScoreHistogram, ax: Axes) -> Axes:
+    """Draw how the weight is spread over the scores: shares for bins of equal width, density otherwise."""
+    width = np.diff(table.edges, axis=1).ravel()
+    share = table.weight / (table.total if isinstance(table, ScoreHistogram) else table.weight.sum())
+    equal = bool(np.allclose(width, width[0], atol=0, rtol=1e-4))
+    height = 100 * share if equal else share / np.where(width > 0, width, np.inf)
+    ax.bar(table.edges[:, 0], height, width, align="edge", color=BAR, edgecolor="white", lw=0.5)
+    ax.set(xlim=(0, table.edges[-1, 1]), ylabel="% of rows" if equal else "density")
+    plain(ax)
+    return ax
+
+
+def hang_histogram(table: ReliabilityTable | ScoreHistogram, ax: Axes, *, drop: float = 0.29) -> Axes:
+    """Draw the histogram below an ax, on the same scores; the label of the scores moves down to it."""
+    limits = ax.get_xlim()
+    below = ax.inset_axes((0, -drop, 1, drop - 0.07), sharex=ax)  # as wide as the diagram, whatever its aspect
+    draw_score_histogram(table, below)
+    ax.set_xlim(limits)
+    below.set_xlabel(ax.get_xlabel())
+    ax.set_xlabel("")
+    ax.tick_params(labelbottom=False)
+    return below
+
+
+# --- the confidence histogram: how sure the model is, against how often it is right -----------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +105,7 @@ class ConfidenceHistogram:
         edges = Edges.uniform(n_bins, predictions.scores.dtype)
         weight = np.zeros(n_bins)
         scores = predictions.scores
-        for rows in kernels.row_blocks(len(predictions), 1 if scores.ndim == 1 else scores.shape[1]):
+        for rows in _kernels.row_blocks(len(predictions), 1 if scores.ndim == 1 else scores.shape[1]):
             block = scores[rows]
             top = np.maximum(block, 1 - block) if block.ndim == 1 else block.max(axis=1)
             part = None if predictions.weights is None else predictions.weights[rows]

@@ -7,12 +7,12 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from believable.binning import Edges
-from believable.counting import TEN, UNIFORM
 from believable.errors import InputError
-from believable.plots._style import INK, new_figure, save
 from believable.plots.reliability import plot_reliability_diagram
+from believable.plots.style import INK, new_figure, save
 from believable.recalibrate import Calibration, Improvement
-from believable.recalibrate._scored import WORDS
+from believable.recalibrate.crossfit import WORDS
+from believable.stats.source import TEN, UNIFORM
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,28 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from believable._random import generator
+from believable._check import generator
 from believable._types import Notion
-from believable.counting import refuse_extras
 from believable.errors import InputError, UndefinedError
 from believable.inference.interval import Interval, interval
 from believable.inference.noise_floor import NoiseFloor, noise_floor
-from believable.metrics._table import Metric, find_metric
-from believable.plots._frame import beside, decimals, draw_intervals, headed, inside, legend_below
-from believable.plots._style import (
-    BAR,
-    FLAG,
-    GREY,
-    INK,
-    figure_of,
-    in_words,
-    new_figure,
-    plain,
-    save,
-    thousands,
-)
+from believable.metrics.table import Metric, find_metric
+from believable.plots.frame import beside, decimals, draw_intervals, headed, inside, legend_below
+from believable.plots.style import BAR, FLAG, GREY, INK, figure_of, in_words, new_figure, plain, save, thousands
 from believable.predictions import Predictions, as_predictions
 from believable.stats import BinStats, CellStats, ScoreSums
+from believable.stats.source import refuse_extras
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

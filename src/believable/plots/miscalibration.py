@@ -10,10 +10,10 @@ import numpy as np
 from believable import _check
 from believable._types import Array, Float64s, Notion
 from believable.curves.smoothed import Degree
-from believable.plots._frame import Gathered, draw_band, headed, legend_below
-from believable.plots._style import GREY, INK, TOO_HIGH, TOO_LOW, axis_labels, figure_of, new_figure, plain, save
-from believable.plots.scores import hang_histogram
+from believable.plots.frame import Gathered, draw_band, headed, legend_below
+from believable.plots.histogram import hang_histogram
 from believable.plots.smoothed import NAMES, Method, SmoothedCalibration
+from believable.plots.style import GREY, INK, TOO_HIGH, TOO_LOW, axis_labels, figure_of, new_figure, plain, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,11 +6,22 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from believable._random import generator
+from believable._check import generator
 from believable.decide.net_benefit import DecisionCurve, net_benefit
-from believable.plots._frame import headed, legend_below
-from believable.plots._models import COLOURS, STYLES, by_name
-from believable.plots._style import GREY, INK, figure_of, new_figure, plain, save, shortened, thousands
+from believable.plots.frame import headed, legend_below
+from believable.plots.style import (
+    COLOURS,
+    GREY,
+    INK,
+    STYLES,
+    by_name,
+    figure_of,
+    new_figure,
+    plain,
+    save,
+    shortened,
+    thousands,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,8 @@ from datetime import datetime, time
 from typing import TYPE_CHECKING, Any
 
 from believable.errors import InputError, UndefinedError
-from believable.plots._frame import headed, legend_below
-from believable.plots._style import BAR, FLAG, GREY, INK, TOO_HIGH, figure_of, new_figure, plain, save
+from believable.plots.frame import headed, legend_below
+from believable.plots.style import BAR, FLAG, GREY, INK, TOO_HIGH, figure_of, new_figure, plain, save
 from believable.streams import CalibrationMonitor, History
 
 if TYPE_CHECKING:

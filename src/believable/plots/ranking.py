@@ -11,8 +11,8 @@ from believable import _check
 from believable._types import Ints
 from believable.decide.ranking import Ranking, risk_aware_rank
 from believable.errors import InputError
-from believable.plots._frame import headed, legend_below
-from believable.plots._style import FLAG, GREY, INK, TOO_LOW, figure_of, new_figure, plain, save, shortened
+from believable.plots.frame import headed, legend_below
+from believable.plots.style import FLAG, GREY, INK, TOO_LOW, figure_of, new_figure, plain, save, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

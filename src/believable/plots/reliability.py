@@ -10,14 +10,14 @@ import numpy as np
 
 from believable import _check
 from believable._types import Float64s, Notion, Strategy
-from believable.counting import TEN, UNIFORM, Source, count_bins, not_empty, source_of
 from believable.curves import ReliabilityTable
 from believable.curves.binned import table_of
 from believable.errors import InputError
-from believable.metrics._error import binned_error
+from believable.metrics.binned_error import binned_error
 from believable.metrics.scorer import predictions_of
-from believable.plots._frame import Gathered, frame_end, headed
-from believable.plots._style import (
+from believable.plots.frame import Gathered, frame_end, headed
+from believable.plots.histogram import HISTOGRAM_BINS, ScoreHistogram, hang_histogram
+from believable.plots.style import (
     GREY,
     INK,
     TOO_HIGH,
@@ -29,9 +29,9 @@ from believable.plots._style import (
     save,
     thousands,
 )
-from believable.plots.scores import HISTOGRAM_BINS, ScoreHistogram, hang_histogram
 from believable.predictions import Predictions
 from believable.stats import BinStats, CellStats
+from believable.stats.source import TEN, UNIFORM, Source, count_bins, not_empty, source_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,11 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from believable._random import generator
+from believable._check import generator
 from believable.decide.selective import RiskCoverage, selective
-from believable.plots._frame import headed, legend_below, rounded_up, spread
-from believable.plots._models import COLOURS, STYLES, by_name
-from believable.plots._style import GREY, figure_of, new_figure, plain, save, shortened, thousands
+from believable.plots.frame import headed, legend_below, rounded_up, spread
+from believable.plots.style import (
+    COLOURS,
+    GREY,
+    STYLES,
+    by_name,
+    figure_of,
+    new_figure,
+    plain,
+    save,
+    shortened,
+    thousands,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

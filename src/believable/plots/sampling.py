@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from believable._types import Float64s, Ints
-from believable.decide._confidence import checked_scores
+from believable.decide.confidence import checked_scores
 from believable.decide.sampling import SampleBy, sampled, sureness
-from believable.plots._frame import headed, legend_below
-from believable.plots._style import BAR, FLAG, INK, figure_of, new_figure, plain, save, thousands
+from believable.plots.frame import headed, legend_below
+from believable.plots.style import BAR, FLAG, INK, figure_of, new_figure, plain, save, thousands
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,9 +16,9 @@ from believable.curves import (
 )
 from believable.curves.smoothed import Degree
 from believable.errors import InputError
-from believable.metrics.integrated_calibration_index import integrated_calibration_index
 from believable.metrics.smooth_calibration_error import smooth_calibration_error
-from believable.plots._frame import (
+from believable.metrics.smoothed_curve import integrated_calibration_index
+from believable.plots.frame import (
     Gathered,
     decimals,
     draw_band,
@@ -28,8 +28,8 @@ from believable.plots._frame import (
     legend_below,
     square_frame,
 )
-from believable.plots._style import BAR, INK, figure_of, new_figure, save, thousands
-from believable.plots.scores import ScoreHistogram, hang_histogram
+from believable.plots.histogram import ScoreHistogram, hang_histogram
+from believable.plots.style import BAR, INK, figure_of, new_figure, save, thousands
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

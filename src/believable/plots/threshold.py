@@ -9,8 +9,8 @@ import numpy as np
 
 from believable._types import Notion
 from believable.decide.threshold import Threshold, threshold_for
-from believable.plots._frame import headed, legend_below
-from believable.plots._style import BAR, FLAG, GREY, INK, TOO_LOW, figure_of, new_figure, plain, save, thousands
+from believable.plots.frame import headed, legend_below
+from believable.plots.style import BAR, FLAG, GREY, INK, TOO_LOW, figure_of, new_figure, plain, save, thousands
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,8 +14,8 @@ from believable import _check
 from believable._types import Float64s
 from believable.decide.words import confidence_words, word_ends
 from believable.errors import InputError
-from believable.plots._frame import headed
-from believable.plots._style import INK, figure_of, new_figure, plain, save, shortened
+from believable.plots.frame import headed
+from believable.plots.style import INK, figure_of, new_figure, plain, save, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,16 +1,14 @@
 """Readers: from files to checked predictions."""
 
 from believable._write import write_beside
-from believable.readers.checkpoint import load_summary
 from believable.readers.columns import Columns, choose_columns
-from believable.readers.demo import load_demo
 from believable.readers.files import read_predictions, read_table
-from believable.readers.language_models import is_lm_samples, load_samples
-from believable.readers.load import load
-from believable.readers.loaded import Loaded
-from believable.readers.one_pass import summarize_files
-from believable.readers.reranking import load_run
-from believable.readers.trec import Judged, judge, read_qrels, read_run
+from believable.readers.load import Loaded, load, load_demo
+from believable.readers.logs.language_models import is_lm_samples, load_samples
+from believable.readers.logs.reranking import load_run
+from believable.readers.logs.trec import Judged, judge, read_qrels, read_run
+from believable.readers.passes.checkpoint import load_summary
+from believable.readers.passes.one_pass import summarize_files
 
 __all__ = [
     "Columns",

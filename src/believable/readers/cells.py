@@ -9,7 +9,7 @@ import numpy as np
 from believable._types import Array
 from believable.errors import InputError
 from believable.readers.columns import Columns
-from believable.readers.delimited import NULLS
+from believable.readers.formats.delimited import NULLS
 
 if TYPE_CHECKING:
     import polars

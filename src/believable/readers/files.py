@@ -16,8 +16,8 @@ from believable.predictions import Predictions
 from believable.readers import cells
 from believable.readers.columns import Columns, choose_columns, listed
 from believable.readers.formats import open_table
-from believable.readers.source import Format, called
-from believable.readers.table import Table
+from believable.readers.formats.source import Format, called
+from believable.readers.formats.table import Table
 
 if TYPE_CHECKING:
     import polars

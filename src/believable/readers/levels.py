@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from believable._types import Array, Float64s, Ints
 from believable.errors import InputError
-from believable.readers.clusters import CLUSTER_NAMES
-from believable.readers.columns import plain_name
+from believable.readers.columns import CLUSTER_NAMES, plain_name
+
+if TYPE_CHECKING:
+    pass
 
 MOST_LEVELS = 50
 MOST_NUMBERS = 12  # as many as there are months; a column with more different numbers is a quantity
@@ -46,7 +49,7 @@ def _few(name: str, values: Array) -> tuple[Array, list[str]]:
     distinct, counts = np.unique(values[there].astype(str), return_counts=True)
     if len(distinct) <= MOST_NUMBERS:
         return values, []
-    numbers = None if is_identifier(name) else _numbers(values, there)
+    numbers = None if is_identifier(name) else _array_as_numbers(values, there)
     if numbers is not None:
         return _in_ranges(name, numbers, len(distinct))
     if len(distinct) <= MOST_LEVELS:
@@ -76,7 +79,7 @@ def is_identifier(name: str) -> bool:
     return plain in ("id", *CLUSTER_NAMES) or plain.endswith("_id")
 
 
-def _numbers(values: Array, there: Array) -> Float64s | None:
+def _array_as_numbers(values: Array, there: Array) -> Float64s | None:
     """The column as numbers, NaN where there is none; None where it holds anything else."""
     if values.dtype.kind == "b":
         return None

@@ -11,8 +11,8 @@ from believable._types import Ints
 from believable.errors import InputError
 from believable.readers.columns import plain_name
 from believable.readers.formats import open_table
-from believable.readers.loaded import Loaded
-from believable.readers.source import Format
+from believable.readers.formats.source import Format
+from believable.readers.load import Loaded
 
 if TYPE_CHECKING:
     import polars

@@ -1,14 +1,14 @@
 """Maps from scores to probabilities that can be believed: one estimator per file, in the manner of scikit-learn."""
 
-from believable.recalibrate._base import BinaryRecalibrator, MatrixRecalibrator, Recalibrator
-from believable.recalibrate._facts import RECALIBRATORS, Facts
-from believable.recalibrate._scored import Gain, Scored
+from believable.recalibrate.base import BinaryRecalibrator, MatrixRecalibrator, Recalibrator
 from believable.recalibrate.bbq import BBQ
 from believable.recalibrate.beta import BetaCalibration
 from believable.recalibrate.beta_cdf import BetaCDFCalibration
 from believable.recalibrate.calibrate import Calibration, Improvement, calibrate
+from believable.recalibrate.crossfit import Gain, Scored
 from believable.recalibrate.dirichlet import DirichletCalibration
 from believable.recalibrate.ensemble_temperature import EnsembleTemperature
+from believable.recalibrate.facts import RECALIBRATORS, Facts
 from believable.recalibrate.histogram import HistogramBinning
 from believable.recalibrate.identity import Identity
 from believable.recalibrate.isotonic import IsotonicCalibration

@@ -7,14 +7,12 @@ from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 
-from believable import _check, kernels
+from believable import _check, _kernels
 from believable._types import Float64s
 from believable.errors import SchemaError
-from believable.recalibrate._base import BinaryRecalibrator
-from believable.recalibrate._facts import recalibrator
-from believable.recalibrate._fields import Field, Map, Vector
-from believable.recalibrate._points import points_of
-from believable.recalibrate._scores import SMALLEST, Input, Scores
+from believable.recalibrate.base import BinaryRecalibrator
+from believable.recalibrate.facts import Field, Map, Vector, recalibrator
+from believable.recalibrate.inputs import SMALLEST, Input, Scores, points_of
 
 Prior = Literal["per_bin", "shared"]
 
@@ -114,13 +112,13 @@ class BBQ(BinaryRecalibrator):
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
         points = points_of(scores.probability(), w, wy)
-        reached = kernels.running_sum(points.w)
+        reached = _kernels.running_sum(points.w)
         root = float(np.cbrt(np.float64(reached[-1])))
         fewest, most = int(min(root / RANGE, MOST_BINS)), int(np.ceil(min(root * RANGE, MOST_BINS)))
-        binnings = kernels.quantile_binnings(reached, max(fewest, 1), most)
+        binnings = _kernels.quantile_binnings(reached, max(fewest, 1), most)
 
-        weight = kernels.binned_sums(reached, binnings)
-        positive = np.minimum(kernels.binned_sums(kernels.running_sum(points.wy), binnings), weight)
+        weight = _kernels.binned_sums(reached, binnings)
+        positive = np.minimum(_kernels.binned_sums(_kernels.running_sum(points.wy), binnings), weight)
         edge = _halfway(points.score) if scores.ends is None else _between(*scores.ends)
         upper = np.append(edge, 1)[binnings.last]
         lower = np.append(0, upper[:-1])
@@ -130,11 +128,11 @@ class BBQ(BinaryRecalibrator):
         worth = np.repeat(self.prior_weight / sharing, binnings.n_bins)
         alpha, beta = worth * middle, worth * (1 - middle)
 
-        evidence = kernels.log_evidence(positive, weight - positive, alpha, beta, binnings.starts)
+        evidence = _kernels.log_evidence(positive, weight - positive, alpha, beta, binnings.starts)
         shares = np.exp(evidence - evidence.max())
         shares[shares < NEGLIGIBLE] = 0
         values = (positive + alpha) / (weight + worth)
-        last, mean = kernels.mixed_steps(binnings, values, shares / shares.sum())
+        last, mean = _kernels.mixed_steps(binnings, values, shares / shares.sum())
         return {"edges": edge[last], "values": np.clip(mean, 0, 1)}
 
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:

@@ -7,15 +7,12 @@ from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 
-from believable import _check, kernels
+from believable import _check, _kernels
 from believable._types import Float64s
 from believable.errors import LimitWarning
-from believable.recalibrate._base import BinaryRecalibrator
-from believable.recalibrate._classes import base_log_odds, by_class, warn_of_limit
-from believable.recalibrate._facts import recalibrator
-from believable.recalibrate._fields import Field, Map, Number
-from believable.recalibrate._scores import SMALLEST, Input, Scores
-from believable.recalibrate._warn import warn
+from believable.recalibrate.base import BinaryRecalibrator
+from believable.recalibrate.facts import Field, Map, Number, recalibrator
+from believable.recalibrate.inputs import SMALLEST, Input, Scores, base_log_odds, by_class, warn, warn_of_limit
 
 Parameters = Literal["abm", "am", "ab"]
 LOG_2 = float(np.log(2))
@@ -139,17 +136,17 @@ class BetaCalibration(BinaryRecalibrator):
             )
             positive, negative = positive.smoothed(), negative.smoothed()
         rows = (part.rows(*_columns(part.scores, equal, keeps_half)) for part in (positive, negative))
-        fit = kernels.fit_logistic_classes(*rows, intercept=not keeps_half, rising=True)
+        fit = _kernels.fit_logistic_classes(*rows, intercept=not keeps_half, rising=True)
         *slopes, c = fit.coefficients.tolist()
         a, b = slopes[0], slopes[-1]
         warn_of_limit("rounded" if _typical_size(scores, a, b) > MOST_DIGITS else fit.limit)
         return {"a": a, "b": b, "c": (a - b) * LOG_2 if keeps_half else c}
 
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
-        return kernels.sigmoid(_predictor(learnt, scores))
+        return _kernels.sigmoid(_predictor(learnt, scores))
 
     def _apply_opposite(self, learnt: Map, scores: Scores) -> Float64s:
-        return kernels.sigmoid(-_predictor(learnt, scores))
+        return _kernels.sigmoid(-_predictor(learnt, scores))
 
 
 def _predictor(learnt: Map, scores: Scores) -> Float64s:

@@ -7,18 +7,15 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from believable import kernels
+from believable import _kernels
+from believable._kernels.logistic import LARGEST_LOGIT
 from believable._types import Float64s
 from believable.errors import LimitWarning
-from believable.kernels.logistic import LARGEST_LOGIT
-from believable.recalibrate._base import BinaryRecalibrator
-from believable.recalibrate._classes import ClassScores, by_class
-from believable.recalibrate._facts import recalibrator
-from believable.recalibrate._fields import Field, Map, Number
-from believable.recalibrate._scores import Input, Scores
-from believable.recalibrate._warn import warn
+from believable.recalibrate.base import BinaryRecalibrator
+from believable.recalibrate.facts import Field, Map, Number, recalibrator
+from believable.recalibrate.inputs import ClassScores, Input, Scores, by_class, warn
 
-SMALLEST, LARGEST = kernels.BETA_CDF_RANGE
+SMALLEST, LARGEST = _kernels.BETA_CDF_RANGE
 
 
 @final
@@ -109,7 +106,7 @@ class BetaCDFCalibration(BinaryRecalibrator):
             )
             positive, negative = positive.smoothed(), negative.smoothed()
         sides = _side(above, below, positive, negative), _side(below, above, negative, positive)
-        a, b = kernels.fit_beta_cdf(*sides)
+        a, b = _kernels.fit_beta_cdf(*sides)
         if not (SMALLEST < a < LARGEST and SMALLEST < b < LARGEST):
             warn(
                 f"the likelihood still rises at a = {a:.3g}, b = {b:.3g}, an end of [1e-4, 1e4], which was taken",
@@ -118,20 +115,20 @@ class BetaCDFCalibration(BinaryRecalibrator):
         return {"a": a, "b": b}
 
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
-        return kernels.beta_cdf(_logit(scores), learnt["a"], learnt["b"])
+        return _kernels.beta_cdf(_logit(scores), learnt["a"], learnt["b"])
 
 
 def _logit(scores: Scores) -> Float64s:
     return np.clip(scores.logit(), -LARGEST_LOGIT, LARGEST_LOGIT)
 
 
-def _side(own: Float64s, others: Float64s, one: ClassScores, other: ClassScores) -> kernels.WeightedLogits:
+def _side(own: Float64s, others: Float64s, one: ClassScores, other: ClassScores) -> _kernels.WeightedLogits:
     """The logits that count as one class; some of the other's do where outcomes are moved inwards."""
     weight = np.broadcast_to(one.weight, len(own)) * (1 - one.noise)
     if not other.noise:
-        return kernels.WeightedLogits(own, weight)
+        return _kernels.WeightedLogits(own, weight)
     more = np.broadcast_to(other.weight, len(others)) * other.noise
-    return kernels.WeightedLogits(np.concatenate([own, others]), np.concatenate([weight, more]))
+    return _kernels.WeightedLogits(np.concatenate([own, others]), np.concatenate([weight, more]))
 
 
 def _through(logit: float, rate: float) -> Map:

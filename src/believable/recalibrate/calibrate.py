@@ -12,12 +12,11 @@ from believable._types import Float64s
 from believable.errors import InputError
 from believable.inference.interval import Interval
 from believable.predictions import Predictions
-from believable.recalibrate._base import Recalibrator
-from believable.recalibrate._crossfit import Problem
-from believable.recalibrate._facts import as_method
-from believable.recalibrate._scored import METRICS, WORDS, Gain, Judge, Score, check_score
-from believable.recalibrate._scores import Input
+from believable.recalibrate.base import Recalibrator
+from believable.recalibrate.crossfit import METRICS, WORDS, Gain, Judge, Problem, Score, check_score
+from believable.recalibrate.facts import as_method
 from believable.recalibrate.identity import Identity
+from believable.recalibrate.inputs import Input
 from believable.recalibrate.select import (
     BASE_RATE,
     BASELINES,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, final
 
-from believable import kernels
+from believable import _kernels
 from believable._types import Float64s, Floats, Ints
-from believable.recalibrate._facts import recalibrator
-from believable.recalibrate._fields import Field, Map, Matrix, Vector
-from believable.recalibrate._linear import LARGEST, PenalisedRecalibrator, log_probabilities, odir, side_by_side
+from believable.recalibrate.facts import Field, Map, Matrix, Vector, recalibrator
+from believable.recalibrate.linear import LARGEST, PenalisedRecalibrator, log_probabilities, odir, side_by_side
 
 
 @final
@@ -90,4 +89,4 @@ class DirichletCalibration(PenalisedRecalibrator):
 
     def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
         c = side_by_side(learnt["weights"], learnt["intercepts"])
-        return kernels.mapped_softmax(log_probabilities(logits), c)
+        return _kernels.mapped_softmax(log_probabilities(logits), c)

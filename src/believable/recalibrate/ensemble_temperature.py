@@ -7,14 +7,12 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from believable import kernels
+from believable import _kernels
 from believable._types import Float64s, Floats, Ints
 from believable.errors import LimitWarning, SchemaError
-from believable.recalibrate._base import MatrixRecalibrator
-from believable.recalibrate._facts import recalibrator
-from believable.recalibrate._fields import Field, Map, Number
-from believable.recalibrate._scores import Input
-from believable.recalibrate._warn import warn
+from believable.recalibrate.base import MatrixRecalibrator
+from believable.recalibrate.facts import Field, Map, Number, recalibrator
+from believable.recalibrate.inputs import Input, warn
 from believable.recalibrate.temperature import SMALLEST, warn_of
 
 FAR = 100.0  # T beyond this, or below its inverse, is looked for around 1 too
@@ -100,14 +98,14 @@ class EnsembleTemperature(MatrixRecalibrator):
             raise SchemaError("the saved scaled, unscaled and uniform must sum to 1")
 
     def _learn_map(self, logits: Floats, labels: Ints, weights: Float64s | None) -> Map:
-        rows = kernels.logit_rows(logits, labels, weights)
-        alone = kernels.fit_temperature(rows)
+        rows = _kernels.logit_rows(logits, labels, weights)
+        alone = _kernels.fit_temperature(rows)
         if alone.limit in ("right", "equal"):
             warn_of(alone)
             return _written(alone.temperature, 1.0, 0.0, 0.0)
-        fit = kernels.fit_ensemble_temperature(rows, 1.0 if alone.limit else 1 / alone.temperature)
+        fit = _kernels.fit_ensemble_temperature(rows, 1.0 if alone.limit else 1 / alone.temperature)
         if not 1 / FAR < alone.temperature < FAR:  # a few hopeless rows may have driven it there: c / K is for those
-            fit = min(fit, kernels.fit_ensemble_temperature(rows, 1.0), key=lambda one: one.cost)
+            fit = min(fit, _kernels.fit_ensemble_temperature(rows, 1.0), key=lambda one: one.cost)
         scaled, unscaled, uniform = map(float, fit.weights)
         if scaled == unscaled == 0:
             warn_of(alone)
@@ -120,11 +118,11 @@ class EnsembleTemperature(MatrixRecalibrator):
         return _written(1 / fit.b if scaled else 1.0, scaled, unscaled, uniform)
 
     def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
-        p = kernels.tempered(logits, learnt["temperature"])
+        p = _kernels.tempered(logits, learnt["temperature"])
         p *= learnt["scaled"]
         if learnt["unscaled"]:
-            for rows in kernels.row_blocks(*logits.shape):
-                p[rows] += learnt["unscaled"] * kernels.tempered(logits[rows], 1.0)
+            for rows in _kernels.row_blocks(*logits.shape):
+                p[rows] += learnt["unscaled"] * _kernels.tempered(logits[rows], 1.0)
         p += learnt["uniform"] / logits.shape[1]
         return p
 

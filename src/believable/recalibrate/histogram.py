@@ -7,14 +7,13 @@ from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 
-from believable import _check, kernels
+from believable import _check, _kernels
 from believable._types import Float64s, Floats
 from believable.binning import MAX_BINS, Edges
 from believable.errors import InputError, SchemaError, UndefinedError
-from believable.recalibrate._base import BinaryRecalibrator
-from believable.recalibrate._facts import recalibrator
-from believable.recalibrate._fields import Field, Map, Vector
-from believable.recalibrate._scores import Input, Scores
+from believable.recalibrate.base import BinaryRecalibrator
+from believable.recalibrate.facts import Field, Map, Vector, recalibrator
+from believable.recalibrate.inputs import Input, Scores
 
 Strategy = Literal["quantile", "uniform"]
 
@@ -111,7 +110,7 @@ class HistogramBinning(BinaryRecalibrator):
         edges = self._inner_edges(x, None if w.strides == (0,) else w)  # rows of one weight are as if they had none
         if scores.ends is not None and self.strategy == "uniform":
             _refuse_split_cells(scores.ends, edges)
-        index = kernels.edges_below(x, edges)
+        index = _kernels.edges_below(x, edges)
         weight, happened = (np.bincount(index, terms, len(edges) + 1) for terms in (w, wy))
         occupied = weight > 0
         weight = np.where(occupied, weight + 2 * self.smoothing, 1)
@@ -127,7 +126,7 @@ class HistogramBinning(BinaryRecalibrator):
 
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
         x = _binned(scores)
-        index = kernels.edges_below(x, learnt["edges"])
+        index = _kernels.edges_below(x, learnt["edges"])
         return np.asarray(np.where(learnt["occupied"][index] == 1, learnt["rates"][index], x))
 
     def _check_map(self, learnt: Map, n_classes: int) -> None:
@@ -142,7 +141,7 @@ def _refuse_split_cells(ends: tuple[Float64s, Float64s], edges: Float64s) -> Non
     """Raise where an edge lies inside a cell, whose rows would be on both sides of it."""
     low, high = ends
     inside = 0.01 * (high - low)  # less is the rounding of float32
-    if np.any(kernels.edges_below(low + inside, edges) != kernels.edges_below(high - inside, edges)):
+    if np.any(_kernels.edges_below(low + inside, edges) != _kernels.edges_below(high - inside, edges)):
         raise UndefinedError(
             f"{len(edges) + 1} uniform bins are not made of whole cells: count in uniform cells whose number the bins "
             "divide, or use strategy='quantile'"
@@ -157,6 +156,6 @@ def _binned(scores: Scores) -> Floats:
 def inner_quantiles(x: Floats, weights: Float64s | None, n_bins: int) -> Float64s:
     """Boundaries of bins of equal weight, none of them at the largest of any real numbers; see `Edges.quantile`."""
     order = np.argsort(x, kind="stable")
-    reached = kernels.running_sum(np.ones(len(x)) if weights is None else weights[order])
-    edges = np.unique(x[order[kernels.quantile_positions(reached, n_bins)]]).astype(np.float64)
+    reached = _kernels.running_sum(np.ones(len(x)) if weights is None else weights[order])
+    edges = np.unique(x[order[_kernels.quantile_positions(reached, n_bins)]]).astype(np.float64)
     return np.asarray(edges[edges < x[order[-1]]])

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, final
 
 from believable._types import Float64s
-from believable.recalibrate._base import BinaryRecalibrator
-from believable.recalibrate._facts import recalibrator
-from believable.recalibrate._fields import Field, Map
-from believable.recalibrate._scores import Input, Scores
+from believable.recalibrate.base import BinaryRecalibrator
+from believable.recalibrate.facts import Field, Map, recalibrator
+from believable.recalibrate.inputs import Input, Scores
 
 
 @final

@@ -7,13 +7,12 @@ from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 
-from believable import _check, kernels
+from believable import _check, _kernels
 from believable._types import Float64s
 from believable.errors import InputError, SchemaError
-from believable.recalibrate._base import BinaryRecalibrator
-from believable.recalibrate._facts import recalibrator
-from believable.recalibrate._fields import Field, Map, Vector, Word
-from believable.recalibrate._scores import Input, Scores
+from believable.recalibrate.base import BinaryRecalibrator
+from believable.recalibrate.facts import Field, Map, Vector, Word, recalibrator
+from believable.recalibrate.inputs import Input, Scores
 
 Between = Literal["linear", "steps"]
 
@@ -103,7 +102,7 @@ class IsotonicCalibration(BinaryRecalibrator):
             raise InputError("centred=True draws lines between the centres: leave between='linear'")
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
-        pieces = kernels.flat_pieces(scores.lowest() if self.between == "steps" else scores.raw(), w, wy)
+        pieces = _kernels.flat_pieces(scores.lowest() if self.between == "steps" else scores.raw(), w, wy)
         if self.between == "steps":
             return {"scores": pieces.first, "values": pieces.value, "between": "steps"}
         low, high = pieces.first, pieces.last
@@ -115,7 +114,7 @@ class IsotonicCalibration(BinaryRecalibrator):
         return {"scores": ends[kept], "values": values[kept], "between": "linear"}
 
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
-        apply = kernels.lines_between if learnt["between"] == "linear" else kernels.last_step
+        apply = _kernels.lines_between if learnt["between"] == "linear" else _kernels.last_step
         return apply(scores.raw(), learnt["scores"], learnt["values"])
 
     def _check_map(self, learnt: Map, n_classes: int) -> None:

@@ -10,11 +10,9 @@ import numpy as np
 from believable._types import Float64s
 from believable.curves.smoothed import Degree, Smoother
 from believable.errors import SchemaError
-from believable.recalibrate._base import BinaryRecalibrator
-from believable.recalibrate._facts import recalibrator
-from believable.recalibrate._fields import Field, Map, Vector
-from believable.recalibrate._points import points_of
-from believable.recalibrate._scores import Input, Scores
+from believable.recalibrate.base import BinaryRecalibrator
+from believable.recalibrate.facts import Field, Map, Vector, recalibrator
+from believable.recalibrate.inputs import Input, Scores, points_of
 
 
 @final

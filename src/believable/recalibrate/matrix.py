@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, final
 
-from believable import kernels
+from believable import _kernels
 from believable._types import Float64s, Floats, Ints
-from believable.recalibrate._facts import recalibrator
-from believable.recalibrate._fields import Field, Map, Matrix, Vector
-from believable.recalibrate._linear import LARGEST, PenalisedRecalibrator, odir, side_by_side
+from believable.recalibrate.facts import Field, Map, Matrix, Vector, recalibrator
+from believable.recalibrate.linear import LARGEST, PenalisedRecalibrator, odir, side_by_side
 
 
 @final
@@ -92,4 +91,4 @@ class MatrixScaling(PenalisedRecalibrator):
         return {"weights": c[:, :-1], "intercepts": c[:, -1]}
 
     def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
-        return kernels.mapped_softmax(logits, side_by_side(learnt["weights"], learnt["intercepts"]))
+        return _kernels.mapped_softmax(logits, side_by_side(learnt["weights"], learnt["intercepts"]))

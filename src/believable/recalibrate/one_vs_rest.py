@@ -11,10 +11,9 @@ from sklearn.base import clone
 from believable import _check
 from believable._types import Float64s
 from believable.errors import InputError
-from believable.recalibrate._base import BinaryRecalibrator
-from believable.recalibrate._facts import Facts, as_method, recalibrator
-from believable.recalibrate._fields import Field, Map
-from believable.recalibrate._scores import Input, Scores
+from believable.recalibrate.base import BinaryRecalibrator
+from believable.recalibrate.facts import Facts, Field, Map, as_method, recalibrator
+from believable.recalibrate.inputs import Input, Scores
 from believable.recalibrate.platt import PlattScaling
 
 

@@ -7,15 +7,12 @@ from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 
-from believable import _check, kernels
+from believable import _check, _kernels
 from believable._types import Float64s
 from believable.errors import LimitWarning
-from believable.recalibrate._base import BinaryRecalibrator
-from believable.recalibrate._classes import base_log_odds, by_class, warn_of_limit
-from believable.recalibrate._facts import recalibrator
-from believable.recalibrate._fields import Field, Map, Number
-from believable.recalibrate._scores import Input, Scores
-from believable.recalibrate._warn import warn
+from believable.recalibrate.base import BinaryRecalibrator
+from believable.recalibrate.facts import Field, Map, Number, recalibrator
+from believable.recalibrate.inputs import Input, Scores, base_log_odds, by_class, warn, warn_of_limit
 
 Targets = Literal["labels", "smoothed"]
 
@@ -130,16 +127,16 @@ class PlattScaling(BinaryRecalibrator):
                 "were used",
                 LimitWarning,
             )
-        fit = kernels.fit_logistic_classes(positive.rows(above), negative.rows(below))
+        fit = _kernels.fit_logistic_classes(positive.rows(above), negative.rows(below))
         warn_of_limit(fit.limit)
         slope, intercept = fit.coefficients.tolist()
         return {"slope": slope, "intercept": intercept}
 
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
-        return kernels.sigmoid(_predictor(learnt, scores))
+        return _kernels.sigmoid(_predictor(learnt, scores))
 
     def _apply_opposite(self, learnt: Map, scores: Scores) -> Float64s:
-        return kernels.sigmoid(-_predictor(learnt, scores))
+        return _kernels.sigmoid(-_predictor(learnt, scores))
 
 
 def _predictor(learnt: Map, scores: Scores) -> Float64s:

@@ -8,14 +8,12 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from believable import _check, kernels
+from believable import _check, _kernels
 from believable._types import Float64s, Floats, Ints
 from believable.errors import InputError, LimitWarning, SchemaError
-from believable.recalibrate._base import MatrixRecalibrator
-from believable.recalibrate._facts import recalibrator
-from believable.recalibrate._fields import Field, Map, Vector
-from believable.recalibrate._scores import Input
-from believable.recalibrate._warn import warn
+from believable.recalibrate.base import MatrixRecalibrator
+from believable.recalibrate.facts import Field, Map, Vector, recalibrator
+from believable.recalibrate.inputs import Input, warn
 
 Shares = float | Sequence[float]
 ROUNDING = 1e-6  # shares may miss a sum of one by this
@@ -128,8 +126,8 @@ class PriorShift(MatrixRecalibrator):
             rows = np.flatnonzero(weights)
             scores, weights = scores.take(rows), weights[rows]
         source = self.source_
-        density = kernels.softmax(scores.logit_matrix() - np.log(source))
-        target, found = kernels.mixture_shares(density, weights, source)
+        density = _kernels.softmax(scores.logit_matrix() - np.log(source))
+        target, found = _kernels.mixture_shares(density, weights, source)
         if not found:
             warn(
                 "the likelihood of the shares is too flat to find its maximum: where it was last was taken",
@@ -164,7 +162,7 @@ class PriorShift(MatrixRecalibrator):
         here = target > 0
         ratio = np.full(len(target), -np.inf)
         ratio[here] = np.log(target[here]) - np.log(source[here])
-        return kernels.softmax(logits + ratio)
+        return _kernels.softmax(logits + ratio)
 
     def _check_map(self, learnt: Map, n_classes: int) -> None:
         for name in ("source", "target"):

@@ -9,11 +9,10 @@ from typing import Any
 
 from believable import _check
 from believable.inference.interval import Interval
-from believable.recalibrate._base import Recalibrator
-from believable.recalibrate._crossfit import Problem
-from believable.recalibrate._facts import as_method
-from believable.recalibrate._scored import WORDS, Gain, Score, check_score, interval_of, loss_gain, row_losses
-from believable.recalibrate._scores import Input
+from believable.recalibrate.base import Recalibrator
+from believable.recalibrate.crossfit import WORDS, Gain, Problem, Score, check_score, interval_of, loss_gain, row_losses
+from believable.recalibrate.facts import as_method
+from believable.recalibrate.inputs import Input
 from believable.recalibrate.select import check_method
 
 

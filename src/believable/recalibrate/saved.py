@@ -20,9 +20,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from believable.errors import BelievableError, SchemaError
-from believable.recalibrate._base import Recalibrator
-from believable.recalibrate._facts import RECALIBRATORS, find_recalibrator
-from believable.recalibrate._fields import Map, written
+from believable.recalibrate.base import Recalibrator
+from believable.recalibrate.facts import RECALIBRATORS, Map, find_recalibrator, written
 
 SCHEMA, VERSION = "believable.recalibrator", 1
 FIELDS = {"schema", "version", "method", "input", "columns", "classes", "settings", "maps"}

@@ -7,15 +7,14 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from believable import _check, kernels
+from believable import _check, _kernels
 from believable._types import Array, Float64s
 from believable.binning import MAX_BINS
 from believable.errors import SchemaError
-from believable.recalibrate._base import BinaryRecalibrator
-from believable.recalibrate._facts import recalibrator
-from believable.recalibrate._fields import Field, Map, Vector
-from believable.recalibrate._scores import Input, Scores
+from believable.recalibrate.base import BinaryRecalibrator
+from believable.recalibrate.facts import Field, Map, Vector, recalibrator
 from believable.recalibrate.histogram import inner_quantiles
+from believable.recalibrate.inputs import Input, Scores
 from believable.recalibrate.platt import PlattScaling
 
 SLIVER = 1e-8  # of a row's weight: what sums of 10^7 weights may be wrong by
@@ -110,7 +109,7 @@ class ScalingBinning(BinaryRecalibrator):
         rows = np.flatnonzero(rest > 0)
         there, weight = scores.take(order[rows]), rest[rows]
         edges = inner_quantiles(there.values, weight, self.n_bins)
-        index = kernels.edges_below(there.values, edges)
+        index = _kernels.edges_below(there.values, edges)
         scaled = platt._apply_map(g, there)
         means = np.bincount(index, weight * scaled) / np.bincount(index, weight)
         starts = np.flatnonzero(np.append(True, index[1:] != index[:-1]))
@@ -119,7 +118,7 @@ class ScalingBinning(BinaryRecalibrator):
 
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
         means: Array = learnt["means"]
-        return np.asarray(means[kernels.edges_below(scores.values, learnt["edges"])])
+        return np.asarray(means[_kernels.edges_below(scores.values, learnt["edges"])])
 
     def _check_map(self, learnt: Map, n_classes: int) -> None:
         if len(learnt["edges"]) + 1 != len(learnt["means"]):
@@ -128,7 +127,7 @@ class ScalingBinning(BinaryRecalibrator):
 
 def _by_turns(weights: Float64s, unit: float) -> Float64s:
     """How much of each weight falls into the even sections of length `unit` when they lie end to end."""
-    reached = np.append(0, kernels.running_sum(weights)).astype(np.float64)
+    reached = np.append(0, _kernels.running_sum(weights)).astype(np.float64)
     pairs = np.floor(reached / (2 * unit))
     even = pairs * unit + np.minimum(reached - pairs * 2 * unit, unit)
     part = np.clip(np.diff(even), 0, weights)

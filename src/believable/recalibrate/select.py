@@ -9,17 +9,27 @@ from typing import Any, Literal
 
 import numpy as np
 
-from believable import kernels
+from believable import _kernels
+from believable._progress import tracked
 from believable.errors import InputError
 from believable.predictions import Predictions
-from believable.recalibrate._base import Recalibrator
-from believable.recalibrate._crossfit import Mapped, Problem
-from believable.recalibrate._facts import as_method
-from believable.recalibrate._progress import tracked
-from believable.recalibrate._scored import ERRORS, WORDS, Judge, Score, Scored, check_errors, check_score, loss_gain
-from believable.recalibrate._scores import Input
+from believable.recalibrate.base import Recalibrator
+from believable.recalibrate.crossfit import (
+    ERRORS,
+    WORDS,
+    Judge,
+    Mapped,
+    Problem,
+    Score,
+    Scored,
+    check_errors,
+    check_score,
+    loss_gain,
+)
+from believable.recalibrate.facts import as_method
 from believable.recalibrate.histogram import HistogramBinning
 from believable.recalibrate.identity import Identity
+from believable.recalibrate.inputs import Input
 from believable.recalibrate.prior_shift import PriorShift
 
 NOTHING, BASE_RATE = "nothing", "base rate"
@@ -403,6 +413,6 @@ def _points_the_other_way(predictions: Predictions) -> bool:
     """Whether the AUC is below 1/2 by three standard errors of what chance does."""
     y = predictions.labels == 1
     w = np.ones(len(y)) if predictions.weights is None else predictions.weights
-    auc = kernels.auc(predictions.scores, w * y, w * ~y)
+    auc = _kernels.auc(predictions.scores, w * y, w * ~y)
     n1, n0 = int(y.sum()), int((~y).sum())
     return auc < 0.5 - 3 * math.sqrt((n1 + n0 + 1) / (12 * n1 * n0))

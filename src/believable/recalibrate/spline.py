@@ -7,14 +7,12 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from believable import _check, kernels
+from believable import _check, _kernels
 from believable._types import Float64s
 from believable.errors import SchemaError
-from believable.recalibrate._base import BinaryRecalibrator
-from believable.recalibrate._facts import recalibrator
-from believable.recalibrate._fields import Field, Map, Vector
-from believable.recalibrate._points import points_of
-from believable.recalibrate._scores import Input, Scores
+from believable.recalibrate.base import BinaryRecalibrator
+from believable.recalibrate.facts import Field, Map, Vector, recalibrator
+from believable.recalibrate.inputs import Input, Scores, points_of
 
 MOST_POINTS = 2000
 MOST_KNOTS = 100
@@ -98,7 +96,7 @@ class SplineCalibration(BinaryRecalibrator):
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
         points, _ = points_of(scores.probability(), w, wy).merged(MOST_POINTS)
-        shifts = kernels.spline_slopes(points.w / points.total, points.rate - points.score, self.n_knots)
+        shifts = _kernels.spline_slopes(points.w / points.total, points.rate - points.score, self.n_knots)
         apart = np.append(True, np.diff(np.maximum.accumulate(points.score)) > 0)  # means of cells may round to one
         return {"scores": points.score[apart], "shifts": np.clip(shifts[apart], -1, 1)}
 

@@ -7,15 +7,13 @@ from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 
-from believable import _check, kernels
+from believable import _check, _kernels
 from believable._types import Float64s, Floats, Ints
 from believable.errors import LimitWarning
-from believable.recalibrate._base import MatrixRecalibrator
-from believable.recalibrate._facts import recalibrator
-from believable.recalibrate._fields import Field, Map, Matrix, Vector
-from believable.recalibrate._linear import LARGEST, best_coefficients, check_shapes, log_probabilities, side_by_side
-from believable.recalibrate._scores import Input
-from believable.recalibrate._warn import warn
+from believable.recalibrate.base import MatrixRecalibrator
+from believable.recalibrate.facts import Field, Map, Matrix, Vector, recalibrator
+from believable.recalibrate.inputs import Input, warn
+from believable.recalibrate.linear import LARGEST, best_coefficients, check_shapes, log_probabilities, side_by_side
 
 Structure = Literal["matrix", "vector"]
 
@@ -119,7 +117,7 @@ class StructuredScaling(MatrixRecalibrator):
 
     def _learn_map(self, logits: Floats, labels: Ints, weights: Float64s | None) -> Map:
         logs = log_probabilities(logits, in_place=self.input == "probabilities")  # those are a copy already
-        temperature, limit = kernels.fit_temperature(kernels.logit_rows(logs, labels, weights))
+        temperature, limit = _kernels.fit_temperature(_kernels.logit_rows(logs, labels, weights))
         if limit:
             warn("no temperature is best, so T = 1 was taken", LimitWarning)
             temperature = 1.0
@@ -139,4 +137,4 @@ class StructuredScaling(MatrixRecalibrator):
 
     def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
         c = side_by_side(learnt["weights"], learnt["intercepts"])
-        return kernels.mapped_softmax(log_probabilities(logits), c)
+        return _kernels.mapped_softmax(log_probabilities(logits), c)

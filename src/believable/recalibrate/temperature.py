@@ -7,16 +7,14 @@ from typing import Any, ClassVar, Literal, final
 
 import numpy as np
 
-from believable import _check, kernels
+from believable import _check, _kernels
+from believable._kernels import LogitRows, TemperatureFit
 from believable._types import Float64s, Floats, Ints
 from believable.errors import LimitWarning
-from believable.kernels import LogitRows, TemperatureFit
 from believable.metrics import expected_calibration_error
-from believable.recalibrate._base import MatrixRecalibrator
-from believable.recalibrate._facts import recalibrator
-from believable.recalibrate._fields import Field, Map, Number
-from believable.recalibrate._scores import Input
-from believable.recalibrate._warn import warn
+from believable.recalibrate.base import MatrixRecalibrator
+from believable.recalibrate.facts import Field, Map, Number, recalibrator
+from believable.recalibrate.inputs import Input, warn
 
 Objective = Literal["nll", "ece"]
 
@@ -110,8 +108,8 @@ class TemperatureScaling(MatrixRecalibrator):
         _check.choice(self.objective, ("nll", "ece"), "objective")
 
     def _learn_map(self, logits: Floats, labels: Ints, weights: Float64s | None) -> Map:
-        rows = kernels.logit_rows(logits, labels, weights)
-        fit = kernels.fit_temperature(rows)
+        rows = _kernels.logit_rows(logits, labels, weights)
+        fit = _kernels.fit_temperature(rows)
         if fit.limit:
             warn_of(fit)
         elif self.objective == "ece":
@@ -119,7 +117,7 @@ class TemperatureScaling(MatrixRecalibrator):
         return {"temperature": fit.temperature}
 
     def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
-        return kernels.tempered(logits, learnt["temperature"])
+        return _kernels.tempered(logits, learnt["temperature"])
 
 
 def warn_of(fit: TemperatureFit) -> None:
@@ -144,7 +142,7 @@ def _least_error(rows: LogitRows, labels: Ints, temperature: float) -> float:
     outcome = labels == 1 if binary else labels == column
 
     def error(place: float) -> float:
-        p = kernels.top_probability(rows, float(np.exp(-place)))
+        p = _kernels.top_probability(rows, float(np.exp(-place)))
         score = np.where(column == 1, p, 1 - p) if binary else p
         return expected_calibration_error(score, outcome, N_BINS, sample_weight=rows.weights)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, final
 
-from believable import kernels
+from believable import _kernels
 from believable._types import Float64s, Floats, Ints
-from believable.recalibrate._facts import recalibrator
-from believable.recalibrate._fields import Field, Map, Vector
-from believable.recalibrate._linear import LARGEST, PenalisedRecalibrator, intercepts_only, side_by_side
+from believable.recalibrate.facts import Field, Map, Vector, recalibrator
+from believable.recalibrate.linear import LARGEST, PenalisedRecalibrator, intercepts_only, side_by_side
 
 
 @final
@@ -87,4 +86,4 @@ class VectorScaling(PenalisedRecalibrator):
         return {"scales": c[:, 0], "intercepts": c[:, 1]}
 
     def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
-        return kernels.mapped_softmax(logits, side_by_side(learnt["scales"], learnt["intercepts"]))
+        return _kernels.mapped_softmax(logits, side_by_side(learnt["scales"], learnt["intercepts"]))

@@ -7,13 +7,12 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from believable import kernels
+from believable import _kernels
 from believable._types import Array, Float64s
 from believable.errors import InputError, SchemaError
-from believable.recalibrate._base import BinaryRecalibrator
-from believable.recalibrate._facts import recalibrator
-from believable.recalibrate._fields import Field, Map, Vector
-from believable.recalibrate._scores import Input, Scores
+from believable.recalibrate.base import BinaryRecalibrator
+from believable.recalibrate.facts import Field, Map, Vector, recalibrator
+from believable.recalibrate.inputs import Input, Scores
 
 
 @final
@@ -101,9 +100,9 @@ class VennAbers(BinaryRecalibrator):
         return np.stack([_interval(learnt, scores.of_class(k)) for k, learnt in enumerate(self.maps_)], axis=1)
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
-        steps = kernels.venn_abers_steps(scores.lowest(), w, wy)
+        steps = _kernels.venn_abers_steps(scores.lowest(), w, wy)
         if scores.ends is not None:  # lower ends jump where a cell begins, upper ends where it has ended
-            above = kernels.venn_abers_steps(scores.highest(), w, wy)
+            above = _kernels.venn_abers_steps(scores.highest(), w, wy)
             steps = steps._replace(high_after=above.high_after, high=above.high)
         return steps._asdict()
 
@@ -151,7 +150,7 @@ def combine_intervals(low: Any, high: Any) -> Float64s:
     with np.errstate(divide="ignore"):
         above, below = np.log(high).mean(axis=0), np.log1p(-low).mean(axis=0)
     undecided = np.isneginf(above) & np.isneginf(below)
-    return kernels.sigmoid(np.where(undecided, 0, above) - np.where(undecided, 0, below))
+    return _kernels.sigmoid(np.where(undecided, 0, above) - np.where(undecided, 0, below))
 
 
 def _interval(learnt: Map | None, scores: Scores) -> Float64s:

@@ -1,8 +1,17 @@
-"""Reports: numbers into words, tables and a page."""
+"""Reports: what an audit found, as plain data, and that data as words, tables and a page."""
 
-from believable.report.audit import Audit
-from believable.report.judgement import Verdict, verdict
-from believable.report.make import audit
-from believable.report.places import Place
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from believable.report.document import Audit
+from believable.report.verdict_words import Place, Verdict
 
 __all__ = ["Audit", "Place", "Verdict", "audit", "verdict"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("audit", "verdict"):  # which fill these values, so they come after them
+        return getattr(import_module("believable.auditing"), name)
+    raise AttributeError(f"module 'believable.report' has no attribute {name!r}")

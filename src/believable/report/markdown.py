@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from believable.report import text
 
 if TYPE_CHECKING:
-    from believable.report.audit import Audit
+    from believable.report.document import Audit
 
 
 def as_markdown(audit: Audit) -> str:

@@ -39,10 +39,10 @@ import numpy as np
 from believable._types import Float64s
 from believable.binning import Grid
 from believable.errors import InputError, SchemaError
+from believable.predictions import View
 from believable.stats import CellStats
-from believable.stats._saved import field_of, open_saved
 from believable.stats.counts import SUMS, load_view
-from believable.views import View
+from believable.stats.saved import field_of, open_saved
 
 N_CELLS = 840  # nests 2 to 8, 10, 12, 14, 15, 20, 21, 24, 28, 30, 35, 40, 42, 56 and 60 bins
 SCHEMA, VERSION = "believable.PackedCells", 1

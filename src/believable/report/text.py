@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from unicodedata import combining, east_asian_width
 
-from believable.report._digits import digits_apart
-from believable.report.measure import shown, signed
-from believable.report.parts import Measured, Part, Versus
-from believable.report.versus import SMALLEST_P, in_words
+from believable.report.parts import Measured, Part, Versus, digits_apart, shown, signed
+from believable.report.verdict_words import SMALLEST_P, in_words
 
 if TYPE_CHECKING:
-    from believable.report.audit import Audit
+    from believable.report.document import Audit
 
 HEADINGS = {"calibration": "Calibration", "score": "Proper scores", "discrimination": "Discrimination"}
 LONGEST = 60  # letters of a name in a table

@@ -7,8 +7,7 @@ over rows can give.
 from believable.stats.bins import BinStats
 from believable.stats.cells import CellStats
 from believable.stats.layout import Layout
-from believable.stats.running import RunningTotal
-from believable.stats.statistic import Statistic, load_statistic
+from believable.stats.statistic import RunningTotal, Statistic, load_statistic
 from believable.stats.summary import Summary
 from believable.stats.sums import ScoreSums
 

@@ -8,14 +8,12 @@ from typing import Any, final
 
 import numpy as np
 
-from believable import kernels
+from believable import _kernels
 from believable._check import choice, positive_integer
 from believable._types import Array, Floats, Ints, Strategy
 from believable.binning import Edges
 from believable.errors import InputError, SchemaError
-from believable.predictions import Predictions
-from believable.stats._read_once import read_once
-from believable.stats._saved import field_of, float_list
+from believable.predictions import Predictions, View
 from believable.stats.counts import (
     Counts,
     as_checked,
@@ -26,7 +24,8 @@ from believable.stats.counts import (
     load_counts,
     moments,
 )
-from believable.views import View
+from believable.stats.one_pass import read_once
+from believable.stats.saved import field_of, float_list
 
 
 @final
@@ -243,6 +242,6 @@ def _column_by_column(predictions: Predictions, view: View, edges: tuple[Edges, 
     total, positive = moments(predictions, view.n_classes * per_group, squares)
     for k, (own, pairs) in enumerate(zip(edges, predictions.columns(view), strict=True)):
         here = slice(k * per_group, k * per_group + len(own))
-        found = kernels.bin_moments(*pairs[:3], own.partition(predictions.score_type), squares)
+        found = _kernels.bin_moments(*pairs[:3], own.partition(predictions.score_type), squares)
         total[:, here], positive[:, here] = found.total, found.positive
     return from_moments(None, total, positive)

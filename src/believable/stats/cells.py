@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
 
-from believable import kernels
+from believable import _kernels
 from believable._check import positive_integer
-from believable._types import Int64s, Spacing
+from believable._kernels.logistic import SMALLEST
+from believable._types import Float64s, Int64s, Spacing
 from believable.binning import N_CELLS, Edges, Grid
-from believable.errors import InputError, SchemaError, UndefinedError
-from believable.predictions import Predictions
+from believable.errors import CoarseCellsWarning, InputError, SchemaError, UndefinedError
+from believable.predictions import Predictions, View
 from believable.stats import one_pass
-from believable.stats._read_once import read_once
-from believable.stats._saved import field_of
 from believable.stats.bins import BinStats
 from believable.stats.counts import (
     SUMS,
@@ -29,7 +29,8 @@ from believable.stats.counts import (
     from_moments,
     load_counts,
 )
-from believable.views import View
+from believable.stats.one_pass import read_once
+from believable.stats.saved import field_of
 
 
 @final
@@ -161,7 +162,7 @@ class CellStats(Counts):
             if not len(here.n):
                 made.append(Edges((0.0, 1.0), self.grid.dtype, "quantile"))
                 continue
-            position = kernels.quantile_positions(kernels.running_sum(here.w), n_bins)
+            position = _kernels.quantile_positions(_kernels.running_sum(here.w), n_bins)
             made.append(Edges._from_boundaries(np.unique(upper[here.index[position]]), self.grid.dtype))
         return tuple(made)
 
@@ -206,7 +207,7 @@ def _sums(predictions: Predictions, view: View, grid: Grid) -> dict[str, Any]:
         if found is not None:
             return from_moments(None, found.total, found.positive)
     if _by_class(predictions, view) and not better_sparse(predictions, view, len(grid)):
-        total, positive = kernels.classwise_cells(
+        total, positive = _kernels.classwise_cells(
             predictions.scores, predictions.labels, len(grid), grid.inner_edges()[1], grid.assign
         )
         return from_moments(None, total, positive)
@@ -219,3 +220,55 @@ def _by_class(predictions: Predictions, view: View) -> bool:
     """Whether every entry is counted in its column, without weights."""
     every = view.notion == "classwise" and view.threshold is None and not view.pooled
     return every and predictions.kind == "multiclass" and predictions.weights is None
+
+
+# --- where cells are too coarse for what is read from them: said, because the number would look right -----------------
+
+
+MOST_HIDDEN = 0.01  # of the variance of logits, within cells: from here on slopes are off in the second digit
+SAME = 1e-10  # of (mean score)^2: a variance below is rounding, and the scores of the cell are one
+ADVICE = "count with spacing='logit', or pass a Summary of 1-D scores, which has both grids"
+
+
+def warn_of_wide_cells(cells: CellStats, stacklevel: int = 4) -> None:
+    """Warn where uniform cells hold logits that differ: scores so near to 0 or 1 that a cell is wide beside them.
+
+    How much they differ is known: the variance of the scores of a cell over (p (1 - p))^2 is that of their logits. Its
+    share of the variance of all logits, each weighted by w p (1 - p), is what the cells do not tell.
+    """
+    if cells.grid.spacing == "logit":
+        return
+    p = np.clip(cells.conf, SMALLEST, 1 - SMALLEST)
+    information = cells.w * p * (1 - p)
+    logit = np.log(p) - np.log1p(-p)
+    between = float(np.average((logit - np.average(logit, weights=information)) ** 2, weights=information))
+    within = float(np.average(_spread(cells) / (p * (1 - p)) ** 2, weights=information))
+    if within > MOST_HIDDEN * (within + between):
+        warnings.warn(
+            f"scores lie so near to 0 or 1 that {within / (within + between):.0%} of the variance of their logits is "
+            f"within cells of the uniform grid of {cells.grid.n_cells:,}, which stand at their means: {ADVICE}",
+            CoarseCellsWarning,
+            stacklevel=stacklevel,
+        )
+
+
+def warn_of_crowded_cells(cells: CellStats, n_bins: int, stacklevel: int = 5) -> None:
+    """Warn where one cell has more weight than a bin of equal weight should, and its scores are not all equal."""
+    for group in range(cells.view.n_groups):
+        one = cells.only_group(group) if cells.view.n_groups > 1 else cells
+        crowded = (one.w > one.w.sum() / n_bins) & (_spread(one) > 0)
+        if crowded.any():
+            share = float(one.w[crowded].max() / one.w.sum())
+            warnings.warn(
+                f"one cell of {cells.grid} holds {share:.0%} of the weight, at scores that differ: {n_bins} bins of "
+                f"equal weight cannot be told apart there; {ADVICE}",
+                CoarseCellsWarning,
+                stacklevel=stacklevel,
+            )
+            return
+
+
+def _spread(cells: CellStats) -> Float64s:
+    """Variance of the scores within each cell; 0 where that is but rounding."""
+    variance = np.maximum(cells.wpp / cells.w - cells.conf**2, 0)
+    return np.where(variance > SAME * cells.conf**2, variance, 0)

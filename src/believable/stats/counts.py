@@ -10,13 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from believable import kernels
+from believable import _kernels
 from believable._types import Array, Float64s, Floats, Int64s, Ints
 from believable.errors import InputError, MergeError, SchemaError
-from believable.predictions import Predictions
-from believable.stats._saved import field_of, float_list, integer_list, open_saved
+from believable.predictions import Predictions, View
+from believable.stats.saved import field_of, float_list, integer_list, open_saved
 from believable.stats.statistic import Statistic, schema_of
-from believable.views import View
 
 DENSE_CODES = 1 << 21  # above this many possible codes, only those that occur are held
 ROWS_PER_CODE, MOST_ROWS = 8, 1 << 20  # blocks much shorter than the table of sums would spend their time adding it
@@ -210,7 +209,7 @@ def count(predictions: Predictions, view: View, per_group: int, assign: Assign, 
     total, positive = moments(predictions, n_codes, squares)
     for pairs in predictions.pairs(view, at_least=min(ROWS_PER_CODE * n_codes, MOST_ROWS)):
         code = _code(pairs.group, assign(pairs.score, pairs.group), per_group)
-        block_total, block_positive = kernels.pair_sums(
+        block_total, block_positive = _kernels.pair_sums(
             code, n_codes, pairs.score, pairs.outcome, pairs.weight, squares
         )
         total += block_total
@@ -226,7 +225,7 @@ def better_sparse(predictions: Predictions, view: View, per_group: int) -> bool:
 
 def moments(predictions: Predictions, n_codes: int, squares: bool = True) -> Float64s:
     """Zeros to add to: moments by code, of all pairs and of the positive ones."""
-    return np.zeros((2, kernels.n_moments(predictions.weights is not None, squares), n_codes))
+    return np.zeros((2, _kernels.n_moments(predictions.weights is not None, squares), n_codes))
 
 
 def _count_sparse(predictions: Predictions, view: View, per_group: int, assign: Assign) -> dict[str, Any]:
@@ -236,7 +235,7 @@ def _count_sparse(predictions: Predictions, view: View, per_group: int, assign: 
             continue
         code = _code(pairs.group, assign(pairs.score, pairs.group), per_group)
         keys, code = np.unique(code, return_inverse=True)
-        parts.append(from_moments(keys, *kernels.pair_sums(code, len(keys), pairs.score, pairs.outcome, pairs.weight)))
+        parts.append(from_moments(keys, *_kernels.pair_sums(code, len(keys), pairs.score, pairs.outcome, pairs.weight)))
     columns = {name: np.concatenate([part[name] for part in parts]) for name in ("key", "n", *SUMS)}
     return gather(columns.pop("key"), columns)
 
@@ -251,7 +250,7 @@ def from_moments(keys: Array | None, total: Float64s, positive: Float64s) -> dic
     if len(kept) < total.shape[1]:
         total, positive = total[:, kept], positive[:, kept]
     keys = kept if keys is None else keys[kept]
-    if len(total) <= kernels.n_moments(weighted=False, squares=True):  # all weights are 1
+    if len(total) <= _kernels.n_moments(weighted=False, squares=True):  # all weights are 1
         (n, wp), (ny, wpy) = total[:2], positive[:2]
         w, wy, w2, w2p, w2y, w2py = n, ny, n, wp, ny, wpy
         wpp = w2pp = total[2] if len(total) == 3 else n * np.nan  # not counted

@@ -12,7 +12,7 @@ from believable import _check
 from believable._types import Kind, Notion, Spacing
 from believable.binning import N_CELLS, Grid
 from believable.errors import InputError
-from believable.views import View
+from believable.predictions import View
 
 NOTIONS: dict[Kind, tuple[Notion, ...]] = {
     "binary": ("binary",),

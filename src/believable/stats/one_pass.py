@@ -1,4 +1,4 @@
-"""Sums and cells of 1-D scores from one pass, on several grids at once, by way of `kernels.binary_pass`."""
+"""Moments straight from the arrays, which are checked while they are counted, where a view is what a kernel counts."""
 
 from __future__ import annotations
 
@@ -8,13 +8,45 @@ from typing import Any
 
 import numpy as np
 
-from believable import kernels
+from believable import _kernels
 from believable._types import Ints
 from believable.binning import LOGIT_REACH, Grid
-from believable.predictions import Predictions
-from believable.stats.counts import DENSE_CODES, from_moments
+from believable.predictions import Predictions, View
+from believable.stats.counts import DENSE_CODES, better_sparse, from_moments
 from believable.stats.sums import ScoreSums, from_pass
-from believable.views import View
+
+
+def read_once(
+    predictions: Predictions, view: View, partition: _kernels.Partition, squares: bool
+) -> _kernels.Moments | None:
+    """The moments by (group, part) of a view; None where no kernel counts it, or a kernel would rather not."""
+    if view.threshold is not None or view.pooled or view.multilabel or predictions.label_kind == "f":
+        return None
+    if view.notion == "binary":
+        count = partial(_kernels.bin_moments, partition=partition, squares=squares)
+        if predictions.kind == "binary":
+            return predictions.moments(count)
+        return count(predictions.scores[:, 1], predictions.labels, predictions.weights)
+    if view.notion == "top_label" and squares and better_sparse(predictions, view, partition.n_parts):
+        return None
+    if view.notion in ("confidence", "top_label", "classwise"):
+        return _matrix_moments(predictions, view, partition, squares)
+    return None
+
+
+def _matrix_moments(
+    predictions: Predictions, view: View, partition: _kernels.Partition, squares: bool
+) -> _kernels.Moments | None:
+    """Of a matrix with one label to a row: of its largest entries, by class if those are kept apart, or of all."""
+    if view.notion == "classwise":
+        count = partial(_kernels.classwise_moments, partition=partition, squares=squares)
+    else:
+        by_class = view.notion == "top_label"
+        count = partial(_kernels.top_moments, partition=partition, squares=squares, by_class=by_class)
+    return predictions.row_moments(count)
+
+
+# --- sums and cells of 1-D scores from one pass, on several grids at once, by way of `kernels.binary_pass` ------------
 
 
 def fits(predictions: Predictions, views: Sequence[tuple[View, Grid]]) -> bool:
@@ -25,14 +57,16 @@ def fits(predictions: Predictions, views: Sequence[tuple[View, Grid]]) -> bool:
 
 def sums_and_cells(predictions: Predictions, grids: tuple[Grid, ...]) -> tuple[ScoreSums, list[dict[str, Any]]]:
     """The score sums, and the key, n and sums of `Counts` on each grid; rows that were not looked at are checked."""
-    passed = predictions.moments(partial(kernels.binary_pass, grids=pass_grids(grids))) or kernels.PassSums.invalid()
+    passed = predictions.moments(partial(_kernels.binary_pass, grids=pass_grids(grids))) or _kernels.PassSums.invalid()
     predictions._counted["sums"] = sums = from_pass(passed.sums)
     return sums, [from_moments(*one) for one in passed.cells]
 
 
 def cells_on(predictions: Predictions, grid: Grid) -> dict[str, Any]:
     """The key, n and sums of `Counts` alone, on one grid."""
-    passed = predictions.moments(partial(kernels.binary_cells, grids=pass_grids((grid,)))) or kernels.PassSums.invalid()
+    passed = (
+        predictions.moments(partial(_kernels.binary_cells, grids=pass_grids((grid,)))) or _kernels.PassSums.invalid()
+    )
     return from_moments(*passed.cells[0])
 
 
@@ -42,14 +76,14 @@ def _n_codes(grids: Sequence[Grid]) -> int:
 
 
 @lru_cache(maxsize=8)
-def pass_grids(grids: tuple[Grid, ...]) -> tuple[kernels.PassGrid, ...]:
+def pass_grids(grids: tuple[Grid, ...]) -> tuple[_kernels.PassGrid, ...]:
     """The grids with what a pass looks up."""
     return tuple(
-        kernels.PassGrid(
+        _kernels.PassGrid(
             edges=grid.inner_edges().astype(np.float64),
             near_one=grid.near_one() if grid.spacing == "logit" else None,
             reach=LOGIT_REACH,
-            searched=grid.spacing == "logit" and grid.n_cells > kernels.MOST_LOGIT_CELLS,
+            searched=grid.spacing == "logit" and grid.n_cells > _kernels.MOST_LOGIT_CELLS,
             cells=cells.astype(np.int32),
             place=grid.place,
         )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from believable import kernels
-from believable._types import Float64s, Int64s, Ints
-from believable.views import View
+from believable import _kernels
+from believable._types import Array, Float64s, Int64s, Ints
+from believable.binning import LOGIT_REACH
+from believable.predictions import View
+from believable.stats.cells import CellStats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +70,7 @@ class Points:
         """At most `most` points, and the last score that each stands for."""
         if len(self.score) <= most:
             return self, self.score
-        starts = kernels.cell_starts(self.score, self.w, most)
+        starts = _kernels.cell_starts(self.score, self.w, most)
         return self.gathered(starts), self.score[np.append(starts[1:], len(self.score)) - 1]
 
 
@@ -81,3 +84,65 @@ class PointStats:
     view: View
     groups: tuple[Points, ...]
     index: tuple[int, ...] = (0,)
+
+
+# --- two grids that counted the same pairs, read as one: narrow cells in the middle and in the tails ------------------
+
+
+SUMS = ("n", "ny", "w", "wp", "wy", "w2", "w2y")
+
+
+def joined(uniform: CellStats, logit: CellStats) -> Points:
+    """The points of one group: of logit-spaced cells in the tails, where those are narrower, of uniform ones between.
+
+    The grids share no edge there. What lies between the last logit-spaced edge of the tail and the uniform edge where
+    the middle begins is what one grid counted up to there less what the other did: counts come out exactly, sums of
+    scores but for rounding.
+    """
+    cells = uniform.grid.n_cells
+    turn = logit.grid.n_cells / (2 * LOGIT_REACH * cells)  # p (1 - p) where cells are as wide on both grids
+    if turn >= 0.25:
+        return _points({name: np.asarray(getattr(logit, name), np.float64) for name in SUMS})
+    edges = uniform.grid.inner_edges()
+    k = math.ceil((0.5 - math.sqrt(0.25 - turn)) * cells)
+    begin, end = edges[k], edges[cells - k]
+    (low, high), (u_low, u_high) = _ends(logit), _ends(uniform)
+    tail, head = high <= begin, low >= end
+    parts = [
+        _sums(logit, tail),
+        _left(_sums(uniform, u_high <= begin), _sums(logit, tail), (float(high[tail].max(initial=0)), float(begin))),
+        _sums(uniform, (u_low >= begin) & (u_high <= end) & (u_high > begin) & (u_low < end)),
+        _left(_sums(uniform, u_low >= end), _sums(logit, head), (float(end), float(low[head].min(initial=1)))),
+        _sums(logit, head),
+    ]
+    return _points({name: np.concatenate([part[name] for part in parts]) for name in SUMS})
+
+
+def _ends(cells: CellStats) -> tuple[Array, Array]:
+    """Where each occupied cell begins and ends; {0} and {1} do both at once."""
+    edges = cells.grid.inner_edges()
+    low = np.concatenate([edges[:1], edges])
+    return low[cells.index], cells.grid.upper_edges()[cells.index]
+
+
+def _sums(cells: CellStats, chosen: Array) -> dict[str, Array]:
+    return {name: np.asarray(getattr(cells, name)[chosen], np.float64) for name in SUMS}
+
+
+def _left(all_of: dict[str, Array], part: dict[str, Array], within: tuple[float, float]) -> dict[str, Array]:
+    """What one grid counted beyond the other, as one point; nothing, if that is no pair."""
+    n, ny, w, wp, wy, w2, w2y = (math.fsum(all_of[name]) - math.fsum(part[name]) for name in SUMS)
+    if n < 0.5:
+        return {name: np.empty(0) for name in SUMS}
+    # Differences of large sums round; what must hold for any pairs is made to hold.
+    w = max(w, math.fsum(all_of["w"]) * np.finfo(np.float64).epsneg)
+    wp = min(max(wp, w * within[0]), w * within[1])
+    wy = 0.0 if ny <= 0 else w if ny >= n else min(max(wy, 0.0), w)
+    w2 = max(w2, w * w / n)
+    w2y = 0.0 if ny <= 0 else w2 if ny >= n else min(max(w2y, 0.0), w2)
+    return {name: np.array([value]) for name, value in zip(SUMS, (n, ny, w, wp, wy, w2, w2y), strict=True)}
+
+
+def _points(sums: dict[str, Array]) -> Points:
+    n = np.rint(sums["n"]).astype(np.int64)
+    return Points(sums["wp"] / sums["w"], n, sums["w"], sums["wy"], sums["w2"], sums["w2y"])

@@ -11,15 +11,14 @@ import numpy as np
 from believable._arrays import as_levels
 from believable._types import Array, Kind, Notion, Spacing
 from believable.errors import InputError, MergeError, SchemaError, UndefinedError
-from believable.predictions import Predictions
+from believable.predictions import Predictions, View
 from believable.stats import one_pass
-from believable.stats._saved import field_of, open_saved
 from believable.stats.cells import CellStats
 from believable.stats.counts import as_checked
 from believable.stats.layout import Layout
+from believable.stats.saved import field_of, open_saved
 from believable.stats.statistic import Statistic
 from believable.stats.sums import ScoreSums
-from believable.views import View
 
 _SCHEMA = "believable.Summary"
 ROUNDING = 1e-6  # of a sum: far more than adding up ever loses, far less than damage

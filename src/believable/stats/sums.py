@@ -1,20 +1,66 @@
-"""`ScoreSums`: the sums behind proper scores, accuracy, sharpness and the tests that need no bins."""
+"""How much rows differ: second moments of what they add to `ScoreSums`, for intervals without the rows.
+
+Of 1-D scores the cells say it; of a matrix they do not, because they hold each class apart.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self, final, get_args
 
 import numpy as np
 
-from believable import kernels
+from believable import _kernels
 from believable._types import Array, Float64s, Floats, Kind
 from believable.errors import MergeError, SchemaError
 from believable.predictions import Predictions
-from believable.stats._moments import MOMENTS, OF_ROWS, row_moments
-from believable.stats._saved import field_of, float_list, number_in, number_out, open_saved
 from believable.stats.counts import as_checked
+from believable.stats.saved import field_of, float_list, number_in, number_out, open_saved
 from believable.stats.statistic import Statistic
+
+OF_ROWS = ("brier", "nll", "correct", "confidence", "entropy")
+MOMENTS = ("w2x", "w2xx", "w2y", "w2y_brier", "by_chance")
+
+
+def row_moments(terms: Mapping[str, Array], weight: Float64s, multilabel: bool) -> dict[str, Float64s]:
+    """The fields `MOMENTS` of `ScoreSums`, from the terms of a matrix's rows.
+
+    An infinite log loss counts as 0 here: then there is no interval, and nobody reads them.
+    """
+    square = weight * weight
+    of_rows = [_by_row(terms[name]) for name in OF_ROWS]
+    brier, y, p = of_rows[0], terms["y"], terms["p"]
+    return {
+        "w2x": np.array([np.sum(square * x) for x in of_rows]),
+        "w2xx": np.array([np.sum(square * x * x) for x in of_rows]),
+        "w2y": np.asarray(np.einsum("i,ij->j", square, y)),
+        "w2y_brier": np.asarray(np.einsum("i,ij->j", square * brier, y)),
+        "by_chance": np.array([np.sum(square * one) for one in _variances(p, terms["entropy"], multilabel)]),
+    }
+
+
+def _by_row(x: Array) -> Float64s:
+    x = np.where(np.isinf(x), 0, x)
+    return np.asarray(x if x.ndim == 1 else x.sum(axis=1), np.float64)
+
+
+def _variances(p: Float64s, entropy: Float64s, multilabel: bool) -> tuple[Float64s, Float64s]:
+    """Of a row's Brier score and log loss, if its label is drawn from its own probabilities."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if multilabel:  # labels of their own: p (1 - p) (1 - 2p)^2 and p (1 - p) logit(p)^2
+            both = p * (1 - p)
+            logit = np.where(both > 0, np.log(p) - np.log1p(-p), 0)
+            return (both * (1 - 2 * p) ** 2).sum(axis=1), (both * logit**2).sum(axis=1)
+        squares = (p * p).sum(axis=1)
+        log = np.where(p > 0, np.log(p), 0)
+    brier = 4 * ((p**3).sum(axis=1) - squares**2)
+    nll = (p * log**2).sum(axis=1) - entropy.sum(axis=1) ** 2
+    return np.maximum(brier, 0), np.maximum(nll, 0)
+
+
+# --- `ScoreSums`: the sums behind proper scores, accuracy, sharpness and the tests that need no bins ------------------
+
 
 _SCHEMA = "believable.ScoreSums"
 _BY_CLASS = ("wp", "wy", "deviation")
@@ -156,7 +202,7 @@ def log_loss_terms(scores: Floats, labels: Array, kind: Kind, eps: float = 0.0) 
     """-log of the probability of what happened, one per row or entry; infinite where that is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         if kind == "multiclass":
-            happened = kernels.label_scores(scores, labels).astype(np.float64)
+            happened = _kernels.label_scores(scores, labels).astype(np.float64)
             return np.asarray(-np.log(np.clip(happened, eps, 1 - eps) if eps else happened))
         p = scores.astype(np.float64)
         if eps:
@@ -172,11 +218,11 @@ def _of(predictions: Predictions) -> ScoreSums:
     """By the quickest of three ways; tests hold the other two to `_of_block`."""
     kind, n, n_classes = predictions.kind, len(predictions), predictions.n_classes
     if kind == "binary":
-        return from_pass((predictions.moments(kernels.binary_pass) or kernels.PassSums.invalid()).sums)
+        return from_pass((predictions.moments(_kernels.binary_pass) or _kernels.PassSums.invalid()).sums)
     if kind == "multiclass":
-        found = predictions.row_moments(kernels.matrix_sums) or kernels.MatrixSums.invalid()
+        found = predictions.row_moments(_kernels.matrix_sums) or _kernels.MatrixSums.invalid()
         return ScoreSums(kind=kind, n_classes=n_classes, **found.sums)
-    parts = (_of_block(predictions, rows) for rows in kernels.row_blocks(n, n_classes))
+    parts = (_of_block(predictions, rows) for rows in _kernels.row_blocks(n, n_classes))
     return sum(parts, start=next(parts))
 
 
@@ -242,7 +288,7 @@ def row_terms(predictions: Predictions, rows: slice = slice(None)) -> dict[str, 
         if kind != "multiclass":
             entropy -= np.where(p < 1, (1 - p) * np.log1p(-p), 0)
     if kind == "multiclass":
-        confidence, correct = kernels.top_hit(scores, labels)
+        confidence, correct = _kernels.top_hit(scores, labels)
     else:
         confidence, correct = np.maximum(p, 1 - p), np.where(p > 0.5, y, 1 - y)
     return {

@@ -12,13 +12,21 @@ from believable import _check
 from believable._types import Float64s, Notion
 from believable.binning import Edges, Grid
 from believable.errors import InputError, MergeError, SchemaError
-from believable.predictions import as_predictions
+from believable.predictions import View, as_predictions
 from believable.stats import CellStats, Summary
-from believable.stats._saved import field_of, float_list, number_in, open_saved
-from believable.streams._batch import is_empty
-from believable.streams._betting import DIRECTIONS, STAKES, Cells, by_place, largest_stakes, log_factors
-from believable.streams._places import cells_of_rows, cells_of_statistic, reference_margins
-from believable.views import View
+from believable.stats.saved import field_of, float_list, number_in, open_saved
+from believable.streams.batch import is_empty
+from believable.streams.bets import (
+    DIRECTIONS,
+    STAKES,
+    Cells,
+    by_place,
+    cells_of_rows,
+    cells_of_statistic,
+    largest_stakes,
+    log_factors,
+    reference_margins,
+)
 
 _SCHEMA = "believable.DriftAlarm"
 

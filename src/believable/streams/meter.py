@@ -13,11 +13,10 @@ from believable import _check
 from believable._types import Notion, Spacing
 from believable.errors import InputError, MergeError, SchemaError, UndefinedError
 from believable.metrics.evaluate import Evaluation, evaluate
-from believable.predictions import Predictions
+from believable.predictions import Predictions, View
 from believable.stats import Layout, RunningTotal, Summary
-from believable.stats._saved import field_of, open_saved
-from believable.streams._batch import Doors, as_classes, refused
-from believable.views import View
+from believable.stats.saved import field_of, open_saved
+from believable.streams.batch import Doors, as_classes, refused
 
 _SCHEMA = "believable.CalibrationMeter"
 

@@ -12,19 +12,17 @@ from typing import Any, Literal
 import numpy as np
 
 from believable import _check
-from believable._random import generator
+from believable._check import generator
 from believable._types import Array, Int64s, Notion
 from believable.errors import InputError, MergeError, SchemaError, UndefinedError
 from believable.inference.interval import interval
 from believable.inference.noise_floor import noise_floor
 from believable.predictions import Predictions
 from believable.stats import CellStats, Layout
-from believable.stats._saved import field_of, open_saved
-from believable.streams._batch import refused
-from believable.streams._clock import Clock
-from believable.streams._saved import panes_in, window_in, window_out
+from believable.stats.saved import field_of, open_saved
+from believable.streams.batch import refused
 from believable.streams.drift import DriftAlarm, pairs_per_row
-from believable.streams.history import History, Window
+from believable.streams.history import Clock, History, Window, panes_in, window_in, window_out
 from believable.streams.meter import CalibrationMeter
 
 _SCHEMA = "believable.CalibrationMonitor"

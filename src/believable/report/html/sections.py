@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from believable.metrics import find_metric
-from believable.report.audit import Audit
-from believable.report.html.explain import why
+from believable.report.document import Audit
 from believable.report.html.svg import bar, scale_of
 from believable.report.html.tables import (
     changes_table,
@@ -17,10 +16,9 @@ from believable.report.html.tables import (
     tried_table,
     versus_table,
 )
-from believable.report.html.words import NOTIONS, count, name, number, percent, rows, span, template, text
-from believable.report.judgement import GUIDELINE, Verdict
-from believable.report.names import short_name
-from believable.report.parts import Family, Measured
+from believable.report.html.words import NOTIONS, count, name, number, percent, rows, span, template, text, why
+from believable.report.parts import Family, Measured, short_name
+from believable.report.verdict_words import GUIDELINE, Verdict
 
 KEY = ("ece", "sce", "tlce", "smece", "slope", "brier", "nll", "auc", "acc")
 FAMILIES: dict[Family, str] = {

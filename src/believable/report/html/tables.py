@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from believable.metrics import find_metric
-from believable.report.audit import Audit
-from believable.report.html.explain import why
+from believable.report.document import Audit
 from believable.report.html.svg import bar, scale_of
-from believable.report.html.words import chance, count, name, number, percent, share, span, span_of_shares, text
-from believable.report.names import short_name
-from believable.report.parts import Bin, Part
+from believable.report.html.words import chance, count, name, number, percent, share, span, span_of_shares, text, why
+from believable.report.parts import Bin, Part, short_name
 
 ABOUT = {
     "binary": "the event",

@@ -1,0 +1,43 @@
+"""Isotonic regression in C; rows of replicates are shared out among threads."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from believable._kernels.compiled.threads import in_parts, ranges
+from believable._kernels.twins import c
+from believable._types import Float64s, Ints
+
+FEW = 1 << 15  # points that are not worth a thread
+
+
+def pav(w: Float64s, wy: Float64s) -> Float64s:
+    fitted = np.empty(len(w))
+    _pooled(w, wy, None, fitted)
+    return fitted
+
+
+def pav_blocks(w: Float64s, wy: Float64s) -> tuple[Ints, Float64s]:
+    starts, value = np.empty(len(w), np.int64), np.empty(len(w))
+    n = _pooled(w, wy, starts, value)
+    return starts[:n].astype(np.intp), value[:n].copy()
+
+
+def _pooled(w: Float64s, wy: Float64s, starts: Ints | None, value: Float64s) -> int:
+    """Blocks of ranges of points are pooled as points are: nothing changes but who does the work."""
+    w, wy = np.ascontiguousarray(w, np.float64), np.ascontiguousarray(wy, np.float64)
+    blocks = np.empty((len(w), 4))
+    parts = ranges(len(w), FEW)
+    found = in_parts(lambda _, start, stop: (start, c.pav_pool(w, wy, blocks, start, stop)), parts)
+    return int(c.pav_join(w, wy, blocks, np.array(found, np.int64), starts, value))
+
+
+def pav_rows(x: Float64s, w: Float64s, wy: Float64s) -> Float64s:
+    x, w, wy = (np.ascontiguousarray(values, np.float64) for values in (x, w, wy))
+    if w.ndim == 2 and len(w) != len(wy):
+        w = np.broadcast_to(w, wy.shape).copy()
+    fitted = np.empty_like(wy)
+    parts = ranges(len(wy), FEW // len(x) + 1)
+    if not all(in_parts(lambda _, start, stop: c.pav_rows(x, w, wy, fitted, start, stop), parts)):
+        raise ValueError("a row without any weight has no fit")
+    return fitted

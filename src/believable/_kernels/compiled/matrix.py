@@ -1,0 +1,126 @@
+"""Moments of a matrix with one label to a row, read once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from believable._kernels.basics import n_moments
+from believable._kernels.compiled.binary_pass import how_to_find
+from believable._kernels.compiled.threads import in_parts, ranges
+from believable._kernels.partition import MatrixSums, Moments, Partition
+from believable._kernels.twins import TWINS, c
+from believable._types import Array, Float64s, Floats, Ints
+
+ENTRIES_PER_THREAD = 1 << 17
+COPIED = 1 << 20  # entries that are copied at a time, where they do not lie next to each other
+TOP, TOP_BY_CLASS, EVERY = 0, 1, 2  # as in matrix.c
+
+
+def top_moments(
+    matrix: Floats,
+    labels: Array,
+    weights: Array | None,
+    partition: Partition,
+    squares: bool,
+    by_class: bool,
+    tolerance: float,
+) -> Moments:
+    n_codes = partition.n_parts * (matrix.shape[1] if by_class else 1)
+    what = TOP_BY_CLASS if by_class else TOP
+    return _moments(matrix, labels, weights, partition, squares, what, tolerance, n_codes, n_codes)
+
+
+def classwise_moments(
+    matrix: Floats,
+    labels: Array,
+    weights: Array | None,
+    partition: Partition,
+    squares: bool,
+    tolerance: float,
+) -> Moments:
+    n_codes = partition.n_parts * matrix.shape[1]
+    return _moments(matrix, labels, weights, partition, squares, EVERY, tolerance, n_codes, 4 * partition.n_parts)
+
+
+def _moments(
+    matrix: Floats,
+    labels: Array,
+    weights: Array | None,
+    partition: Partition,
+    squares: bool,
+    what: int,
+    tolerance: float,
+    n_codes: int,
+    at_least: int,
+) -> Moments:
+    n, width = matrix.shape
+    kind, first = how_to_find(partition, n if what != EVERY else n * width)
+    parts = ranges(n, max(ENTRIES_PER_THREAD // width, at_least, 1))  # each has a table of its own, to be added
+    tables = np.zeros((len(parts), 2, n_moments(weights is not None, squares), n_codes))
+    labels = np.ascontiguousarray(labels)
+    weights = None if weights is None else np.ascontiguousarray(weights, np.float64)
+    choices = (tolerance, kind, partition.apart, squares, what)
+
+    def count(part: int, start: int, stop: int) -> bool:
+        if matrix.flags.c_contiguous:
+            here = (matrix, labels, weights)
+            return bool(c.entry_sums(*here, partition.edges, first, tables[part], *choices, start, stop))
+        step = max(1, COPIED // width)
+        for at in range(start, stop, step):
+            rows = slice(at, min(at + step, stop))
+            here = (np.ascontiguousarray(matrix[rows]), labels[rows], None if weights is None else weights[rows])
+            if not c.entry_sums(*here, partition.edges, first, tables[part], *choices, 0, rows.stop - at):
+                return False
+        return True
+
+    if not all(in_parts(count, parts)):
+        return Moments.invalid()
+    total, positive = tables[0] if len(parts) == 1 else tables.sum(axis=0)
+    return Moments(total, positive, True)
+
+
+# --- proper scores of the rows of a matrix, in one read; see the twin in `believable._kernels.matrix` -------------
+
+
+OF_ROWS = ("brier", "nll", "correct", "confidence", "entropy")
+NAMES = (*OF_ROWS, "w", "w2", "spread", "spread_variance")  # then w2x, w2xx and by_chance
+N_SUMS = len(NAMES) + 2 * len(OF_ROWS) + 2
+BY_CLASS = ("wp", "deviation", "wy", "w2y", "w2y_brier")
+TILE_ROWS = 64
+MOST_PARTS, PARTS_AND_CLASSES, FEWEST_PARTS = 64, 1 << 17, 4  # sums of parts are small beside the data
+AT_LEAST = 1 << 16  # entries for a thread
+
+
+def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None, tolerance: float = np.inf) -> MatrixSums:
+    n, n_classes = matrix.shape
+    if not (matrix.dtype.isnative and labels.dtype.isnative) or labels.dtype == np.uint64:
+        made: MatrixSums = TWINS["matrix_sums"][0](matrix, labels, weights, tolerance)
+        return made
+    matrix, labels = np.ascontiguousarray(matrix), np.ascontiguousarray(labels)
+    weights = None if weights is None else np.ascontiguousarray(weights)
+    # How rows are cut into parts does not depend on the threads, so neither does a bit of the result.
+    wanted = max(FEWEST_PARTS, min(MOST_PARTS, PARTS_AND_CLASSES // n_classes))
+    each = max(TILE_ROWS, -(-n // (wanted * TILE_ROWS)) * TILE_ROWS)
+    parts = -(-n // each)
+    sums, by_class = np.zeros((parts, N_SUMS)), np.zeros((parts, len(BY_CLASS), n_classes))
+    valid = in_parts(
+        lambda part, first, last: c.matrix_sums(matrix, labels, weights, sums, by_class, tolerance, each, first, last),
+        ranges(parts, -(-AT_LEAST // (each * n_classes))),
+    )
+    return MatrixSums(_whole(n, sums, by_class), True) if all(valid) else MatrixSums.invalid()
+
+
+def _whole(n: int, sums: Float64s, by_class: Float64s) -> dict[str, Any]:
+    """From parts to all rows; deviations from each part's mean to that of all (Chan et al. 1983)."""
+    total, of_classes = (sums[0], by_class[0]) if len(sums) == 1 else (sums.sum(axis=0), by_class.sum(axis=0))
+    whole: dict[str, Any] = {"n": n, **dict(zip(NAMES, total[: len(NAMES)].tolist(), strict=True))}
+    whole |= dict(zip(BY_CLASS, of_classes, strict=True))
+    if len(sums) > 1:
+        w = sums[:, NAMES.index("w")][:, None]
+        moved = by_class[:, 1] + w * (by_class[:, 0] / w - whole["wp"] / whole["w"]) ** 2
+        whole["deviation"] = moved.sum(axis=0)
+    ends = [len(NAMES) + k * len(OF_ROWS) for k in range(3)]
+    w2x, w2xx, by_chance = total[ends[0] : ends[1]], total[ends[1] : ends[2]], total[ends[2] :]
+    return whole | {"w2_squared": float(w2x[0]), "w2x": w2x, "w2xx": w2xx, "by_chance": by_chance}

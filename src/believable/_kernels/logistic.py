@@ -1,0 +1,251 @@
+"""Logistic regression with few parameters on many points, for one set of outcomes or many at once.
+
+A point carries its weight w and its weight of positives wy, so ties, weights and fractional outcomes are all the same.
+Columns are rows of an array (k, J): long rows are fast. Outcomes may be (B, J), one row for each of B replicates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from believable._kernels.compiled import logistic as compiled
+from believable._kernels.twins import twin
+from believable._types import Array, Float64s, Ints
+
+SMALLEST = 1e-12  # probabilities nearer to 0 or 1 than this are moved there before their logit is taken
+LARGEST_LOGIT = float(np.log1p(-SMALLEST) - np.log(SMALLEST))
+
+BLOCK = 1 << 13  # points times replicates: they stay in the cache, and products this short on one core
+MOST_STEPS = 1000  # a few, but where weights are as 1 to 10^-200: there a step gains a factor e
+SURE = 1.5  # no linear predictor moves further: then a whole Newton step cannot overshoot, as |s''| <= s' for a sigmoid
+NEAR, ROUNDING = 1e-9, 1e-14  # a step as short as this is the last; the next would be its square
+DAMPING = 1e-13  # of the diagonal, so that a flat likelihood does not divide by zero
+LONGEST = 1e250  # of a step, before it is cut to what the linear predictors can need
+
+
+class LogisticFit(NamedTuple):
+    """A maximum of the likelihood; replicates are leading axes.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (k,)
+    log_likelihood : ndarray of shape ()
+    information : ndarray of shape (k, k)
+        Sum of w mu (1 - mu) x x', at the coefficients.
+    converged : ndarray of bool, shape ()
+        False where the likelihood was too flat to find its maximum.
+    """
+
+    coefficients: Float64s
+    log_likelihood: Float64s
+    information: Float64s
+    converged: Array
+
+
+def clipped_logit(p: Float64s) -> Float64s:
+    """log(p / (1 - p)), of p in [1e-12, 1 - 1e-12]; beyond that, the logit of the nearer end.
+
+    The two ends are exact opposites, which logits of the float 1 - 1e-12 would not be.
+    """
+    logit = np.empty(np.shape(p))
+    for part in _blocks(len(logit), 1):
+        inside, odds = np.clip(p[part], SMALLEST, 1 - SMALLEST), logit[part]
+        np.log(inside, out=odds)
+        np.negative(inside, out=inside)
+        odds -= np.log1p(inside, out=inside)
+        np.copyto(odds, LARGEST_LOGIT, where=p[part] >= 1 - SMALLEST)
+        np.copyto(odds, -LARGEST_LOGIT, where=p[part] <= SMALLEST)
+    return logit
+
+
+def separation(x: Float64s, w: Float64s, wy: Float64s) -> Array:
+    """Whether a threshold on x, in ascending order, tells positives from negatives (it may hold some of both itself).
+
+    1 if the positives are above, -1 if they are below, 0 if they overlap; NaN where there is one class, or all lie at
+    one x, so that there is no line to fit.
+    """
+    positive, negative = wy > 0, w - wy > 0
+    first_positive, last_positive = _ends(x, positive)
+    first_negative, last_negative = _ends(x, negative)
+    above, below = last_negative <= first_positive, last_positive <= first_negative
+    one_class = ~(positive.any(axis=-1) & negative.any(axis=-1))
+    return np.where(one_class | (above & below), np.nan, above.astype(np.float64) - below)
+
+
+def _ends(x: Float64s, present: Array) -> tuple[Array, Array]:
+    """x of the first and last point that is present."""
+    return x[present.argmax(axis=-1)], x[-1 - present[..., ::-1].argmax(axis=-1)]
+
+
+def fit_logistic(
+    columns: Float64s,
+    w: Float64s,
+    wy: Float64s,
+    offset: Float64s | None = None,
+    start: Float64s | None = None,
+) -> LogisticFit:
+    """Maximum likelihood of logit E y = offset + sum_k c_k x_k, by Newton's method with halved steps.
+
+    It must exist: classes that a hyperplane separates are the caller's to find. Steps are taken until none of the
+    linear predictors moves by more than 1e-9, and then once more. No step more than triples the linear predictors.
+    """
+    single = wy.ndim == w.ndim == 1
+    unit = np.exp2(np.frexp(np.atleast_2d(w).max(axis=1, keepdims=True))[1])  # a power of 2, so that nothing is rounded
+    positive, negative = np.broadcast_arrays(np.atleast_2d(wy) / unit, np.atleast_2d(w - wy) / unit)
+    given = np.zeros((1, columns.shape[1])) if offset is None else offset[None]
+    here = np.zeros((len(positive), len(columns)))
+    if start is not None:
+        here += start
+    widest, furthest = np.abs(columns).max(axis=1), float(np.abs(given).max())
+    gradient, information = logistic_derivatives(here, columns, positive, negative, given)
+    converged = np.zeros(len(here), bool)
+    last = np.full(len(here), np.inf)
+
+    left = np.arange(len(here))  # replicates that still move
+    for _ in range(MOST_STEPS):
+        step = _solve(information[left], gradient[left], widest)
+        reach = np.abs(step) @ widest  # no linear predictor moves further than this
+        scale = 1 + furthest + np.abs(here[left]) @ widest
+        step *= np.minimum(1, 2 * scale / np.maximum(reach, scale))[:, None]
+        reach = np.minimum(reach, 2 * scale)
+        rows = left if len(left) < len(here) else slice(None)
+        problem = (columns, positive[rows], negative[rows], given)
+        share, gradient[left], information[left] = _accepted(here[left], step, reach, problem)
+        here[left] += share[:, None] * step
+        settled = (reach >= last[left] / 2) & (reach <= 1e-6 * scale)  # nothing but rounding is left to gain
+        done = (share == 1) & ((reach <= np.maximum(NEAR, ROUNDING * scale)) | settled)
+        last[left] = reach
+        converged[left[done]] = True
+        left = left[~done]
+        if not len(left):
+            break
+    value = _log_likelihood(here, columns, positive, negative, given)
+    fit = LogisticFit(here, value * unit[:, 0], information * unit[:, :, None], converged)
+    return LogisticFit(*(part[0] for part in fit)) if single else fit
+
+
+def likelihood(
+    columns: Float64s, coefficients: Float64s, w: Float64s, wy: Float64s, offset: Float64s | None = None
+) -> tuple[float, Float64s, Float64s]:
+    """Log-likelihood, its gradient (k,) and the information (k, k) at any coefficients."""
+    given = np.zeros((1, columns.shape[1])) if offset is None else offset[None]
+    problem = (columns, wy[None], (w - wy)[None], given)
+    gradient, information = logistic_derivatives(coefficients[None], *problem)
+    return float(_log_likelihood(coefficients[None], *problem)[0]), gradient[0], information[0]
+
+
+def score_products(
+    columns: Float64s, coefficients: Float64s, w2: Float64s, w2y: Float64s, offset: Float64s | None = None
+) -> Float64s:
+    """Sum of w^2 (y - mu)^2 x x' at fitted coefficients, of shape (k, k): the middle of the sandwich."""
+    total = np.zeros((len(columns), len(columns)))
+    given = np.zeros((1, columns.shape[1])) if offset is None else offset[None]
+    for part in _blocks(columns.shape[1], 1):
+        mu, nu, _ = _means(coefficients[None], columns[:, part], given[:, part])
+        squared = w2y[part] * nu[0] ** 2 + (w2[part] - w2y[part]) * mu[0] ** 2
+        total += (columns[:, part] * squared) @ columns[:, part].T
+    return total
+
+
+def sandwich(information: Float64s, middle: Float64s) -> Float64s:
+    """The covariance of the coefficients: inverse information, middle, inverse information."""
+    half = np.linalg.solve(information, middle)
+    covariance = np.linalg.solve(information, half.T)
+    return np.asarray((covariance + covariance.T) / 2)
+
+
+# --- one step ---------------------------------------------------------------------------------------------------------
+
+Problem = tuple[Float64s, Float64s, Float64s, Float64s]  # columns, weights of positives and negatives, offset
+
+
+def _accepted(here: Float64s, step: Float64s, reach: Float64s, problem: Problem) -> tuple[Float64s, Float64s, Float64s]:
+    """How much of each step is taken, and gradient and information there.
+
+    The likelihood is concave: where it still rises at the end of the step it is higher there. Otherwise it is looked
+    at, and the step halved until it is.
+    """
+    share = np.ones(len(here))
+    gradient, information = logistic_derivatives(here + step, *problem)
+    beyond = (np.einsum("bk,bk->b", gradient, step) < 0) & (reach > SURE)
+    for b in np.flatnonzero(beyond):
+        columns, positive, negative, offset = problem
+        one = slice(b, b + 1)
+        own = (columns, positive[one], negative[one], offset)
+        base = _log_likelihood(here[one], *own)
+        while share[b] * reach[b] > SURE and _log_likelihood(here[one] + share[b] * step[one], *own) < base:
+            share[b] /= 2
+        if share[b] < 1:
+            gradient[one], information[one] = logistic_derivatives(here[one] + share[b] * step[one], *own)
+    return share, gradient, information
+
+
+def _solve(information: Float64s, gradient: Float64s, widest: Float64s) -> Float64s:
+    """Newton's step, from the correlations, so that neither units nor tiny weights can make it singular."""
+    diagonal = np.einsum("bkk->bk", information) + np.abs(gradient) * (widest / LONGEST)
+    root = np.sqrt(np.where(diagonal > 0, diagonal, 1))
+    correlation = information / root[:, :, None] / root[:, None, :]
+    np.einsum("bkk->bk", correlation)[:] = 1 + DAMPING
+    return np.asarray(np.linalg.solve(correlation, (gradient / root)[..., None])[..., 0] / root)
+
+
+def _blocks(n_points: int, n_replicates: int) -> Iterator[slice]:
+    step = max(BLOCK // n_replicates, 64)
+    for first in range(0, n_points, step):
+        yield slice(first, min(first + step, n_points))
+
+
+def _means(coefficients: Float64s, x: Float64s, offset: Float64s) -> tuple[Float64s, Float64s, Float64s]:
+    """mu, 1 - mu and mu (1 - mu), each as exact in the tails as in the middle."""
+    predictor = coefficients @ x
+    predictor += offset
+    tail = np.exp(-np.abs(predictor))
+    large = 1 / (1 + tail)
+    small = tail * large
+    above = predictor >= 0
+    return np.where(above, large, small), np.where(above, small, large), small * large
+
+
+@lru_cache(maxsize=16)
+def _upper_half(size: int) -> tuple[Ints, Ints]:
+    """Rows and columns of the entries of a square matrix on and above its diagonal; read-only."""
+    first, second = np.triu_indices(size)
+    first.flags.writeable = second.flags.writeable = False
+    return first, second
+
+
+@twin(compiled.logistic_derivatives)
+def logistic_derivatives(
+    here: Float64s, columns: Float64s, positive: Float64s, negative: Float64s, offset: Float64s
+) -> tuple[Float64s, Float64s]:
+    """Gradient (B, k) and information (B, k, k) of the log-likelihood."""
+    n_columns, n_points = columns.shape
+    first, second = _upper_half(n_columns)
+    gradient, products = np.zeros_like(here), np.zeros((len(here), len(first)))
+    for part in _blocks(n_points, len(here)):
+        x, above, below = columns[:, part], positive[:, part], negative[:, part]
+        mu, nu, variance = _means(here, x, offset[:, part])
+        gradient += (above * nu - below * mu) @ x.T
+        products += ((above + below) * variance) @ (x[first] * x[second]).T
+    information = np.empty((len(here), n_columns, n_columns))
+    information[:, first, second] = products
+    information[:, second, first] = products
+    return gradient, information
+
+
+def _log_likelihood(
+    here: Float64s, columns: Float64s, positive: Float64s, negative: Float64s, offset: Float64s
+) -> Float64s:
+    total = np.zeros(len(here))
+    for part in _blocks(columns.shape[1], len(here)):
+        predictor = here @ columns[:, part]
+        predictor += offset[:, part]
+        above, below = positive[:, part], negative[:, part]
+        cost = above * np.maximum(-predictor, 0) + below * np.maximum(predictor, 0)
+        cost += (above + below) * np.log1p(np.exp(-np.abs(predictor)))
+        total -= cost.sum(axis=1)
+    return total

@@ -1,0 +1,372 @@
+"""Where a column of numbers lies and how large it is, so that squares and sums of its numbers keep their digits.
+
+Ordinary columns are left as they are. One that is far from 0 for its spread is moved there, and one whose squares would
+overflow or vanish is multiplied by a power of 2, which rounds nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from believable._types import Array, Float64s
+
+SAMPLE = 1000  # of each part, from which the middle is taken
+FAR = 100.0  # deviations from the middle; further than this from 0 a column is moved
+TINIEST, HUGEST = 1e-100, 1e100
+NOTHING = 1e-280  # a column no wider counts as constant: its coefficient could be too large to be written down
+
+
+class ColumnUnit(NamedTuple):
+    """x becomes (x 2^-exponent - centre), within +-1e100.
+
+    Attributes
+    ----------
+    centre : float
+        In the new unit.
+    exponent : int
+    widest : float
+        The largest |x|, moved and in the new unit.
+    cut : bool
+        Whether some x is beyond 1e100, and counts as that.
+    """
+
+    centre: float
+    exponent: int
+    widest: float
+    cut: bool
+
+    @property
+    def plain(self) -> bool:
+        """Whether the column stays as it is."""
+        return self.centre == 0 and self.exponent == 0 and not self.cut
+
+    def moved(self, column: Float64s) -> Float64s:
+        """The column in this unit."""
+        if self.plain:
+            return column
+        with np.errstate(over="ignore"):
+            values = np.ldexp(column, -self.exponent)
+            values -= self.centre
+        return np.clip(values, -HUGEST, HUGEST, out=values)
+
+    def moved_by(self, shift: float) -> ColumnUnit:
+        """The unit with another centre."""
+        return self._replace(centre=self.centre + shift, widest=self.widest + abs(shift))
+
+
+def column_unit(parts: Sequence[Float64s], centred: bool) -> ColumnUnit:
+    """The unit of a column that comes in parts; only a centred one may be moved."""
+    low, high = min(float(part.min()) for part in parts), max(float(part.max()) for part in parts)
+    some = np.concatenate([part[:: -(-len(part) // SAMPLE)] for part in parts]) / 2  # differences cannot overflow
+    some.sort()
+    middle = float(some[len(some) // 2]) if centred else 0.0
+    distance = np.abs(some - middle)
+    distance = np.sort(distance[distance > 0])
+    typical = float(distance[len(distance) // 2]) if len(distance) else high / 2 - low / 2
+    centre = 2 * middle if abs(middle) > FAR * typical else 0.0
+
+    half = max(high / 2 - centre / 2, centre / 2 - low / 2)  # of the largest distance from the centre
+    exponent = 0
+    if NOTHING < half < TINIEST:
+        exponent = int(np.frexp(half)[1]) + 1
+    elif half > HUGEST:
+        exponent = max(0, int(np.frexp(typical)[1]) + 1)
+    widest = float(np.ldexp(half, 1 - exponent)) if exponent else 2 * half
+    return ColumnUnit(float(np.ldexp(centre, -exponent)), exponent, min(widest, HUGEST), widest > HUGEST)
+
+
+# --- logistic regression on few columns and many rows, the two classes kept apart -------------------------------------
+# A positive counts log sigmoid(eta), a negative log sigmoid(-eta). Apart, each needs one exponential, exact in both
+# tails, and no outcomes: a pass over rows is about three times as fast as that of `fit_logistic`. Coefficients may be
+# kept from being negative. Columns may be of any size and anywhere: see `column_units`.
+
+
+BLOCK = 1 << 13  # rows that stay in the cache, and dot products that stay on one core
+MANY, STRIDE = 1 << 16, 8  # so many rows are first fitted on every eighth: two passes over all of them then suffice
+MOST_STEPS, MOST_STEPS_OF_SAMPLE = 1000, 30
+CLOSE, CLOSE_OF_SAMPLE = 2e-9, 1e-4  # a bound of what may remain in the linear predictors, as root mean square
+SURE = 1.5  # no linear predictor moves further: then a whole Newton step cannot overshoot, as |s''| <= s' for a sigmoid
+SHORT, ROUNDING = 0.1, 1e-14  # steps that may be the last; the second is relative to the linear predictors
+DAMPING = 1e-13  # of the diagonal, so that a flat likelihood does not divide by zero
+LONGEST = 1e250  # of a step, before it is cut to what the linear predictors can need
+LARGEST = 700.0  # exp() of more overflows
+FLAT, MOST_MOVES = 1e-8, 3  # 1 - squared correlation with the intercept, below which a column is moved; how often
+ROUGH = 1e-5  # in log-odds: more than this is not just rounding
+
+ClassesLimit = Literal["", "rounded", "cut"]
+
+
+class ClassRows(NamedTuple):
+    """The rows of one class.
+
+    Attributes
+    ----------
+    columns : sequence of ndarray of shape (n,)
+        The intercept is not among them.
+    weight : ndarray of shape (n,), or float
+        One for each row, or one for all.
+    noise : float
+        The share of each row that counts as the other class, as Platt's smoothed targets have it.
+    """
+
+    columns: Sequence[Float64s]
+    weight: Float64s | float
+    noise: float = 0.0
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.columns[0])
+
+
+class ClassesFit(NamedTuple):
+    """A maximum of the likelihood.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (k + 1,)
+        Of the columns, then the intercept.
+    limit : {"", "rounded", "cut"}
+        "rounded": columns are so far from 0, for their spread, that rounding changes the linear predictors by more than
+        1e-5 when the coefficients are applied. "cut": a number that is 1e100 times as large as what is typical of a
+        large column counts as if it were that.
+    """
+
+    coefficients: Float64s
+    limit: ClassesLimit
+
+
+def fit_logistic_classes(
+    positive: ClassRows, negative: ClassRows, *, intercept: bool = True, rising: bool = False
+) -> ClassesFit:
+    """Coefficients of the columns, then the intercept (0 if there is none), of the largest likelihood.
+
+    `rising` keeps the coefficients of columns from being negative: every step maximises the quadratic model over all
+    that is allowed, so the limit is the constrained maximum. That maximum must exist, which is the caller's to find
+    out. It is reached to 1e-9 or better in the linear predictors, if rounding permits.
+    """
+    units = [column_unit(pair, intercept) for pair in zip(positive.columns, negative.columns, strict=True)]
+    for moves_left in reversed(range(1 + MOST_MOVES)):
+        widest = np.ones(len(units) + intercept)
+        widest[: len(units)] = [unit.widest for unit in units]
+        rows = _in_units(positive, units), _in_units(negative, units)
+        found, information, _ = _fit(*rows, np.zeros(len(widest)), widest, rising, CLOSE, MOST_STEPS)
+        flat = _flat(information)[: len(units)]
+        if not intercept or not flat.any() or not moves_left:
+            break
+        # What tells the coefficients apart is in few rows, and these are far from the others: begin again from there.
+        away = np.where(flat, information[:-1, -1] / information[-1, -1], 0.0)
+        units = [unit.moved_by(float(shift)) for unit, shift in zip(units, away, strict=True)]
+
+    centres = np.array([unit.centre for unit in units])
+    slopes, constant = found[: len(units)], float(found[-1]) if intercept else 0.0
+    rounding = float(np.abs(slopes) @ np.abs(centres)) * float(np.finfo(np.float64).eps)
+    cut = any(unit.cut for unit in units)
+    with np.errstate(under="ignore"):
+        coefficients = np.ldexp(slopes, [-unit.exponent for unit in units])
+    coefficients = np.append(coefficients, constant - float(slopes @ centres))
+    return ClassesFit(coefficients, "rounded" if rounding > ROUGH else "cut" if cut else "")
+
+
+def _flat(information: Float64s) -> Array:
+    """Columns that the intercept nearly is, where rows count."""
+    diagonal = np.diag(information)
+    root = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
+    return np.asarray(np.abs(information[:, -1] / root / root[-1]) > np.sqrt(1 - FLAT))
+
+
+def _in_units(rows: ClassRows, units: Sequence[ColumnUnit]) -> ClassRows:
+    return rows._replace(columns=[unit.moved(column) for unit, column in zip(units, rows.columns, strict=True)])
+
+
+def _fit(
+    positive: ClassRows,
+    negative: ClassRows,
+    start: Float64s,
+    widest: Float64s,
+    rising: bool,
+    close: float,
+    most_steps: int,
+) -> tuple[Float64s, Float64s, bool]:
+    """The coefficients, the information near them, and whether they are known to be a maximum.
+
+    `widest` bounds the columns.
+    """
+    here = start
+    if positive.n_rows + negative.n_rows > MANY:
+        some = _some(positive), _some(negative)
+        near, _, good = _fit(*some, start, widest, rising, CLOSE_OF_SAMPLE, MOST_STEPS_OF_SAMPLE)
+        here = near if good else start
+    bounded = (np.arange(len(here)) < len(positive.columns)) & rising
+    problem = _Problem(positive, negative, _pull(positive, len(here)) - _pull(negative, len(here)), widest)
+
+    gradient, information, total = problem.derivatives(here)
+    last = float(np.inf)
+    for _ in range(most_steps):
+        step = _best_step(information, gradient, here, bounded, widest)
+        reach = float(np.abs(step) @ widest)  # no linear predictor moves further than this
+        scale = 1 + float(np.abs(here) @ widest)
+        typical = float(np.sqrt(max(float(step @ information @ step), 0.0) / total)) if total > 0 else reach
+        # What remains after a short step is, in the norm of the information, at most its length times half its reach.
+        short = reach <= SHORT and typical * reach / 2 <= close
+        if short or reach <= ROUNDING * scale or last / 2 <= reach <= 1e-6 * scale:
+            return here + step, information, True
+        cut = min(1, 2 * scale / reach)
+        step, last = step * cut, reach * cut
+        here, gradient, information, total = _ascended(here, step, last, problem)
+    return here, information, False
+
+
+def _some(rows: ClassRows) -> ClassRows:
+    """Every eighth row; all rows of a rare class, at an eighth of their weight."""
+    if rows.n_rows < BLOCK:
+        return rows._replace(weight=rows.weight / STRIDE)
+    weight = rows.weight if isinstance(rows.weight, float) else rows.weight[::STRIDE]
+    return rows._replace(columns=[np.ascontiguousarray(column[::STRIDE]) for column in rows.columns], weight=weight)
+
+
+def _pull(rows: ClassRows, n_coefficients: int) -> Float64s:
+    """What noise adds to a gradient: log s(eta) becomes log s(eta) - noise eta."""
+    pull = np.zeros(n_coefficients)
+    if rows.noise:
+        ones = np.ones(rows.n_rows)
+        for i, column in zip(range(n_coefficients), [*rows.columns, ones], strict=False):
+            pull[i] = rows.noise * (rows.weight * column).sum()
+    return pull
+
+
+# --- one step ---------------------------------------------------------------------------------------------------------
+
+
+def _best_step(information: Float64s, gradient: Float64s, here: Float64s, bounded: Array, widest: Float64s) -> Float64s:
+    """The step to the maximum of the quadratic model, where no bounded coefficient is negative.
+
+    It is looked for with every set of bounded coefficients at zero; none at zero, if allowed, is the best.
+    """
+    diagonal = np.diag(information) + np.abs(gradient) * (widest / LONGEST)
+    root = np.sqrt(np.where(diagonal > 0, diagonal, 1))
+    correlation = information / root[:, None] / root
+    np.fill_diagonal(correlation, 1 + DAMPING)
+    slope, place = gradient / root, here * root
+    best, gain = np.zeros_like(here), -np.inf
+    candidates = np.flatnonzero(bounded)
+    for n_zero in range(len(candidates) + 1):
+        for zero in combinations(candidates, n_zero):
+            step = np.zeros_like(here)
+            step[list(zero)] = -place[list(zero)]
+            free = [i for i in range(len(here)) if i not in zero]
+            within = correlation[np.ix_(free, free)]
+            step[free] = np.linalg.solve(within, slope[free] - correlation[free] @ step)
+            value = float(slope @ step - step @ correlation @ step / 2)
+            if value > gain and (place + step)[bounded].min(initial=0) >= 0:
+                best, gain = step, value
+        if n_zero == 0 and gain > -np.inf:
+            break
+    return np.asarray(best / root)
+
+
+def _ascended(
+    here: Float64s, step: Float64s, reach: float, problem: _Problem
+) -> tuple[Float64s, Float64s, Float64s, float]:
+    """Where a step leads, and the derivatives there.
+
+    The likelihood is concave: where it still rises at the end of the step it is higher there. Otherwise it is looked
+    at, and the step halved until it is.
+    """
+    derivatives = problem.derivatives(here + step)
+    if reach <= SURE or derivatives[0] @ step >= 0:
+        return here + step, *derivatives
+    base, share = problem.log_likelihood(here), 1.0
+    while share * reach > SURE and problem.log_likelihood(here + share * step) < base:
+        share /= 2
+    if share < 1:
+        derivatives = problem.derivatives(here + share * step)
+    return here + share * step, *derivatives
+
+
+# --- passes over the rows ---------------------------------------------------------------------------------------------
+
+
+class _Problem(NamedTuple):
+    positive: ClassRows
+    negative: ClassRows
+    pull: Float64s
+    widest: Float64s
+
+    def derivatives(self, here: Float64s) -> tuple[Float64s, Float64s, float]:
+        """Gradient (k,) and information (k, k) of the log-likelihood, and the sum of w s(eta) s(-eta)."""
+        extreme = bool(np.abs(here) @ self.widest > LARGEST)
+        gradient, information, total = _of_class(here, self.positive, extreme)
+        minus, more, more_total = _of_class(-here, self.negative, extreme)
+        return gradient - minus - self.pull, information + more, total + more_total
+
+    def log_likelihood(self, here: Float64s) -> float:
+        """The log-likelihood."""
+        smooth = float(here @ self.pull)
+        return _likelihood_of_class(here, self.positive) + _likelihood_of_class(-here, self.negative) - smooth
+
+
+def _of_class(here: Float64s, rows: ClassRows, extreme: bool) -> tuple[Float64s, Float64s, float]:
+    """Sums of w s(-eta) x, w s(eta) s(-eta) x x' and w s(eta) s(-eta), with s the sigmoid, eta the linear predictor."""
+    columns, n_columns = rows.columns, len(rows.columns)
+    gradient, information, total = np.zeros(len(here)), np.zeros((len(here), len(here))), 0.0
+    intercept = len(here) > n_columns
+    buffers = np.empty((3, min(rows.n_rows, BLOCK)))
+    for first in range(0, rows.n_rows, BLOCK):
+        x = [column[first : first + BLOCK] for column in columns]
+        eta, missed, product = buffers[:, : len(x[0])]
+        _predict(here, x, eta, product)
+        if extreme:
+            np.minimum(eta, LARGEST, out=eta)
+        np.exp(eta, out=eta)
+        np.add(eta, 1, out=missed)
+        np.divide(1, missed, out=missed)  # s(-eta)
+        eta *= missed  # s(eta)
+        eta *= missed
+        if not isinstance(rows.weight, float):
+            w = rows.weight[first : first + BLOCK]
+            eta *= w
+            missed *= w
+        for i in range(n_columns):
+            gradient[i] += missed @ x[i]
+            np.multiply(eta, x[i], out=product)
+            for j in range(i, n_columns):
+                information[i, j] += product @ x[j]
+            if intercept:
+                information[i, -1] += product.sum()
+        if intercept:
+            gradient[-1] += missed.sum()
+        total += float(eta.sum())
+    if intercept:
+        information[-1, -1] = total
+    information += np.triu(information, 1).T
+    one = rows.weight if isinstance(rows.weight, float) else 1.0
+    return gradient * one, information * one, total * one
+
+
+def _predict(here: Float64s, x: Sequence[Float64s], eta: Float64s, spare: Float64s) -> None:
+    """The linear predictor, into eta."""
+    np.multiply(x[0], here[0], out=eta)
+    for column, coefficient in zip(x[1:], here[1:], strict=False):
+        eta += np.multiply(column, coefficient, out=spare)
+    if len(here) > len(x):
+        eta += here[-1]
+
+
+def _likelihood_of_class(here: Float64s, rows: ClassRows) -> float:
+    """Sum of w log s(eta)."""
+    total = 0.0
+    buffers = np.empty((2, min(rows.n_rows, BLOCK)))
+    for first in range(0, rows.n_rows, BLOCK):
+        x = [column[first : first + BLOCK] for column in rows.columns]
+        eta, cost = buffers[:, : len(x[0])]
+        _predict(here, x, eta, cost)
+        np.maximum(-eta, 0, out=cost)
+        cost += np.log1p(np.exp(-np.abs(eta)))
+        w = rows.weight if isinstance(rows.weight, float) else rows.weight[first : first + BLOCK]
+        total -= float((w * cost).sum())
+    return total

@@ -1,0 +1,357 @@
+"""Multinomial logistic regression on logits, drawn towards the map that changes nothing.
+
+With x = (z_1, ..., z_K, 1), coefficients c (K, K + 1), or (K, 2) where a class sees its own logit only, and eta = c x,
+
+    sum_i w_i (log sum_k exp(eta_ik) - eta_i,label) / sum_i w_i + sum r (c - identity)^2
+
+is least. Ridges r >= 0 have the shape of c and say by it which coefficients there are. The search is in coordinates
+of its own (`multinomial_frame`). Rows are taken in blocks and transposed: long rows are fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from believable._kernels.multinomial_steps import FARTHEST, Directions, Frame, Products, frame_of
+from believable._kernels.temperature import fit_temperature, logit_rows
+from believable._types import Float64s, Floats, Ints
+
+BLOCK = 1 << 18  # entries of the largest buffer of a block, which stay in the cache
+MOST_COEFFICIENTS = 300  # with more, steps are found by conjugate gradients instead of from all second derivatives
+MOST_STEPS, MOST_HALVINGS = 60, 60
+NEAR = 1e-11  # the change of probabilities, root mean square, that may be left undone
+SETTLED, SAFE = 1e-7, 1e-4  # a step this short is limited by rounding if it does not shrink; cannot overshoot
+STUCK, NOTHING = 1e-5, 1e-13  # a step this short that lowers the cost by a share of no more is limited by rounding
+AWAY = 0.5  # a step that changes next to nothing but moves predictors as far as this is on its way to infinity
+WORSE = 1e-7  # cost that rounding of coefficients may add
+PERFECT = 1e-10  # cost: all labels are as good as certain
+PER_COEFFICIENT, ROUGH = 32, 1e-3  # a rough fit on so many rows per coefficient saves steps on all of them
+ENOUGH_FOR_TEMPERATURE = 5000  # rows
+
+
+class MultinomialFit(NamedTuple):
+    """The coefficients of least cost.
+
+    Of all coefficients that give the same probabilities and cost, those nearest to the identity are taken (entries in
+    units of the logits' root mean square): without ridges, columns of c - identity sum to zero over the classes. This
+    is left where it would cost more, by rounding: with logits of -1e30, say.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (K, K + 1) or (K, 2)
+        Weights, then the intercept.
+    determined : bool
+        False where no maximum was found: classes are separated, say. The cost is then not above that of the start.
+    """
+
+    coefficients: Float64s
+    determined: bool
+
+
+class Place(NamedTuple):
+    """The cost at some coefficients, its gradient and, if asked for, its second derivatives (p, p)."""
+
+    cost: float
+    gradient: Float64s
+    curvature: Float64s
+
+
+class Problem(NamedTuple):
+    """Logits (n, K), their labels, weights that sum to one (or None for equal ones), and ridges.
+
+    With a frame, coefficients are in its coordinates, except for `origin`; ridges stay those of coefficients of logits.
+    """
+
+    z: Floats
+    labels: Ints
+    weights: Float64s | None
+    ridge: Float64s
+    frame: Frame | None = None
+
+    @property
+    def diagonal(self) -> bool:
+        """A class sees its own logit only."""
+        return bool(self.ridge.shape[1] == 2)
+
+    @property
+    def origin(self) -> Float64s:
+        """The coefficients of logits that change nothing."""
+        n_classes = self.z.shape[1]
+        return np.column_stack([np.ones(n_classes) if self.diagonal else np.eye(n_classes), np.zeros(n_classes)])
+
+    def every(self, stride: int) -> Problem:
+        """Some of the rows, without a copy of the logits."""
+        weights = None if self.weights is None else self.weights[::stride]
+        if weights is not None:
+            weights = weights / weights.sum() if weights.any() else None
+        return Problem(self.z[::stride], self.labels[::stride], weights, self.ridge, self.frame)
+
+    def inside(self, c: Float64s) -> Float64s:
+        """Coefficients of logits in the coordinates of the problem."""
+        return c if self.frame is None else self.frame.forth(c)
+
+    def outside(self, c: Float64s) -> Float64s:
+        """Coefficients in the coordinates of the problem as those of logits."""
+        if self.frame is None:
+            return c
+        return np.asarray(self.origin + self.frame.back(c - self.frame.forth(self.origin)))
+
+    def blocks(self, height: int) -> Iterator[tuple[Float64s, Ints, Float64s]]:
+        """x (K + 1, m), labels and weights of one block of rows after the other; buffers are `height` times as long."""
+        n, n_classes = self.z.shape
+        length = max(64, min(BLOCK // height, n))
+        for first in range(0, n, length):
+            rows = slice(first, min(first + length, n))
+            x = np.ones((n_classes + 1, rows.stop - first))
+            x[:-1] = self.z[rows].T
+            np.clip(x, -FARTHEST, FARTHEST, out=x)
+            if self.frame is not None:
+                x[:-1] -= self.frame.centre[:, None]
+                x[:-1] *= self.frame.seen[:, None]
+            w = np.full(x.shape[1], 1 / n) if self.weights is None else self.weights[rows]
+            yield x, self.labels[rows], w
+
+    def predictors(self, c: Float64s, x: Float64s) -> Float64s:
+        """c x, of shape (K, m)."""
+        return c[:, :1] * x[:-1] + c[:, 1:] if self.diagonal else c @ x
+
+    def against(self, residuals: Float64s, x: Float64s) -> Float64s:
+        """Sums of residuals (K, m) times what each class sees, in the shape of c."""
+        if not self.diagonal:
+            return residuals @ x.T
+        return np.column_stack([np.einsum("km,km->k", residuals, x[:-1]), residuals.sum(axis=1)])
+
+    def farthest(self, step: Float64s) -> float:
+        """How far a step moves two classes of any row apart, where logits are not far out."""
+        result = 0.0
+        for x, _, _ in self.blocks(2 * len(step)):
+            if self.frame is not None:
+                np.clip(x[:-1], *self.frame.bound, out=x[:-1])
+            result = max(result, float(np.ptp(self.predictors(step, x), axis=0).max()))
+        return result
+
+    def drawn(self, c: Float64s) -> tuple[float, Float64s]:
+        """What ridges add to the cost at c and to its gradient."""
+        away = self.outside(c) - self.origin
+        gradient = 2 * self.ridge * away
+        return float(np.sum(self.ridge * away**2)), gradient if self.frame is None else self.frame.slopes(gradient)
+
+    def bends(self) -> Float64s:
+        """What ridges add to second derivatives between coefficients of one class, of shape (K, width, width)."""
+        if self.frame is not None:
+            return self.frame.bends(self.ridge)
+        return np.asarray(2 * self.ridge[:, :, None] * np.eye(self.ridge.shape[1]))
+
+    def at(self, c: Float64s, second: bool) -> Place:
+        """The cost at c with its derivatives."""
+        n_classes, width = c.shape
+        cost, gradient = self.drawn(c)
+        first, last = np.triu_indices(width)
+        products = np.zeros((c.size, c.size) if second else 0)
+        squares = np.zeros((n_classes, len(first)) if second else 0)
+        for x, labels, w in self.blocks(c.size if second else 3 * n_classes):
+            own = (labels, np.arange(len(labels)))
+            p, excess = _softmax(self.predictors(c, x), own)
+            cost += float(w @ excess)
+            if second:
+                seen = np.stack([x[:-1], np.ones_like(x[:-1])], axis=1) if self.diagonal else x[None]
+                spread = ((p * np.sqrt(w))[:, None] * seen).reshape(c.size, -1)
+                products += spread @ spread.T
+            p *= w
+            if second:
+                squares += _paired(p, x, first, last, self.diagonal)
+            p[own] -= w
+            gradient += self.against(p, x)
+        if second:
+            np.negative(products, out=products)
+            blocks = products.reshape(n_classes, width, n_classes, width)
+            own_bends = self.bends()
+            for k in range(n_classes):
+                own_bends[k, first, last] += squares[k]
+                own_bends[k, last, first] = own_bends[k, first, last]
+                blocks[k, :, k] += own_bends[k]
+        return Place(cost, gradient, products)
+
+    def own_curvatures(self, c: Float64s) -> Float64s:
+        """The second derivatives at c between coefficients of one class, of shape (K, width, width)."""
+        n_classes, width = c.shape
+        first, last = np.triu_indices(width)
+        squares = np.zeros((n_classes, len(first)))
+        for x, labels, w in self.blocks(max(len(first), 4 * n_classes)):
+            p, _ = _softmax(self.predictors(c, x), (labels, np.arange(len(labels))))
+            p *= (1 - p) * w
+            squares += _paired(p, x, first, last, self.diagonal)
+        result = np.empty((n_classes, width, width))
+        result[:, first, last] = result[:, last, first] = squares
+        result += self.bends()
+        return result
+
+    def curvature_times(self, c: Float64s, direction: Float64s) -> Float64s:
+        """The second derivatives at c times a direction, without the former."""
+        total = np.asarray((self.bends() @ direction[..., None])[..., 0]) if self.ridge.any() else np.zeros_like(c)
+        for x, labels, w in self.blocks(4 * len(c)):
+            p, _ = _softmax(self.predictors(c, x), (labels, np.arange(len(labels))))
+            change = self.predictors(direction, x)
+            change -= np.einsum("km,km->m", p, change)
+            change *= p
+            change *= w
+            total += self.against(change, x)
+        return total
+
+
+def fit_multinomial(
+    z: Floats,
+    labels: Ints,
+    weights: Float64s | None,
+    ridge: Float64s,
+    start: Float64s | None = None,
+    near: float = NEAR,
+    frame: Frame | None = None,
+) -> MultinomialFit:
+    """Coefficients of least cost, by Newton's method with halved steps, from a temperature or the given start on.
+
+    Weights need not sum to one, and may be zero. Until probabilities are known to `near`, root mean square. The cost is
+    never above that of the start, nor of the identity if none is given. A frame of the logits, with other weights say,
+    saves time if it is known.
+    """
+    weights = None if weights is None else weights / weights.sum()
+    problem = Problem(z, labels, weights, ridge, frame or frame_of(z, weights))
+    first = _first_guess(problem) if start is None else start
+    here, steps, determined = _descend(problem, problem.inside(first), near)
+    if near > NEAR:
+        return MultinomialFit(problem.outside(here), determined)
+    # Compared with the start as it came: 1e-20, there and back, would be 0.
+    return _rounded(problem._replace(frame=None), problem.outside(here), steps, first, determined)
+
+
+def multinomial_cost(z: Floats, labels: Ints, weights: Float64s | None, coefficients: Float64s) -> float:
+    """The weighted mean of log(sum_k exp(eta_k)) - eta_label."""
+    weights = None if weights is None else weights / weights.sum()
+    return Problem(z, labels, weights, np.zeros_like(coefficients)).at(coefficients, False).cost
+
+
+def mapped_softmax(z: Floats, coefficients: Float64s) -> Float64s:
+    """softmax(c x) by row, of shape (n, K), in float64."""
+    problem = Problem(z, np.zeros(len(z), np.intp), None, coefficients)
+    result, first = np.empty(z.shape), 0
+    for x, labels, _ in problem.blocks(3 * len(coefficients)):
+        p, _ = _softmax(problem.predictors(coefficients, x), (labels, labels))
+        result[first : first + len(labels)] = p.T
+        first += len(labels)
+    return result
+
+
+def log_softmax(z: Floats, in_place: bool = False, lowest: float = -FARTHEST) -> Float64s:
+    """z_k - log(sum_j exp(z_j)) by row, but not below `lowest`, in float64; in place of float64 logits, if allowed."""
+    result = z.astype(np.float64, copy=not in_place)
+    length = max(64, BLOCK // z.shape[1])
+    for first in range(0, len(z), length):
+        block = result[first : first + length]
+        with np.errstate(over="ignore"):
+            block -= block.max(axis=1, keepdims=True)
+        np.maximum(block, -FARTHEST, out=block)
+        block -= np.log(np.exp(block).sum(axis=1, keepdims=True))
+        np.maximum(block, lowest, out=block)
+    return result
+
+
+# --- the cost ---------------------------------------------------------------------------------------------------------
+
+
+def _softmax(eta: Float64s, own: tuple[Ints, Ints]) -> tuple[Float64s, Float64s]:
+    """Probabilities (K, m), in the place of their predictors, and -log of those of the labels."""
+    eta -= eta.max(axis=0)
+    behind = eta[own]
+    np.exp(eta, out=eta)
+    total = eta.sum(axis=0)
+    eta /= total
+    return eta, np.log(total) - behind
+
+
+def _paired(values: Float64s, x: Float64s, first: Ints, last: Ints, diagonal: bool) -> Float64s:
+    """Sums of values (K, m) times products of two of what the class sees, of shape (K, pairs)."""
+    if not diagonal:
+        return values @ (x[first] * x[last]).T
+    own = values * x[:-1]
+    return np.column_stack([np.einsum("km,km->k", own, x[:-1]), own.sum(axis=1), values.sum(axis=1)])
+
+
+# --- the search -------------------------------------------------------------------------------------------------------
+
+
+def _first_guess(problem: Problem) -> Float64s:
+    """Coefficients of logits: the best of the identity, that at the best temperature, and a rough fit of some rows."""
+    n, n_classes = problem.z.shape
+    stride = n // (PER_COEFFICIENT * problem.ridge.size)
+    some = problem.every(max(1, n // ENOUGH_FOR_TEMPERATURE))
+    temperature, limit = fit_temperature(logit_rows(some.z, some.labels, some.weights))
+    guesses = [problem.origin, problem.origin / (1 if limit == "right" else max(temperature, 1 / FARTHEST))]
+    some = problem.every(stride) if stride > 3 else problem
+    if stride > 3 and len(np.unique(some.labels)) == n_classes:
+        here, _, determined = _descend(some, some.inside(_first_guess(some)), ROUGH)
+        if determined:
+            guesses.append(some.outside(here))
+    costs = [problem.at(problem.inside(guess), False).cost for guess in guesses]
+    return guesses[int(np.nanargmin(costs))]
+
+
+def _descend(problem: Problem, here: Float64s, near: float) -> tuple[Float64s, Directions | Products, bool]:
+    """Where the cost is least, the directions that were used, and whether there is such a place."""
+    exact = problem.ridge.size <= MOST_COEFFICIENTS
+    assert problem.frame is not None
+    widest = np.array([problem.frame.widest.max(), 1]) if problem.diagonal else problem.frame.widest
+    steps = Directions(problem, problem.frame) if exact else Products(problem, problem.frame)
+    place = problem.at(here, exact)
+    last, determined = np.inf, False
+    for _ in range(MOST_STEPS):
+        accuracy = 0.0 if exact else min(0.1, last)
+        step = steps.newton(here, place, accuracy)
+        decrement = float(np.sqrt(max(-float(np.vdot(place.gradient, step)), 0.0)))
+        ratio = min(decrement / last, 1.0) if last < np.inf else 1.0
+        if decrement <= SETTLED and problem.farthest(step) > AWAY:
+            break
+        left = decrement * max(ratio**2, accuracy)  # Newton's error is the square
+        if left <= near or (decrement <= SETTLED and ratio > 0.5):
+            here, determined = here + step, True
+            break
+        longest = 2 + 2 * float((np.abs(here) @ widest).max())
+        step *= min(1, longest / float((np.abs(step) @ widest).max()))
+        before, (here, place) = place.cost, _halved(problem, here, place, step, exact, decrement)
+        if decrement <= STUCK and not place.cost < before - NOTHING * (1 + abs(before)):
+            determined = problem.farthest(step) <= AWAY
+            break
+        last = decrement
+    else:
+        determined = last <= STUCK
+    determined &= bool(problem.ridge.all()) or place.cost > PERFECT
+    return here, steps, determined
+
+
+def _halved(
+    problem: Problem, here: Float64s, place: Place, step: Float64s, exact: bool, decrement: float
+) -> tuple[Float64s, Place]:
+    """The end of a step, or of the half of it that does not cost more; no step where none is short enough."""
+    for halving in range(MOST_HALVINGS):
+        share = 0.5**halving
+        to = problem.at(here + share * step, exact)
+        allowed = SAFE**2 if share * decrement <= SAFE else 1e-14 * place.cost
+        if to.cost <= place.cost + allowed:
+            return here + share * step, to
+    return here, place
+
+
+def _rounded(
+    problem: Problem, c: Float64s, steps: Directions | Products, start: Float64s, determined: bool
+) -> MultinomialFit:
+    """Coefficients of the same cost, nearest to the identity; c itself, or the start, if rounding makes them worse."""
+    cost = problem.at(c, False).cost
+    nearest = problem.origin + steps.within(c - problem.origin)
+    if problem.at(nearest, False).cost <= cost + WORSE * (1 + abs(cost)):
+        c = nearest
+    started = problem.at(start, False).cost
+    if not cost <= started + WORSE * (1 + abs(started)):
+        return MultinomialFit(start, False)
+    return MultinomialFit(c, determined)

@@ -1,0 +1,280 @@
+"""Sums over pairs of rows: how alike two rows are, and what all pairs of them add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from believable._kernels.basics import running_sum
+from believable._kernels.compiled import pairs as compiled
+from believable._kernels.sorting import ascending
+from believable._kernels.twins import twin
+from believable._kernels.values import SkceRows
+from believable._types import Array, Float64s, Ints
+
+# --- how alike two probability vectors are: exp(-TV / nu), exp(-d^2 / (2 nu^2)), or a function of one's own -----------
+
+
+NARROW = 0.03  # below it, rounding in |x|^2 + |y|^2 - 2 x y would show in the kernel: differences are squared instead
+
+
+@dataclass(frozen=True, slots=True)
+class Similarity:
+    """A kernel on probability vectors.
+
+    Attributes
+    ----------
+    name : {"tv", "gaussian"} or callable
+        A callable takes two blocks of rows, (a, K) and (b, K), and returns the (a, b) matrix of their kernel.
+    bandwidth : float
+        nu; a callable has its own.
+    """
+
+    name: Literal["tv", "gaussian"] | Callable[[Float64s, Float64s], Array]
+    bandwidth: float = 1.0
+
+    def between(self, x: Float64s, y: Float64s) -> Float64s:
+        """The kernel of every row of x with every row of y, as a matrix that is the caller's to change."""
+        if callable(self.name):
+            return np.array(self.name(x, y), np.float64)
+        if self.name == "gaussian" and self.bandwidth >= NARROW:
+            squares = x @ y.T
+            squares *= -2
+            squares += (x * x).sum(axis=1)[:, None]
+            squares += (y * y).sum(axis=1)
+            return self._of(np.maximum(squares, 0, out=squares))
+        return self._of(distances(x, y, self.name))
+
+    def along(self, x: Float64s, y: Float64s) -> Float64s:
+        """The kernel of each row of x with the same row of y; not for a callable."""
+        apart = x - y
+        if self.name == "tv":
+            return self._of(np.abs(apart, out=apart).sum(axis=1) / 2)
+        return self._of(np.einsum("ij,ij->i", apart, apart))
+
+    def _of(self, distance: Float64s) -> Float64s:
+        """exp(-d / nu) of total variation, exp(-d / (2 nu^2)) of squared distance, in place."""
+        with np.errstate(over="ignore"):  # further apart than a quotient can say: the kernel is 0
+            distance /= self.bandwidth
+            if self.name == "gaussian":
+                distance /= 2 * self.bandwidth
+        return np.exp(np.negative(distance, out=distance), out=distance)
+
+
+@twin(compiled.distances)
+def distances(x: Float64s, y: Float64s, name: str) -> Float64s:
+    """Total variation (half the sum of absolute differences), or squared Euclidean distance, of all pairs of rows."""
+    from scipy.spatial.distance import cdist
+
+    if name == "tv":
+        apart: Float64s = cdist(x, y, "cityblock")
+        apart /= 2
+        return apart
+    return np.asarray(cdist(x, y, "sqeuclidean"))
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# sums over all pairs of rows with a kernel on probability vectors, tile by tile: never n x n numbers at a time
+
+
+# Rows of a tile, for few classes and for many: it stays in the cache, and products of few classes are small enough that
+# BLAS does not share them out among threads, which would wait for each other longer than they work.
+SMALL_TILE, TILE, FEW_CLASSES = 128, 256, 16
+SMALL_BLOCK = 16  # up to here, blocks go through their pairs of positions, all blocks at once
+
+
+@twin(compiled.skce_rows)
+def skce_rows(
+    points: Float64s, residuals: Float64s, weight: Float64s, similarity: Similarity, *, diagonal: bool = False
+) -> SkceRows:
+    """The sums of h over each row, and of its squares, of all pairs i != j; with i = j too if `diagonal`.
+
+    Points P and residuals R are (n, K). Each tile of the symmetric matrix h is made once and serves both its halves.
+    Memory is that of a few tiles beside the arrays given, and of one as large as R.
+    """
+    rows, squares = np.zeros(len(points)), 0.0
+    weighted = residuals * weight[:, None]
+    for a, b in tiles(*points.shape):
+        h = similarity.between(points[a], points[b])
+        h *= weighted[a] @ weighted[b].T
+        if a == b and not diagonal:
+            np.fill_diagonal(h, 0)
+        rows[a] += h.sum(axis=1)
+        if a != b:
+            rows[b] += h.sum(axis=0)
+        squares += (1 if a == b else 2) * float(np.einsum("ij,ij->", h, h))
+    return SkceRows(rows / weight, squares)
+
+
+def tiles(n: int, n_classes: int) -> Iterator[tuple[slice, slice]]:
+    """Pairs of row ranges that cover the upper half of an n x n matrix, its diagonal included."""
+    size = SMALL_TILE if n_classes <= FEW_CLASSES else TILE
+    ranges = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+    for i, a in enumerate(ranges):
+        for b in ranges[i:]:
+            yield a, b
+
+
+@twin(compiled.skce_blocks)
+def skce_blocks(
+    points: Float64s, residuals: Float64s, weight: Float64s, similarity: Similarity, size: int
+) -> tuple[Float64s, Float64s]:
+    """For consecutive blocks of `size` rows, the sum over i != j of w_i w_j h_ij, and of w_i w_j.
+
+    Rows that do not fill a last block are left out.
+    """
+    n_blocks = len(points) // size
+    total, pairs = np.zeros(n_blocks), np.zeros(n_blocks)
+    if size <= SMALL_BLOCK and not callable(similarity.name):
+        for i, j in zip(*np.triu_indices(size, 1), strict=True):
+            one, other = (slice(start, n_blocks * size, size) for start in (i, j))
+            h = similarity.along(points[one], points[other])
+            h *= np.einsum("ij,ij->i", residuals[one], residuals[other])
+            both = weight[one] * weight[other]
+            total += 2 * both * h
+            pairs += 2 * both
+        return total, pairs
+    for block in range(n_blocks):
+        rows = slice(block * size, (block + 1) * size)
+        w = weight[rows]
+        total[block] = w @ skce_rows(points[rows], residuals[rows], w, similarity).rows
+        pairs[block] = pair_weight(w)
+    return total, pairs
+
+
+def pair_weight(weight: Float64s) -> float:
+    """W^2 - sum w^2, the weight of all ordered pairs of different rows, as a sum in which nothing cancels."""
+    return float(2 * (weight[1:] * np.cumsum(weight)[:-1]).sum())
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# sums over all pairs with the Laplace kernel exp(-|x_i - x_j| / h) of sorted points, without looking at the pairs
+# Going up through sorted points, what is behind fades by exp(-step / h): one running sum sees every pair.
+
+
+SPAN = 100.0  # exponents up to here neither overflow nor lose more than two digits
+
+
+@twin(compiled.faded_sums)
+def faded_sums(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
+    """S_j = sum over i <= j of v_i exp(-(x_j - x_i) / h), along the last axis; x ascends."""
+    if x[-1] - x[0] <= SPAN * bandwidth:
+        growth = np.exp((x - x[0]) / bandwidth)
+        sums: Float64s = np.cumsum(values * growth, axis=-1)
+        sums /= growth
+        return sums
+    # Too wide to scale at once. Sums over the last 2, 4, 8, … points, each made of two of the ones before.
+    sums = np.array(values, np.float64)
+    step = 1
+    while step < len(x):
+        fade = _fade(x[step:] - x[:-step], bandwidth)
+        if not fade.any():
+            break
+        sums[..., step:] += fade * sums[..., :-step]
+        step *= 2
+    return sums
+
+
+@twin(compiled.faded_before)
+def faded_before(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
+    """The same over i < j: what stands before each point. Not S_j - v_j, which would round where v_j is large."""
+    before = np.zeros(values.shape)
+    before[..., 1:] = _fade(np.diff(x), bandwidth) * faded_sums(x, values, bandwidth)[..., :-1]
+    return before
+
+
+@twin(compiled.faded_around)
+def faded_around(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
+    """sum over j != i of v_j exp(-|x_i - x_j| / h)."""
+    return faded_before(x, values, bandwidth) + faded_before(-x[::-1], values[..., ::-1], bandwidth)[..., ::-1]
+
+
+@twin(compiled.pairs_of_blocks)
+def pairs_of_blocks(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
+    """sum over i < j of v_i v_j exp(-|x_i - x_j| / h) for each row of two matrices, all rows at once."""
+    order = np.argsort(x, axis=1)
+    x, values = (np.take_along_axis(matrix, order, axis=1).T.copy() for matrix in (x, values))
+    total, behind = np.zeros(x.shape[1]), np.zeros(x.shape[1])
+    for j in range(1, len(x)):
+        behind += values[j - 1]
+        behind *= _fade(x[j] - x[j - 1], bandwidth)
+        total += behind * values[j]
+    return total
+
+
+@twin(compiled.laplace_form)
+def laplace_form(x: Float64s, values: Float64s, bandwidth: float) -> Any:
+    """sum_ij v_i v_j exp(-|x_i - x_j| / h), each point with itself included.
+
+    As a sum of squares, sum_j S_j^2 (1 - exp(-2 (x_{j+1} - x_j) / h)), the last of them whole: the kernel is the
+    overlap of one-sided exponentials, so the form is the integral of S^2. Nothing cancels, and its root is as exact as
+    the values are even where it is near 0.
+    """
+    sums = faded_sums(x, values, bandwidth)
+    sums *= sums
+    with np.errstate(over="ignore"):  # points further apart than a quotient can say share nothing
+        share = -np.expm1(-2 * (np.diff(x) / bandwidth))
+    return (sums[..., :-1] * share).sum(axis=-1) + sums[..., -1]
+
+
+def _fade(gap: Float64s, bandwidth: float) -> Float64s:
+    with np.errstate(over="ignore"):
+        return np.asarray(np.exp(-(gap / bandwidth)))
+
+
+# --- rows of a matrix in an order that depends on nothing but the rows themselves -------------------------------------
+
+
+MOST = 1000  # rows that the median distance is taken over
+
+
+def row_order(*keys: Float64s) -> Ints:
+    """Positions that sort rows by their entries, first entry first; later matrices break ties of the earlier."""
+    first = keys[0][:, 0]
+    order = ascending(first)
+    ordered = first[order]
+    same = ordered[1:] == ordered[:-1]
+    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    if len(tied):  # few, mostly: only these look at all their entries
+        rows = order[tied]
+        columns = [column for key in keys for column in key[rows].T]
+        order[tied] = rows[np.lexsort(columns[::-1])]
+    return order
+
+
+def runs(rows: Float64s) -> Ints:
+    """Where each run of equal rows starts."""
+    return np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]).any(axis=1)))
+
+
+def spread_rows(matrix: Float64s, weight: Float64s) -> tuple[Ints, Float64s]:
+    """Distinct rows and their weights; where they are more than `MOST`, so many of them, evenly by weight.
+
+    They are taken along the order of their entries sorted downwards (which class is which matters for ties only), so
+    neither the order of rows nor the names of classes decides, and a row twice is a row of weight 2.
+    """
+    order = row_order(-np.sort(-matrix, axis=1), matrix)
+    starts = runs(matrix[order])
+    rows, weight = order[starts], np.add.reduceat(weight[order], starts)
+    if len(rows) <= MOST:
+        return rows, weight
+    reached = running_sum(weight)
+    targets = (np.arange(MOST) + 0.5) / MOST - 1e-9
+    return rows[np.searchsorted(reached, targets * reached[-1], side="left")], np.ones(MOST)
+
+
+def middle_of_pairs(distance: Float64s, weight: Float64s) -> float:
+    """Weighted median of a matrix of distances, every row with itself included; a pair weighs the product.
+
+    The smallest distance at which the cumulative weight reaches half of the total, less 1e-9 of it.
+    """
+    flat = distance.ravel()
+    if np.all(weight == weight[0]):
+        half = int(np.ceil((0.5 - 1e-9) * len(flat))) - 1
+        return float(np.partition(flat, half)[half])
+    order = np.argsort(flat, kind="stable")
+    reached = running_sum(np.multiply.outer(weight, weight).ravel()[order])
+    return float(flat[order[np.searchsorted(reached, (0.5 - 1e-9) * reached[-1], side="left")]])

@@ -1,0 +1,53 @@
+"""Pairs in the order of their scores, and one entry per distinct score."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from believable._kernels.compiled import sorting as compiled
+from believable._kernels.twins import twin
+from believable._kernels.values import ByScore
+from believable._types import Array, Float64s, Floats, Ints
+
+
+@twin(compiled.ascending)
+def ascending(values: Array) -> Ints:
+    """Positions that sort values, in the order they came where equal."""
+    return np.argsort(values, kind="stable")
+
+
+@twin(compiled.sort_pairs)
+def sort_pairs(score: Floats, outcome: Array, weight: Array | None) -> tuple[Floats, Array, Array | None]:
+    """The pairs in ascending order of score.
+
+    Scores are not negative, so their bit patterns sort as they do and leave the sign bit free: a 0/1 outcome rides
+    along there, and one plain sort does the work of an argsort and two takes.
+    """
+    if weight is None and outcome.dtype.kind != "f":
+        bits = np.dtype(f"u{score.dtype.itemsize}")
+        packed = np.ascontiguousarray(score).view(bits) << bits.type(1)
+        packed |= outcome != 0
+        packed.sort()
+        return (packed >> bits.type(1)).view(score.dtype), packed & bits.type(1), None
+    order = ascending(score)
+    return score[order], outcome[order], None if weight is None else weight[order]
+
+
+@twin(compiled.by_score)
+def by_score(score: Floats, outcome: Array, weight: Array | None) -> ByScore:
+    """Counts and sums at each distinct score; a fractional outcome counts as a share of one."""
+    score, outcome, weight = sort_pairs(score, outcome, weight)
+    outcome = outcome.astype(np.float64)
+    starts = np.flatnonzero(np.concatenate([[True], score[1:] != score[:-1]]))
+    n = np.diff(np.append(starts, len(score)))
+    distinct = score[starts].astype(np.float64)
+
+    def summed(values: Array) -> Float64s:
+        return np.asarray(values if len(starts) == len(values) else np.add.reduceat(values, starts))
+
+    if weight is None:
+        w, wy = n.astype(np.float64), summed(outcome)
+        return ByScore(distinct, n, w, wy, w, wy)
+    weight = weight.astype(np.float64)
+    first, second = weight * outcome, weight * weight
+    return ByScore(distinct, n, summed(weight), summed(first), summed(second), summed(second * outcome))

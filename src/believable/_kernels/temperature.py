@@ -1,0 +1,278 @@
+"""One temperature for all logits: softmax(b z), with b the inverse temperature.
+
+A row costs log(sum_k exp(b z_k)) - b z_label, which is convex in b; its derivatives are cumulants of z under
+softmax(b z). Everything is measured from the row's largest logit, x_k = b (z_k - max z) <= 0, so nothing overflows,
+and steps are shares of b, so units do not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from believable._kernels.basics import FEW_COLUMNS
+from believable._kernels.compiled import temperature as compiled
+from believable._kernels.twins import twin
+from believable._kernels.values import LogitRows
+from believable._types import Float64s, Floats, Ints
+
+BLOCK = 1 << 16  # entries: two buffers of them stay in the cache
+FLOOR = {np.dtype(np.float32): -80.0, np.dtype(np.float64): -700.0}  # exp of less is nothing, and slow to compute
+MANY, FEWEST, SHARE = 1 << 17, 2000, 20  # entries from which a search starts on each 20th row, with at least 2000 rows
+EXACT, CLOSE = 3e-5, 1e-2  # a step as short as this is the last: the error left is its third power
+FLATTEST, SHARPEST = 1e-6, 1e-6  # logits that tell nothing, b times their spread; that are all right, mean excess cost
+LEAP, MOST_STEPS = 64.0, 500
+LONGEST = 1e306  # no number that is searched for is larger, and its inverse is a normal number too
+FURTHEST = 1e200  # no label is further behind: that is far enough to decide everything, and sums of such are finite
+
+Limit = Literal["", "equal", "right", "useless"]
+Slopes = tuple[float, float, float]
+
+
+class TemperatureFit(NamedTuple):
+    """A temperature, and which limit it is: "" for none.
+
+    "equal": all logits of every row are equal, and T = 1. "right": no label has a smaller logit than another class, and
+    T is where the mean cost is 1e-6 above its infimum, at T -> 0. "useless": the cost falls until T is 1e6 times the
+    largest difference within a row, which is taken.
+    """
+
+    temperature: float
+    limit: Limit
+
+
+@twin(compiled.logit_rows)
+def logit_rows(logits: Floats, labels: Ints, weights: Float64s | None = None) -> LogitRows:
+    """Look at every logit once."""
+    n, width = logits.shape
+    top, behind, spread = np.empty(n, logits.dtype), np.empty(n), 0.0
+    few = width <= FEW_COLUMNS
+    with np.errstate(over="ignore"):
+        for part in _blocks(n, width):
+            rows = logits[part]
+            block, axis = (np.ascontiguousarray(rows.T), 0) if few else (rows, 1)
+            largest = block.max(axis=axis).astype(np.float64)
+            spread = max(spread, float((largest - block.min(axis=axis)).max()))
+            top[part] = largest
+            np.subtract(rows[np.arange(len(rows)), labels[part]], largest, out=behind[part])
+    np.maximum(behind, np.finfo(np.float64).min, out=behind)
+    return LogitRows(logits, top, behind, weights, spread)
+
+
+@twin(compiled.power_sums)
+def power_sums(rows: LogitRows, b: float, order: int, rough: bool = False) -> Float64s:
+    """Sums of exp(x) x^j, j = 0..order <= 3, by row (order + 1, n).
+
+    Rough ones are taken in float32, in half the time, unless b is beyond what that can hold.
+    """
+    result = np.empty((order + 1, len(rows.top)))
+    for part, sums in _sums_by_block(rows, b, order, rough):
+        result[:, part] = sums
+    return result
+
+
+def _sums_by_block(rows: LogitRows, b: float, order: int, rough: bool = False) -> Iterator[tuple[slice, Float64s]]:
+    """The same for one block of rows after the other. Those of few columns are transposed: long rows are fast."""
+    logits, top = rows.logits, rows.top
+    n, width = logits.shape
+    dtype = np.dtype(np.float32 if rough and 1e-30 < b < 1e30 else np.float64)
+    factor, floor = dtype.type(b), dtype.type(FLOOR[dtype])
+    beyond = not b * rows.spread < -float(floor)
+    few, step = width <= FEW_COLUMNS, _step(width)
+    shape = (width, min(step, n)) if few else (min(step, n), width)
+    deviations, terms, ones = np.empty(shape, dtype), np.empty(shape, dtype), np.ones(width, dtype)
+    for part in _blocks(n, width):
+        block, m = logits[part], part.stop - part.start
+        x, e = (deviations[:, :m], terms[:, :m]) if few else (deviations[:m], terms[:m])
+        largest = top[part].astype(dtype, copy=False)
+        with np.errstate(over="ignore", under="ignore"):
+            np.copyto(x, block.T if few else block, casting="same_kind")
+            np.subtract(x, largest if few else largest[:, None], out=x)
+            np.multiply(x, factor, out=x)
+            if beyond:
+                np.maximum(x, floor, out=x)
+            np.exp(x, out=e)
+            sums = np.empty((order + 1, m))
+            sums[0] = e.sum(axis=0) if few else e @ ones
+            for j in range(1, order + 1):
+                if few:
+                    np.multiply(e, x, out=e)
+                    sums[j] = e.sum(axis=0)
+                else:
+                    sums[j] = np.matmul(e[:, None, :], x[:, :, None])[:, 0, 0]
+                    if j < order:
+                        np.multiply(e, x, out=e)
+        yield part, sums
+
+
+def top_probability(rows: LogitRows, b: float) -> Float64s:
+    """The largest probability of each row."""
+    (total,) = power_sums(rows, b, 0)
+    return np.asarray(np.divide(1, total, out=total))
+
+
+@twin(compiled.label_terms)
+def label_terms(rows: LogitRows, b: float) -> Float64s:
+    """P(label), and its first and second derivative with respect to log b, of shape (3, n)."""
+    result = np.empty((3, len(rows.top)))
+    for part, sums in _sums_by_block(rows, b, 2):
+        mean, square = sums[1:] / sums[0]
+        with np.errstate(over="ignore"):
+            x = np.maximum(b * rows.behind[part], FLOOR[np.dtype(np.float64)])
+        ahead = x - mean
+        p, first, second = result[:, part]
+        np.divide(np.exp(x), sums[0], out=p)
+        np.multiply(p, ahead, out=first)
+        np.multiply(p, ahead * ahead + ahead - (square - mean * mean), out=second)
+    return result
+
+
+@twin(compiled.tempered)
+def tempered(logits: Floats, temperature: float) -> Float64s:
+    """softmax(z / T) by row, in float64."""
+    n, width = logits.shape
+    result = np.empty((n, width))
+    few = width <= FEW_COLUMNS
+    buffer = np.empty((width, min(_step(width), n))) if few else None
+    ones = np.ones(width)
+    with np.errstate(over="ignore", under="ignore"):
+        for rows in _blocks(n, width):
+            x = result[rows] if buffer is None else buffer[:, : rows.stop - rows.start]
+            x[...] = logits[rows] if buffer is None else logits[rows].T
+            x -= x.max(axis=1, keepdims=True) if buffer is None else x.max(axis=0)
+            x /= temperature
+            np.exp(x, out=x)
+            x /= (x @ ones)[:, None] if buffer is None else x.sum(axis=0)
+            if buffer is not None:
+                result[rows] = x.T
+    return result
+
+
+# --- the optimum ------------------------------------------------------------------------------------------------------
+
+
+def fit_temperature(rows: LogitRows) -> TemperatureFit:
+    """The temperature of least cost, by Newton's method with a third derivative, kept between slopes of both signs.
+
+    For many rows it starts from the optimum of some of them, found in float32, and one such step on all; then a single
+    pass in float64 is enough, as a rule.
+    """
+    if rows.spread == 0:
+        return TemperatureFit(1.0, "equal")
+    b = 1 / typical_difference(rows)
+    if not rows.behind.any():
+        return TemperatureFit(1 / _sharpest(rows, b), "right")
+    lowest = min(FLATTEST / min(rows.spread, FLATTEST * LONGEST), LONGEST)
+    n, width = rows.logits.shape
+    stride = min(SHARE, n // FEWEST)
+    if n * width >= MANY and stride > 1:
+        rough = _fits_float32(rows)
+        some = rows.every(stride)
+        if some.behind.any():
+            b = search(lambda at: slopes(some, at, rough), b, lowest, CLOSE)
+        if rough and b > lowest:
+            b = search(lambda at: slopes(rows, at, rough), b, lowest, np.inf)
+    b = search(lambda at: slopes(rows, at), b, lowest, EXACT)
+    return TemperatureFit(1 / b, "useless" if b == lowest else "")
+
+
+@twin(compiled.slopes)
+def slopes(rows: LogitRows, b: float, rough: bool = False) -> Slopes:
+    """First, second and third derivative of the cost, times b, b^2 and b^3: cumulants of x, less the label's own x."""
+    first = second = third = 0.0
+    beyond = b * rows.spread > FURTHEST
+    for part, sums in _sums_by_block(rows, b, 3, rough):
+        mean, square, cube = sums[1:] / sums[0]
+        variance = square - mean * mean
+        with np.errstate(over="ignore"):  # a slope that is too large to be written down still has a sign
+            behind = b * rows.behind[part]
+            if beyond:
+                np.maximum(behind, -FURTHEST, out=behind)
+            first += rows.total(mean - behind, part)
+        second += rows.total(variance, part)
+        third += rows.total(cube - mean * (square + 2 * variance), part)
+    return first, second, third
+
+
+def search(slopes_at: Callable[[float], Slopes], b: float, lowest: float, enough: float) -> float:
+    """Where an increasing function of b >= lowest is zero; it stops with a step of at most `enough`, as a share of b.
+
+    Where the function is positive at `lowest` already, that is returned.
+    """
+    below, above = 0.0, np.inf
+    for _ in range(MOST_STEPS):
+        value, slope, bend = slopes_at(b)
+        if value == 0:
+            break
+        below, above = (below, b) if value > 0 else (b, above)
+        if b <= lowest and value > 0:
+            return lowest
+        to = b * (1 + _newton(value, slope, bend))
+        if to == b:  # nearer than floats tell: halving the interval would only lead away
+            break
+        if not below < to < above:
+            to = np.sqrt(below) * np.sqrt(above) if below > 0 and above < np.inf else b * (LEAP if below else 1 / LEAP)
+        to = min(max(to, lowest), LONGEST)
+        b, moved = to, abs(to - b) / b
+        if moved <= enough and b > lowest:
+            break
+    return float(b)
+
+
+def _newton(value: float, slope: float, bend: float) -> float:
+    """The nearer root of value + slope t + bend t^2 / 2, or Newton's step where there is none, of limited length."""
+    if not slope > 0 or not abs(value) < np.inf:
+        return LEAP - 1 if value < 0 else 1 / LEAP - 1
+    ratio = value / slope
+    inside = 1 - 2 * ratio * (bend / slope)
+    step = -2 * ratio / (1 + np.sqrt(inside)) if 0 <= inside < np.inf else -ratio
+    return float(min(max(step, 1 / LEAP - 1), LEAP - 1))
+
+
+def _sharpest(rows: LogitRows, b: float) -> float:
+    """The b at which labels that are all among the largest cost SHARPEST more, on average, than for b without bound."""
+    n, width = rows.logits.shape
+    ties = np.empty(n)
+    for part in _blocks(n, width):
+        ties[part] = np.count_nonzero(rows.logits[part] == rows.top[part, None], axis=1)
+    weight = n if rows.weights is None else rows.weights.sum()
+
+    def shortfall(at: float) -> Slopes:
+        """log SHARPEST - log excess, and its derivative times b."""
+        total, fallen = power_sums(rows, at, 1)
+        fall = rows.total(fallen / total, slice(None))
+        excess = rows.total(np.log1p((total - ties) / ties), slice(None))
+        if not excess > 0:
+            return np.inf, 0.0, 0.0
+        return np.log(SHARPEST) - np.log(excess / weight), -fall / excess, 0.0
+
+    return search(shortfall, b, 1 / LONGEST, EXACT)
+
+
+def typical_difference(rows: LogitRows) -> float:
+    """From the largest logit of a row to its middle one, in a middling row of a few; a search starts there."""
+    some = rows.every(max(1, len(rows.top) // 64))
+    halves = np.sort(some.logits.astype(np.float64) / 2, axis=1)  # whose differences cannot overflow
+    distance = np.sort(halves[:, -1] - halves[:, (halves.shape[1] - 1) // 2])
+    distance = distance[distance > 0]
+    typical = float(distance[len(distance) // 2]) if len(distance) else rows.spread / 2
+    return min(max(typical, 1 / LONGEST), LONGEST)
+
+
+def _fits_float32(rows: LogitRows) -> bool:
+    """Whether differences of logits survive in float32, to a few digits."""
+    if not 1e-15 < rows.spread < 1e15:
+        return False
+    return rows.logits.dtype == np.float32 or bool(np.abs(rows.top).max() < 16 * rows.spread)
+
+
+def _step(width: int) -> int:
+    return max(1, BLOCK // width)
+
+
+def _blocks(n: int, width: int) -> Iterator[slice]:
+    step = _step(width)
+    for first in range(0, n, step):
+        yield slice(first, min(first + step, n))

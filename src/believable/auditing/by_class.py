@@ -1,0 +1,109 @@
+"""The classes of a matrix, each against the rest, worst first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from believable._check import generator
+from believable._types import Ints, Strategy
+from believable.auditing.means import Means
+from believable.auditing.source import Source, event_of
+from believable.inference.interval import interval
+from believable.inference.noise import chance_of_clusters
+from believable.inference.noise_floor import noise_floor
+from believable.inference.question import ask
+from believable.report.parts import Direction, Part
+from believable.stats import BinStats
+from believable.stats.source import count_bins
+
+MOST_CLASSES = 20  # that get an interval, and a line
+RATE = 0.05
+DRAWS, DRAWS_OF_FLOOR = 200, 1000
+
+
+def by_class(
+    source: Source, n_bins: int, strategy: Strategy, cluster: Ints | None, level: float, random_state: Any
+) -> tuple[Part, ...]:
+    """The classes whose probabilities look worst, with intervals; all of them, where there are at most 20.
+
+    Those are looked at whose ECE is furthest above what chance makes of it. They come in the order of the lower ends of
+    their intervals: the most surely bad first. p-values are adjusted for the number of all classes.
+    """
+    stats = count_bins(source, n_bins, strategy, notion="classwise", squares=True)
+    excess = [_excess(stats.only_group(k)) for k in range(source.n_classes)]
+    chosen = sorted(range(source.n_classes), key=lambda k: -excess[k])[:MOST_CLASSES]
+    made = [_of_class(source, k, n_bins, strategy, cluster, level, random_state) for k in chosen]
+    parts = _adjusted(made, source.n_classes)
+    return tuple(sorted(parts, key=lambda part: (-(part.low or 0), -(part.ece or 0))))
+
+
+def _excess(stats: BinStats) -> float:
+    """The ECE less about what chance makes of it."""
+    chance = np.sqrt(np.maximum(stats.w2p - stats.w2pp, 0) * (2 / np.pi))
+    return float((np.abs(stats.wy - stats.wp) - chance).sum() / stats.w.sum())
+
+
+def _of_class(
+    source: Source,
+    k: int,
+    n_bins: int,
+    strategy: Strategy,
+    cluster: Ints | None,
+    level: float,
+    random_state: Any,
+) -> tuple[Part, Means]:
+    event, options = event_of(source, k), {"n_bins": n_bins, "strategy": strategy}
+    ends = interval(
+        "ece", event.pairs, options=options, groups=cluster, level=level, n_resamples=DRAWS, random_state=random_state
+    )
+    floor = noise_floor("ece", event.pairs, options=options, n_resamples=DRAWS_OF_FLOOR, random_state=random_state)
+    chance = floor.p_value
+    if cluster is not None and chance is not None:
+        asked = ask("ece", event.pairs, options=options)
+        chance = max(chance, chance_of_clusters(asked, cluster, DRAWS_OF_FLOOR, generator(random_state)))
+    assert event.means.mean_score is not None
+    assert event.means.rate is not None
+    part = Part(
+        column="",
+        name=source.class_name(k),
+        n=event.n,
+        mean_score=event.means.mean_score,
+        rate=event.means.rate,
+        ece=ends.value,
+        low=ends.low,
+        high=ends.high,
+        floor=floor.mean,
+        p_value=chance,
+        adjusted=None,
+        flagged=False,
+        direction="unclear",
+        note=ends.note,
+    )
+    return part, event.means
+
+
+def _adjusted(parts: list[tuple[Part, Means]], n_classes: int) -> list[Part]:
+    """With p-values for so many classes, of which these are the smallest ones (Benjamini and Hochberg)."""
+    from scipy.stats import false_discovery_control
+
+    p_values = [1.0 if part.p_value is None else part.p_value for part, _ in parts]
+    adjusted = false_discovery_control([*p_values, *[1.0] * (n_classes - len(parts))])
+    made = []
+    for (part, means), p in zip(parts, adjusted, strict=False):
+        part = replace(part, adjusted=float(p), flagged=float(p) <= RATE and bool(part.low))
+        made.append(replace(part, direction=direction_of(part, means)))
+    return made
+
+
+def direction_of(part: Part, means: Means) -> Direction:
+    """Which way the scores are off, if most of the error goes that way: on average, or away from one half."""
+    if not part.flagged or part.ece is None:
+        return "unclear"
+    if means.mean_score is not None and abs(part.mean_score - part.rate) >= part.ece / 2:
+        return "too high" if part.mean_score > part.rate else "too low"
+    if abs(means.confidence - means.accuracy) >= part.ece / 2:
+        return means.direction
+    return "mixed"

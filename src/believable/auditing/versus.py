@@ -1,0 +1,75 @@
+"""Two models on the same rows: the numbers of both, their differences, and what that means in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from believable._types import Ints
+from believable.auditing.measure import options_for
+from believable.errors import UndefinedError
+from believable.inference.compare import compare
+from believable.metrics import find_metric
+from believable.predictions import Predictions
+from believable.report.parts import Versus
+from believable.report.verdict_words import COMPARISON_DRAWS
+
+COMPARED = ("ece", "smece", "brier", "nll", "auc", "acc")
+FEWER_DRAWS = 100
+MOST_ENTRIES = 200_000  # rows times classes: beyond, what has to be computed anew for each draw gets fewer of them
+
+
+def versus(
+    a: Predictions,
+    b: Predictions,
+    metrics: Sequence[str] | None = None,
+    *,
+    options: Mapping[str, Any] | None = None,
+    cluster: Ints | None = None,
+    level: float = 0.95,
+    random_state: Any = 0,
+) -> tuple[Versus, ...]:
+    """Each metric of both models, with the interval of the difference, first less second (`compare`).
+
+    Parameters
+    ----------
+    a, b : Predictions
+        Of the same rows.
+    metrics : sequence of str, optional
+        Names or aliases. Left out: ECE, smooth ECE, Brier score, log loss, AUC and accuracy, as far as they exist for
+        these predictions.
+    options : dict, optional
+        Bins and notion, for the metrics that know them.
+    cluster : ndarray, optional
+        The cluster of each row.
+    level : float
+    random_state : None, int or numpy Generator
+
+    Returns
+    -------
+    tuple of Versus
+    """
+    asked = metrics is not None
+    found = []
+    for row in map(find_metric, COMPARED if metrics is None else metrics):
+        if not asked and a.kind not in row.kinds:
+            continue
+        costly = row.needs == "pairs" and a.scores.size > MOST_ENTRIES
+        try:
+            one = compare(
+                a,
+                b,
+                None,
+                row.name,
+                options=options_for(row, options or {}, a.kind),
+                groups=cluster,
+                level=level,
+                n_resamples=FEWER_DRAWS if costly else COMPARISON_DRAWS,
+                random_state=random_state,
+            )
+        except UndefinedError:  # the AUC of one class, say: nothing to compare
+            if asked:
+                raise
+            continue
+        found.append(Versus(one.metric, one.value_a, one.value_b, one.difference, one.low, one.high, one.p_value))
+    return tuple(found)

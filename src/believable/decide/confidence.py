@@ -1,0 +1,136 @@
+"""Scores that need no outcomes, checked; the answer they give, and how sure of it they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from believable import _check, _kernels
+from believable._types import Array, Float64s, Floats, Ints
+from believable.errors import InputError
+from believable.inference.clusters import drawn_counts, unit_of_rows
+from believable.predictions import Predictions
+
+LOGITS = "these look like logits: take the sigmoid or softmax first"
+ONE_EACH = "one column at a time if they are independent"
+CONFIDENCE_DECIMALS = {"float32": 6, "float64": 12}  # decimals: 1 - 0.07 and 0.93 are the same confidence
+
+
+def checked_scores(predictions: Any, name: str = "predictions") -> Floats:
+    """P(y = 1), or one column per class, of as many rows as there are; the scores of a `Predictions`."""
+    if isinstance(predictions, Predictions):
+        if predictions.kind == "multilabel":
+            raise InputError(f"{name} must give one answer per row, not several labels: pass {ONE_EACH}")
+        return predictions.scores
+    scores = _check.numeric(predictions, name)
+    _check.shape_of_predictions(scores, multilabel=False)
+    _check.probabilities(scores, name, None, LOGITS)
+    if scores.ndim == 2:
+        _check.row_sums(scores, predictions, None, name, ONE_EACH)
+    return scores
+
+
+def confidence(scores: Floats) -> Floats:
+    """The probability of the answer: max(p, 1 - p), or the largest of a row, in the type of the scores."""
+    return np.asarray(np.maximum(scores, 1 - scores) if scores.ndim == 1 else _kernels.top_one(scores)[0])
+
+
+def rounded(values: Floats, like: Floats) -> Floats:
+    """What differs by rounding alone made equal; `like` are the scores that it comes from."""
+    return np.asarray(np.round(values, CONFIDENCE_DECIMALS[like.dtype.name]))
+
+
+def equalled_confidence(scores: Floats, end: np.ufunc) -> Floats:
+    """The confidence, of two outcomes the least or largest (`end`) of those that differ by rounding alone.
+
+    It is one of the scores' own confidences, so that a rule such as "at least the cut" keeps all of them or none.
+    """
+    sure = confidence(scores)
+    if scores.ndim == 2 and scores.shape[1] > 2:
+        return sure
+    _, first, place = np.unique(rounded(sure, scores), return_index=True, return_inverse=True)
+    ends = sure[first]
+    end.at(ends, place, sure)
+    return np.asarray(ends[place])
+
+
+def answer(scores: Floats) -> Array:
+    """The class with the largest probability; the lower one in a tie, as accuracy has it."""
+    return np.asarray((scores > 0.5).astype(np.intp) if scores.ndim == 1 else _kernels.top_one(scores)[1])
+
+
+def share_wrong(answers: Array, labels: Array) -> Float64s:
+    """1 where the answer is not the label; of soft labels the share that says otherwise."""
+    if labels.dtype.kind == "f":
+        return np.asarray(np.abs(answers - labels.astype(np.float64)))
+    return np.asarray(answers != labels, np.float64)
+
+
+# --- the two ends of intervals around scores --------------------------------------------------------------------------
+
+
+INTERVAL_SLACK = 1e-6  # scores may lie outside their interval by so much: float32 knows no better
+
+
+def interval_ends(interval: Any, scores: Float64s) -> tuple[Float64s, Float64s]:
+    """Low and high ends from a tuple (low, high) or an array of shape (n, 2); the scores must lie between them."""
+    if isinstance(interval, tuple):
+        if len(interval) != 2:
+            raise InputError(
+                f"interval must be (low, high) or an array of shape (n, 2), got a tuple of {len(interval)}"
+            )
+        low, high = (_check.numeric(end, "interval").astype(np.float64) for end in interval)
+        low, high = (np.full(scores.shape, end) if end.ndim == 0 else end for end in (low, high))
+    else:
+        both = _check.numeric(interval, "interval").astype(np.float64)
+        if both.ndim != 2 or both.shape[1] != 2:
+            raise InputError(f"interval must be (low, high) or an array of shape (n, 2), got shape {both.shape}")
+        low, high = both.T
+    if low.shape != scores.shape or high.shape != scores.shape:
+        raise InputError(
+            f"interval must have two ends for each of {len(scores)} rows, got {low.shape} and {high.shape}"
+        )
+    for end in (low, high):
+        _check.finite(end, "interval", None)
+    slack = INTERVAL_SLACK * np.maximum(np.abs(scores), 1)
+    upside_down = np.flatnonzero(low > high)
+    if len(upside_down):
+        row = upside_down[0]
+        raise InputError(f"interval must have its low end first, got {low[row]:g} and {high[row]:g} at row {row}")
+    outside = np.flatnonzero((scores < low - slack) | (scores > high + slack))
+    if len(outside):
+        row = outside[0]
+        raise InputError(
+            f"the score {scores[row]:g} at row {row} lies outside its interval {low[row]:g} … {high[row]:g}; pass "
+            "intervals of these scores (after recalibration, the recalibrated scores)"
+        )
+    return low, high
+
+
+# --- sums in cells, as rows (or clusters) drawn again would give them -------------------------------------------------
+
+
+def resampled_sums(
+    columns: list[Float64s], cell: Ints, n_cells: int, cluster: Ints | None, n_draws: int, rng: np.random.Generator
+) -> list[Float64s]:
+    """For each column of rows, its sums in every cell: an (n_draws, n_cells) array.
+
+    Rows, or clusters, are drawn with replacement. More than 2,000 of them are put together at random, which keeps the
+    variance of every sum.
+    """
+    from scipy.sparse import coo_array
+
+    unit, n_units = unit_of_rows(cluster, len(cell), rng)
+    counts = drawn_counts(n_units, n_draws, rng)
+    found = []
+    for values in columns:
+        sums = coo_array((values, (unit, cell)), shape=(n_units, n_cells)).tocsr()
+        found.append(np.asarray(counts @ sums, np.float64))
+    return found
+
+
+def central(replicates: Array, level: float) -> tuple[Float64s, Float64s]:
+    """The ends of the central share of the replicates, column by column."""
+    low, high = np.quantile(replicates, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
+    return low, high

@@ -1,0 +1,108 @@
+"""What a cascade costs: prices, rows with who is wrong about them, and the cost at every cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from believable import _kernels
+from believable._types import Array, Float64s, Floats
+
+ALIKE = 1e-12  # costs that differ by rounding alone
+
+
+class Prices(NamedTuple):
+    """What is paid for: asking the fast model, asking the slow one, an error."""
+
+    fast: float
+    slow: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CostCurve:
+    """The mean cost per row at every cut: first nothing is routed, then one more confidence at a time, at last all.
+
+    Attributes
+    ----------
+    cut : ndarray
+        Rows with a confidence of at most this are routed; 0 at first, where none are.
+    routed : ndarray
+        Share of the weight that is routed.
+    cost : ndarray
+        Cost per row, with the errors that were made.
+    promised : ndarray
+        The same with the errors of the fast model that its scores promise, 1 - confidence each.
+    error : ndarray
+        Share of wrong answers.
+    """
+
+    cut: Float64s
+    routed: Float64s
+    cost: Float64s
+    promised: Float64s
+    error: Float64s
+
+    @property
+    def cheapest(self) -> int:
+        """Where the cost is lowest; of several such places the one that routes least."""
+        return int(np.argmax(self.cost <= self.cost.min() + ALIKE * np.abs(self.cost).max()))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """How sure the fast model is of each row, and whether either is wrong there."""
+
+    sure: Floats
+    fast_wrong: Float64s
+    slow_wrong: Float64s
+    weight: Float64s | None
+
+    def take(self, rows: Array) -> Rows:
+        weight = None if self.weight is None else self.weight[rows]
+        return Rows(self.sure[rows], self.fast_wrong[rows], self.slow_wrong[rows], weight)
+
+    def mean(self, values: Float64s, rows: Array | slice = slice(None)) -> float:
+        return float(np.average(values[rows], weights=None if self.weight is None else self.weight[rows]))
+
+    def fast_only(self, prices: Prices) -> Float64s:
+        """What each row costs if the fast model answers."""
+        return prices.fast + prices.error * self.fast_wrong
+
+    def slow_only(self, prices: Prices) -> Float64s:
+        """What each row costs if the slow model answers, and nobody asked the fast one."""
+        return prices.slow + prices.error * self.slow_wrong
+
+    def cheaper(self, prices: Prices) -> Literal["fast", "slow"]:
+        return "fast" if self.mean(self.fast_only(prices)) <= self.mean(self.slow_only(prices)) else "slow"
+
+    def cascaded(self, prices: Prices, cut: float) -> Float64s:
+        """What each row costs with a cut."""
+        return np.where(self.sure <= cut, prices.fast + self.slow_only(prices), self.fast_only(prices))
+
+    def curve(self, prices: Prices) -> CostCurve:
+        fast = _kernels.by_score(self.sure, self.fast_wrong, self.weight)
+        slow = _kernels.by_score(self.sure, self.slow_wrong, self.weight)
+        total, routed, wrong_routed = fast.w.sum(), _before(fast.w), _before(slow.wy)
+        wrong = wrong_routed + _after(fast.wy)
+        promised = wrong_routed + _after(fast.w * (1 - fast.score))
+        asked = prices.fast + prices.slow * routed / total
+        return CostCurve(
+            cut=np.concatenate([[0.0], fast.score]),
+            routed=routed / total,
+            cost=asked + prices.error * wrong / total,
+            promised=asked + prices.error * promised / total,
+            error=wrong / total,
+        )
+
+
+def _before(values: Float64s) -> Float64s:
+    """Sums of the first none, one, two, … of them."""
+    return np.concatenate([[0.0], np.cumsum(values)])
+
+
+def _after(values: Float64s) -> Float64s:
+    """Sums of what is left then."""
+    return np.concatenate([np.cumsum(values[::-1])[::-1], [0.0]])

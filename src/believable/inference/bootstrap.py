@@ -1,0 +1,267 @@
+"""Replicates of a metric by drawing rows (clusters, cells) again with replacement."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from believable._types import Float64s, Ints
+from believable.errors import UndefinedError
+from believable.inference.cells import ABSENT
+from believable.inference.clusters import drawn_counts, has_several_pairs_per_row, unit_of_rows
+from believable.inference.question import Question
+from believable.predictions import Predictions
+from believable.stats import BinStats, ScoreSums
+from believable.stats.points import Points, PointStats
+from believable.stats.sums import row_terms
+
+FINEST = 1000  # points of a group
+ROUNDING = 1e-12
+MOST_LEFT_OUT = 200  # groups of rows left out in turn, for the acceleration of BCa
+
+
+def percentile_ends(replicates: Float64s, level: float) -> tuple[float, float]:
+    """The central share of the replicates."""
+    shares = [(1 - level) / 2, (1 + level) / 2]
+    low, high = np.quantile(replicates, shares, method="inverted_cdf")  # replicates may be infinite
+    return float(low), float(high)
+
+
+def bca_ends(
+    replicates: Float64s, left_out: Float64s, value: float, level: float, times: Float64s | None = None
+) -> tuple[float, float]:
+    """Bias-corrected and accelerated ends (Efron 1987); `times` says how many rows each value left out stands for."""
+    normal = NormalDist()
+    tied = np.isclose(replicates, value, rtol=ROUNDING, atol=ROUNDING)  # or rounding would decide
+    below = (np.count_nonzero((replicates < value) & ~tied) + np.count_nonzero(tied) / 2) / len(replicates)
+    if not 0 < below < 1 or not np.isfinite(left_out).all():  # one certain and wrong row makes the log loss infinite
+        return percentile_ends(replicates, level)
+    bias = normal.inv_cdf(below)
+    times = np.ones(len(left_out)) if times is None else times
+    pull = np.average(left_out, weights=times) - left_out
+    scale = float(np.sum(times * pull**2)) ** 1.5
+    acceleration = float(np.sum(times * pull**3)) / (6 * scale) if scale > 0 else 0.0
+    ends = []
+    for sign in (1, -1):
+        shifted = bias + sign * normal.inv_cdf((1 - level) / 2)
+        ends.append(normal.cdf(bias + shifted / (1 - acceleration * shifted)))
+    low, high = np.quantile(replicates, ends, method="inverted_cdf")
+    return float(low), float(high)
+
+
+# --- sums of rows -----------------------------------------------------------------------------------------------------
+
+
+class SumUnits:
+    """`ScoreSums` of every unit, to be added up in any number."""
+
+    like: ScoreSums
+    n_units: int
+    infinite: Float64s
+    columns: dict[str, Float64s]
+
+    def __init__(self, source: Predictions, unit: Ints, n_units: int) -> None:
+        terms = row_terms(source)
+        weight = np.ones(len(source)) if source.weights is None else source.weights
+        square = weight * weight
+        certain = np.isinf(terms["nll"]) if terms["nll"].ndim == 1 else np.isinf(terms["nll"]).any(axis=1)
+        terms["nll"] = np.where(np.isinf(terms["nll"]), 0, terms["nll"])
+        times = source.n_classes if source.kind == "multilabel" else 1
+
+        def by_unit(values: Float64s, weights: Float64s = weight) -> Float64s:
+            row = values if values.ndim == 1 else values.sum(axis=1)
+            return np.bincount(unit, weights * row, n_units).astype(np.float64)
+
+        def by_class(values: Float64s) -> Float64s:
+            return np.stack([by_unit(column) for column in values.T], axis=1)
+
+        ones = np.ones(len(source))
+        self.like, self.n_units = ScoreSums.of(source), n_units
+        self.infinite = np.bincount(unit, certain, n_units).astype(np.float64)
+        self.columns = {"w": times * by_unit(ones), "w2": times * by_unit(ones, square)}
+        self.columns |= {
+            name: by_unit(terms[name]) for name in ("brier", "nll", "correct", "confidence", "entropy", "spread")
+        }
+        self.columns |= {
+            "spread_variance": by_unit(terms["spread_variance"], square),
+            "w2_squared": by_unit(terms["brier"], square),
+            "wp": by_class(terms["p"]),
+            "wy": by_class(terms["y"]),
+            "deviation": by_class(terms["p"] ** 2),
+        }
+
+    def values(self, question: Question, counts: Float64s) -> Float64s:
+        """The metric of each row of counts: how often each unit is taken."""
+        sums = {name: counts @ column for name, column in self.columns.items()}
+        if "nll" in sums:
+            sums["nll"] = np.where(counts @ self.infinite > 0, np.inf, sums["nll"])
+        class_weight = sums["w"] / (self.like.n_classes if self.like.kind == "multilabel" else 1)
+        if "deviation" in sums:
+            sums["deviation"] = np.maximum(sums["deviation"] - sums["wp"] ** 2 / class_weight[:, None], 0)
+        names = list(self.columns)
+        found = []
+        for i in range(len(counts)):
+            one: dict[str, Any] = {
+                name: sums[name][i] if sums[name].ndim == 2 else float(sums[name][i]) for name in names
+            }
+            found.append(one_value(question, replace(self.like, **one)))
+        return np.array(found)
+
+
+def sums_interval(
+    question: Question, cluster: Ints | None, level: float, n_draws: int, accelerated: bool, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Interval of a metric that is read from `ScoreSums`."""
+    assert isinstance(question.source, Predictions)
+    unit, n_units = unit_of_rows(cluster, len(question.source), rng)
+    units = SumUnits(question.source, unit, n_units)
+    replicates = defined(units.values(question, drawn_counts(n_units, n_draws, rng)))
+    if not accelerated:
+        return percentile_ends(replicates, level)
+    part = np.arange(n_units) % min(n_units, MOST_LEFT_OUT)
+    without = (part != np.arange(part.max() + 1)[:, None]).astype(np.float64)
+    left_out = defined(units.values(question, without)) if len(without) > 1 else np.zeros(1)
+    return bca_ends(replicates, left_out, question.value(), level)
+
+
+# --- statistics -------------------------------------------------------------------------------------------------------
+
+
+def statistic_replicates(question: Question, n_draws: int, rng: np.random.Generator) -> Float64s | None:
+    """Replicates from resampled counts of (bin, outcome) or (point, outcome); None where rows are needed."""
+    found = question.statistic(FINEST)
+    if found is None:
+        return None
+    statistic, _ = found
+    if isinstance(question.source, Predictions):
+        weights = question.source.weights
+        unequal = isinstance(statistic, PointStats) and weights is not None and weights.min() < weights.max()
+        if unequal or has_several_pairs_per_row(statistic.view):
+            return None  # how weights differ within a point, or what one row adds to several, only the rows tell
+    if isinstance(statistic, BinStats):
+        return question.replicates(resampled_bins(statistic, n_draws, rng))
+    drawn = [_resampled_points(points, n_draws, rng) for points in statistic.groups]
+    if len(drawn) > 1:  # classes that may belong together, which cells do not say: as if they went up and down as one
+        apart = []
+        for points, (w, wy) in zip(statistic.groups, drawn, strict=True):
+            each = (_replicate(points, w[i], wy[i]) for i in range(n_draws))
+            apart.append([one_value(question, PointStats(statistic.view, (one,))) for one in each])
+        return _around(question, statistic, defined(np.mean(np.sort(apart, axis=1), axis=0)))
+    values = []
+    for i in range(n_draws):
+        groups = tuple(_replicate(points, w[i], wy[i]) for points, (w, wy) in zip(statistic.groups, drawn, strict=True))
+        values.append(one_value(question, PointStats(statistic.view, groups)))
+    return _around(question, statistic, defined(np.array(values)))
+
+
+def _around(question: Question, merged: PointStats, replicates: Float64s) -> Float64s:
+    """Replicates of points put together, moved to where all points are: with a billion rows that is not nothing."""
+    moved = question.value() - one_value(question, merged)
+    return replicates + moved if np.isfinite(moved) else replicates
+
+
+def _mixes_weights(points: Points) -> bool:
+    return bool(np.any(points.w2 * points.n > points.w**2 * (1 + 1e-9)))
+
+
+def resampled_bins(stats: BinStats, n_draws: int, rng: np.random.Generator) -> BinStats:
+    """A stack of statistics as new samples of the same size would give them.
+
+    How many pairs fall into each (bin, outcome) is multinomial; given that, the sums of their weights and scores vary
+    as those within the cell do. Without that last term few wide bins would vary too little.
+    """
+    ny, n = np.rint(stats.ny), stats.n
+    counts = np.stack([n - ny, ny])
+    weights = np.stack([stats.w - stats.wy, stats.wy])
+    squares = np.stack([stats.w2 - stats.w2y, stats.w2y])
+    scores = np.stack([stats.wp - stats.wpy, stats.wpy])
+    some = counts > 0
+    each = np.where(some, counts, 1)
+    weight, square = weights / each, squares / each
+    score = np.divide(scores, weights, out=np.zeros(scores.shape), where=some & (weights > 0))
+    between = np.sum(weights * (score - stats.conf) ** 2, axis=0) / stats.w
+    within = np.maximum(np.nan_to_num(stats.wpp / stats.w - stats.conf**2) - between, 0)
+
+    m = rng.multinomial(int(n.sum()), (counts / n.sum()).ravel(), n_draws).reshape(n_draws, 2, -1)
+    w = m * weight + np.sqrt(m * np.maximum(square - weight**2, 0)) * rng.standard_normal(m.shape)
+    w = np.maximum(w, 0)
+    wp = w * score + np.sqrt(m * square * within) * rng.standard_normal(m.shape)
+    total = w.sum(axis=1)
+    empty = total <= ABSENT * stats.w
+    total = np.where(empty, ABSENT * stats.w, total)
+    conf = np.clip(np.where(empty, stats.conf, wp.sum(axis=1) / total), 0, 1)
+    wy = np.where(empty, conf * total, w[:, 1])
+    wpy = np.where(empty, conf * wy, wp[:, 1])
+    w2 = np.where(empty, total * stats.w2 / stats.w, (m * square).sum(axis=1))
+    return replace(stats, w=total, wp=total * conf, wy=wy, wpy=wpy, wpp=total * (conf**2 + within + between), w2=w2)
+
+
+def _resampled_points(points: Points, n_draws: int, rng: np.random.Generator) -> tuple[Float64s, Float64s]:
+    """Weights and weighted outcomes of new samples.
+
+    Where pairs of one point differ in weight, as many of one weight stand for those of each outcome as make the same
+    sum and the same variance.
+    """
+    if _mixes_weights(points):
+        w = np.maximum(np.stack([points.w - points.wy, points.wy]), 0)
+        w2 = np.maximum(np.stack([points.w2 - points.w2y, points.w2y]), 0)
+        each = np.divide(w2, w, out=np.zeros(w.shape), where=w > 0)
+        size = np.divide(w, each, out=np.zeros(w.shape), where=each > 0)
+        drawn = rng.poisson(size, (n_draws, *size.shape)) * each
+        return np.asarray(drawn.sum(axis=1)), np.asarray(drawn[:, 1], np.float64)
+    rate = points.rate
+    happened = points.n * rate
+    chance = np.stack([points.n - happened, happened]) / points.n.sum()
+    m = rng.multinomial(int(points.n.sum()), np.maximum(chance, 0).ravel(), n_draws).reshape(n_draws, 2, -1)
+    weight = points.w / points.n
+    return m.sum(axis=1) * weight, m[:, 1] * weight
+
+
+def _replicate(points: Points, w: Float64s, wy: Float64s) -> Points:
+    kept = w > 0
+    square = (points.w2 / points.w)[kept]
+    return Points(points.score[kept], points.n[kept], w[kept], wy[kept], w[kept] * square, wy[kept] * square)
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+def row_draws(n: int, cluster: Ints | None, rng: np.random.Generator) -> Ints:
+    """Rows of one replicate: n of them, or those of as many clusters as there are."""
+    if cluster is None:
+        return rng.integers(0, n, n)
+    order = np.argsort(cluster, kind="stable")
+    sizes = np.bincount(cluster)
+    starts = np.cumsum(sizes) - sizes
+    drawn = rng.integers(0, len(sizes), len(sizes))
+    return np.concatenate([order[starts[c] : starts[c] + sizes[c]] for c in drawn])
+
+
+def row_replicates(question: Question, cluster: Ints | None, n_draws: int, rng: np.random.Generator) -> Float64s:
+    """The metric of resampled rows, one call each."""
+    source = question.source
+    assert isinstance(source, Predictions)
+    values = [one_value(question, source.take(row_draws(len(source), cluster, rng))) for _ in range(n_draws)]
+    return defined(np.array(values))
+
+
+def one_value(question: Question, source: Any) -> float:
+    """The metric of a replicate; NaN where it happens to be undefined, as with one class only."""
+    try:
+        return question.value(source)
+    except UndefinedError:
+        return float("nan")
+
+
+def defined(values: Float64s) -> Float64s:
+    """The replicates that have a value, if that is nearly all of them."""
+    good = values[~np.isnan(values)]
+    if len(good) < 0.9 * len(values):
+        raise UndefinedError(
+            f"the metric is undefined in {len(values) - len(good)} of {len(values)} resampled data sets: there are too "
+            "few rows"
+        )
+    return good

@@ -1,0 +1,152 @@
+"""A statistic taken apart for resampling: what lies in each cell, and the way back to a statistic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from believable._types import Array, Float64s, Floats, Int64s, Ints
+from believable.inference.question import Statistic
+from believable.stats import BinStats
+from believable.stats.points import PointStats
+
+ABSENT = 1e-12  # the weight, as a share, of a cell that a replicate leaves empty
+MANY = 100.0  # a variance from which on a count is as good as normal
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cells:
+    """The occupied bins, or points, of all groups side by side.
+
+    Attributes
+    ----------
+    w, conf, wy : ndarray
+        Weight, mean score and weighted outcomes.
+    size : ndarray
+        Effective number of pairs, (sum w)^2 / sum w^2.
+    spread : ndarray
+        Variance of the scores within the cell.
+    group : ndarray
+        Class or rank.
+    """
+
+    statistic: Statistic
+    last_scores: list[Float64s]
+    n: Int64s
+    w: Float64s
+    conf: Float64s
+    wy: Float64s
+    size: Float64s
+    spread: Float64s
+    group: Int64s
+
+    @classmethod
+    def of(cls, statistic: Statistic, last_scores: list[Float64s]) -> Cells:
+        """Take a statistic apart."""
+        if isinstance(statistic, BinStats):
+            spread = np.maximum(np.nan_to_num(statistic.wpp / statistic.w - statistic.conf**2), 0)
+            size = statistic.effective_n
+            n, w, conf, wy, group = statistic.n, statistic.w, statistic.conf, statistic.wy, statistic.group
+        else:
+            groups = statistic.groups
+            n, w, conf, wy, w2 = (
+                np.concatenate([getattr(points, name) for points in groups]) for name in ("n", "w", "score", "wy", "w2")
+            )
+            size, spread = w**2 / w2, np.zeros(len(w))
+            group = np.repeat(np.arange(len(groups)), [len(points.score) for points in groups])
+        return cls(statistic, last_scores, n, w, conf, wy, size, spread, group)
+
+    def __len__(self) -> int:
+        return len(self.w)
+
+    @property
+    def are_bins(self) -> bool:
+        """Whether these are bins, and not points."""
+        return isinstance(self.statistic, BinStats)
+
+    @property
+    def gap(self) -> Float64s:
+        """Mean outcome less mean score."""
+        return np.asarray(self.wy / self.w - self.conf)
+
+    def variance(self, rate: Float64s) -> Float64s:
+        """Variance of one outcome in a cell with this mean rate, whose pairs' rates vary as their scores do."""
+        return np.asarray(np.maximum(rate * (1 - rate) - self.spread, 0))
+
+    def with_outcomes(self, wy: Float64s, w: Float64s | None = None) -> Statistic:
+        """The statistic with other outcomes (and weights); leading axes are replicates."""
+        if isinstance(self.statistic, PointStats):
+            ends = np.cumsum([len(points.score) for points in self.statistic.groups])[:-1]
+            parts = zip(self.statistic.groups, np.split(wy, ends, axis=-1), strict=True)
+            groups = (replace(points, wy=part, w2y=part * (points.w2 / points.w)) for points, part in parts)
+            return replace(self.statistic, groups=tuple(groups))
+        if w is None:
+            return replace(self.statistic, wy=wy)
+        return replace(self.statistic, w=w, wp=w * self.conf, wy=wy)
+
+    def draw(self, rate: Float64s, rng: np.random.Generator, n_draws: int) -> Float64s:
+        """Outcomes of the same pairs if each cell had this rate.
+
+        The outcomes of a cell are a sum of unequal coins: a binomial with their mean and variance stands for it.
+        """
+        rate = np.broadcast_to(rate, (n_draws, len(self)))
+        drawn = matched(rng, np.broadcast_to(self.size, rate.shape), rate, self.variance(rate))
+        return np.asarray(self.w * drawn / self.size)
+
+    def times(self, rng: np.random.Generator, n_draws: int) -> Float64s:
+        """How many pairs new samples of the same size have in each cell, as a multiple of what was counted.
+
+        A bin keeps one pair for sure. New samples fall into bins that this one left empty, so they have about as many
+        bins with a pair or two as this one, and as much noise; drawn from its own bins alone they would have less.
+        """
+        kept = int(self.are_bins)
+        left = self.n - kept
+        if not left.any():
+            return np.ones((n_draws, len(self)))
+        return np.asarray((kept + rng.multinomial(int(left.sum()), left / left.sum(), n_draws)) / self.n)
+
+    def draw_anew(self, rate: Float64s, rng: np.random.Generator, times: Float64s) -> tuple[Float64s, Float64s]:
+        """Outcomes and weights of new samples, so many times as large in each cell."""
+        size = self.size * times
+        drawn = matched(rng, size, rate, self.variance(rate))
+        share = np.divide(drawn, size, out=np.broadcast_to(self.conf, rate.shape).copy(), where=size > 0)
+        w = self.w * np.maximum(times, ABSENT)
+        return w * share, w
+
+    def locate(self, score: Floats, group: Ints | None) -> Ints:
+        """The cell of each pair."""
+        if isinstance(self.statistic, BinStats):
+            stats = self.statistic
+            if len(stats.edges) == 1:
+                index = stats.edges[0].index(score)
+            else:
+                assert group is not None
+                index = np.empty(len(score), np.intp)
+                for g in range(len(stats.edges)):
+                    here = np.flatnonzero(group == g)
+                    index[here] = stats.edges[g].index(score[here])
+            key = index if group is None else group * stats.per_group + index
+            return np.searchsorted(stats.key, key)
+        if group is None:
+            return np.searchsorted(self.last_scores[0], score)
+        starts = np.cumsum([0, *(len(last) for last in self.last_scores)])
+        cell = np.empty(len(score), np.intp)
+        for i, g in enumerate(self.statistic.index):
+            here = np.flatnonzero(group == g)
+            cell[here] = starts[i] + np.searchsorted(self.last_scores[i], score[here])
+        return cell
+
+
+def matched(rng: np.random.Generator, size: Float64s, rate: Float64s, variance: Float64s) -> Array:
+    """Draws with mean size * rate and variance size * variance: binomial from the rarer side, normal where many."""
+    if float((size * variance).min(initial=np.inf)) > MANY:
+        return np.asarray(size * rate + np.sqrt(size * variance) * rng.standard_normal(rate.shape))
+    rare = np.minimum(rate, 1 - rate)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        chance = np.where(rare > 0, 1 - variance / rare, 0)
+        trials = np.where(chance > 0, size * rare / chance, 0)
+    trials = np.maximum(np.rint(trials), np.ceil(size * rare - 1e-9))  # at least as many as happen on average
+    chance = np.divide(size * rare, trials, out=np.zeros(rate.shape), where=trials > 0)
+    drawn = np.minimum(rng.binomial(trials.astype(np.int64), np.minimum(chance, 1)), size)
+    return np.where(rate > 0.5, size - drawn, drawn)

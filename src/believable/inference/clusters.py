@@ -1,0 +1,104 @@
+"""Units of resampling: rows, or the clusters that rows come in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from believable._arrays import as_numpy
+from believable._types import Array, Float64s, Ints
+from believable.errors import InputError
+from believable.inference.cells import Cells
+from believable.predictions import Predictions
+from believable.predictions.view import View
+
+MOST = 2000  # units; more are put together at random, which keeps the variance of every sum
+
+
+def cluster_of_rows(groups: Any, predictions: Any, source: Predictions, sample_weight: Any) -> Ints | None:
+    """The cluster of each row that is left, numbered from 0; None where rows stand for themselves."""
+    if groups is None:
+        return None
+    array = rows_that_count(groups, "groups", predictions, source, sample_weight)
+    missing = [i for i, value in enumerate(array.tolist()) if value is None or value != value]
+    if missing:
+        raise InputError(f"groups must name a cluster in every row; it is missing at row {missing[0]}")
+    _, cluster = np.unique(array.astype(str) if array.dtype == object else array, return_inverse=True)
+    if cluster.max() == 0:
+        raise InputError("groups names one cluster only: nothing can be said about how clusters differ")
+    return np.asarray(cluster)
+
+
+def rows_that_count(values: Any, name: str, predictions: Any, source: Predictions, sample_weight: Any) -> Array:
+    """A column with one entry for each row that is left: rows of weight 0 are dropped from it too."""
+    array = as_numpy(values, name)
+    if array.ndim != 1:
+        raise InputError(f"{name} must be 1-D, one entry per row, got shape {array.shape}")
+    if not isinstance(predictions, Predictions) and sample_weight is not None and len(array) != len(source):
+        kept = np.asarray(sample_weight) > 0
+        array = array[kept] if len(kept) == len(array) else array
+    if len(array) != len(source):
+        raise InputError(f"{name} has {len(array)} entries, the predictions have {len(source)} rows that count")
+    return array
+
+
+def unit_of_rows(cluster: Ints | None, n: int, rng: np.random.Generator) -> tuple[Ints, int]:
+    """The unit of each row and the number of units: clusters or rows, many of them put together at random."""
+    unit = np.arange(n) if cluster is None else cluster
+    n_units = int(unit.max()) + 1
+    if n_units <= MOST:
+        return unit, n_units
+    return rng.permutation(n_units)[unit] % MOST, MOST
+
+
+def drawn_counts(n_units: int, n_draws: int, rng: np.random.Generator) -> Float64s:
+    """How often each unit is drawn, with replacement, in each replicate."""
+    return rng.multinomial(n_units, np.full(n_units, 1 / n_units), n_draws).astype(np.float64)
+
+
+def residuals_by_unit(source: Predictions, cells: Cells, unit: Ints, n_units: int) -> Any:
+    """Sums of w (y - p) by (unit, cell), as a sparse matrix."""
+    from scipy.sparse import coo_array
+
+    row, cell, weight, residual = _pairs(source, cells)
+    return coo_array((weight * residual, (unit[row], cell)), shape=(n_units, len(cells))).tocsr()
+
+
+def weights_by_unit(source: Predictions, cells: Cells, unit: Ints, n_units: int) -> Any:
+    """Sums of w by (unit, cell), as a sparse matrix."""
+    from scipy.sparse import coo_array
+
+    row, cell, weight, _ = _pairs(source, cells)
+    return coo_array((weight, (unit[row], cell)), shape=(n_units, len(cells))).tocsr()
+
+
+def clustering(source: Predictions, cells: Cells, cluster: Ints | None) -> float:
+    """How many times larger clusters make the variance of outcomes, over all cells; at least 1."""
+    if cluster is None:
+        return 1.0
+    from scipy.sparse import coo_array
+
+    row, cell, weight, residual = _pairs(source, cells)
+    excess = weight * (residual - cells.gap[cell])
+    added = coo_array((excess, (cluster[row], cell)), shape=(int(cluster.max()) + 1, len(cells))).tocsr()
+    return max(1.0, float(added.multiply(added).sum()) / max(float(excess @ excess), 1e-300))
+
+
+def _pairs(source: Predictions, cells: Cells) -> tuple[Ints, Ints, Float64s, Float64s]:
+    """Row, cell, weight, and outcome less score of every pair."""
+    numbered = source._with(weights=np.arange(1, len(source) + 1, dtype=np.float64))  # a pair's weight names its row
+    parts = []
+    for pairs in numbered.pairs(cells.statistic.view):
+        assert pairs.weight is not None
+        row = pairs.weight.astype(np.intp) - 1
+        weight = np.ones(len(row)) if source.weights is None else source.weights[row].astype(np.float64)
+        residual = pairs.outcome.astype(np.float64) - pairs.score
+        parts.append((row, cells.locate(pairs.score, pairs.group), weight, residual))
+    row, cell, weight, residual = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return row, cell, weight, residual
+
+
+def has_several_pairs_per_row(view: View) -> bool:
+    """Whether one row's outcomes are tied to each other: the classes, or ranks, of one label."""
+    return view.notion in ("classwise", "top_r") and view.group is None

@@ -1,0 +1,340 @@
+"""Intervals by inverting a test: which true errors would show what was observed?
+
+The plain value of an error is too large near 0, because noise makes gaps of its own, and no bootstrap of it can cover
+the truth. So each candidate for the true error is tried: data are simulated whose true gaps have that size and a
+plausible shape, and the candidate is kept if the observed value is not in either tail of what they show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from believable._types import Array, Float64s, Int64s
+from believable.inference.cells import Cells
+from believable.inference.question import Question
+
+TIGHTER = (0.8, 0.9)  # of the nominal tails, below and above: the shape of the gaps is estimated, at a cost in coverage
+ANCHORS = 30  # cells in which shapes are drawn, where there are many points
+N_BETWEEN = 7  # candidates tried between the ends, at first
+NEARLY = 0.95  # of an error, that a shape has to reach where rates stop at 0 and 1
+ROUNDS, MOST_STRETCHED = 6, 10.0  # tries to reach it, and how much farther each may go
+FEWEST = 0.02  # of all shapes, that have to reach it
+LUCKY = 0.1  # of what perfect calibration shows lies below: such values are raised to here for upper ends
+NARROWEST = 1e-3  # bandwidth: narrower ones cost much and decide nothing
+NONE = 1e-300  # as good as no error
+ROUNDING = 1e-9  # nearer than this, numbers may be equal
+# Outcomes (and weights) of data with these rates; None stands for the rates of the scores.
+Noise = Callable[[Float64s | None, np.random.Generator], tuple[Float64s, Float64s | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Inverted:
+    """The ends, the value at which the observed one is the median, and what there is to say."""
+
+    low: float
+    high: float
+    estimate: float
+    note: str
+
+
+class Tails:
+    """The chance of showing no less, and no more, than was observed, for any candidate."""
+
+    def __init__(
+        self,
+        question: Question,
+        cells: Cells,
+        variance: Float64s,
+        noise: Noise,
+        n_draws: int,
+        rng: np.random.Generator,
+        widened: float = 1.0,
+    ) -> None:
+        assert question.row is not None
+        assert question.row.power is not None
+        self.question, self.cells, self.noise, self.widened = question, cells, noise, widened
+        self.power, self.most = question.row.power, question.row.high
+        self.observed = self.plain = float(question.replicates(cells.with_outcomes(cells.wy))[0])
+        if question.is_fixed_point and self.observed < NARROWEST:
+            # The norm at the narrowest bandwidth is looked at instead.
+            self.observed = float(question.replicates(cells.with_outcomes(cells.wy), NARROWEST)[0])
+        drawn = _shapes(cells, variance, n_draws, rng)
+        self.shapes = np.clip(cells.conf + drawn, 0, 1) - cells.conf  # gaps that can be
+        self.seed = int(rng.integers(2**62))
+        self.tried: dict[float, tuple[float, float]] = {}
+        self.sizes: dict[float, Float64s] = {}
+        self.above: Tails | None = None
+        self.spread = self._spread_at_zero()
+
+    def at(self, error: float) -> tuple[float, float]:
+        """Chance of a value at least, and at most, as large as the observed, if this were the true error."""
+        if error not in self.tried:
+            shown = self._shown(error)
+            tiny = ROUNDING * self.observed  # as large but for rounding
+            at_least = np.count_nonzero(shown >= self.observed - tiny)
+            at_most = np.count_nonzero(shown <= self.observed + tiny)
+            n = 1 + len(shown)
+            self.tried[error] = ((1 + at_least) / n, (1 + at_most) / n) if len(shown) else (1.0, 0.0)
+        return self.tried[error]
+
+    def _shown(self, error: float) -> Float64s:
+        """What data with this true error show, for the shapes that can have it; nothing if hardly any can."""
+        cells, again = self.cells, np.random.default_rng(self.seed)  # candidates differ by nothing but themselves
+        rate = None
+        if error > 0:
+            rate, reached = self._stretched(error)
+            able = np.flatnonzero(reached)
+            if len(able) < FEWEST * len(rate):
+                return np.empty(0)
+            rate = rate[np.resize(able, len(rate))]  # those that can stand in for those that cannot
+        wy, w = self.noise(rate, again)
+        shown = self.question.replicates(cells.with_outcomes(wy, w), max(self.observed, NARROWEST))
+        if self.widened == 1:
+            return shown
+        middle = np.median(shown)
+        return np.maximum(middle + self.widened * (shown - middle), 0)
+
+    def _stretched(self, error: float) -> tuple[Float64s, Array]:
+        """The rates at which the shapes have this error, and whether they do: rates stop at 0 and 1."""
+        cells, size = self.cells, self._size(error)
+        reached = size > NONE  # a shape without gaps has no error, whatever it is stretched by
+        by = (error / size) ** (1 / self.power)
+        for k in range(ROUNDS if cells.are_bins else 1):
+            meant = cells.conf + by[:, None] * self.shapes
+            rate = np.clip(meant, 0, 1)
+            if k == 0 and np.array_equal(rate, meant):
+                return rate, reached
+            # Gaps that stopped make a smaller error than the one meant: the others have to make up for it.
+            found = self.question.replicates(cells.with_outcomes(cells.w * rate), self._width(error))
+            reached = found > NEARLY * error
+            by = by * np.where(reached, 1.0, np.minimum(error / np.maximum(found, NONE), MOST_STRETCHED))
+            if reached.all():
+                break
+        return rate, reached
+
+    def _size(self, error: float) -> Float64s:
+        """The error of the shapes as they are; it depends on the candidate only where the norm does."""
+        key = error if self.question.is_fixed_point else 0.0
+        if key not in self.sizes:
+            outcomes = self.cells.w * (self.cells.conf + self.shapes)
+            found = self.question.replicates(self.cells.with_outcomes(outcomes), self._width(error))
+            self.sizes = {key: np.maximum(found, NONE)}
+        return self.sizes[key]
+
+    def _width(self, error: float) -> float:
+        """The bandwidth of a norm that has one: the candidate, but narrow ones cost much and decide nothing."""
+        return max(error, self.observed / 20, NARROWEST)
+
+    def _spread_at_zero(self) -> float:
+        low, self.lucky, high = map(float, np.quantile(self._shown(0.0), [0.025, LUCKY, 0.975]))
+        return high - low or max(self.observed, 1e-3)
+
+    def for_sure(self, tail: float) -> float:
+        """The largest gap less what chance may have added to it, in whichever bin that leaves most.
+
+        A test of the largest gap has next to no power: a bin with five rows shows a large one by chance. But bins have
+        bounds of their own (exact, for binomial counts; this tail is shared out among the bins), and the largest true
+        gap is no smaller than any of them.
+        """
+        from scipy.special import betaincinv
+
+        cells, each = self.cells, tail / len(self.cells)
+        rate = np.clip(cells.wy / cells.w, 0, 1)
+        yes, no = rate * cells.size, (1 - rate) * cells.size
+        least = np.where(yes > 0, betaincinv(np.maximum(yes, NONE), no + 1, each), 0.0)
+        most = 1 - np.where(no > 0, betaincinv(np.maximum(no, NONE), yes + 1, each), 0.0)
+        return float(np.max(np.maximum(least - cells.conf, cells.conf - most), initial=0.0))
+
+    def lifted(self) -> Tails:
+        """For upper ends: a value that perfect calibration undercuts one time in ten is luck, and counts as that."""
+        if self.observed >= self.lucky:
+            return self
+        if self.above is None:
+            self.above = copy(self)
+            self.above.observed, self.above.tried, self.above.sizes = self.lucky, {}, {}
+        return self.above
+
+
+def invert(tails: Tails, level: float, refine: bool = True) -> Inverted:
+    """The interval of the candidates that are not rejected; unrefined, from the candidates tried before alone."""
+    tail, upper_tail = (share * (1 - level) / 2 for share in TIGHTER)
+    note = ""
+    if tails.at(0.0)[1] < upper_tail:
+        note = "the observed value is smaller than chance would make it even if calibration were perfect"
+    above = tails.lifted()
+    zero_may_be = tails.at(0.0)[0] >= tail
+    if refine:
+        top = _step_until(above, +1, 1, upper_tail)
+        if above is not tails:
+            for error in np.linspace(0.0, top, N_BETWEEN + 2):
+                above.at(float(error))
+        bottom = 0.0 if zero_may_be else _step_until(tails, -1, 0, tail)
+        for error in np.linspace(bottom, top, N_BETWEEN + 2)[1:-1]:
+            tails.at(float(error))
+    high = _crossing(above, 1, upper_tail, refine)
+    low = 0.0 if zero_may_be else _crossing(tails, 0, tail, refine)
+    if tails.question.is_largest:
+        low = tails.for_sure(tail)
+    estimate = 0.0 if tails.at(0.0)[0] >= 0.5 else _crossing(tails, 0, 0.5, refine)
+    return Inverted(low, max(high, low), min(max(estimate, low), max(high, low)), note)
+
+
+def _step_until(tails: Tails, direction: int, side: int, tail: float) -> float:
+    """Walk away from the observed value until a candidate is rejected; the walk lengthens as it goes."""
+    error = tails.observed
+    for k in range(50):
+        error = max(error + direction * tails.spread * 1.5**k / 2, 0.0)
+        rejected = tails.at(error)[side] < tail
+        if rejected or error == 0:
+            break
+    return error
+
+
+def _crossing(tails: Tails, side: int, tail: float, refine: bool) -> float:
+    """Where a tail has this chance: interpolated between candidates on the scale of normal quantiles, and refined."""
+    quantile = NormalDist().inv_cdf
+    crossing = 0.0
+    for _ in range(2 if refine else 1):
+        tried = sorted(tails.tried)
+        chance = np.array([tails.tried[error][side] for error in tried])
+        monotone = np.maximum.accumulate(chance) if side == 0 else np.minimum.accumulate(chance)
+        z = np.array([quantile(min(max(p, 1e-6), 1 - 1e-6)) for p in monotone])
+        if side == 1:
+            z = -z
+        goal = quantile(tail) if side == 0 else -quantile(tail)
+        crossing = min(float(np.interp(goal, z, tried)), tails.most)
+        if refine:
+            tails.at(crossing)
+    return crossing
+
+
+def _shapes(cells: Cells, variance: Float64s, n_draws: int, rng: np.random.Generator) -> Float64s:
+    """Shapes of the true gaps, one per replicate; many points move together in anchors."""
+    if cells.are_bins:
+        return draw_patterns(cells.gap, variance, cells.conf, cells.group, n_draws, rng, rough=True)
+    anchor = np.floor(ANCHORS / 2 * cells.conf + ROUNDING)
+    for g in np.unique(cells.group):
+        here = cells.group == g
+        reached = np.cumsum(cells.w[here]) - cells.w[here] / 2
+        anchor[here] += np.floor(ANCHORS / 2 * reached / cells.w[here].sum() + ROUNDING)
+    _, anchor = np.unique(anchor + (2 * ANCHORS) * cells.group, return_inverse=True)
+    w = np.bincount(anchor, cells.w)
+
+    def mean(values: Float64s) -> Float64s:
+        return np.asarray(np.bincount(anchor, values) / w)
+
+    gap, score = mean(cells.wy - cells.w * cells.conf), mean(cells.w * cells.conf)
+    group = np.rint(mean(cells.w * cells.group)).astype(np.int64)
+    shapes = draw_patterns(gap, mean(cells.w**2 * variance) / w, score, group, n_draws, rng, rough=False)
+    return np.asarray(shapes[:, anchor])
+
+
+# --- shapes that the true gaps may have, given the observed ones ------------------------------------------------------
+# How much noise adds to an error depends on how the true gaps are shaped: many small ones hide in it, one large one
+# does not. Each shape is a draw from the posterior under a mixture of priors: smooth along the scores, smooth with
+# rough edges, and sparse (most gaps zero, a few of any size). Some shrink towards scores of 0 and 1 and some do not,
+# and amplitudes are mixed too, so nothing has to be chosen; what does not fit the observed gaps has no weight.
+
+
+REACH = 0.3  # how far along the scores smooth gaps resemble each other
+# The share of a prior's variance that is smooth, and how gaps shrink towards 0 and 1: as a power of p (1 - p), which is
+# 1 for a shift of the logits.
+SMOOTH = ((0.5, 0.5), (0.95, 0.5), (1.0, 0.5), (0.95, 1.0), (1.0, 1.0), (0.5, 0.0), (0.95, 0.0), (1.0, 0.0))
+SMOOTHEST = 0.9
+WIDE, OUTLYING = 0.3, 0.05  # how large outlying gaps are, and their share of those that are not zero
+NONZERO = (0.3, 0.7, 1.0)  # the share of gaps that are not zero, where shapes are sparse
+AMPLITUDES = np.array([0.25, 0.5, 1, 2, 4, 8])  # in units of the noise
+DENSE_WEIGHT = 50.0  # how much more likely a smooth shape is than a sparse one, before looking
+MOST_DENSE = 300  # above so many cells only the sparse priors, which treat cells one by one
+
+
+def draw_patterns(
+    gap: Float64s,
+    variance: Float64s,
+    score: Float64s,
+    group: Int64s,
+    n_draws: int,
+    rng: np.random.Generator,
+    *,
+    rough: bool,
+) -> Float64s:
+    """Draws of the true gaps, of shape (n_draws, cells); only smooth shapes unless `rough`."""
+    variance = np.maximum(variance, 1e-12)
+    components: list[_Dense | _Sparse] = []
+    if len(gap) <= MOST_DENSE:
+        alike = np.exp(-((score[:, None] - score) ** 2) / (2 * REACH**2)) * (group[:, None] == group)
+        for share, power in SMOOTH:
+            if share < SMOOTHEST and not rough:
+                continue
+            scale, amplitudes = _scale(score, variance, power)
+            shape = (share * alike + (1 - share + 1e-9) * np.eye(len(gap))) * np.outer(scale, scale)
+            components += [_Dense(gap, variance, a**2 * shape) for a in amplitudes]
+    if rough or not components:
+        for power in (0.5, 0.0):
+            scale, amplitudes = _scale(score, variance, power)
+            components += [_Sparse(gap, variance, (a * scale) ** 2, share) for share in NONZERO for a in amplitudes]
+    fit = np.array([part.log_fit for part in components])
+    chance = np.exp(fit - fit.max())
+    chance /= chance.sum()
+    counts = rng.multinomial(n_draws, chance)
+    return np.concatenate([part.draw(k, rng) for part, k in zip(components, counts, strict=True) if k])
+
+
+def _scale(score: Float64s, variance: Float64s, power: float) -> tuple[Float64s, Float64s]:
+    """How large gaps are at each score beside each other, and the amplitudes to try."""
+    scale = np.maximum(score * (1 - score), 1e-6) ** power
+    return scale, np.asarray(AMPLITUDES * np.sqrt(np.mean(variance) / np.mean(scale**2)))
+
+
+class _Dense:
+    """Gaps jointly normal with a given covariance."""
+
+    def __init__(self, gap: Float64s, variance: Float64s, prior: Float64s) -> None:
+        root = np.linalg.cholesky(prior + np.diag(variance))
+        half = np.linalg.solve(root, gap)
+        self.log_fit = float(np.log(DENSE_WEIGHT) - half @ half / 2 - np.log(np.diag(root)).sum())
+        self.prior, self.root, self.half = prior, root, half
+
+    def draw(self, n: int, rng: np.random.Generator) -> Float64s:
+        pulled = np.linalg.solve(self.root, self.prior)
+        mean, covariance = pulled.T @ self.half, self.prior - pulled.T @ pulled
+        values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+        noise = rng.standard_normal((n, len(mean))) * np.sqrt(np.maximum(values, 0))
+        return np.asarray(mean + noise @ vectors.T)
+
+
+class _Sparse:
+    """Gaps independent of each other, each zero, normal, or now and then of any size."""
+
+    def __init__(self, gap: Float64s, variance: Float64s, prior: Float64s, share: float) -> None:
+        wide = np.full(len(gap), WIDE**2)
+        self.kept, fit = [], []
+        for weight, slab in (
+            (1 - share, np.zeros(len(gap))),
+            (share * (1 - OUTLYING), prior),
+            (share * OUTLYING, wide),
+        ):
+            total = variance + slab
+            with np.errstate(divide="ignore"):
+                fit.append(np.log(weight) - (gap**2 / total + np.log(total)) / 2)
+            kept = slab / total
+            self.kept.append((kept * gap, np.sqrt(kept * variance)))
+        either = np.logaddexp.reduce(fit)
+        self.log_fit = float(either.sum())
+        self.chance = np.exp(np.array(fit) - either)
+
+    def draw(self, n: int, rng: np.random.Generator) -> Float64s:
+        nothing, normal, _ = self.chance
+        which = rng.random((n, len(nothing)))
+        zero, wide = which < nothing, which >= nothing + normal
+        empty = np.flatnonzero(zero.all(axis=1))  # a shape has to have something in it
+        chance = 1 - nothing + 1e-300
+        zero[empty, rng.choice(len(chance), len(empty), p=chance / chance.sum())] = False
+        (mean, deviation), (wide_mean, wide_deviation) = self.kept[1:]
+        mean, deviation = np.where(wide, wide_mean, mean), np.where(wide, wide_deviation, deviation)
+        return np.asarray(~zero * (mean + deviation * rng.standard_normal(zero.shape)))

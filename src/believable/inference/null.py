@@ -1,0 +1,138 @@
+"""`TestResult`: what every test of calibration returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from believable import _kernels
+from believable._types import Array, Float64s
+from believable.inference.cells import Cells
+from believable.predictions import Predictions
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """A test of the hypothesis that the scores are calibrated: outcomes happen at the rates of the scores.
+
+    Attributes
+    ----------
+    statistic : float
+    p_value : float
+        Probability of a statistic at least as extreme if the scores are calibrated.
+    df : float or None
+        Degrees of freedom, where the reference distribution has any.
+    n : int
+        Rows.
+    method : str
+        Where the p-value comes from.
+    """
+
+    statistic: float
+    p_value: float
+    df: float | None
+    n: int
+    method: str
+
+    __test__ = False  # not a class of tests
+
+    def __str__(self) -> str:
+        df = "" if self.df is None else f", df {self.df:g}"
+        return f"statistic {self.statistic:.4g}{df}, p = {self.p_value:.3g} (n = {self.n:,}, {self.method})"
+
+    __repr__ = __str__
+
+
+# --- labels drawn from the scores themselves: what calibrated scores would show ---------------------------------------
+
+
+NUMBERS_DRAWN_AT_ONCE = 1 << 22  # numbers drawn at a time
+
+
+def batches(n_resamples: int, width: int) -> Iterator[int]:
+    """Sizes of batches of replicates, each of `width` numbers, that fit in memory."""
+    step = max(1, NUMBERS_DRAWN_AT_ONCE // width)
+    for start in range(0, n_resamples, step):
+        yield min(step, n_resamples - start)
+
+
+def drawn_at_scores(score: Float64s, n: Array, size: int, rng: np.random.Generator) -> Float64s:
+    """How many of the n rows at each score happen, `size` times over."""
+    if n.max() == 1:
+        return (rng.random((size, len(score))) < score).astype(np.float64)
+    return rng.binomial(n, score, (size, len(score))).astype(np.float64)
+
+
+def resampling_p_value(observed: float, replicates: Array, noise: float = 0.0) -> float:
+    """(1 + how many are at least as large) / (1 + how many there are); as large but for rounding counts too."""
+    largest = float(np.abs(replicates).max(initial=0)) or 1.0
+    short = 1e-12 * abs(observed) + 1e-9 * largest * float(np.std(replicates / largest)) + noise
+    return float((1 + np.count_nonzero(replicates >= observed - short)) / (1 + len(replicates)))
+
+
+# --- labels as they would be if the predictions were right ------------------------------------------------------------
+
+
+UNIFORMS_AT_ONCE = 1 << 20  # uniform numbers
+
+
+class LabelDraws:
+    """Draws the labels of every row from its own probabilities."""
+
+    def __init__(self, source: Predictions, rng: np.random.Generator) -> None:
+        self.source, self.rng = source, rng
+        self.reached = np.cumsum(source.scores, axis=1, dtype=np.float64) if source.kind == "multiclass" else None
+
+    def draw(self) -> Array:
+        """One set of labels; a soft label is drawn hard."""
+        if self.reached is None:
+            return (self.rng.random(self.source.scores.shape) < self.source.scores).astype(np.int8)
+        goal = self.rng.random(len(self.source)) * self.reached[:, -1]
+        return np.asarray((goal[:, None] >= self.reached[:, :-1]).sum(axis=1))
+
+
+def drawn_outcomes(source: Predictions, cells: Cells, n_draws: int, rng: np.random.Generator) -> Float64s:
+    """Weighted outcomes by cell of redrawn labels, where a row has several pairs whose outcomes hang together."""
+    cell = _cells_of_classes(source, cells)
+    sums = np.empty((n_draws, len(cells)))
+    per_draw = cell.size if source.kind == "multilabel" else len(source)
+    step = max(1, UNIFORMS_AT_ONCE // per_draw)
+    reached = chance = None
+    weight = None if source.weights is None else source.weights.astype(np.float64, copy=False)
+    if source.kind == "multilabel":
+        chance = source.scores.astype(np.float64, copy=False).ravel()
+        weight = None if weight is None else np.repeat(weight, source.n_classes)
+    else:
+        reached = np.cumsum(source.scores, axis=1, dtype=np.float64)
+    for start in range(0, n_draws, step):
+        uniform = rng.random((min(step, n_draws - start), per_draw))
+        if reached is not None:
+            found = _kernels.redrawn_labels(uniform, reached, cell, weight, len(cells))
+        else:
+            assert chance is not None
+            found = _kernels.redrawn_events(uniform, chance, cell.ravel(), weight, len(cells))
+        sums[start : start + len(uniform)] = found
+    return sums
+
+
+def _cells_of_classes(source: Predictions, cells: Cells) -> Array:
+    """The cell of every entry of the matrix, as an (n, K) array; -1 for those that are not looked at."""
+    view, scores = cells.statistic.view, source.scores
+    cell = np.full(scores.shape, -1, np.int32)
+    for rows in _kernels.row_blocks(*scores.shape):
+        block = scores[rows]
+        column = np.broadcast_to(np.arange(block.shape[1]), block.shape)
+        group = column
+        if view.notion == "top_r":
+            column = _kernels.top_ranked(block, view.r or 1)[1]
+            group = np.broadcast_to(np.arange(column.shape[1]), column.shape)
+            block = np.take_along_axis(block, column, axis=1)
+        at = np.repeat(np.arange(rows.start, rows.stop), column.shape[1])
+        score, group, column = block.ravel(), group.ravel(), column.ravel()
+        if view.threshold is not None:
+            kept = score > score.dtype.type(view.threshold)
+            at, score, group, column = at[kept], score[kept], group[kept], column[kept]
+        cell[at, column] = cells.locate(score, None if view.pooled else group)
+    return cell

@@ -1,0 +1,269 @@
+"""Intervals and floors of metrics of `ScoreSums` where the rows are gone: from cells beside them, and second moments.
+
+The value is that of the sums, exactly. How it varies comes from counts of (cell, outcome), drawn again, where the
+metric is about one score of each row: all metrics of 1-D scores, accuracy and confidence of a matrix. The Brier score
+and the log loss of a matrix are about the whole row, which cells keep apart: they have normal intervals from the second
+moments of rows that the sums carry.
+"""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+import numpy as np
+
+from believable import _kernels
+from believable._types import Array, Float64s, Ints
+from believable.errors import InputError, UndefinedError
+from believable.inference.bootstrap import SumUnits, bca_ends, defined, percentile_ends
+from believable.inference.cells import matched
+from believable.inference.question import Question
+from believable.metrics import METRICS
+from believable.predictions import Predictions
+from believable.stats import ScoreSums, Summary
+from believable.stats.source import Points, count_points
+from believable.stats.sums import OF_ROWS, row_terms
+
+MOST = 500  # points; neighbours are put together, with the sums of what they hold
+WITHOUT_LABELS = ("mean_confidence", "mean_entropy", "sharpness")
+OF_PREDICTED = ("accuracy", "mean_confidence", "observed_expected_ratio")  # of a matrix: read from confidences
+NEEDS_ROWS = "an interval needs the rows, or a Summary of them: sums alone do not say how much they vary"
+
+
+def statistic_interval(
+    question: Question, level: float, method: str, n_draws: int, rng: np.random.Generator
+) -> tuple[float, float, str]:
+    """Ends, and how they were made, of a metric of sums."""
+    found = _points(question)
+    if found is None:
+        if method != "auto":
+            raise InputError(f"method={method!r} draws rows, which sums of a matrix do not hold; use 'auto'")
+        return *_normal_interval(question, level), "normal"
+    units = _Counted(question, found)
+    replicates = defined(units.values(question, units.draw(n_draws, rng)))
+    value = question.value()
+    centre = float(units.values(question, np.ones((1, units.n_units)))[0])
+    if math.isfinite(value) and math.isfinite(centre):
+        replicates = replicates + (value - centre)  # cells stand at their mean scores, the sums do not
+    if method == "percentile":
+        return *percentile_ends(replicates, level), "percentile"
+    if units.n.sum() < 2:  # one row: nothing is left without it
+        return *percentile_ends(replicates, level), "bca"
+    left_out = units.values(question, 1 - np.diag(1 / np.maximum(units.n, 1)))
+    kept = ~np.isnan(left_out)
+    return *bca_ends(replicates, left_out[kept] + (value - centre), value, level, units.n[kept]), "bca"
+
+
+def statistic_floor(question: Question, n_draws: int, rng: np.random.Generator) -> Float64s:
+    """The metric of outcomes drawn at the rates of the scores."""
+    assert question.row is not None
+    value = question.value()
+    if question.row.name in WITHOUT_LABELS:
+        return np.full(n_draws, value)
+    found = _points(question)
+    if found is not None:
+        units = _Expected(question, found)
+        return defined(units.values(question, units.draw(n_draws, rng)))
+    mean, variance = _by_chance(question)
+    places = (np.arange(n_draws) + 0.5) / n_draws
+    normal = np.array([NormalDist().inv_cdf(place) for place in places])
+    return np.asarray(mean + math.sqrt(variance) * normal)
+
+
+def _points(question: Question) -> Points | None:
+    """The scores that the metric is about, where it is about one of each row; None otherwise."""
+    source = question.source
+    assert question.row is not None
+    if not isinstance(source, Summary):
+        return None
+    if source.kind == "binary":
+        return count_points(source)[0]
+    if source.kind == "multiclass" and question.row.name in OF_PREDICTED:
+        try:
+            return count_points(source, notion="confidence")[0]
+        except UndefinedError:
+            return None
+    return None
+
+
+def _sums_of(question: Question) -> ScoreSums:
+    source = question.source
+    assert isinstance(source, (ScoreSums, Summary))
+    return source.sums if isinstance(source, Summary) else source
+
+
+# --- units ------------------------------------------------------------------------------------------------------------
+
+
+class _Units(SumUnits):
+    """What (points, outcome) add to `ScoreSums`: first those that did not happen, then those that did."""
+
+    def __init__(self, question: Question, points: Points) -> None:
+        self.like = _sums_of(question)
+        self.points = points
+        most = len(points.score) > MOST
+        self.starts: Ints = _kernels.cell_starts(points.score, points.w, MOST) if most else np.arange(len(points.score))
+
+    def added(self, values: Array) -> Float64s:
+        return np.asarray(np.add.reduceat(values, self.starts), np.float64)
+
+    def terms(self, outcome: int) -> dict[str, Float64s]:
+        score = np.clip(self.points.score, 0, 1)
+        y = np.full(len(score), outcome)
+        if self.like.kind != "binary":
+            return {"correct": y.astype(np.float64), "confidence": score, "brier": (y - score) ** 2}
+        found = row_terms(Predictions.borrowing(score, y, None))
+        return {name: column.reshape(len(score)) for name, column in found.items()}
+
+    def fill(self, parts: list[tuple[Float64s, Float64s]]) -> None:
+        """Columns from (sum of w, sum of w^2) of the fine points, without outcome and with it."""
+        columns: dict[str, list[Float64s]] = {}
+        infinite = []
+        for outcome, (w, w2) in enumerate(parts):
+            terms = self.terms(outcome)
+            never = w <= 0
+            for name, column in terms.items():
+                terms[name] = np.where(never, 0, column)
+            certain = np.isinf(terms.get("nll", np.zeros(len(w))))
+            infinite.append(self.added(certain.astype(np.float64)))
+            terms |= {"nll": np.where(certain, 0, terms["nll"])} if "nll" in terms else {}  # the others are finite
+            made = {"w": self.added(w), "w2": self.added(w2), "w2_squared": self.added(w2 * terms["brier"])}
+            for name in ("correct", "confidence", "brier", "nll", "entropy", "spread"):
+                if name in terms:
+                    made[name] = self.added(w * terms[name])
+            if self.like.kind == "binary":
+                made["wp"], made["wy"] = self.added(w * terms["p"]), self.added(w * terms["y"])
+                made["deviation"] = self.added(w * terms["p"] ** 2)
+                made["spread_variance"] = self.added(w2 * terms["spread_variance"])
+            for name, column in made.items():
+                columns.setdefault(name, []).append(column)
+        joined = {name: np.concatenate(both) for name, both in columns.items()}
+        self.columns = {name: c[:, None] if name in ("wp", "wy", "deviation") else c for name, c in joined.items()}
+        self.infinite = np.concatenate(infinite)
+        self.n_units = len(self.infinite)
+
+
+class _Counted(_Units):
+    """The outcomes that happened."""
+
+    def __init__(self, question: Question, points: Points) -> None:
+        super().__init__(question, points)
+        not_w, not_w2 = np.maximum(points.w - points.wy, 0), np.maximum(points.w2 - points.w2y, 0)
+        self.fill([(not_w, not_w2), (points.wy, points.w2y)])
+        share = np.concatenate([self.added(points.n * not_w / points.w), self.added(points.n * points.rate)])
+        equal = bool(np.allclose(points.w2 * points.n, points.w**2, rtol=1e-9, atol=0))
+        equal = equal and bool(np.ptp(points.w / points.n) <= 1e-9 * np.max(points.w / points.n))
+        w, w2 = self.columns["w"], self.columns["w2"]
+        # Of unequal weights as many rows of one weight as make the same sum and the same variance.
+        effective = np.divide(w**2, w2, out=np.zeros(len(w)), where=w2 > 0)
+        self.equal, self.n = equal, share if equal else effective
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Float64s:
+        """How many times what was counted, in samples of the same size."""
+        some = np.maximum(self.n, 1e-300)
+        if self.equal:
+            total = float(self.n.sum())
+            drawn = rng.multinomial(round(total), self.n / total, n_draws)
+        else:
+            drawn = rng.poisson(self.n, (n_draws, len(self.n)))
+        return np.asarray(np.where(self.n > 0, drawn / some, 0))
+
+
+class _Expected(_Units):
+    """The outcomes that the scores announce, with as much weight in each unit as they do."""
+
+    def __init__(self, question: Question, points: Points) -> None:
+        super().__init__(question, points)
+        p = np.clip(points.score, 0, 1)
+        self.fill([(points.w * (1 - p), points.w2 * (1 - p)), (points.w * p, points.w2 * p)])
+        w, w2 = self.added(points.w), self.added(points.w2)
+        self.size, self.rate = w**2 / w2, self.added(points.w * p) / w
+        self.variance = self.added(points.w2 * p * (1 - p)) / w2
+
+    def draw(self, n_draws: int, rng: np.random.Generator) -> Float64s:
+        """How many times what is expected."""
+        shape = (n_draws, len(self.size))
+        rate = np.broadcast_to(self.rate, shape)
+        size = np.broadcast_to(self.size, shape)
+        share = matched(rng, size, rate, np.broadcast_to(self.variance, shape)) / size
+        with np.errstate(divide="ignore", invalid="ignore"):
+            not_happened = np.where(rate < 1, (1 - share) / (1 - rate), 0)
+            return np.concatenate([not_happened, np.where(rate > 0, share / rate, 0)], axis=1)
+
+
+# --- moments ----------------------------------------------------------------------------------------------------------
+
+
+def _normal_interval(question: Question, level: float) -> tuple[float, float]:
+    row, sums, value = question.row, _sums_of(question), question.value()
+    assert row is not None
+    if not math.isfinite(value):
+        raise UndefinedError("the log loss is infinite: a row was certain, and wrong")
+    reach = -NormalDist().inv_cdf((1 - level) / 2) * math.sqrt(max(_variance(question, sums), 0.0))
+    return max(value - reach, row.low), min(value + reach, row.high)
+
+
+def _variance(question: Question, sums: ScoreSums) -> float:
+    """Of a mean over rows, from sums of w^2 x^2, w^2 x and w^2."""
+    row = question.row
+    assert row is not None
+    if isinstance(question.source, ScoreSums) and (sums.kind == "binary" or not len(sums.w2x)):
+        raise InputError(NEEDS_ROWS)
+    if not len(sums.w2x):
+        raise UndefinedError(f"{row.name} of a matrix varies as whole rows do, whose second moments were not counted")
+    times = sums.n_classes if sums.kind == "multilabel" else 1
+    rows, square = sums.n / times, sums.w2 / times
+    correction = rows / max(rows - 1, 1)
+    if row.name in _MEANS:
+        i = OF_ROWS.index(_MEANS[row.name])
+        scale = question.value() / (getattr(sums, _MEANS[row.name]) / sums.w or 1.0)  # halved Brier scores
+        mean = times * float(getattr(sums, _MEANS[row.name])) / sums.w
+        spread = sums.w2xx[i] - 2 * mean * sums.w2x[i] + mean**2 * square
+        return float(correction * spread * scale**2 / sums.w**2)
+    if row is METRICS["brier_skill_score"] and sums.kind == "multiclass":
+        return correction * _variance_of_skill(sums)
+    raise UndefinedError(
+        f"the interval of {row.name} for a {sums.kind} matrix is about classes of one row together, which a statistic "
+        "does not keep: pass the predictions"
+    )
+
+
+_MEANS = {
+    "brier_score": "brier",
+    "negative_log_likelihood": "nll",
+    "accuracy": "correct",
+    "mean_confidence": "confidence",
+    "mean_entropy": "entropy",
+}
+
+
+def _variance_of_skill(sums: ScoreSums) -> float:
+    """Of 1 - B / U, with U = 1 - sum of squared class shares: both vary, and together."""
+    rate = sums.wy / sums.w
+    b, u = sums.brier / sums.w, float((rate * (1 - rate)).sum())
+    of_brier, of_rate = -1 / u, -2 * b / u**2
+    centre = -(of_brier * b + of_rate * float(rate @ rate))
+    i = OF_ROWS.index("brier")
+    squares = of_brier**2 * sums.w2xx[i] + of_rate**2 * (rate**2 @ sums.w2y) + centre**2 * sums.w2
+    mixed = of_brier * of_rate * (rate @ sums.w2y_brier)
+    mixed += centre * (of_brier * sums.w2x[i] + of_rate * (rate @ sums.w2y))
+    return float((squares + 2 * mixed) / sums.w**2)
+
+
+def _by_chance(question: Question) -> tuple[float, float]:
+    """Mean and variance of the score that calibrated rows would have."""
+    row, sums = question.row, _sums_of(question)
+    assert row is not None
+    scale = question.value() / (sums.brier / sums.w or 1.0) if row is METRICS["brier_score"] else 1.0
+    means = {"brier_score": (sums.brier - sums.spread) / sums.w, "negative_log_likelihood": sums.entropy / sums.w}
+    if row.name not in means:
+        raise UndefinedError(
+            f"the noise floor of {row.name} is about all classes of a row together: it needs the predictions, not a "
+            "statistic of them"
+        )
+    if sums.kind == "binary" and row is METRICS["brier_score"]:
+        return means[row.name], sums.spread_variance / sums.w**2
+    if not len(sums.by_chance):
+        raise UndefinedError("the noise floor of this metric needs the predictions, not a statistic of them")
+    return scale * means[row.name], float(scale**2 * sums.by_chance[list(means).index(row.name)] / sums.w**2)

@@ -1,0 +1,187 @@
+"""The general binned error: the metrics are choices of notion, bins and norm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, get_args
+
+import numpy as np
+
+from believable import _check
+from believable._types import Array, Convention, Float64s, Norm, Notion, Strategy
+from believable.errors import InputError, UndefinedError
+from believable.predictions import Predictions
+from believable.stats import BinStats
+from believable.stats.source import Source, as_number, not_empty
+
+
+def binned_error(stats: BinStats, norm: Norm = 1) -> float:
+    """( sum_c W_c/T |acc_c - conf_c|^p )^(1/p) over the occupied cells c; their maximum for norm="max"."""
+    power = None if norm == "max" else check_norm(norm)
+    not_empty(stats)
+    if power == 1:
+        error = np.abs(stats.wy - stats.wp).sum(axis=-1) / stats.w.sum(axis=-1)
+    elif power is None:
+        error = np.abs(stats.gap).max(axis=-1)
+    else:
+        gap = np.abs(stats.gap)
+        share = stats.w / stats.w.sum(axis=-1, keepdims=True)
+        largest = gap.max(axis=-1, keepdims=True)
+        scaled = gap / np.where(largest > 0, largest, 1)  # high powers underflow
+        error = largest[..., 0] * np.sum(share * scaled**power, axis=-1) ** (1 / power)
+    value: float = as_number(error)
+    return value
+
+
+def check_norm(norm: Any) -> float:
+    """A number of at least 1."""
+    if isinstance(norm, str):
+        raise InputError(f"norm must be a number of at least 1 or 'max', got {norm!r}")
+    return _check.number(norm, "norm", 1)
+
+
+# --- other libraries' bins, so that an old number can be reproduced and explained -------------------------------------
+# Each rule is stated as its source has it, oddities included; the recorded values it is tested against are in
+# `tests/oracle`. None of these is how this package bins: see `believable.binning`.
+
+
+Tally = tuple[Float64s, Float64s, Float64s]  # weight, mean score and mean outcome of every bin
+
+
+def conventional_error(
+    source: Source,
+    convention: Convention,
+    n_bins: int,
+    strategy: Strategy,
+    norm: Norm,
+    notion: Notion | None,
+    refused: dict[str, Any],
+) -> float:
+    """The binned error by another library's rule; `refused` are choices that no other library has."""
+    _check.choice(convention, get_args(Convention), "convention")
+    _check.choice(strategy, get_args(Strategy), "strategy")
+    n_bins = _check.positive_integer(n_bins, "n_bins")
+    if not isinstance(source, Predictions):
+        raise UndefinedError(f"convention={convention!r} bins the predictions anew: pass those, not a statistic")
+    for name, value in refused.items():
+        if value is not None:
+            raise InputError(f"convention={convention!r} takes n_bins, strategy and norm, not {name}")
+    if source.weights is not None and convention != "calibre":
+        raise InputError(f"convention={convention!r} knows no weights: leave sample_weight out")
+    if strategy == "quantile" and convention in ("torchmetrics", "relplot"):
+        raise InputError(f"convention={convention!r} has uniform bins only")
+    if convention == "netcal" and source.kind == "multiclass" and source.n_classes == 2:
+        notion = notion or "binary"  # it reads two columns as P(y = 1)
+    view = source.view(notion)
+    if view.n_groups > 1:
+        raise InputError(f"convention={convention!r} is for the notions binary and confidence")
+    score, outcome, weight, _ = source.all_pairs(view)
+    outcome = outcome.astype(np.float64)
+    if convention == "torchmetrics" and source.kind == "multiclass":
+        score = score.astype(np.float32)
+    weight = np.ones(len(score)) if weight is None else weight
+
+    n, conf, acc = _RULES[convention](score, outcome, weight, n_bins, strategy)
+    gap = np.where(n > 0, np.abs(acc - conf), 0)
+    if norm == "max":
+        return float(gap.max())
+    power = check_norm(norm)
+    return float((n / n.sum() @ gap**power) ** (1 / power))
+
+
+def _tally(index: Array, score: Array, outcome: Array, weight: Array, n_bins: int) -> Tally:
+    n = np.bincount(index, weight, n_bins).astype(np.float64)
+    safe = np.where(n > 0, n, 1)
+    return n, np.bincount(index, weight * score, n_bins) / safe, np.bincount(index, weight * outcome, n_bins) / safe
+
+
+def _scikit_learn(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
+    """Right-closed; float64 edges by linspace or interpolated percentiles, float32 scores widened."""
+    steps = np.linspace(0, 1, n_bins + 1)
+    edges = steps if strategy == "uniform" else np.percentile(score, steps * 100)
+    index = np.searchsorted(edges[1:-1], score.astype(np.float64), side="left")
+    return _tally(index, score, outcome, weight, n_bins)
+
+
+def _torchmetrics(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
+    """Left-closed, in the type of the scores (float32 for a matrix); a score of 1 has a bin of its own."""
+    index = np.searchsorted(_torch_linspace(n_bins, score.dtype.type), score, side="right") - 1
+    return _tally(index, score, outcome, weight, n_bins + 1)
+
+
+def _torch_linspace(n_bins: int, dtype: Any) -> Array:
+    """torch.linspace(0, 1, M + 1): k * step below the middle, 1 - (M - k) * step, rounded once, above it."""
+    from fractions import Fraction
+
+    step = dtype(1) / dtype(n_bins)
+    k = np.arange(n_bins + 1)
+    from_above = [float(1 - Fraction(float(step)) * (n_bins - i)) for i in range(n_bins + 1)]
+    return np.where(k < (n_bins + 1) // 2, step * k.astype(dtype), np.asarray(from_above, dtype))
+
+
+def _netcal(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
+    """Left-closed after clipping to [eps, 1 - eps]; counts by float64 edges, means by edges in the scores' type."""
+    eps = np.finfo(score.dtype).eps
+    score = np.clip(score, eps, 1 - eps)
+    steps = np.linspace(0, 1, n_bins + 1)
+    edges = steps if strategy == "uniform" else np.concatenate([[0], np.quantile(score, steps)[1:-1], [1]])
+    rounded = edges.astype(score.dtype)
+    if np.any(np.diff(rounded) == 0):
+        raise UndefinedError("netcal refuses quantile bins whose edges coincide: these scores have too many ties")
+    counted = np.searchsorted(edges, score.astype(np.float64), side="right") - 1
+    averaged = np.searchsorted(rounded, score, side="right") - 1
+    _, conf, acc = _tally(averaged, score, outcome, weight, n_bins)
+    return np.bincount(counted, weight, n_bins).astype(np.float64), conf, acc
+
+
+def _relplot(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
+    """The truncated quotient of score and width, in the type of the scores; 1 mostly has a bin of its own."""
+    index = (score / score.dtype.type(1 / n_bins)).astype(np.intp)
+    return _tally(index, score, outcome, weight, n_bins + 1)
+
+
+def _calibre(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
+    """Left-closed linspace bins in float64, or equal mass over distinct scores; never more bins than rows."""
+    n_bins = min(n_bins, len(score))
+    if strategy == "uniform":
+        inner = np.linspace(0, 1, n_bins + 1)[1:-1]
+        index = np.searchsorted(inner, score.astype(np.float64), side="right")
+        return _tally(index, score, outcome, weight, n_bins)
+    values, of = np.unique(score, return_inverse=True)
+    mass = np.bincount(of, weight)
+    reached = np.searchsorted(np.cumsum(mass) / mass.sum(), np.arange(1, n_bins) / n_bins, side="left") + 1
+    closing = np.unique(reached[reached < len(values)])
+    index = np.searchsorted(closing, np.arange(len(values)), side="right")[of]
+    return _tally(index, score, outcome, weight, n_bins)
+
+
+def _uncertainty_calibration(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
+    """Right-closed in float64; edges k/M, or midpoints between the parts of the sorted scores, merged."""
+    if strategy == "uniform":
+        upper = np.arange(1, n_bins + 1) / n_bins
+    else:
+        ordered = np.sort(score)
+        parts = np.array_split(ordered, min(n_bins, len(ordered)))
+        cut = np.cumsum([len(part) for part in parts])[:-1]
+        upper = np.unique(np.append(((ordered[cut - 1] + ordered[cut]) / 2).astype(np.float64), 1.0))
+    index = np.searchsorted(upper, score.astype(np.float64), side="left")
+    return _tally(index, score, outcome, weight, len(upper))
+
+
+def _array_split(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
+    """A stable sort cut into M parts: ties are split, so the value depends on the order of the rows."""
+    index = np.empty(len(score), np.intp)
+    sizes = [len(part) for part in np.array_split(score, n_bins)]
+    index[np.argsort(score, kind="stable")] = np.repeat(np.arange(n_bins), sizes)
+    return _tally(index, score, outcome, weight, n_bins)
+
+
+_RULES: dict[Convention, Callable[[Array, Array, Array, int, Strategy], Tally]] = {
+    "scikit-learn": _scikit_learn,
+    "torchmetrics": _torchmetrics,
+    "netcal": _netcal,
+    "relplot": _relplot,
+    "calibre": _calibre,
+    "uncertainty-calibration": _uncertainty_calibration,
+    "array_split": _array_split,
+}

@@ -1,0 +1,156 @@
+"""The cumulative gap between outcomes and scores, which the Kolmogorov–Smirnov and Kuiper errors and tests look at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from believable._types import Notion
+from believable.metrics.table import metric
+from believable.stats.source import Points, count_points, mean_over_groups, source_of
+
+
+def gap_extremes(points: Points) -> tuple[Any, Any]:
+    """Lowest and highest value of C(s) = sum over p_i <= s of w_i (y_i - p_i) / W, which starts from 0."""
+    gap = np.cumsum(points.excess, axis=-1)
+    return np.minimum(gap.min(axis=-1), 0) / points.total, np.maximum(gap.max(axis=-1), 0) / points.total
+
+
+def largest_gap(points: Points) -> Any:
+    """max |C|."""
+    low, high = gap_extremes(points)
+    return np.maximum(-low, high)
+
+
+def gap_range(points: Points) -> Any:
+    """max C - min C."""
+    low, high = gap_extremes(points)
+    return high - low
+
+
+# --- largest cumulative gap between outcomes and scores ---------------------------------------------------------------
+
+
+@metric(
+    alias="ks",
+    needs="cells",
+    of="confidence",
+    power=1,
+    reference="Gupta et al. 2021",
+    elsewhere={
+        "probmetrics": (
+            "`KolmogorovSmirnovCalibrationMetric`: the same in float32, where no scores are equal; the sum is "
+            "looked at after every row, not every score"
+        ),
+        "MAPIE": (
+            "`kolmogorov_smirnov_statistic`: divided by √(Σ p (1 − p)) / n, as in `kolmogorov_smirnov_test`; "
+            "equal scores are moved apart at random"
+        ),
+    },
+)
+def kolmogorov_smirnov_calibration_error(
+    predictions: Any,
+    actuals: Any = None,
+    *,
+    notion: Notion | None = None,
+    r: int | None = None,
+    sample_weight: Any = None,
+) -> float:
+    """Largest gap between the cumulative outcomes and the cumulative scores, from the lowest score up.
+
+    max over s of `|C(s)|`, C(s) = sum over p_i <= s of w_i (y_i - p_i) / W. No bins: C is looked at after each distinct
+    score, and is 0 before the first. In [0, 1], 0 is best; also called the mean absolute deviation of the empirical
+    cumulative calibration error, ECCE-MAD. Chance alone makes it about 1.25 sqrt(mean p (1 - p) / n).
+
+    Where the notion keeps groups apart (classwise, top_label, top_r) it is the mean over the groups, by weight. From
+    `CellStats` each cell counts as one score, its mean.
+
+    Parameters
+    ----------
+    predictions : array-like of shape (n,) or (n, K), Predictions, or CellStats
+    actuals : array-like of shape (n,)
+    notion : str, optional
+        Which pairs are looked at; "binary" for 1-D scores, "confidence" for a matrix, "classwise" for independent
+        columns if left out.
+    r : int, optional
+        The rank, for the ranked notions.
+    sample_weight : array-like of shape (n,), optional
+
+    References
+    ----------
+    Gupta, Rahimi, Ajanthan, Mensink, Sminchisescu, Hartley (2021), ICLR.
+    Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu (2022), Journal of Machine Learning Research.
+
+    Examples
+    --------
+    >>> round(kolmogorov_smirnov_calibration_error([0.1, 0.3, 0.6, 0.8], [0, 1, 1, 0]), 12)
+    0.25
+    """
+    points = count_points(source_of(predictions, actuals, sample_weight), notion=notion, r=r)
+    value: float = mean_over_groups([largest_gap(group) for group in points], points)
+    return value
+
+
+# --- range of the cumulative gap between outcomes and scores ----------------------------------------------------------
+
+
+@metric(
+    alias="kuiper",
+    needs="cells",
+    of="confidence",
+    power=1,
+    reference="Arrieta-Ibarra et al. 2022",
+    elsewhere={
+        "probmetrics": (
+            "`kuiper`: the same in float32, where no scores are equal; the sum is looked at after every row, not "
+            "every score"
+        ),
+        "MAPIE": (
+            "`kuiper_statistic`: divided by √(Σ p (1 − p)) / n, as in `kuiper_test`; the 0 at which the sum "
+            "begins is left out; equal scores are moved apart at random"
+        ),
+    },
+)
+def kuiper_calibration_error(
+    predictions: Any,
+    actuals: Any = None,
+    *,
+    notion: Notion | None = None,
+    r: int | None = None,
+    sample_weight: Any = None,
+) -> float:
+    """Range of the gap between the cumulative outcomes and the cumulative scores, from the lowest score up.
+
+    max C - min C, C(s) = sum over p_i <= s of w_i (y_i - p_i) / W. No bins: C is looked at after each distinct score,
+    and is 0 before the first. It is the largest `|sum of w (y - p)| / W` over any interval of scores: the
+    Kolmogorov–Smirnov error looks from one end, this between any two scores, so it is never smaller. In [0, 1], 0 is
+    best; also called the range of the empirical cumulative calibration error, ECCE-R. Chance alone makes it about
+    1.60 sqrt(mean p (1 - p) / n).
+
+    Where the notion keeps groups apart (classwise, top_label, top_r) it is the mean over the groups, by weight. From
+    `CellStats` each cell counts as one score, its mean.
+
+    Parameters
+    ----------
+    predictions : array-like of shape (n,) or (n, K), Predictions, or CellStats
+    actuals : array-like of shape (n,)
+    notion : str, optional
+        Which pairs are looked at; "binary" for 1-D scores, "confidence" for a matrix, "classwise" for independent
+        columns if left out.
+    r : int, optional
+        The rank, for the ranked notions.
+    sample_weight : array-like of shape (n,), optional
+
+    References
+    ----------
+    Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu (2022), Journal of Machine Learning Research.
+
+    Examples
+    --------
+    >>> round(kuiper_calibration_error([0.1, 0.3, 0.6, 0.8], [0, 1, 1, 0]), 12)
+    0.275
+    """
+    points = count_points(source_of(predictions, actuals, sample_weight), notion=notion, r=r)
+    value: float = mean_over_groups([gap_range(group) for group in points], points)
+    return value

@@ -1,0 +1,185 @@
+"""What the kernel calibration errors and their test have in common: vectors, residuals, a kernel, sums over pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from believable import _check, _kernels
+from believable._types import Float64s
+from believable.errors import InputError, UndefinedError
+from believable.predictions import Predictions
+
+KernelName = Literal["tv", "gaussian"]
+Kernel = KernelName | Callable[[Any, Any], Any]
+TRIED = 64  # rows that a kernel of one's own is tried on
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vectors:
+    """Probability vectors P, residuals R (label as a unit vector, less P) and weights of mean 1.
+
+    1-D scores are the vectors (1 - p, p), and are kept in `score` too: their total variation is |p - q|, so pairs can
+    be summed along a line. A soft label is the mixture of the two unit vectors.
+    """
+
+    points: Float64s
+    residuals: Float64s
+    weight: Float64s
+    score: Float64s | None
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @classmethod
+    def of(cls, predictions: Predictions, what: str) -> Vectors:
+        """The vectors behind predictions; independent columns are not one."""
+        n = len(predictions)
+        weight = np.ones(n) if predictions.weights is None else predictions.weights / predictions.weights.mean()
+        if predictions.kind == "multilabel":
+            raise UndefinedError(f"{what} is defined for binary and multiclass predictions, these are multilabel")
+        if predictions.kind == "binary":
+            p = predictions.scores.astype(np.float64)
+            excess = predictions.labels.astype(np.float64) - p
+            return cls(np.column_stack([1 - p, p]), np.column_stack([-excess, excess]), weight, p)
+        points = np.ascontiguousarray(predictions.scores, np.float64)
+        residuals = -points
+        residuals[np.arange(n), predictions.labels.astype(np.intp)] += 1
+        return cls(points, residuals, weight, None)
+
+
+def similarity_of(vectors: Vectors, kernel: Kernel, bandwidth: float | None) -> _kernels.Similarity:
+    """The kernel that was asked for, with its bandwidth: the one given, or the median distance."""
+    if callable(kernel):
+        if bandwidth is not None:
+            raise InputError("bandwidth goes with the kernels 'tv' and 'gaussian'; a kernel of your own has its own")
+        return _kernels.Similarity(_own(kernel, vectors.points[:TRIED]))
+    _check.choice(kernel, get_args(KernelName), "kernel")
+    if bandwidth is not None:
+        return _kernels.Similarity(kernel, checked_bandwidth(bandwidth))
+    rows, weight = _kernels.spread_rows(vectors.points, vectors.weight)
+    if vectors.score is None:
+        chosen = vectors.points[rows]
+        distance = _kernels.distances(chosen, chosen, kernel)
+    else:  # 1 - p would round the differences of small scores away
+        p = vectors.score[rows]
+        distance = np.abs(p[:, None] - p)
+        if kernel == "gaussian":
+            distance = 2 * distance**2
+    middle = _kernels.middle_of_pairs(distance, weight)
+    middle = middle**0.5 if kernel == "gaussian" else middle
+    return _kernels.Similarity(kernel, middle or 1.0)
+
+
+def checked_bandwidth(value: Any) -> float:
+    """A number above 0."""
+    if _check.number(value, "bandwidth", 0) == 0:
+        raise InputError(f"bandwidth must be above 0, got {value!r}")
+    return float(value)
+
+
+def _own(kernel: Callable[[Any, Any], Any], some: Float64s) -> Callable[[Float64s, Float64s], Float64s]:
+    """A kernel that came from outside, with its answers checked; symmetry on some rows only."""
+
+    def checked(x: Float64s, y: Float64s) -> Float64s:
+        found = np.asarray(kernel(_read_only(x), _read_only(y)))
+        if found.shape != (len(x), len(y)) or found.dtype.kind not in "biuf":
+            raise InputError(
+                f"the kernel must return numbers of shape {(len(x), len(y))} for {len(x)} and {len(y)} rows, got "
+                f"shape {found.shape} of {found.dtype}"
+            )
+        if not np.isfinite(found).all():
+            raise InputError("the kernel returned a number that is not finite")
+        return found.astype(np.float64)
+
+    first = checked(some, some)
+    if not np.allclose(first, first.T, rtol=1e-6, atol=1e-9 * np.abs(first).max()):
+        raise InputError("the kernel is not symmetric: k(x, y) and k(y, x) differ")
+    return checked
+
+
+def _read_only(block: Float64s) -> Float64s:
+    view = block.view()
+    view.flags.writeable = False
+    return view
+
+
+# --- sums over pairs --------------------------------------------------------------------------------------------------
+
+
+def on_a_line(vectors: Vectors, similarity: _kernels.Similarity) -> bool:
+    """Whether the pairs need not be looked at one by one: total variation of 1-D scores."""
+    return vectors.score is not None and similarity.name == "tv"
+
+
+def pair_rows(vectors: Vectors, similarity: _kernels.Similarity) -> _kernels.SkceRows:
+    """Sums of h over the other rows, and of its squares; see `kernels.skce_rows`."""
+    w = vectors.weight
+    if vectors.score is None or not on_a_line(vectors, similarity):
+        return _kernels.skce_rows(vectors.points, vectors.residuals, w, similarity)
+    order = _kernels.ascending(vectors.score)
+    p, nu = vectors.score[order], similarity.bandwidth
+    excess = vectors.residuals[order, 1]
+    values = w[order] * excess
+    rows = np.empty(len(p))
+    rows[order] = 2 * excess * _kernels.faded_around(p, values, nu)
+    squared = values * values
+    squares = 8 * float((squared * _kernels.faded_before(p, squared, nu / 2)).sum())
+    return _kernels.SkceRows(rows, squares)
+
+
+def unbiased_skce(vectors: Vectors, similarity: _kernels.Similarity) -> float:
+    """Mean of h over pairs of different rows."""
+    if len(vectors) < 2:
+        raise UndefinedError("the unbiased SKCE is about pairs of rows: it needs two")
+    if vectors.score is not None and on_a_line(vectors, similarity):
+        order = _kernels.ascending(vectors.score)
+        values = vectors.weight[order] * vectors.residuals[order, 1]
+        total = float(line_total(vectors.score[order], values, similarity.bandwidth))
+    else:
+        total = float(vectors.weight @ pair_rows(vectors, similarity).rows)
+    return total / _kernels.pair_weight(vectors.weight)
+
+
+def line_total(p: Float64s, values: Float64s, bandwidth: float) -> Any:
+    """Sum of w_i w_j h_ij over i != j, for ascending 1-D scores and values w (y - p), along the last axis.
+
+    <e_i - P_i, e_j - P_j> is twice (y_i - p_i)(y_j - p_j), and each pair counts both ways.
+    """
+    return 4 * (values * _kernels.faded_before(p, values, bandwidth)).sum(axis=-1)
+
+
+def biased_skce(vectors: Vectors, similarity: _kernels.Similarity) -> float:
+    """Mean of h over all pairs, each row with itself included.
+
+    Equal vectors are put together first: residuals that cancel then do so before they are squared, and the root of a
+    value near 0 is as exact as any.
+    """
+    values = vectors.residuals * vectors.weight[:, None]
+    total = vectors.weight.sum() ** 2
+    if vectors.score is not None and on_a_line(vectors, similarity):
+        order = _kernels.ascending(vectors.score)
+        return float(2 * _kernels.laplace_form(vectors.score[order], values[order, 1], similarity.bandwidth) / total)
+    order = _kernels.row_order(vectors.points)
+    points = vectors.points[order]
+    starts = _kernels.runs(points)
+    values = np.add.reduceat(values[order], starts, axis=0)
+    points = points[starts]
+    return float(_kernels.skce_rows(points, values, np.ones(len(points)), similarity, diagonal=True).rows.sum() / total)
+
+
+def block_sums(vectors: Vectors, similarity: _kernels.Similarity, size: int) -> tuple[Float64s, Float64s]:
+    """Numerators and denominators of the unbiased SKCE of consecutive blocks of rows."""
+    if len(vectors) < size:
+        raise UndefinedError(f"blocks of {size} rows need as many, these are {len(vectors)}")
+    if vectors.score is not None and on_a_line(vectors, similarity):
+        rows = len(vectors) // size * size
+        excess, w = vectors.residuals[:rows, 1], vectors.weight[:rows].reshape(-1, size)
+        p, values = vectors.score[:rows].reshape(-1, size), excess.reshape(-1, size) * w
+        # As in `line_total`; W^2 - sum w^2 without the difference.
+        pairs = 2 * (w[:, 1:] * np.cumsum(w, axis=1)[:, :-1]).sum(axis=1)
+        return 4 * _kernels.pairs_of_blocks(p, values, similarity.bandwidth), pairs
+    return _kernels.skce_blocks(vectors.points, vectors.residuals, vectors.weight, similarity, size)

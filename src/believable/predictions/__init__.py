@@ -1,0 +1,6 @@
+"""Predictions: scores and outcomes, checked once, and the views of them that notions of calibration take."""
+
+from believable.predictions.predictions import Predictions, as_predictions, average_predictions
+from believable.predictions.view import Pairs, View
+
+__all__ = ["Pairs", "Predictions", "View", "as_predictions", "average_predictions"]

@@ -1,0 +1,1 @@
+"""Logs: what rerankers and language models leave behind, as predictions."""

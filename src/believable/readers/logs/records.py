@@ -1,0 +1,72 @@
+"""Records of a JSON lines file, one at a time, with the numbers of their lines."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from believable.errors import InputError
+from believable.readers.formats.source import GZIP
+
+
+class Record(NamedTuple):
+    """An object of a file, and where it is: "line 3", or "entry 3" of an array."""
+
+    where: str
+    values: dict[str, Any]
+
+
+def records(path: str | os.PathLike[str]) -> Iterator[Record]:
+    """The objects of a file, in order.
+
+    One per line; or one array of them, as some programs write into files called .jsonl. Blank lines are skipped, gzip
+    is taken as well. What is no object raises an `InputError` with the file and the line.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"there is no file {path}" if not path.exists() else f"{path} is a folder, not a file")
+    with path.open("rb") as file:
+        is_gzip = file.read(2) == GZIP
+    some = False
+    try:
+        with gzip.open(path, "rt", encoding="utf-8-sig") if is_gzip else path.open(encoding="utf-8-sig") as lines:
+            for number, line in enumerate(lines, 1):
+                text = line.strip()
+                if not text:
+                    continue
+                if not some and text.startswith("["):
+                    yield from _array(path, text + "\n" + lines.read())
+                    return
+                some = True
+                yield Record(f"line {number}", _object(path, number, text))
+    except (UnicodeDecodeError, EOFError, gzip.BadGzipFile) as error:
+        raise InputError(f"{path} is not a text file in UTF-8 (or a whole gzip of one): {error}") from error
+    if not some:
+        raise InputError(f"{path} is empty")
+
+
+def _object(path: Path, number: int, text: str) -> dict[str, Any]:
+    try:
+        values = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InputError(f"{path}, line {number}: not JSON ({error}); expected one object per line") from error
+    if not isinstance(values, dict):
+        raise InputError(f"{path}, line {number}: expected an object with named fields, got {text[:60]}")
+    return values
+
+
+def _array(path: Path, text: str) -> Iterator[Record]:
+    try:
+        values = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InputError(f"{path} begins with [ but is no array in JSON: {error}") from error
+    if not values:
+        raise InputError(f"{path} is empty")
+    for number, entry in enumerate(values, 1):
+        if not isinstance(entry, dict):
+            raise InputError(f"{path}, entry {number}: expected an object with named fields, got {str(entry)[:60]}")
+        yield Record(f"entry {number}", entry)

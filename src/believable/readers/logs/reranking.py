@@ -1,0 +1,297 @@
+"""A reranker's scores and the judgements of its documents, as predictions that can be audited.
+
+A score of a reranker is a probability, a logit, or neither. Which of them is said by the user and never guessed; what
+is neither becomes a probability by a map that is learnt here, and the notes name it.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from believable import _check
+from believable._types import Array, Float64s
+from believable.errors import InputError
+from believable.predictions import Predictions
+from believable.readers.load import Loaded
+from believable.readers.logs.trec import Judged, Unjudged, judge, read_qrels, read_run
+
+if TYPE_CHECKING:
+    from believable.recalibrate.base import Recalibrator
+    from believable.recalibrate.inputs import Input
+
+ScoreKind = Literal["probabilities", "logits", "raw"]
+GRADES = ("not relevant", "relevant", "highly relevant")
+FOLDS = 5
+FEW_QUERIES = 20
+INPUTS: dict[str, Input] = {"probabilities": "probabilities", "logits": "logits", "raw": "scores"}
+ONE_NUMBER = "one score per document is no probability for each of three classes, so maps were learnt"
+NO_PROBABILITIES = "raw scores are no probabilities, so a map was learnt"
+
+
+def load_run(
+    run: str | os.PathLike[str],
+    qrels: str | os.PathLike[str],
+    *,
+    rel: int = 1,
+    scores: ScoreKind = "probabilities",
+    graded: bool = False,
+    unjudged: Unjudged = "drop",
+    method: str | Recalibrator = "platt",
+    random_state: Any = 0,
+) -> Loaded:
+    """The judged documents of a TREC run as predictions of relevance, in clusters by query.
+
+    Each document is a row: its score, and whether its grade is at least `rel`. With scores that are
+
+    - "probabilities", what is audited is the score, which must lie in [0, 1];
+    - "logits", it is sigmoid(score), one logit per document;
+    - "raw", it is m(score), with m a map that was learnt from the documents of other queries: the queries are dealt
+      into folds, and each fold is mapped by what the others say. The audit is then about scores with such a map.
+
+    With `graded=True` the classes are not relevant (grade 0), relevant (1) and highly relevant (2 and above). One score
+    is no probability for each of three, so there are maps whatever the scores are: m1 for P(grade >= 1) and m2 for
+    P(grade >= 2), learnt as above; m2 is at most m1, and the classes get 1 - m1, m1 - m2 and m2.
+
+    Parameters
+    ----------
+    run, qrels : path
+        See `read_run` and `read_qrels`.
+    rel : int
+        The lowest grade that counts as relevant.
+    scores : {"probabilities", "logits", "raw"}
+        What the scores of the run are; never guessed.
+    graded : bool
+        Three classes in place of relevant or not.
+    unjudged : {"drop", "not relevant"}
+        What becomes of documents without a grade.
+    method : str or Recalibrator
+        The map, where there is one: "platt" is sigmoid(a score + b); "isotonic", "venn_abers" and "histogram" bend
+        more; "auto" chooses with `select` (not for graded relevance).
+    random_state : None, int or numpy Generator
+        Deals the folds.
+
+    Returns
+    -------
+    Loaded
+        `groups` are the queries. `notes` say which map was learnt from how much, the mean score by grade, and for
+        which documents the answer holds.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "run.trec").write_text("q1 Q0 a 1 0.9 x\\nq1 Q0 b 2 0.4 x\\nq2 Q0 a 1 0.7 x\\nq2 Q0 c 2 0.1 x\\n")
+    >>> _ = (folder / "qrels.txt").write_text("q1 0 a 1\\nq1 0 b 0\\nq2 0 a 1\\n")
+    >>> loaded = load_run(folder / "run.trec", folder / "qrels.txt")
+    >>> loaded.predictions, loaded.groups.tolist(), loaded.dropped
+    (Predictions(n=3, kind='binary'), ['q1', 'q1', 'q2'], {'unjudged': 1})
+    """
+    _check.choice(scores, get_args(ScoreKind), "scores")
+    if graded and rel != 1:
+        raise InputError(f"graded=True has its own classes (0, 1, 2 and above): leave out rel={rel!r}")
+    judged = judge(read_run(run), read_qrels(qrels), rel=rel, unjudged=unjudged)
+    where = Path(run).name
+    if scores == "probabilities":
+        _refuse_others(judged, where)
+    try:
+        if graded:
+            predictions, learnt = _in_grades(judged, INPUTS[scores], method, random_state)
+        elif scores == "raw":
+            predictions, learnt = _mapped(judged, method, random_state)
+        else:
+            predictions, learnt = _as_they_are(judged, scores == "logits"), ()
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+    relevance = "grades as classes" if graded else f"relevant from grade {rel}"
+    return Loaded(
+        predictions=predictions,
+        title=where,
+        taken=f"scores of {where} as {_kind_in_words(scores)}, {relevance} in {Path(qrels).name}, clusters by query",
+        groups=judged.queries,
+        dropped=judged.dropped,
+        notes=(*learnt, _means_by_grade(judged), *_coverage(judged)),
+        raw=judged.scores if scores == "logits" and not graded else None,
+    )
+
+
+def _kind_in_words(scores: ScoreKind) -> str:
+    return {"probabilities": "probabilities", "logits": "logits (sigmoid)", "raw": "raw numbers"}[scores]
+
+
+# --- probabilities and logits -----------------------------------------------------------------------------------------
+
+
+def _as_they_are(judged: Judged, from_logits: bool) -> Predictions:
+    return Predictions(judged.scores, judged.relevant, from_logits=from_logits)
+
+
+def _refuse_others(judged: Judged, where: str) -> None:
+    outside = np.flatnonzero((judged.scores < 0) | (judged.scores > 1))
+    if len(outside):
+        k = int(outside[0])
+        raise InputError(
+            f"{where}: as probabilities the scores must lie in [0, 1], got {judged.scores[k]:g} for document "
+            f"{judged.documents[k]!r} of query {judged.queries[k]!r}; pass scores='logits' if they are log-odds, "
+            "scores='raw' if they are neither, to have a map learnt"
+        )
+
+
+# --- scores that need a map -------------------------------------------------------------------------------------------
+
+
+def _mapped(judged: Judged, method: str | Recalibrator, random_state: Any) -> tuple[Predictions, Sequence[str]]:
+    """Raw scores, each mapped by what other queries say."""
+    if isinstance(method, str) and method == "auto":
+        from believable.recalibrate import select
+
+        _enough_queries(judged)
+        found = select(
+            judged.scores,
+            judged.relevant,
+            input="scores",
+            groups=judged.queries,
+            cv=_folds(judged),
+            progress=False,
+            random_state=random_state,
+        )
+        chosen = found[found.chosen].predictions
+        return chosen, (
+            _named(judged, NO_PROBABILITIES, [("", _map_in_words(found.recalibrator))]),
+            found.advice,
+            *found.caveats,
+        )
+    p, name, warned = _cross_fitted(judged, judged.relevant, "scores", method, random_state)
+    return Predictions(p, judged.relevant), (_named(judged, NO_PROBABILITIES, [("", name)]), *warned)
+
+
+def _in_grades(
+    judged: Judged, input: Input, method: str | Recalibrator, random_state: Any
+) -> tuple[Predictions, Sequence[str]]:
+    """Three classes, from the chance of grade 1 or above and that of grade 2 or above."""
+    if isinstance(method, str) and method == "auto":
+        raise InputError("method='auto' chooses for one event: name a method for graded relevance, 'platt' say")
+    counts = np.bincount(np.minimum(judged.grades, 2), minlength=3)
+    for k in np.flatnonzero(counts == 0):
+        what = ("grade 0", "grade 1", "grade 2 or above")[k]
+        raise InputError(f"no judged document has {what}: leave out graded=True")
+    first, name1, warned1 = _cross_fitted(judged, judged.grades >= 1, input, method, random_state)
+    second, name2, warned2 = _cross_fitted(judged, judged.grades >= 2, input, method, random_state)
+    crossing = int(np.count_nonzero(second > first))
+    second = np.minimum(first, second)
+    matrix = np.column_stack([1 - first, first - second, second])
+    names = [("grade 1 or above: ", name1), ("grade 2 or above: ", name2)]
+    notes = [_named(judged, ONE_NUMBER, names), *dict.fromkeys([*warned1, *warned2])]
+    if crossing:
+        notes.append(
+            f"For {crossing:,} documents the second map was above the first and was lowered to it: they have no share "
+            "for 'relevant'."
+        )
+    labels = np.asarray(GRADES)[np.minimum(judged.grades, 2)]
+    return Predictions(matrix, labels, classes=list(GRADES)), notes
+
+
+def _cross_fitted(
+    judged: Judged, happened: Array, input: Input, method: str | Recalibrator, random_state: Any
+) -> tuple[Float64s, str, list[str]]:
+    """Each document mapped by what other queries say; the map of all of them in words; what it warned of."""
+    from believable.recalibrate.crossfit import Problem
+    from believable.recalibrate.facts import as_method
+    from believable.recalibrate.select import check_method
+
+    _enough_queries(judged)
+    chosen = as_method(method)
+    check_method(chosen, input)
+    problem = Problem.of(
+        judged.scores,
+        happened,
+        input=input,
+        classes=None,
+        cv=_folds(judged),
+        groups=judged.queries,
+        sample_weight=None,
+        random_state=random_state,
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        whole = problem.fit(chosen)
+    said = [f"Of the map: {warning.message}." for warning in caught]
+    p = np.asarray(problem.cross_fitted(chosen).predictions.scores, np.float64)
+    return p, _map_in_words(whole), list(dict.fromkeys(said))
+
+
+def _folds(judged: Judged) -> int:
+    return min(FOLDS, judged.n_queries)
+
+
+def _enough_queries(judged: Judged) -> None:
+    if judged.n_queries < 2:
+        raise InputError("a map is learnt from some queries and judged on others: one judged query is too few")
+
+
+def _map_in_words(model: Recalibrator) -> str:
+    """The method, with its numbers where they are few."""
+    learnt = model.maps_[0] or {}
+    numbers = ", ".join(f"{name} {value:.4g}" for name, value in learnt.items() if isinstance(value, float))
+    return f"{type(model).__name__}{f' ({numbers})' if numbers and len(learnt) <= 4 else ''}"
+
+
+def _named(judged: Judged, why: str, maps: Sequence[tuple[str, str]]) -> str:
+    named = "; ".join(f"{of}{name}" for of, name in maps)
+    few = " So few queries tell little about another." if judged.n_queries < FEW_QUERIES else ""
+    return (
+        f"What is audited is the mapped score, not the score itself: {why}. Learnt from all {len(judged):,} documents "
+        f"of {judged.n_queries:,} queries it is: {named}. For the audit every query was mapped by what the queries of "
+        f"the other {_folds(judged) - 1} of {_folds(judged)} folds say. Such scores are right on the whole by "
+        "construction; what can be wrong is the shape of the map, and how it does for other queries and judgements."
+        f"{few}"
+    )
+
+
+# --- what else a search team wants to know ----------------------------------------------------------------------------
+
+
+def _means_by_grade(judged: Judged) -> str:
+    parts = []
+    for grade in np.unique(judged.grades):
+        rows = judged.grades == grade
+        n = int(rows.sum())
+        parts.append(
+            f"grade {grade}: {n:,} document{'' if n == 1 else 's'}, mean {float(judged.scores[rows].mean()):.4g}"
+        )
+    note = f"Mean score by grade, as in the run: {'; '.join(parts)}."
+    relevant = judged.relevant
+    if relevant.any() and not relevant.all() and judged.scores[relevant].mean() < judged.scores[~relevant].mean():
+        note += " Relevant documents score lower than others on average: are these distances?"
+    return note
+
+
+def _coverage(judged: Judged) -> list[str]:
+    notes = []
+    if judged.taken_as_not_relevant and judged.unjudged:
+        share = 100 * judged.unjudged / len(judged)
+        notes.append(
+            f"{judged.unjudged:,} documents ({share:.3g} %) have no judgement and were taken as not relevant: where "
+            "some are relevant, the scores look too high."
+        )
+    else:
+        notes.append(
+            "This holds for judged documents. People judge what some system ranked high, down to some depth, so others "
+            "may be relevant less often than their scores say."
+        )
+    if judged.empty_queries or judged.unknown_queries:
+        notes.append(
+            f"Of the queries in the run {judged.unknown_queries:,} have no judgements, and {judged.empty_queries:,} "
+            "more none of a document that was retrieved."
+        )
+    if judged.absent_queries or judged.not_retrieved:
+        notes.append(
+            f"Judged but not in the run: {judged.not_retrieved:,} documents of its queries, and "
+            f"{judged.absent_queries:,} whole queries."
+        )
+    return notes

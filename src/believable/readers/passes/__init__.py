@@ -1,0 +1,1 @@
+"""Passes: many files counted in one go, which can be interrupted and taken up again."""

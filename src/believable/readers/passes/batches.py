@@ -1,0 +1,134 @@
+"""The rows of a large table in batches: always the same rows in the same batch, whoever reads them and when."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import accumulate
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+from believable._types import Ints
+from believable.errors import InputError
+from believable.readers.columns import Columns
+from believable.readers.files import in_words_of_files
+from believable.readers.passes.parts import Part, Parts, readable
+
+if TYPE_CHECKING:
+    import polars
+
+ROWS = 4_000_000  # of one column of scores: enough that adding up the cells of a batch takes no time beside counting
+FIRST = 65_536
+_ONE_AT_A_TIME = Lock()  # reading takes no time beside counting, but a large row group takes memory each time
+
+
+class Piece(NamedTuple):
+    """Rows `start` to `start + rows` of a file."""
+
+    part: Part
+    start: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows that are read and counted together: a stretch of a large file, or several small files.
+
+    Attributes
+    ----------
+    pieces : tuple of Piece
+    """
+
+    pieces: tuple[Piece, ...]
+
+    @property
+    def rows(self) -> int:
+        """Of all pieces."""
+        return sum(piece.rows for piece in self.pieces)
+
+    def read(self, names: Sequence[str]) -> polars.DataFrame:
+        """These columns."""
+        frames = []
+        for piece in self.pieces:
+            with readable(piece.part.path), _ONE_AT_A_TIME:
+                frame = piece.part.scan().select(list(names)).slice(piece.start, piece.rows).collect()
+                same = frame.height == piece.rows and piece.part.is_the_same()
+            if not same:
+                raise InputError(f"{piece.part.path} was changed while it was read: run it again")
+            frames.append(frame)
+        return frames[0] if len(frames) == 1 else _one_below_the_other(frames)
+
+    def place(self, row: int) -> tuple[str, int]:
+        """The file of a row of the batch, and its row there."""
+        ends = list(accumulate(piece.rows for piece in self.pieces))
+        k = bisect_right(ends, row)
+        piece = self.pieces[k]
+        return piece.part.path, row - (ends[k] - piece.rows) + piece.start
+
+    @contextmanager
+    def said_of(self, columns: Columns | None = None, rows: Ints | None = None) -> Iterator[None]:
+        """Errors in the words of files: which one, which columns, which row; `rows` are those of the batch left."""
+        try:
+            yield
+        except InputError as error:
+            sentence, files = in_words_of_files(str(error)), []
+
+            def located(found: re.Match[str]) -> str:
+                file, row = self.place(int(found[1]) if rows is None else int(rows[int(found[1])]))
+                files.append(file)
+                beside = "" if file == files[0] else f" of {file}"
+                return f"at row {row}{beside}"
+
+            sentence = re.sub(r"at row (\d+)", located, sentence)
+            name = files[0] if files else self.pieces[0].part.path
+            what = "" if columns is None else f" ({columns})"
+            raise InputError(f"{name}{what}: {sentence}") from error
+
+
+def batches_of(parts: Parts, size: int, start: int = 0) -> Iterator[Batch]:
+    """Batches of `size` rows, in the order of the files, from row `start` of the whole table on.
+
+    The very first has few rows: the others wait until it has said what the columns hold.
+    """
+    waiting: list[Piece] = []
+    held = 0 if start else size - min(size, FIRST)
+    for part in parts.files:
+        begin = min(start, part.rows)
+        start -= begin
+        while begin < part.rows:
+            rows = min(size - held, part.rows - begin)
+            waiting.append(Piece(part, begin, rows))
+            begin, held = begin + rows, held + rows
+            if held == size:
+                yield Batch(tuple(waiting))
+                waiting, held = [], 0
+    if waiting:
+        yield Batch(tuple(waiting))
+
+
+def spread_over(parts: Parts, names: Sequence[str], rows: int, stretches: int) -> polars.DataFrame:
+    """About so many rows, in stretches evenly over the table and at least one in every file; all, if it is small."""
+    if parts.rows <= rows:
+        return Batch(tuple(Piece(part, 0, part.rows) for part in parts.files if part.rows)).read(names)
+    pieces: list[Piece] = []
+    for part in parts.files:
+        here = max(1, round(stretches * part.rows / parts.rows))
+        length = min(max(1, rows // max(stretches, len(parts.files))), -(-part.rows // here))
+        pieces += [Piece(part, k * part.rows // here, min(length, part.rows)) for k in range(here) if part.rows]
+    pieces = [piece._replace(rows=min(piece.rows, piece.part.rows - piece.start)) for piece in pieces]
+    return _one_below_the_other([Batch((piece,)).read(names) for piece in pieces])
+
+
+def _one_below_the_other(frames: Sequence[polars.DataFrame]) -> polars.DataFrame:
+    """Integers of different sizes, and text beside categories, were found to mean the same before."""
+    import polars
+
+    text = polars.selectors.categorical() | polars.selectors.enum()
+    try:
+        frames = [frame.with_columns(text.cast(polars.String)) for frame in frames]
+        return polars.concat(frames, how="vertical_relaxed", rechunk=True)
+    except polars.exceptions.PolarsError as error:
+        raise InputError(f"columns of different types cannot be read together: {error}") from error

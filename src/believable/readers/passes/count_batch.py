@@ -1,0 +1,234 @@
+"""From a batch of rows to its `Summary`: what the columns mean, which rows count, and their sums."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from believable._types import Array, Ints, Notion
+from believable.errors import InputError
+from believable.predictions import Predictions
+from believable.readers import cells
+from believable.readers.columns import Columns
+from believable.readers.files import as_in, named, refuse_another_order, refuse_text
+from believable.readers.passes.batches import Batch
+from believable.readers.passes.level_rules import LevelRule, with_levels
+from believable.stats import Summary
+from believable.stats.layout import Layout
+
+if TYPE_CHECKING:
+    import polars
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What every batch is read as; see `summarize_files`."""
+
+    columns: Columns
+    from_logits: bool = False
+    percent: bool = False
+    pos_label: Any = None
+    classes: tuple[Any, ...] | None = None
+    drop_missing: bool = False
+    cells: int | None = None
+    notions: tuple[Notion, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the first rows turned out to be, and all others must be too.
+
+    Attributes
+    ----------
+    meaning : str
+        "" for probabilities, "logits" or "percentages".
+    text : bool
+        Labels are text.
+    words : tuple of str
+        Some of the labels, for a sentence about them.
+    n_classes : int
+        0 for one score per row, else how many.
+    """
+
+    meaning: str
+    text: bool
+    words: tuple[str, ...]
+    n_classes: int
+
+    def refuse_other(self, here: Seen, columns: Columns) -> None:
+        """An error where these rows are something else than the first ones were."""
+        if self.meaning != here.meaning:
+            with_sign, without = ("in these rows", "before") if here.meaning else ("before", "in these rows")
+            raise InputError(
+                f"column {columns.prob[0]!r} has percent signs {with_sign} and none {without}; if all are percentages, "
+                "read them with percent=True"
+            )
+        if self.text != here.text:
+            first, now = ("text", "numbers") if self.text else ("numbers", "text")
+            raise InputError(
+                f"column {columns.label!r} holds {now} ({', '.join(here.words[:3])}) where it held {first} before"
+            )
+        if self.n_classes != here.n_classes:
+            raise InputError(
+                f"lists in column {columns.prob[0]!r} must have one length, got {here.n_classes} at row 0 and "
+                f"{self.n_classes} before"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A batch that was counted; no summary where no row is left."""
+
+    rows: int
+    summary: Summary | None
+    dropped: Mapping[str, int]
+    seen: Seen | None
+
+
+def count_batch(batch: Batch, asked: Asked, rules: Mapping[str, LevelRule], seen: Seen | None) -> Counted:
+    """Read a batch and count it; an error names the file, the columns and the row."""
+    columns = asked.columns
+    frame = batch.read(columns.names)
+    with batch.said_of(columns):
+        meaning = cells.meaning(frame, columns, percent=asked.percent, from_logits=asked.from_logits)
+        by = frame.select(columns.by)
+        frame = cells.tidied(frame, replace(columns, by=()), percent=asked.percent)
+        rows, dropped = _rows_with_values(frame, columns, asked.drop_missing)
+    if rows is not None:
+        frame, by = frame[rows], by[rows] if rules else by
+    if not frame.height:
+        return Counted(batch.rows, None, dropped, None)
+    with batch.said_of(columns, rows):
+        scores, labels, classes, words = _arrays(frame, asked)
+        n_classes = scores.shape[1] if scores.ndim == 2 else 0
+        here = Seen(meaning, frame[columns.label].dtype == _string(), words, n_classes)
+        if seen is not None:
+            seen.refuse_other(here, columns)
+        weights = None if columns.weight is None else cells.array(frame[columns.weight])
+        empty = weights is not None and not weights.any()
+        weighing = None if empty else weights  # that all weigh nothing is an error in a table, but not in a batch
+        if asked.from_logits:
+            predictions = Predictions(scores, labels, sample_weight=weighing, from_logits=True)
+        else:
+            predictions = Predictions.borrowing(scores, labels, weighing)
+        layout = layout_for(predictions, asked)
+        n = 0 if empty else len(predictions)
+        summary = Summary.of(predictions, layout) if n else None  # which is where borrowed rows are checked
+    if weights is not None and n < frame.height:
+        dropped["weight 0"] = frame.height - n
+        by = by.filter(weights > 0) if rules else by
+    if summary is None:
+        return Counted(batch.rows, None, dropped, here)
+    summary = replace(summary, classes=None if classes is None else tuple(map(str, classes)))
+    if rules:
+        summary = with_levels(summary, by, predictions, layout, rules)
+    return Counted(batch.rows, summary, dropped, here)
+
+
+def layout_for(predictions: Predictions, asked: Asked) -> Layout:
+    """What is counted of such predictions."""
+    return Layout.of(
+        predictions.kind, predictions.n_classes, predictions.score_type, notions=asked.notions, cells=asked.cells
+    )
+
+
+def _string() -> Any:
+    import polars
+
+    return polars.String
+
+
+def _rows_with_values(
+    frame: polars.DataFrame, columns: Columns, drop_missing: bool
+) -> tuple[Ints | None, dict[str, int]]:
+    """The rows that lack nothing (None: all of them), and how many lack what."""
+    left = np.ones(frame.height, bool)
+    dropped: dict[str, int] = {}
+    for what, names in {"score": columns.prob, "label": (columns.label,), "weight": (columns.weight,)}.items():
+        for name in names:
+            if name is None or _is_whole(frame[name]) or not (gone := cells.missing(frame[name])).any():
+                continue
+            if not drop_missing:
+                raise InputError(
+                    f"column {name!r} has a missing {what} at row {int(gone.argmax())}; repair such rows, or leave "
+                    "them out with drop_missing=True"
+                )
+            gone &= left
+            dropped[f"missing {what}"] = dropped.get(f"missing {what}", 0) + int(gone.sum())
+            left &= ~gone
+    return (np.flatnonzero(left) if dropped else None), {what: n for what, n in dropped.items() if n}
+
+
+def _is_whole(column: polars.Series) -> bool:
+    """Whether a plain column lacks nothing, found out at once: in most files none does."""
+    if column.null_count() or column.dtype.is_nested():
+        return False
+    return not (column.dtype.is_float() and column.is_nan().any())
+
+
+def _arrays(frame: polars.DataFrame, asked: Asked) -> tuple[Array, Array, Sequence[Any] | None, tuple[str, ...]]:
+    """Scores, labels as numbers, the names of the classes, and some labels for a sentence."""
+    columns, column = asked.columns, frame[asked.columns.label]
+    arrays = [cells.array(frame[name]) for name in columns.prob]
+    scores = arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
+    is_text = column.dtype == _string()
+    words = tuple(sorted({repr(value) for value in column.head(1000).to_list()})[:5])
+    if scores.ndim == 1:
+        if asked.pos_label is not None:
+            return scores, _positive(column, asked.pos_label), None, words
+        if is_text:
+            refuse_text(column.head(1000).to_list(), columns, 1)
+        return scores, cells.array(column), None, words
+    if asked.pos_label is not None:
+        raise InputError("pos_label goes with 1-D predictions; pass classes=[...] in the order of the columns")
+    classes = asked.classes
+    if classes is not None:
+        refuse_another_order(columns, classes)
+        if column.dtype.is_integer():
+            column = _counted_classes(column, columns, classes)
+    elif columns.classes is not None:
+        numbered = isinstance(columns.classes[0], int)
+        classes = tuple(map(str, columns.classes)) if is_text and numbered else columns.classes
+    elif is_text:
+        refuse_text(column.head(1000).to_list(), columns, 2)
+    labels = cells.array(column) if classes is None else _codes(column, classes)
+    return scores, labels, classes, words
+
+
+def _positive(column: polars.Series, pos_label: Any) -> Array:
+    """1 where the label is the positive one; that it never occurs can only be told at the end."""
+    import polars
+
+    if column.dtype == polars.String:
+        return (column == str(pos_label)).to_numpy().view(np.uint8)
+    array = cells.array(column)
+    return np.asarray(array == as_in(array, pos_label)).view(np.uint8)
+
+
+def _codes(column: polars.Series, classes: Sequence[Any]) -> Array:
+    """The position of each label among the classes."""
+    import polars
+
+    text = isinstance(classes[0], str)
+    known = polars.Series(list(classes), dtype=polars.String if text else polars.Int64)
+    if text != (column.dtype == polars.String):
+        code = polars.repeat(None, len(column), dtype=polars.Int32, eager=True)
+    else:
+        same = column if text or column.dtype.is_float() else column.cast(polars.Int64)
+        known = known.cast(same.dtype)
+        code = same.replace_strict(known, list(range(len(known))), default=None, return_dtype=polars.Int32)
+    if code.null_count():
+        row = int(code.is_null().arg_max() or 0)
+        raise InputError(f"the label {column[row]!r} at row {row} is not in classes {list(classes)!r}")
+    return code.to_numpy()
+
+
+def _counted_classes(column: polars.Series, columns: Columns, classes: Sequence[Any]) -> polars.Series:
+    """Labels by name, where the classes have names and the file counts them."""
+    import polars
+
+    found = named(cells.array(column), columns, classes)
+    return polars.Series(column.name, found.tolist()) if found.dtype == object else column

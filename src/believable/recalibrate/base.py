@@ -1,0 +1,388 @@
+"""The bases of all recalibrators: they own checking, fitting and applying; a recalibrator writes two small methods.
+
+`BinaryRecalibrator` is for maps of one event's score; K > 2 classes are taken one against the rest and the rows divided
+by their sums. `MatrixRecalibrator` is for maps of all classes' logits at once.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from believable import _check
+from believable._arrays import as_numpy
+from believable._types import Array, Float64s, Floats, Ints
+from believable.errors import InputError, SmallSampleWarning, UndefinedError
+from believable.recalibrate.facts import Facts, Field, Map
+from believable.recalibrate.inputs import (
+    INPUTS,
+    Input,
+    Scores,
+    cells_of_summary,
+    check_cells,
+    encoded,
+    encoded_columns,
+    fewest_rows,
+    groups_of,
+    rarest_in,
+    warn,
+)
+from believable.stats import CellStats, Summary
+
+COLUMNS = ("n_features_in_", "feature_names_in_")  # what scikit-learn keeps of X
+
+
+class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+    """A map from scores to probabilities, learnt from scores with known outcomes.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (K,)
+        The labels, in the order of the columns.
+    maps_ : tuple of dict
+        All that applying it needs: one map, or one per class where classes are taken one against the rest. None stands
+        for a class that did not occur, whose scores are left as they are.
+    n_features_in_ : int
+        Columns of X; 1 for scores of one event.
+    """
+
+    facts: ClassVar[Facts]
+    inputs: ClassVar[tuple[Input, ...]] = ("probabilities", "logits")
+    fields: ClassVar[dict[str, Field]]
+    multilabel: bool = False  # `OneVsRest` may say that columns are events of their own,
+    normalise: bool = True  # or that rows are not to be divided by their sums
+
+    input: Input
+    classes: Sequence[Any] | None
+    classes_: Array
+    maps_: tuple[Map | None, ...]
+    n_features_in_: int
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the map.
+
+        Parameters
+        ----------
+        X : array-like of shape (n,), (n, 1) or (n, K)
+            Scores of one event, or one column per class, as `input` says.
+        y : array-like of shape (n,)
+            Labels: integers 0..K-1 are numbers of columns. K distinct values of any other kind are columns of a data
+            frame, if these are called so, and in sorted order otherwise, unless `classes` names them.
+        sample_weight : array-like of shape (n,), optional
+            Weight 2 is the row twice, weight 0 no row.
+
+        Returns
+        -------
+        self
+        """
+        self._check_settings()
+        before: dict[str, Any] = {name: value for name, value in self.__dict__.items() if name in COLUMNS}
+        try:
+            self._fit(X, y, sample_weight)
+        except Exception:  # what was learnt before still goes with the columns it was learnt from
+            for name in COLUMNS:
+                self.__dict__.pop(name, None)
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        scores, y = self._scores(X, y)
+        if self.multilabel:
+            labels, classes = encoded_columns(y, scores.n_classes, self.classes)
+        else:
+            labels, classes = encoded(y, scores.n_classes, self.classes, getattr(self, "feature_names_in_", None))
+        weights = None if sample_weight is None else _check.weights(sample_weight, len(scores))
+        if weights is not None and not weights.all():
+            rows = np.flatnonzero(weights)
+            scores, labels, weights = scores.take(rows), labels[rows], weights[rows]
+        self._warn_of_few(fewest_rows(labels, classes, self.multilabel))
+        maps = self._learn(scores, labels, weights)
+        self.classes_, self.maps_ = classes, maps
+
+    def predict_proba(self, X: Any) -> Float64s:
+        """Probabilities, of shape (n, K); K = 2 for scores of one event, with P(second class) in column 1."""
+        return self._apply_pairs(self._scores_to_map(X))
+
+    def transform(self, X: Any) -> Float64s:
+        """Probabilities in the shape of X: P(second class) for 1-D scores or one column, otherwise (n, K)."""
+        scores = self._scores_to_map(X)
+        if scores.values.ndim == 2 or self.n_features_in_ == 2:
+            return self._apply_pairs(scores)
+        p = self._apply(scores)
+        return p if np.ndim(X) == 1 else p[:, None]
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class; the first, where several are."""
+        p = self.predict_proba(X)
+        if self.multilabel:
+            return (p > 0.5).astype(np.intp)
+        most = (p[:, 1] > p[:, 0]).view(np.int8) if p.shape[1] == 2 else p.argmax(axis=1)
+        return np.asarray(self.classes_[most])
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The fitted map as JSON text, also written to a file if a path is given; see `load_recalibrator`."""
+        from believable.recalibrate.saved import to_json
+
+        return to_json(self, path)
+
+    # --- what a recalibrator may say besides its map ---
+
+    def _check_settings(self) -> None:
+        """Raise when the arguments of the constructor make no sense; called before fitting and after loading."""
+        if self.input not in self.inputs and self.input in INPUTS:
+            raise InputError(f"{type(self).__name__} takes input={' or '.join(map(repr, self.inputs))}, not scores")
+        _check.choice(self.input, self.inputs, "input")
+
+    def _facts(self) -> Facts:
+        """The facts, where settings have a say in them."""
+        return self.facts
+
+    def _fields(self) -> dict[str, Field]:
+        """The fields of a map."""
+        return self.fields
+
+    def _check_map(self, learnt: Map, n_classes: int) -> None:
+        """Raise a SchemaError when the fields of a map that was read, each of them fine, do not fit together."""
+
+    # --- what the two families do ---
+
+    @abstractmethod
+    def _n_maps(self, n_classes: int) -> int:
+        """How many maps there are."""
+
+    @abstractmethod
+    def _learn(self, scores: Scores, labels: Ints, weights: Float64s | None) -> tuple[Map | None, ...]:
+        """The maps."""
+
+    @abstractmethod
+    def _apply(self, scores: Scores) -> Float64s:
+        """Probabilities: (n,) for one event, (n, K) for more classes."""
+
+    @abstractmethod
+    def _apply_pairs(self, scores: Scores) -> Float64s:
+        """Probabilities (n, K), with two columns for one event."""
+
+    # --- checking ---
+
+    def _scores(self, X: Any, y: Any) -> tuple[Scores, Array]:
+        table, y = validate_data(
+            self, _as_table(X), y, dtype="numeric", ensure_all_finite=False, multi_output=self.multilabel
+        )
+        if y.dtype.kind not in "biu":  # whole numbers always are classes, and to look costs more than some fits
+            check_classification_targets(y)
+        return Scores.of(table, self.input, X, self.multilabel), y
+
+    def _scores_to_map(self, X: Any) -> Scores:
+        check_is_fitted(self, "maps_")
+        table = _as_table(X, self.n_features_in_)
+        table = validate_data(self, table, reset=False, dtype="numeric", ensure_all_finite=False)
+        return Scores.of(table, self.input, X, self.multilabel)
+
+    def _warn_of_few(self, rarest: int) -> None:
+        fewest = self._facts().fewest
+        if rarest < fewest:
+            warn(
+                f"{type(self).__name__} was fitted with {rarest} rows of the rarest class; with fewer than {fewest} "
+                "its map is mostly chance: use more rows, or a simpler method",
+                SmallSampleWarning,
+            )
+
+    def _parameter(self, name: str) -> Any:
+        """A number of the map: a float, or an array where there is one map per class (NaN: a class left alone)."""
+        check_is_fitted(self, "maps_")
+        values = [np.nan if one is None else one[name] for one in self.maps_]
+        return values[0] if len(values) == 1 else np.array(values)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = self.input == "probabilities"
+        tags.classifier_tags.poor_score = True  # the columns are scores of the classes, not features
+        return tags
+
+
+class BinaryRecalibrator(Recalibrator):
+    """A map of one event's score."""
+
+    @abstractmethod
+    def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
+        """The map from scores (n,), their weights and weights of positives.
+
+        Rows come with w = 1 and wy = y unless they are weighted; cells with their sums. Both classes are present.
+        """
+
+    @abstractmethod
+    def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
+        """Probabilities (n,) within [0, 1]. Reads the map alone, never what was learnt elsewhere or set."""
+
+    def _apply_opposite(self, learnt: Map, scores: Scores) -> Float64s:
+        """1 - p, for maps that know it better than the difference, which is 0 where p is within 1e-16 of 1."""
+        return np.asarray(1 - self._apply_map(learnt, scores))
+
+    def fit_from_cells(self, cells: CellStats | Summary) -> Self:
+        """Learn the map from a statistic instead of rows: the rows of a cell stand at their mean score.
+
+        Where a map steps, it steps at the ends of cells, so that no cell is divided.
+
+        Parameters
+        ----------
+        cells : CellStats or Summary
+            Of the notion "binary", or "classwise" for K classes. The finer the cells, the nearer to the map that the
+            rows give; count with `spacing="logit"` where scores lie near 0 or 1 (a `LimitWarning` says so where more
+            than 5 % of the weight lies in outermost uniform cells and the map reads logits). Of a `Summary` the grid
+            is taken that suits the map: the logit-spaced one for maps of logits, else the one that keeps more of the
+            rows apart.
+
+        Returns
+        -------
+        self
+        """
+        name = type(self).__name__
+        if not self._facts().cells:
+            raise UndefinedError(f"{name} needs the rows: cells do not hold what it looks at")
+        if isinstance(cells, Summary):
+            cells = cells_of_summary(cells, self._facts().reads_logits)
+        check_cells(cells, self.multilabel)
+        if self.input != "probabilities":
+            raise InputError(f"cells hold probabilities: make {name}(input='probabilities'), not {self.input!r}")
+        self._check_settings()
+        n_classes = cells.view.n_classes
+        classes = np.arange(n_classes) if self.classes is None else np.asarray(self.classes)
+        if len(classes) != n_classes:
+            raise InputError(f"classes must name {n_classes} classes, got {len(classes)}")
+        n_maps = self._n_maps(n_classes)
+        groups = groups_of(cells, n_maps, self._facts().reads_logits)
+        self._warn_of_few(rarest_in(groups))
+        maps = tuple(None if each is None else self._learn_map(each.scores, each.w, each.wy) for each in groups)
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_, self.classes_, self.maps_ = n_maps, classes, maps
+        return self
+
+    def _n_maps(self, n_classes: int) -> int:
+        return 1 if n_classes == 2 and not self.multilabel else n_classes
+
+    def _learn(self, scores: Scores, labels: Array, weights: Float64s | None) -> tuple[Map | None, ...]:
+        w = np.broadcast_to(np.float64(1), len(scores)) if weights is None else weights
+        if scores.values.ndim == 1:
+            return (self._learn_map(scores, w, _weight_of(labels == 1, weights)),)
+        columns = (labels[:, k] if self.multilabel else labels == k for k in range(scores.n_classes))
+        return tuple(self._learn_class(scores, k, happened, w, weights) for k, happened in enumerate(columns))
+
+    def _learn_class(
+        self, scores: Scores, k: int, happened: Array, w: Float64s, weights: Float64s | None
+    ) -> Map | None:
+        if happened.any() and not happened.all():
+            return self._learn_map(scores.of_class(k), w, _weight_of(happened, weights))
+        if self.input == "scores":
+            occurs = "is in every row of y" if happened.any() else "does not occur in y"
+            raise InputError(f"class {k} {occurs}, so its scores cannot be turned into probabilities")
+        return None
+
+    def _apply(self, scores: Scores) -> Float64s:
+        if scores.values.ndim == 1:
+            (learnt,) = self.maps_
+            assert learnt is not None
+            return self._apply_map(learnt, scores)
+        columns = [self._apply_class(learnt, scores.of_class(k)) for k, learnt in enumerate(self.maps_)]
+        p = np.column_stack(columns)
+        return normalised(p) if self.normalise and not self.multilabel else p
+
+    def _apply_pairs(self, scores: Scores) -> Float64s:
+        if scores.values.ndim == 2:
+            return self._apply(scores)
+        (learnt,) = self.maps_
+        assert learnt is not None
+        return np.column_stack([self._apply_opposite(learnt, scores), self._apply_map(learnt, scores)])
+
+    def _apply_class(self, learnt: Map | None, scores: Scores) -> Float64s:
+        return scores.probability() if learnt is None else self._apply_map(learnt, scores)
+
+
+class MatrixRecalibrator(Recalibrator):
+    """A map of the logits of all classes; one event is two classes."""
+
+    @abstractmethod
+    def _learn_map(self, logits: Floats, labels: Ints, weights: Float64s | None) -> Map:
+        """The map from logits (n, K), as they came or logarithms of probabilities."""
+
+    @abstractmethod
+    def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
+        """Probabilities (n, K), whose rows sum to one. Reads the map alone."""
+
+    def _n_maps(self, n_classes: int) -> int:
+        return 1
+
+    def _learn(self, scores: Scores, labels: Ints, weights: Float64s | None) -> tuple[Map | None, ...]:
+        return (self._learn_map(scores.logit_matrix(), labels, weights),)
+
+    def fit_from_cells(self, cells: CellStats | Summary) -> Self:
+        """Learn the map of one event from a statistic: the rows of a cell stand at their mean score.
+
+        Only `TemperatureScaling`, and from cells of the notion "binary": a cell holds one class's scores, and maps of
+        several classes look at all of them at once.
+
+        Parameters
+        ----------
+        cells : CellStats or Summary
+            Of a `Summary` the logit-spaced cells are taken.
+
+        Returns
+        -------
+        self
+        """
+        name = type(self).__name__
+        cells = cells_of_summary(cells, True) if isinstance(cells, Summary) else cells
+        check_cells(cells, False)
+        if not self._facts().cells or cells.view.notion != "binary":
+            raise UndefinedError(f"{name} needs the rows: cells do not hold what it looks at")
+        if self.input != "probabilities":
+            raise InputError(f"cells hold probabilities: make {name}(input='probabilities'), not {self.input!r}")
+        self._check_settings()
+        classes = np.arange(2) if self.classes is None else np.asarray(self.classes)
+        if len(classes) != 2:
+            raise InputError(f"classes must name 2 classes, got {len(classes)}")
+        groups = groups_of(cells, 1, self._facts().reads_logits)
+        (event,) = groups
+        assert event is not None
+        self._warn_of_few(rarest_in(groups))
+        weights = np.concatenate([event.w - event.wy, event.wy])
+        labels = np.repeat([0, 1], len(event.w))
+        logits, kept = event.scores.logit_matrix(), weights > 0
+        learnt = self._learn_map(np.concatenate([logits, logits])[kept], labels[kept], weights[kept])
+        self.__dict__.pop("feature_names_in_", None)
+        self.n_features_in_, self.classes_, self.maps_ = 1, classes, (learnt,)
+        return self
+
+    def _apply(self, scores: Scores) -> Float64s:
+        p = self._apply_pairs(scores)
+        return p[:, 1] if scores.values.ndim == 1 else p
+
+    def _apply_pairs(self, scores: Scores) -> Float64s:
+        (learnt,) = self.maps_
+        assert learnt is not None
+        return self._apply_map(learnt, scores.logit_matrix())
+
+
+def normalised(columns: Float64s) -> Float64s:
+    """Rows divided by their sums; a row of zeros knows nothing and becomes 1/K each."""
+    total = columns.sum(axis=1, keepdims=True)
+    return np.where(total > 0, columns / np.where(total > 0, total, 1), 1 / columns.shape[1])
+
+
+def _weight_of(happened: Array, weights: Float64s | None) -> Float64s:
+    return happened.astype(np.float64) if weights is None else happened * weights
+
+
+def _as_table(X: Any, n_columns: int = 1) -> Any:
+    """Arrays of any library as NumPy's, 1-D ones as a column where one is wanted; data frames keep their names."""
+    if hasattr(X, "columns") or hasattr(X, "tocsr"):  # a data frame; a sparse matrix, which scikit-learn refuses
+        return X
+    array = as_numpy(X, "X")
+    return array[:, None] if array.ndim == 1 and n_columns == 1 else array

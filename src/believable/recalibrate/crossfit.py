@@ -1,0 +1,397 @@
+"""Scores and outcomes in folds: every row is mapped by a map that has not seen it."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedGroupKFold
+
+from believable import _check, _kernels
+from believable._check import generator
+from believable._types import Array, Float64s, Floats, Ints
+from believable.errors import InputError, LimitWarning, SmallSampleWarning
+from believable.inference.clusters import cluster_of_rows
+from believable.inference.compare import ErrorContest, Measured, mean_of_rows
+from believable.inference.interval import Interval
+from believable.predictions import Predictions
+from believable.recalibrate.base import Recalibrator, normalised
+from believable.recalibrate.inputs import INPUTS, Input, Scores
+from believable.recalibrate.linear import label_log_probability
+from believable.stats import CellStats
+from believable.stats.sums import log_loss_terms
+
+LOGITS = "these look like logits: pass input='logits', or input='scores' for other numbers"
+ROUNDING = 1e-6  # rows that miss 1 by less sum to 1
+RULED_OUT = 1e-15  # a probability below this is 0 but for rounding
+COLDEST = 0.2  # temperature: a colder one is not under-confidence mended, but a limit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mapped:
+    """Predictions, and the log loss of each row, which is known better than from probabilities that were rounded.
+
+    `rules_out` says whether, for any row, an outcome that the scores hold for possible was given a probability of 0,
+    but for rounding, and not by a temperature such as under-confident scores need: if such a row turns out so, the log
+    loss is infinite, whatever it was here.
+    """
+
+    predictions: Predictions
+    log_loss: Float64s
+    rules_out: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """What is to be recalibrated.
+
+    Attributes
+    ----------
+    scores : ndarray
+        As recalibrators take them; a copy.
+    input : {"probabilities", "logits", "scores"}
+        What they are.
+    baseline : Mapped
+        What they say when nothing is done; for scores that are not probabilities, the share of each class.
+    cluster : ndarray or None
+        The cluster of each row.
+    fold : ndarray
+        The fold of each row, from 0.
+    """
+
+    scores: Floats
+    input: Input
+    baseline: Mapped
+    cluster: Ints | None
+    fold: Ints
+
+    @classmethod
+    def of(
+        cls,
+        predictions: Any,
+        actuals: Any,
+        *,
+        input: Input,
+        classes: Sequence[Any] | None,
+        cv: int,
+        groups: Any,
+        sample_weight: Any,
+        random_state: Any,
+    ) -> Problem:
+        """Check everything once."""
+        _check.choice(input, INPUTS, "input")
+        n_folds = _check.positive_integer(cv, "cv", 2)
+        if isinstance(predictions, CellStats):
+            raise InputError(
+                "cells cannot be put into folds: fit a recalibrator with fit_from_cells, without comparison"
+            )
+        given = isinstance(predictions, Predictions)
+        source = predictions if given else _checked(predictions, actuals, sample_weight, input, classes)
+        _refuse(source, given, actuals, input)
+        values = source.scores if input == "probabilities" else _rows_that_count(predictions, sample_weight)
+        counts = np.bincount(source.labels)
+        if np.count_nonzero(counts > 1) < 2:
+            raise InputError("recalibration needs two classes, and of both at least two rows to put into folds")
+        cluster = cluster_of_rows(groups, predictions, source, sample_weight)
+        fold = folds(source.labels, cluster, n_folds, generator(random_state))
+        return cls(values, input, _baseline(source, values, input), cluster, fold)
+
+    @property
+    def labels(self) -> Ints:
+        """Numbers of columns."""
+        return self.baseline.predictions.labels
+
+    @property
+    def weights(self) -> Float64s | None:
+        """Of the rows."""
+        return self.baseline.predictions.weights
+
+    def fit(self, method: Recalibrator, rows: Array | slice = slice(None)) -> Recalibrator:
+        """A clone of a method, told what the scores are and what the classes are called, fitted on some of the rows."""
+        names = self.baseline.predictions.classes
+        if names is not None and len({isinstance(name, str) for name in names}) > 1:
+            names = None  # an array of numbers and text is all text: these are known by their number
+        model: Recalibrator = clone(method).set_params(input=self.input)
+        if names is not None:
+            model.set_params(classes=list(names))
+        labels = self.labels[rows]
+        weights = None if self.weights is None else self.weights[rows]
+        return model.fit(self.scores[rows], labels if names is None else np.asarray(names)[labels], weights)
+
+    def cross_fitted(self, method: Recalibrator) -> Mapped:
+        """Every row mapped by a map that has not seen it, nor its cluster."""
+        out, loss, rules_out = np.empty(self.scores.shape), np.empty(len(self.scores)), False
+        before = self.baseline.predictions.scores
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", LimitWarning)  # about a fold; a fit on all rows says its own
+            warnings.simplefilter("ignore", SmallSampleWarning)
+            for k in range(int(self.fold.max()) + 1):
+                rows = np.flatnonzero(self.fold == k)
+                p = self.fit(method, self.fold != k).predict_proba(self.scores[rows])
+                out[rows] = p if out.ndim == 2 else p[:, 1]
+                was = before[rows] if out.ndim == 2 else np.column_stack([1 - before[rows], before[rows]])
+                rules_out |= bool(np.any((p < RULED_OUT) & (p < was ** (1 / COLDEST))))
+                with np.errstate(divide="ignore"):
+                    loss[rows] = -np.log(p[np.arange(len(rows)), self.labels[rows]])
+        out.flags.writeable = False
+        return Mapped(self.baseline.predictions._with(scores=out, borrowed=False), loss, rules_out)
+
+
+def folds(labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Generator) -> Ints:
+    """The fold of each row: rows of a class are dealt out in turn, in random order; clusters stay together."""
+    fold = np.zeros(len(labels), np.intp)
+    if cluster is None:
+        order = rng.permutation(len(labels))
+        order = order[np.argsort(labels[order], kind="stable")]
+        fold[order] = np.arange(len(labels)) % n_folds
+        return fold
+    n_clusters = int(cluster.max()) + 1
+    if n_clusters < n_folds:
+        raise InputError(f"groups names {n_clusters} clusters, too few for cv={n_folds} folds")
+    splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=int(rng.integers(2**31)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of a class with fewer rows than folds
+        for k, (_, test) in enumerate(splitter.split(labels, labels, cluster)):
+            fold[test] = k
+    for k in range(n_folds):
+        if len(np.unique(labels[fold != k])) < 2:
+            raise InputError(
+                f"without the clusters of fold {k} one class is left, from which no map can be learnt: its rows lie in "
+                "too few clusters of groups"
+            )
+    return fold
+
+
+# --- what the scores say by themselves --------------------------------------------------------------------------------
+
+
+def _checked(predictions: Any, actuals: Any, sample_weight: Any, input: Input, classes: Any) -> Predictions:
+    """A checked copy of what was passed: probabilities, or what logits and scores say when nothing is done."""
+    values = _check.numeric(predictions, "predictions")
+    kind = getattr(_check.labels_as_array(actuals), "dtype", np.dtype(float)).kind
+    if kind in "OSUT" and classes is None and any(isinstance(one, str) for one in np.asarray(actuals)[:1].tolist()):
+        raise InputError(
+            "actuals are text: pass classes=[...], the labels in the order of the columns; for one event, the event "
+            "comes last"
+        )
+    if input == "probabilities":
+        _check.probabilities(values, "predictions", None, LOGITS)
+        return Predictions(predictions, actuals, sample_weight=sample_weight, classes=classes)
+    Scores.of(values, input)
+    if input == "logits":
+        return Predictions(values, actuals, sample_weight=sample_weight, from_logits=True, classes=classes)
+    n_classes = values.shape[1] if values.ndim == 2 else 2
+    source = Predictions(np.full(values.shape, 1 / n_classes), actuals, sample_weight=sample_weight, classes=classes)
+    share = np.bincount(source.labels, source.weights, n_classes)
+    share = share / share.sum()
+    return source._with(scores=np.full(source.scores.shape, share if values.ndim == 2 else share[1]))
+
+
+def _refuse(source: Predictions, given: bool, actuals: Any, input: Input) -> None:
+    if given and actuals is not None:
+        raise InputError("a Predictions already holds its actuals: leave actuals out")
+    if given and input != "probabilities":
+        raise InputError(f"a Predictions holds probabilities: pass the {input} themselves, or input='probabilities'")
+    if source.kind == "multilabel":
+        raise InputError(
+            "this compares maps for one label per row; for independent labels fit OneVsRest(multilabel=True)"
+        )
+    if source.labels.dtype.kind == "f":
+        raise InputError("recalibration needs one label per row, not soft labels")
+
+
+def _rows_that_count(predictions: Any, sample_weight: Any) -> Floats:
+    values = _check.numeric(predictions, "predictions")
+    values = values.copy() if sample_weight is None else values[np.asarray(sample_weight) > 0]
+    values.flags.writeable = False
+    return values
+
+
+def _baseline(source: Predictions, values: Floats, input: Input) -> Mapped:
+    if source.scores.ndim == 2:
+        low, high = _kernels.row_sum_extrema(source.scores)
+        if max(1 - low, high - 1) > ROUNDING:  # every map divides by the sum, so that alone would be a gain
+            source = source._with(scores=normalised(source.scores.astype(np.float64)))
+    if input != "logits":
+        return Mapped(source, log_loss_terms(source.scores, source.labels, source.kind))
+    z = Scores(values, "logits")
+    if values.ndim == 1:
+        z = Scores(np.where(source.labels == 1, z.raw(), -z.raw()), "logits")
+        return Mapped(source, -z.logs()[1])
+    return Mapped(source, -label_log_probability(values, source.labels))
+
+
+# --- log loss, Brier score, ECE and smECE of cross-fitted predictions, and what was gained over doing nothing ---------
+
+
+Score = Literal["log_loss", "brier"]
+SCORES: tuple[Score, ...] = get_args(Score)
+ERRORS = {"ece": "expected_calibration_error", "smece": "smooth_calibration_error"}
+METRICS = (*SCORES, *ERRORS)
+WORDS = {"log_loss": "log loss", "brier": "Brier score", "ece": "ECE", "smece": "smECE"}
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """How much lower a score or error became.
+
+    Attributes
+    ----------
+    value : float
+        Before less after: positive is better.
+    low, high, level : float
+        Interval for it in the population. An error is too large by chance, before and after differently, so for errors
+        the value may lie outside.
+    standard_error : float
+        Of `value`, for means over rows; NaN for errors.
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+    standard_error: float = math.nan
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the interval lies above 0."""
+        return self.low > 0
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        if math.isfinite(self.value):
+            return f"{self.value:+.4f} ({self.low:+.4f} … {self.high:+.4f})"
+        return {math.inf: "infinite before", -math.inf: "infinite after"}.get(self.value, "–")
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Some predictions in numbers.
+
+    Attributes
+    ----------
+    values : dict
+        An `Interval` for each of "log_loss", "brier", "ece" and "smece" (of the errors, those that were asked for).
+    gains : dict
+        A `Gain` over the baseline for each of them; NaN in errors over a baseline that has none.
+    """
+
+    values: Mapping[str, Interval]
+    gains: Mapping[str, Gain]
+
+
+class Judge:
+    """Scores predictions for one problem; the baseline is scored once."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        level: float,
+        n_resamples: int,
+        random_state: Any,
+        errors: Sequence[str] = tuple(ERRORS),
+    ) -> None:
+        self.problem, self.level = problem, _check.level(level)
+        n_draws = _check.positive_integer(n_resamples, "n_resamples", 100)
+        seed = int(generator(random_state).integers(2**62))
+        self.contests = {name: ErrorContest(ERRORS[name], problem.cluster, level, n_draws, seed) for name in errors}
+        # The shares of the classes have no error in the rows they were counted in: nothing to compare with.
+        compared = problem.input != "scores"
+        before = problem.baseline.predictions
+        self.measured = {name: contest.measure(before) for name, contest in self.contests.items() if compared}
+
+    def baseline(self) -> Scored:
+        """The predictions when nothing is done."""
+        values: dict[str, Interval] = {score: self._mean(self.problem.baseline, score) for score in SCORES}
+        none = Interval(0.0, 0.0, self.level, 0.0, 0.0, "none", "the shares of the classes in these rows have no error")
+        values |= {name: self.measured[name].interval if self.measured else none for name in self.contests}
+        return Scored(values, {name: Gain(0.0, 0.0, 0.0, self.level, 0.0) for name in values})
+
+    def score(self, mapped: Mapped) -> Scored:
+        """Other predictions for the same rows."""
+        values: dict[str, Interval] = {}
+        gains: dict[str, Gain] = {}
+        for score in SCORES:
+            values[score] = self._mean(mapped, score)
+            gains[score] = loss_gain(self.problem.baseline, mapped, score, self.problem, self.level)
+        for name, contest in self.contests.items():
+            error = contest.measure(mapped.predictions)
+            values[name], gains[name] = error.interval, self._gain_in_error(name, error)
+        return Scored(values, gains)
+
+    def _mean(self, mapped: Mapped, score: Score) -> Interval:
+        return interval_of(row_losses(mapped, score), self.problem, self.level)
+
+    def _gain_in_error(self, name: str, after: Measured) -> Gain:
+        if not self.measured:
+            return Gain(math.nan, math.nan, math.nan, self.level)
+        before = self.measured[name]
+        low, high = self.contests[name].difference(before, after)
+        return Gain(before.interval.value - after.interval.value, low, high, self.level)
+
+
+def loss_gain(first: Mapped, second: Mapped, score: Score, problem: Problem, level: float) -> Gain:
+    """How much lower the mean loss became. Infinite losses are counted: fewer of them is a gain."""
+    before, after = row_losses(first, score), row_losses(second, score)
+    if not (np.isfinite(before).all() and np.isfinite(after).all()):
+        fewer = int(np.isinf(before).sum()) - int(np.isinf(after).sum())
+        value = math.copysign(math.inf, fewer) if fewer else math.nan
+        return Gain(value, value, value, level, math.inf)
+    value, error, df = mean_of_rows(before - after, problem.weights, problem.cluster)
+    reach = _quantile(level, df) * error
+    return Gain(value, value - reach, value + reach, level, error)
+
+
+def interval_of(losses: Float64s, problem: Problem, level: float) -> Interval:
+    """The mean of losses per row."""
+    value, error, df = mean_of_rows(losses, problem.weights, problem.cluster)
+    if not math.isfinite(value):
+        rows = int(np.isinf(losses).sum())
+        note = f"in {rows} rows something happened that had a probability of 0"
+        return Interval(value, value, level, value, value, "mean", note)
+    reach = _quantile(level, df) * error
+    return Interval(max(value - reach, 0.0), value + reach, level, value, value, "mean")
+
+
+def row_losses(mapped: Mapped, score: Score) -> Float64s:
+    """The loss of each row."""
+    if score == "log_loss":
+        return mapped.log_loss
+    p, labels = mapped.predictions.scores, mapped.predictions.labels
+    if p.ndim == 1:
+        return np.asarray((p.astype(np.float64) - labels) ** 2)
+    happened = _kernels.label_scores(p, labels).astype(np.float64)
+    return np.asarray(np.einsum("ij,ij->i", p, p, dtype=np.float64) - 2 * happened + 1)
+
+
+def check_errors(errors: Any) -> tuple[str, ...]:
+    """Names of calibration errors, each once."""
+    if isinstance(errors, str):
+        raise InputError(f"errors must be a sequence such as ('ece',), got the text {errors!r}")
+    for name in errors:
+        _check.choice(name, tuple(ERRORS), "errors")
+    return tuple(dict.fromkeys(errors))
+
+
+def check_score(score: Any) -> Score:
+    """A proper score by its name."""
+    if score in ERRORS:
+        raise InputError(
+            f"score={score!r} is not a proper score: a constant can have no calibration error; choose 'log_loss' or "
+            "'brier' (ECE and smECE are shown beside them)"
+        )
+    _check.choice(score, SCORES, "score")
+    return score  # type: ignore[no-any-return]
+
+
+def _quantile(level: float, df: int) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(df, (1 + level) / 2))

@@ -1,0 +1,220 @@
+"""The numbers that make up a map: their names, shapes and ranges, declared by each recalibrator.
+
+A map is a dictionary of plain numbers, words and arrays, and all that applying it needs. So it can be written down,
+read back with every field checked, and applied in another language.
+"""
+
+from __future__ import annotations
+
+import difflib
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, final
+
+import numpy as np
+
+from believable._types import Float64s
+from believable.errors import InputError, SchemaError
+
+if TYPE_CHECKING:
+    from believable.recalibrate.base import Recalibrator
+
+Map = dict[str, Any]
+MOST_NUMBERS = 100_000_000  # numbers in one array of a saved map
+
+
+class Field(ABC):
+    """One entry of a map."""
+
+    @abstractmethod
+    def read(self, value: Any, name: str) -> Any:
+        """The value behind its JSON form, or a SchemaError."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Number(Field):
+    """A finite number in [low, high]."""
+
+    low: float = -np.inf
+    high: float = np.inf
+
+    def read(self, value: Any, name: str) -> float:
+        return float(_in_range(_floats(value, name, 0), self.low, self.high, name))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Vector(Field):
+    """Finite numbers in [low, high]; `order` 1: they do not decrease, 2: they increase."""
+
+    low: float = -np.inf
+    high: float = np.inf
+    order: int = 0
+    fewest: int = 1
+
+    def read(self, value: Any, name: str) -> Float64s:
+        array = _in_range(_floats(value, name, 1), self.low, self.high, name)
+        if len(array) < self.fewest:
+            raise SchemaError(f"the saved {name} must hold at least {self.fewest} numbers, got {len(array)}")
+        steps = np.diff(array)
+        if (self.order == 1 and (steps < 0).any()) or (self.order == 2 and (steps <= 0).any()):
+            raise SchemaError(f"the saved {name} must be in ascending order")
+        return array
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Matrix(Field):
+    """Rows of finite numbers, all of one length."""
+
+    low: float = -np.inf
+    high: float = np.inf
+
+    def read(self, value: Any, name: str) -> Float64s:
+        return _in_range(_floats(value, name, 2), self.low, self.high, name)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Word(Field):
+    """One of a few words."""
+
+    options: tuple[str, ...]
+
+    def read(self, value: Any, name: str) -> str:
+        if not isinstance(value, str) or value not in self.options:
+            raise SchemaError(f"the saved {name} must be one of {', '.join(self.options)}, got {value!r}")
+        return value
+
+
+def _floats(value: Any, name: str, depth: int) -> Float64s:
+    """Nested lists of numbers, exactly so deep, as an array."""
+    flat = [value]
+    for _ in range(depth):
+        if not all(isinstance(entry, list) for entry in flat) or sum(map(len, flat)) > MOST_NUMBERS:
+            raise SchemaError(f"the saved {name} must be lists of numbers, {depth} deep")
+        if len({len(entry) for entry in flat}) > 1:
+            raise SchemaError(f"rows of the saved {name} must have one length")
+        flat = [inner for entry in flat for inner in entry]
+    if not all(isinstance(entry, (int, float)) and not isinstance(entry, bool) for entry in flat):
+        raise SchemaError(f"the saved {name} must hold numbers")
+    try:
+        array = np.array(value, np.float64)
+    except (OverflowError, ValueError) as error:
+        raise SchemaError(f"the saved {name} has numbers that are too large") from error
+    if array.ndim != depth or not np.isfinite(array).all():
+        raise SchemaError(f"the saved {name} must hold finite numbers")
+    return array
+
+
+def _in_range(array: Float64s, low: float, high: float, name: str) -> Float64s:
+    if array.size and not (array.min() >= low and array.max() <= high):
+        raise SchemaError(f"the saved {name} must lie from {low:g} to {high:g}")
+    return array
+
+
+def written(value: Any) -> Any:
+    """A field as JSON holds it."""
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+# --- what a recalibrator says about itself; `select`, the documentation and the law tests read it ---------------------
+
+
+Ranking = Literal["strict", "weak", "by slope", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What holds for every map that a recalibrator can learn.
+
+    Attributes
+    ----------
+    alias : str
+        The short name, for `select`, `calibrate` and `Recalibrated`.
+    argmax : bool
+        The most probable of K > 2 classes stays the most probable.
+    ranking : {"strict", "weak", "by slope", "none"}
+        Scores of one event in ascending order stay so ("strict"), stay so or become equal ("weak"), do if the slopes
+        that were learnt are positive ("by slope"), or need not ("none").
+    identity : bool
+        Among its maps is the one that changes nothing (strictly: for probabilities that are not 0 or 1).
+    fewest : int
+        Rows of the rarest class below which it warns.
+    simplicity : int
+        How much it can bend: 0 for the identity, 1 for one parameter, up to 8. The simplest within one standard error
+        is chosen.
+    cells : bool
+        It can be learnt from `CellStats`.
+    reads_logits : bool
+        It bends in the logit, so that it matters where near 0 or 1 a score lies.
+    reference : str
+    """
+
+    alias: str
+    argmax: bool
+    ranking: Ranking
+    identity: bool
+    fewest: int
+    simplicity: int
+    cells: bool
+    reads_logits: bool
+    reference: str
+
+
+RECALIBRATORS: dict[str, type[Recalibrator]] = {}  # by class name, in order of import
+ALIASES: dict[str, str] = {}
+
+R = TypeVar("R", bound="Recalibrator")
+
+
+def recalibrator(
+    *,
+    alias: str,
+    argmax: bool = False,
+    ranking: Ranking = "none",
+    identity: bool = False,
+    fewest: int,
+    simplicity: int,
+    cells: bool = False,
+    reads_logits: bool = False,
+    reference: str,
+) -> Callable[[type[R]], type[R]]:
+    """Enter a class into the table of recalibrators."""
+
+    def enter(cls: type[R]) -> type[R]:
+        cls.facts = Facts(alias, argmax, ranking, identity, fewest, simplicity, cells, reads_logits, reference)
+        RECALIBRATORS[cls.__name__] = cls
+        ALIASES[alias] = cls.__name__
+        return cls
+
+    return enter
+
+
+def find_recalibrator(name: Any) -> type[Recalibrator]:
+    """The class behind a name or alias."""
+    if isinstance(name, type) and name.__name__ in RECALIBRATORS:
+        raise InputError(f"method must be a recalibrator, got a class: pass {name.__name__}()")
+    if not isinstance(name, str):
+        raise InputError(f"method must be a recalibrator, TemperatureScaling() say, or the name of one, got {name!r}")
+    if ALIASES.get(name, name) not in RECALIBRATORS:
+        raise InputError(f"method {name!r} is not known{_nearest(name)} There are: {', '.join(_by_simplicity())}")
+    return RECALIBRATORS[ALIASES.get(name, name)]
+
+
+def as_method(method: Any) -> Recalibrator:
+    """A recalibrator as it is, or a new one by its name."""
+    is_one = any(isinstance(method, cls) for cls in RECALIBRATORS.values())
+    return method if is_one else find_recalibrator(method)()
+
+
+def _nearest(name: str) -> str:
+    spelled = {known.casefold(): known for known in (*RECALIBRATORS, *ALIASES)}
+    near = difflib.get_close_matches(name.casefold(), spelled, n=1)
+    return f"; did you mean {spelled[near[0]]!r}?" if near else "."
+
+
+def _by_simplicity() -> list[str]:
+    return sorted(ALIASES, key=lambda alias: RECALIBRATORS[ALIASES[alias]].facts.simplicity)

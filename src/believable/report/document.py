@@ -1,0 +1,277 @@
+"""Frozen dataclasses as JSON and back: every field is checked by its type, nothing is executed."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Self, Union, final, get_args, get_origin, get_type_hints
+
+from believable._types import Kind
+from believable._version import __version__
+from believable.errors import SchemaError
+from believable.report.parts import Bin, Fix, Line, Measured, Part, Slice, Versus
+from believable.report.verdict_words import Verdict
+from believable.stats.saved import open_saved
+
+NOT_FINITE = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}  # JSON has no such numbers
+
+
+def to_plain(value: Any) -> Any:
+    """What JSON can hold: dictionaries, lists, numbers, text."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: to_plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, dict):
+        return {name: to_plain(entry) for name, entry in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [to_plain(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def from_plain(kind: Any, plain: Any, where: str) -> Any:
+    """The value of a type behind `to_plain`; a `SchemaError` names the place where it does not fit."""
+    origin = get_origin(kind)
+    if kind is Any:
+        return plain
+    if origin in (Union, UnionType):
+        return _of_union(get_args(kind), plain, where)
+    if origin is Literal:
+        return _checked(plain, plain in get_args(kind), f"one of {get_args(kind)}", where)
+    if origin is tuple:
+        _checked(plain, isinstance(plain, list), "a list", where)
+        (entry, *_) = get_args(kind)
+        return tuple(from_plain(entry, one, f"{where}[{i}]") for i, one in enumerate(plain))
+    if origin is dict:
+        _checked(plain, isinstance(plain, dict), "an object", where)
+        return {name: from_plain(get_args(kind)[1], one, f"{where}.{name}") for name, one in plain.items()}
+    if is_dataclass(kind):
+        return _of_dataclass(kind, plain, where)
+    if kind is float:
+        if isinstance(plain, str) and plain in NOT_FINITE:
+            return NOT_FINITE[plain]
+        number = isinstance(plain, (int, float)) and not isinstance(plain, bool)
+        return float(_checked(plain, number, "a number", where))
+    if kind is int:
+        return _checked(plain, isinstance(plain, int) and not isinstance(plain, bool), "an integer", where)
+    return _checked(plain, isinstance(plain, kind), f"a {kind.__name__}", where)
+
+
+def _of_union(kinds: tuple[Any, ...], plain: Any, where: str) -> Any:
+    if plain is None and NoneType in kinds:
+        return None
+    (kind,) = [one for one in kinds if one is not NoneType]
+    return from_plain(kind, plain, where)
+
+
+def _of_dataclass(kind: Any, plain: Any, where: str) -> Any:
+    if hasattr(kind, "from_dict"):
+        return kind.from_dict(plain)
+    return kind(**dataclass_fields(kind, plain, where))
+
+
+def dataclass_fields(kind: Any, plain: Any, where: str) -> dict[str, Any]:
+    """The checked fields of a dataclass."""
+    _checked(plain, isinstance(plain, dict), "an object", where)
+    known = {item.name: item for item in fields(kind)}
+    missing = [
+        name
+        for name, item in known.items()
+        if name not in plain and item.default is MISSING and item.default_factory is MISSING
+    ]
+    unknown = sorted(set(plain) - set(known))
+    if missing or unknown:
+        raise SchemaError(f"the saved {where} lacks {missing} and has unknown fields {unknown}")
+    hints = get_type_hints(kind)
+    return {name: from_plain(hints[name], entry, f"{where}.{name}") for name, entry in plain.items()}
+
+
+def _checked(plain: Any, fine: bool, wanted: str, where: str) -> Any:
+    if not fine:
+        raise SchemaError(f"the saved {where} must be {wanted}, got {str(plain)[:60]!r}")
+    return plain
+
+
+# --- `Audit`: everything there is to say about some predictions, as plain data ----------------------------------------
+
+
+SCHEMA, VERSION = "believable.Audit", 1
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Audit:
+    """What an audit found. Plain data: numbers, words, and small records of them.
+
+    `print` it for the text form; in a notebook it shows itself; `to_html`, `to_markdown` and `to_json` write it.
+
+    Attributes
+    ----------
+    title, taken : str
+        What was audited, and what was read as what.
+    kind : {"binary", "multiclass", "multilabel"}
+    n : int
+        Rows.
+    effective_n : float
+        Rows of equal weight that tell as much.
+    n_clusters : int or None
+        Clusters of rows, where they were named.
+    weighted : bool
+    pairs : bool
+        Whether the scores are confidences in an answer, and what happens is that it is right.
+    dropped : dict of str to int
+        Rows that were left out, by reason.
+    classes : tuple of str
+        Names, in the order of the columns; of one event, its two outcomes.
+    rates : tuple of float
+        The share of each class; of one event, of its happening alone.
+    verdict : Verdict
+    metrics : tuple of Measured
+        With interval and noise floor, calibration first.
+    table : tuple of Bin
+        The reliability table of the verdict's bins.
+    lines : tuple of Line
+        Calibration curves with bands.
+    parts : tuple of Part
+        Every class, worst first; of many, those that look worst.
+    n_parts : int
+        How many classes there are.
+    subgroups : tuple of Part
+        Subgroups, column by column.
+    fix : Fix or None
+        The recommended recalibration; None where there is none to recommend, for the reason in `no_fix`.
+    no_fix : str
+    versus : tuple of Versus
+        Compared with other predictions for the same rows, called `other`.
+    other : str
+    advice, caveats, notes : tuple of str
+        What to do; what to keep in mind; what the reader of the file had to say.
+    slices : tuple of Slice
+        The statistic that the page computes from.
+    left_out : str
+        What the page does not hold, being too large; "" where it holds everything.
+    package : str
+        The version that made it.
+    """
+
+    title: str
+    taken: str
+    kind: Kind
+    n: int
+    effective_n: float
+    n_clusters: int | None
+    weighted: bool
+    pairs: bool
+    dropped: dict[str, int]
+    classes: tuple[str, ...]
+    rates: tuple[float, ...]
+    verdict: Verdict
+    metrics: tuple[Measured, ...]
+    table: tuple[Bin, ...]
+    lines: tuple[Line, ...]
+    parts: tuple[Part, ...]
+    n_parts: int
+    subgroups: tuple[Part, ...]
+    fix: Fix | None
+    no_fix: str
+    versus: tuple[Versus, ...]
+    other: str
+    advice: tuple[str, ...]
+    caveats: tuple[str, ...]
+    notes: tuple[str, ...]
+    slices: tuple[Slice, ...]
+    left_out: str
+    package: str = __version__
+
+    def __getitem__(self, name: str) -> Measured:
+        """A metric by name or alias."""
+        for measured in self.metrics:
+            if name in (measured.name, measured.alias):
+                return measured
+        known = ", ".join(measured.alias for measured in self.metrics)
+        raise KeyError(f"this audit has no metric {name!r}; it has {known}")
+
+    @property
+    def exception(self) -> str:
+        """The subgroup that is worst, in words, where the whole gives no cause to look for one; otherwise "".
+
+        Where the whole is off too, however little, it is one that is worse than the whole for sure.
+        """
+        least = self.verdict.high if self.verdict.standing == "off" else 0.0
+        flagged = [part for part in self.subgroups if part.flagged and (part.low or 0) > least]
+        if self.verdict.tone in ("warn", "bad") or not flagged:
+            return ""
+        worst = max(flagged, key=lambda part: part.low or 0)
+        return f"But {worst.column} = {worst.name} is off: {worst.in_words}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """A dictionary that JSON can hold, with the name and version of its schema."""
+        return {"schema": SCHEMA, "version": VERSION} | {
+            name: to_plain(getattr(self, name)) for name in self.__dataclass_fields__
+        }
+
+    @classmethod
+    def from_dict(cls, saved: Any) -> Self:
+        """The audit behind `to_dict`; a damaged or foreign dictionary is refused."""
+        open_saved(saved, SCHEMA, VERSION)
+        fields = {name: entry for name, entry in saved.items() if name not in ("schema", "version")}
+        return cls(**dataclass_fields(cls, fields, "audit"))
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The audit as JSON, written to a file if a path is given."""
+        text = json.dumps(self.to_dict(), allow_nan=False)
+        return _written(text, path)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The audit behind `to_json`: of its text, not of the name of a file."""
+        try:
+            saved = json.loads(text)
+        except (json.JSONDecodeError, RecursionError) as error:
+            if text.endswith(".json") and "\n" not in text:
+                raise SchemaError(
+                    f"{text!r} is the name of a file: pass what is in it, from_json(Path({text!r}).read_text())"
+                ) from error
+            raise SchemaError(f"this is not JSON: {error}") from error
+        return cls.from_dict(saved)
+
+    def to_markdown(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The audit as Markdown, for a pull request or a model card."""
+        from believable.report.markdown import as_markdown
+
+        return _written(as_markdown(self), path)
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The audit as one self-contained page, written to a file if a path is given."""
+        from believable.report.html import as_page
+
+        return _written(as_page(self), path)
+
+    def __str__(self) -> str:
+        from believable.report.text import as_text
+
+        return as_text(self)
+
+    def __repr__(self) -> str:
+        return f"Audit({self.title or self.taken!r}, n={self.n}, {self.verdict.label})"
+
+    def _repr_html_(self) -> str:
+        from believable.report.html import as_cell
+
+        return as_cell(self)
+
+
+def _written(text: str, path: str | os.PathLike[str] | None) -> str:
+    """The text, written to a file if a path is given: beside it first, so that nothing half-written is left."""
+    if path is not None:
+        from believable._write import write_beside
+
+        with write_beside(path) as beside:
+            Path(beside).write_text(text, encoding="utf-8")
+    return text

@@ -1,0 +1,141 @@
+"""Bets against calibration: what a stake wins or loses on a batch, as a sum of logs.
+
+A bet on a place (a bin of scores) and a direction multiplies its capital, for each row there, by
+
+    1 + stake * (y - p - margin)    scores too low
+    1 + stake * (p - y - margin)    scores too high
+
+whose expectation is at most 1 while outcomes happen at the predicted rate, give or take the margin. A cell of scores
+stands for its rows: the log of a factor is concave in p, so the chord between the ends of the cell, taken at the mean
+score there, is never above it. What is won is thus never overstated, whatever the scores within the cell.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from believable._types import Array, Float64s, Int64s
+from believable.binning import Edges
+from believable.errors import InputError
+from believable.predictions.view import Pairs
+from believable.stats import CellStats
+
+STAKES = 2.0 ** -np.arange(1, 8)  # shares of the largest stake that cannot lose everything
+DIRECTIONS = ("too low", "too high")  # what is wrong with the scores
+SMALLEST_LOSS = 0.01  # per unit of stake: keeps stakes below 100 where almost nothing can be lost
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Rows by place and cell: ends of the scores, and counts and mean scores of events and of the others.
+
+    A mean that is not known is NaN; then the end at which less is won stands for the rows.
+    """
+
+    place: Int64s
+    low: Float64s
+    high: Float64s
+    events: Float64s
+    others: Float64s
+    mean_events: Float64s
+    mean_others: Float64s
+
+
+def largest_stakes(low: Float64s, high: Float64s, margin: Float64s) -> Float64s:
+    """By direction and place, for scores in (low, high]: the stake that could lose everything on one row.
+
+    `margin` has a row for each direction.
+    """
+    most_lost = np.stack([high, 1 - low]) + margin
+    return np.asarray(1 / np.maximum(most_lost, SMALLEST_LOSS))
+
+
+def log_factors(cells: Cells, stake: Float64s, margin: Float64s, direction: int) -> Float64s:
+    """The log of what each cell's rows multiply a capital by.
+
+    `margin` has an entry for each cell, `stake` too, or several rows of them.
+    """
+    sign = 1.0 if direction == 0 else -1.0
+
+    def log_factor(outcome: float, score: Float64s) -> Float64s:
+        return np.asarray(np.log1p(stake * (sign * (outcome - score) - margin)))
+
+    def total(outcome: float, count: Float64s, mean: Float64s) -> Float64s:
+        at_low = log_factor(outcome, cells.low)
+        if cells.low is cells.high:
+            return np.asarray(count * at_low)
+        at_high, width = log_factor(outcome, cells.high), cells.high - cells.low
+        share = np.divide(mean - cells.low, width, out=np.zeros_like(mean), where=width > 0)
+        chord = at_low + np.clip(share, 0, 1) * (at_high - at_low)
+        return np.asarray(count * np.where(np.isnan(mean), np.minimum(at_low, at_high), chord))
+
+    return total(1.0, cells.events, cells.mean_events) + total(0.0, cells.others, cells.mean_others)
+
+
+def by_place(values: Float64s, place: Array, n_places: int) -> Float64s:
+    """Sums by place, of each row."""
+    return np.stack([np.bincount(place, row, minlength=n_places) for row in values])
+
+
+# --- from rows or statistics to the places of bets, and what a reference period says about them -----------------------
+
+
+def cells_of_rows(pairs: Pairs, edges: Edges) -> Cells:
+    """Each pair as a cell of its own, whose ends are its score."""
+    score, events = pairs.score.astype(np.float64), np.asarray(pairs.outcome, np.float64)
+    place = edges.index(pairs.score).astype(np.int64)
+    if pairs.group is not None:
+        place = place + pairs.group * len(edges)
+    return Cells(place, score, score, events, 1 - events, score, score)
+
+
+def cells_of_statistic(cells: CellStats, n_bins: int) -> Cells:
+    """Cells with their mean scores; where rows had weights the mean is not known, and the worse end is taken."""
+    low, high = _ends(cells)
+    others = cells.n - cells.ny
+    place = cells.group * n_bins + np.clip(-(-cells.index * n_bins // cells.grid.n_cells) - 1, 0, n_bins - 1)
+    if is_weighted(cells):
+        return Cells(place, low, high, cells.ny, others, np.full(len(low), np.nan), np.full(len(low), np.nan))
+    mean_events = np.divide(cells.wpy, cells.ny, out=low.copy(), where=cells.ny > 0)
+    mean_others = np.divide(cells.wp - cells.wpy, others, out=low.copy(), where=others > 0)
+    return Cells(place, low, high, cells.ny, others, mean_events, mean_others)
+
+
+def is_weighted(cells: CellStats) -> bool:
+    """Whether rows had weights other than 1."""
+    return not (np.array_equal(cells.w, cells.n) and np.array_equal(cells.w2, cells.n))
+
+
+def _ends(cells: CellStats) -> tuple[Float64s, Float64s]:
+    upper = cells.grid.upper_edges().astype(np.float64)
+    lower = np.concatenate([upper[:1], upper[:-1]])
+    lower[-1] = 1.0  # {1}
+    return lower[cells.index], upper[cells.index]
+
+
+def reference_margins(cells: CellStats, n_bins: int, alpha: float) -> Float64s:
+    """By direction and place: how far, at most, y - p (and p - y) was from 0 on average, surely but for alpha.
+
+    The empirical Bernstein bound of Maurer and Pontil (2009), for all places and both directions at once. Where the
+    reference has fewer than two rows nothing is known, and the bound is 1.
+    """
+    if is_weighted(cells):
+        raise InputError("the reference has weights, which the alarm does not use: count it without them")
+    bins = cells.coarsen(n_bins)
+    n_places = cells.view.n_groups * n_bins
+    margins = np.ones((2, n_places))
+    n = bins.n.astype(np.float64)
+    gap = bins.ny - bins.wp
+    total, squares = np.stack([gap, -gap]), bins.ny - 2 * bins.wpy + bins.wpp
+    log_term = math.log(2 * 2 * n_places / alpha)
+    enough = n >= 2
+    n = np.maximum(n, 2)
+    mean = total / n
+    variance = np.maximum(squares - n * (total[0] / n) ** 2, 0) / (n - 1)
+    width = 1 + 1 / n_bins  # of the values of y - p within a bin
+    bound = mean + np.sqrt(2 * variance * log_term / n) + 7 * width * log_term / (3 * (n - 1))
+    margins[:, bins.key[enough]] = np.minimum(bound, 1)[:, enough]
+    return margins

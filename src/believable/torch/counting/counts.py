@@ -1,0 +1,247 @@
+"""One pass over tensors, by the quickest way that their device has."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, distributed
+
+from believable._types import Kind, Notion, Spacing
+from believable.errors import InputError, MergeError, SchemaError, UndefinedError
+from believable.predictions.view import View
+from believable.stats import Layout, Summary
+from believable.stats.saved import field_of, open_saved
+from believable.torch.counting import gpu, reference
+from believable.torch.counting.rows import Rows
+from believable.torch.counting.tally import Tally, check_views
+
+
+def count(tally: Tally, rows: Rows, *, scores_too: bool = True) -> None:
+    """Add rows to a tally, in place; without the sums behind proper scores, where that is quicker and asked for."""
+    if gpu.fits(tally, rows):
+        gpu.add_rows(tally, rows, scores_too)
+    else:
+        reference.add_rows(tally, rows)
+
+
+# --- `Counts`: the tally of a meter with the rows that it ignored, as tensors that move, are saved and add up ---------
+
+
+NOTIONS: dict[Kind, tuple[Notion, ...]] = {"binary": ("binary",), "multiclass": ("confidence",)}
+
+
+def layout_for(
+    kind: Kind,
+    n_classes: int,
+    dtype: str,
+    notions: Sequence[Notion | View] | None,
+    cells: int | None,
+    spacing: Spacing | Sequence[Spacing] | None,
+) -> Layout:
+    """As `Layout.of`, but of a matrix only the confidence: class-wise counts cost an addition for every entry."""
+    if notions is not None and (isinstance(notions, (str, View)) or not isinstance(notions, Iterable)):
+        raise InputError(f"notions must be a list of notions, got {notions!r}")
+    named = NOTIONS[kind] if notions is None else tuple(notions)
+    layout = Layout.of(kind, n_classes, dtype, notions=named, cells=cells, spacing=spacing)
+    check_views(layout)
+    return layout
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a meter has counted.
+
+    Attributes
+    ----------
+    tally : Tally
+    ignored : Tensor of int64
+        Rows left out for their label.
+    typed : bool
+        Whether the type of the scores is known, that of the layout; without rows it may still become the other.
+    """
+
+    tally: Tally
+    ignored: Tensor
+    typed: bool = False
+
+    @classmethod
+    def empty(cls, layout: Layout, device: Any = None, *, typed: bool = False) -> Counts:
+        """Nothing counted yet. In inference mode too these are tensors that can be added to after it."""
+        with torch.inference_mode(False):
+            return cls(Tally.empty(layout, device), torch.zeros((), dtype=torch.int64, device=device), typed)
+
+    @property
+    def device(self) -> Any:
+        """Where the tensors are."""
+        return self.tally.sums.device
+
+    def named(self) -> dict[str, Tensor]:
+        """The tensors, by name."""
+        tally = self.tally
+        tables = {f"tables.{i}": table for i, table in enumerate(tally.tables)}
+        return tables | {
+            "sums": tally.sums,
+            "by_class": tally.by_class,
+            "invalid": tally.invalid,
+            "ignored": self.ignored,
+        }
+
+    def holding(self, tensors: list[Tensor]) -> Counts:
+        """The same with other tensors, in the order of `named`."""
+        *tables, sums, by_class, invalid, ignored = tensors
+        return Counts(Tally(self.tally.layout, tables, sums, by_class, invalid), ignored, self.typed)
+
+    def to(self, device: Any) -> Counts:
+        """On another device; tensors without memory become zeros."""
+        with torch.inference_mode(False):
+            return self.holding(
+                [torch.zeros_like(t, device=device) if t.is_meta else t.to(device) for t in self.named().values()]
+            )
+
+    def with_weights(self) -> Counts:
+        """With room for weights."""
+        with torch.inference_mode(False):
+            return replace(self, tally=self.tally.with_weights())
+
+    def of_type(self, layout: Layout) -> Counts:
+        """The same tensors for scores of the type of this layout: cells are as many for one type as for the other."""
+        if self.typed and self.tally.layout != layout:
+            was, now = self.tally.layout.dtype, layout.dtype
+            raise InputError(
+                f"its scores are {now}, those before were {was}, and bins differ between the two; pass "
+                f"dtype={was!r} to have every batch converted"
+            )
+        tally = self.tally
+        return Counts(Tally(layout, tally.tables, tally.sums, tally.by_class, tally.invalid), self.ignored, True)
+
+    def add(self, rows: Rows, layout: Layout) -> Counts:
+        """Count rows, in place but for the room for weights."""
+        counts = self.of_type(layout)
+        if rows.weights is not None:
+            counts = counts.with_weights()
+        with torch.no_grad():
+            count(counts.tally, rows)
+            if rows.ignore_index is not None:
+                counts.ignored.add_((rows.labels == rows.ignore_index).sum())
+        return counts
+
+    def merged(self, other: Counts) -> Counts:
+        """What both have counted; neither is changed."""
+        if not other.typed:
+            layout = self.tally.layout
+        elif self.typed and self.tally.layout != other.tally.layout:
+            was, now = self.tally.layout.dtype, other.tally.layout.dtype
+            raise MergeError(
+                f"cannot merge meters of {was} and {now} scores, because bins differ between the two: make both with "
+                "the same dtype="
+            )
+        else:
+            layout = other.tally.layout
+        mine = replace(self, typed=False).of_type(layout)
+        mine = replace(mine, typed=self.typed or other.typed)
+        if mine.tally.weighted or other.tally.weighted:
+            mine, other = mine.with_weights(), other.with_weights()
+        with torch.inference_mode(False):
+            pairs = zip(mine.named().values(), other.named().values(), strict=True)
+            return mine.holding([here + there.to(here.device) for here, there in pairs])
+
+    @property
+    def n(self) -> int:
+        """Rows counted; on a GPU this waits for what is under way."""
+        return round(float(self.tally.sums[0]))
+
+    def summary(self) -> Summary:
+        """The statistic of the NumPy core."""
+        self.tally.raise_if_invalid()
+        ignored = int(self.ignored)
+        if not self.n:
+            raise UndefinedError("no rows have been counted yet: there is nothing to measure")
+        return replace(self.tally.summary(), dropped={"ignored label": ignored} if ignored else {})
+
+
+# --- the counts of a meter as tensors with names, for `state_dict`: nothing is executed to read them ------------------
+
+
+_SCHEMA = "believable.torch.CalibrationMeter"
+
+
+def saved(counts: Counts, settings: dict[str, Any]) -> dict[str, Tensor]:
+    """Copies of the tensors, and the settings as the bytes of JSON: some files hold tensors and nothing else."""
+    scores = counts.tally.layout.dtype if counts.typed else ""
+    facts = json.dumps({"schema": _SCHEMA, "version": 1, **settings, "scores": scores})
+    written = {"settings": torch.tensor(list(facts.encode()), dtype=torch.uint8)}
+    return written | {name: tensor.detach().clone() for name, tensor in counts.named().items()}
+
+
+def loaded(
+    tensors: dict[str, Tensor], settings: dict[str, Any], layout_of: Callable[[str], Layout], device: Any
+) -> Counts:
+    """The counts behind `saved`; those of other settings, or that are damaged, are refused."""
+    try:
+        facts = json.loads(bytes(tensors["settings"].tolist()))
+    except (AttributeError, TypeError, ValueError) as error:
+        raise SchemaError(f"the saved meter is damaged: its settings cannot be read ({error})") from error
+    open_saved(facts, _SCHEMA, 1)
+    differ = [name for name in settings if facts.get(name) != settings[name]]
+    if differ:
+        raise SchemaError(f"the saved meter was made with other choices of {', '.join(differ)}")
+    scores = field_of(facts, "scores", str)
+    if scores not in ("", "float32", "float64"):
+        raise SchemaError(f"the saved scores must be float32 or float64, got {scores!r}")
+    counts = Counts.empty(layout_of(scores or "float64"), device, typed=bool(scores))
+    if tensors["tables.0"].shape != counts.tally.tables[0].shape:
+        counts = counts.with_weights()
+    for name, tensor in counts.named().items():
+        found = tensors[name]
+        if (found.shape, found.dtype) != (tensor.shape, tensor.dtype):
+            raise SchemaError(
+                f"the saved {name} must be {tensor.dtype} of shape {tuple(tensor.shape)}, got {found.dtype} of shape "
+                f"{tuple(found.shape)}"
+            )
+        with torch.no_grad():
+            tensor.copy_(found)
+    return counts
+
+
+# --- counts of all processes, added up: a few numbers to agree on what is counted, then all sums in one message -------
+
+
+def summed(counts: Counts, group: Any = None) -> Counts:
+    """What all processes of the group have counted; the counts of this one stay as they are.
+
+    Every process of the group must call this. Where they disagree about what is counted, all of them raise.
+    """
+    if not distributed.is_available() or not distributed.is_initialized() or distributed.get_world_size(group) < 2:
+        return counts
+    device = counts.device
+    if device.type == "cpu" and distributed.get_backend(group) == "nccl":
+        device = torch.device("cuda", torch.cuda.current_device())
+    layout, kinds = counts.tally.layout, ("float32", "float64")
+    has_type = [counts.typed and layout.dtype == kind for kind in kinds]
+    code = zlib.crc32(repr([(view, grid.n_cells, grid.spacing) for view, grid in layout.views]).encode())
+    facts = torch.tensor([counts.tally.weighted, *has_type, code, -code], dtype=torch.float64, device=device)
+    distributed.all_reduce(facts, distributed.ReduceOp.MAX, group)
+    weighted, single, double, most, least = facts.tolist()
+    if most != -least:
+        raise MergeError("the processes count different things: make their meters with the same arguments")
+    if single and double:
+        raise InputError(
+            "the scores of some processes are float32, those of others float64, and bins differ between the two; pass "
+            "dtype= to have every batch converted"
+        )
+    if weighted:
+        counts = counts.with_weights()
+    kind = "float32" if single else "float64"
+    views = tuple((view, replace(grid, dtype=kind)) for view, grid in layout.views)
+    tensors = list(counts.named().values())
+    total = torch.cat([tensor.to(device, torch.float64).reshape(-1) for tensor in tensors])
+    distributed.all_reduce(total, distributed.ReduceOp.SUM, group)
+    parts = total.split([tensor.numel() for tensor in tensors])
+    added = [part.view(t.shape).to(t.device, t.dtype) for part, t in zip(parts, tensors, strict=True)]
+    made = replace(counts, typed=False).of_type(replace(layout, views=views)).holding(added)
+    return replace(made, typed=bool(single or double))

@@ -1,0 +1,324 @@
+"""`CalibrationMeter`: a stream of tensors counted where they are, with the interface of torchmetrics."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any, Literal, Self
+
+import torch
+from torch import nn
+
+from believable import _check
+from believable._types import Notion, Spacing
+from believable.errors import InputError, MergeError
+from believable.metrics.evaluate import Evaluation, evaluate
+from believable.metrics.table import METRICS
+from believable.predictions.view import View
+from believable.stats import Layout, Summary
+from believable.streams.batch import refused
+from believable.torch.counting.counts import Counts, layout_for, loaded, saved, summed
+from believable.torch.counting.refused import check_rows
+from believable.torch.counting.rows import Rows, rows_of, whole_or_none
+
+FEW_CELLS = 100  # up to here, who asked for so many cells wants so many bins
+LOCK = threading.Lock()  # counting reads, adds and writes; a lock of each meter could not be copied or pickled
+
+
+class CalibrationMeter(nn.Module):
+    """Counts predictions and outcomes on the device of the model; every metric can be read at any time.
+
+    What is kept are sums over rows in float64. Their size does not grow with the rows, and they are the same whatever
+    the batches were (counts exactly, sums up to rounding). What is read is a `believable.Summary`, so that metrics,
+    intervals and audits are those of the rest of the package. No gradient flows into an update. Several threads may
+    update one meter; it is read when they are done.
+
+    Parameters
+    ----------
+    n_classes : int, optional
+        K, if predictions have one column per class in axis 1: (N, K) with targets (N,), (N, K, L) with (N, L),
+        (N, K, H, W) with (N, H, W). If left out, predictions are of one event and have the shape of the targets.
+    from_logits : bool
+        Whether predictions are logits: sigmoid or softmax is then taken, in float64. Never guessed: a probability
+        outside [0, 1] is an error.
+    notions : sequence of str or View, optional
+        What to count, as for `believable.Layout.of`. If left out, "binary" for one event and "confidence" for classes.
+        Class-wise counts are an addition for each entry of the matrix instead of one for each row, so they are to be
+        asked for: ("confidence", "classwise", "top_label").
+    cells, spacing
+        As for `believable.Layout.of`: 50,400 cells if left out, so that bins can be chosen later, and the logit-spaced
+        grid too for one event. `cells=15, spacing="uniform"` counts 15 bins and no more.
+    ignore_index : int, optional
+        The target of rows to leave out; they are counted in `summary.dropped`.
+    dtype : {"float32", "float64"}, optional
+        The type of the scores. Bins have edges rounded to that type, so one stream has one type: float64 for float64
+        and from logits, float32 for all shorter ones. A batch of the other type is refused, or converted with `dtype`.
+    persistent : bool
+        Whether the counts are part of the checkpoint of a model that has this meter. By default they are not, so that
+        models load with and without meters; `meter.state_dict()` itself has them always.
+    sync_on_compute : bool
+        Whether `compute` and `summary` add up the counts of all processes where torch.distributed is initialised.
+        Then every process has to ask.
+    process_group : optional
+        The processes to add up, if not all.
+
+    Attributes
+    ----------
+    n : int
+        Rows counted by this process.
+    summary : Summary
+        What all processes counted so far: a value that later batches do not change.
+    device : torch.device
+        Where the counts are. Batches must be there too; `to(device)` moves the counts.
+
+    Notes
+    -----
+    On the CPU a batch that is not valid is refused as a whole, and the error says which row. On a GPU one would have to
+    wait for that: invalid rows are not counted but tallied, and `compute` and `summary` raise.
+
+    The counts are no buffers of the module: DistributedDataParallel would overwrite those of every process with the
+    first one's, and `half()` would round them. They move between devices with the model and stay in float64.
+
+    Examples
+    --------
+    >>> meter = CalibrationMeter()
+    >>> meter.update(torch.tensor([0.1, 0.8]), torch.tensor([0, 1]))
+    >>> meter.update(torch.tensor([0.7]), torch.tensor([1]))
+    >>> {name: round(value, 4) for name, value in meter.compute(["ece", "brier"]).items()}
+    {'expected_calibration_error': 0.2, 'brier_score': 0.0467}
+    >>> pixels = CalibrationMeter(3, from_logits=True, ignore_index=255)
+    >>> pixels.update(torch.zeros(2, 3, 4, 4), torch.zeros(2, 4, 4, dtype=torch.uint8))
+    >>> round(pixels.compute(["ece"], n_bins=15)["ece"], 4), pixels.n
+    (0.6667, 32)
+    """
+
+    process_group: Any
+
+    def __init__(
+        self,
+        n_classes: int | None = None,
+        *,
+        from_logits: bool = False,
+        notions: Sequence[Notion | View] | None = None,
+        cells: int | None = None,
+        spacing: Spacing | Sequence[Spacing] | None = None,
+        ignore_index: int | None = None,
+        dtype: Literal["float32", "float64"] | None = None,
+        persistent: bool = False,
+        sync_on_compute: bool = True,
+        process_group: Any = None,
+    ) -> None:
+        super().__init__()
+        self.n_classes = None if n_classes is None else _check.positive_integer(n_classes, "n_classes", 2)
+        self.from_logits, self.ignore_index = bool(from_logits), whole_or_none(ignore_index)
+        if dtype is not None:
+            _check.choice(dtype, ("float32", "float64"), "dtype")
+        if from_logits and dtype == "float32":
+            raise InputError("dtype='float32' does not go with from_logits=True: softmax is taken in float64")
+        self.dtype = dtype
+        self.sync_on_compute, self.process_group = bool(sync_on_compute), process_group
+        self._persistent = bool(persistent)
+        self._notions = notions if notions is None or isinstance(notions, (str, View)) else tuple(notions)
+        self._cells = cells
+        self._spacing = spacing if spacing is None or isinstance(spacing, str) else tuple(spacing)
+        self._layout("float32")  # says now what is wrong with them
+        self._counts = Counts.empty(self._layout("float64"))
+
+    def reset(self) -> None:
+        """Forget every row; the choices and the device stay."""
+        self._counts = Counts.empty(self._layout("float64"), self.device)
+
+    # --- counting ---
+
+    def update(self, predictions: Any, targets: Any, sample_weight: Any = None) -> None:
+        """Count a batch; a compiled pass on a GPU is not waited for."""
+        rows = self._rows(predictions, targets, sample_weight)
+        if len(rows):
+            with LOCK:
+                self._counts = self._added(self._counts, rows)
+
+    def forward(self, predictions: Any, targets: Any, sample_weight: Any = None) -> Evaluation:
+        """Count a batch, and return the metrics of this batch alone (empty without rows); `update` is quicker."""
+        rows = self._rows(predictions, targets, sample_weight)
+        batch = Counts.empty(self._counts.tally.layout, self.device, typed=self._counts.typed)
+        if len(rows):
+            batch = self._added(batch, rows)
+        batch.tally.raise_if_invalid()
+        values = self._evaluated(batch.summary(), None, None, None) if batch.n else Evaluation({}, {}, None, None)
+        with LOCK:
+            self._counts = self._counts.merged(batch)
+        return values
+
+    def merge_state(self, other: CalibrationMeter | Sequence[CalibrationMeter]) -> Self:
+        """Add what another meter, or each of several, has counted of the same things."""
+        others = list(other) if isinstance(other, Iterable) else [other]
+        for one in others:
+            if not isinstance(one, CalibrationMeter):
+                raise MergeError(f"a CalibrationMeter of believable.torch can be merged, got a {type(one).__name__}")
+            if one._layout("float64") != self._layout("float64"):
+                raise MergeError("cannot merge meters that count different things: make them with the same arguments")
+        with LOCK:
+            counts = self._counts
+            for one in others:
+                counts = counts.merged(one._counts)
+            self._counts = counts  # an error leaves the meter as it was
+        return self
+
+    def __add__(self, other: CalibrationMeter) -> CalibrationMeter:
+        """A new meter with what both have counted."""
+        if not isinstance(other, CalibrationMeter):
+            return NotImplemented
+        return deepcopy(self).merge_state(other)
+
+    # --- reading ---
+
+    @property
+    def n(self) -> int:
+        """Rows counted by this process; on a GPU this waits for what is under way."""
+        return self._counts.n
+
+    @property
+    def device(self) -> Any:
+        """Where the counts are."""
+        return self._counts.device
+
+    @property
+    def summary(self) -> Summary:
+        """All that was counted, by all processes: for `audit`, `interval`, `evaluate`, saving, or adding elsewhere."""
+        counts = summed(self._counts, self.process_group) if self.sync_on_compute else self._counts
+        return counts.summary()
+
+    def compute(
+        self, metrics: Sequence[str] | str | None = None, *, n_bins: int | None = None, notion: Notion | None = None
+    ) -> Evaluation:
+        """Metrics by name, all that can be read from the counts if none are named; as `believable.evaluate`.
+
+        `n_bins` is 10 if left out, or the number of cells where no more than 100 were asked for.
+        """
+        return self._evaluated(self.summary, metrics, n_bins, notion)
+
+    def extra_repr(self) -> str:
+        """The choices, for `print(model)`."""
+        kind = "one event" if self.n_classes is None else f"{self.n_classes} classes"
+        return f"{kind}{', from logits' if self.from_logits else ''}"
+
+    # --- moving and saving ---
+
+    def persistent(self, mode: bool = True) -> None:
+        """Whether the counts are part of a model's checkpoint from now on."""
+        self._persistent = bool(mode)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> Self:
+        super()._apply(fn, recurse)
+        self._counts = self._counts.to(device_after(fn, self.device))
+        return self
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        if not self._persistent and prefix:
+            return
+        for name, tensor in saved(self._counts, self._settings()).items():
+            destination[prefix + name] = tensor
+
+    def _load_from_state_dict(
+        self,
+        state_dict: Any,
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        own = {name: prefix + name for name in ("settings", *self._counts.named())}
+        found = {key for key in state_dict if key.startswith(prefix)}
+        if not found and prefix:
+            return  # a checkpoint without this meter
+        missing, more = sorted(set(own.values()) - found), sorted(found - set(own.values()))
+        if strict:
+            missing_keys.extend(missing)
+            unexpected_keys.extend(more)
+        if not missing and not (more and strict):
+            found_here = {name: state_dict[key] for name, key in own.items()}
+            self._counts = loaded(found_here, self._settings(), self._layout, self.device)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CalibrationMeter:
+        new = self.__class__.__new__(self.__class__)
+        memo[id(self)] = new
+        shared = ("process_group",)  # which cannot be copied
+        with torch.inference_mode(False):
+            new.__dict__ = {name: v if name in shared else deepcopy(v, memo) for name, v in self.__dict__.items()}
+        return new
+
+    # --- inside ---
+
+    def _layout(self, dtype: str) -> Layout:
+        kind, n_classes = ("binary", 2) if self.n_classes is None else ("multiclass", self.n_classes)
+        return layout_for(kind, n_classes, dtype, self._notions, self._cells, self._spacing)  # type: ignore[arg-type]
+
+    def _rows(self, predictions: Any, targets: Any, sample_weight: Any) -> Rows:
+        try:
+            rows = rows_of(
+                predictions, targets, sample_weight, from_logits=self.from_logits, ignore_index=self.ignore_index
+            )
+            self._check_fits(rows)
+            if rows.scores.device.type == "cpu":
+                check_rows(rows, getattr(targets, "shape", None))
+        except InputError as error:
+            raise refused(error) from error
+        if self.dtype is None or rows.dtype == self.dtype:
+            return rows
+        return replace(rows, scores=rows.scores.to(getattr(torch, self.dtype)))
+
+    def _check_fits(self, rows: Rows) -> None:
+        if self.n_classes is None and rows.kind == "multiclass":
+            raise InputError(
+                f"it has {rows.n_classes} columns, the meter was made for one event: CalibrationMeter("
+                f"{rows.n_classes}) counts classes"
+            )
+        if self.n_classes is not None and rows.kind == "binary":
+            raise InputError(
+                f"predictions have the shape of the targets, as for one event; the meter was made for {self.n_classes} "
+                "classes in axis 1, with targets that are class numbers: targets.argmax(1) if they are one-hot"
+            )
+        if self.n_classes is not None and rows.n_classes != self.n_classes:
+            raise InputError(f"it has {rows.n_classes} classes, the meter was made for {self.n_classes}")
+        if rows.scores.device != self.device:
+            raise InputError(
+                f"it is on {rows.scores.device}, the meter on {self.device}: meter.to({str(rows.scores.device)!r})"
+            )
+
+    def _added(self, counts: Counts, rows: Rows) -> Counts:
+        try:
+            return counts.add(rows, self._layout(rows.dtype))
+        except InputError as error:
+            raise refused(error) from error
+
+    def _evaluated(self, summary: Summary, metrics: Any, n_bins: int | None, notion: Notion | None) -> Evaluation:
+        if self._cells is None or self._cells > FEW_CELLS:
+            return evaluate(summary, metrics=metrics, n_bins=n_bins, notion=notion)
+        n_bins = self._cells if n_bins is None else n_bins
+        if metrics is not None:
+            return evaluate(summary, metrics=metrics, n_bins=n_bins, notion=notion)
+        finer = [row.name for row in METRICS.values() if row.needs == "cells" or row.bins == "quantile"]
+        found = evaluate(summary, metrics=[n for n in METRICS if n not in finer], n_bins=n_bins, notion=notion)
+        why = f"it is read from fine cells, of which there are {self._cells}: ask for it by name, or count more"
+        return Evaluation(found, {**found.skipped, **dict.fromkeys(finer, why)}, found.notion, found.n_bins)
+
+    def _settings(self) -> dict[str, Any]:
+        layout = self._layout("float64")
+        return {
+            "n_classes": self.n_classes,
+            "from_logits": self.from_logits,
+            "ignore_index": self.ignore_index,
+            "dtype": self.dtype,
+            "notions": [view.to_dict() for view, _ in layout.views],
+            "cells": [grid.n_cells for _, grid in layout.views],
+            "spacing": [grid.spacing for _, grid in layout.views],
+        }
+
+
+def device_after(fn: Any, device: Any) -> Any:
+    """Where a function of `Module._apply` puts tensors; what it does to their type is not asked."""
+    return fn(torch.empty(0, dtype=torch.uint8, device=device)).device

@@ -1,0 +1,206 @@
+"""A pass over rows in plain torch, on any device: the reference that compiled kernels are held to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from believable._check import HEAVIEST, LIGHTEST
+from believable.predictions.view import View
+from believable.torch.counting.rows import Block, Rows
+from believable.torch.counting.tally import BY_CLASS, REASONS, SUMS, TERMS, Tally, code_bounds, n_codes, views_of
+
+TINY = torch.finfo(torch.float64).tiny
+
+
+class Pairs(NamedTuple):
+    """Scores in their own type, outcomes, weights (None: all 1) and groups (None: all 0)."""
+
+    score: Tensor
+    outcome: Tensor
+    weight: Tensor | None
+    group: Tensor | None
+
+
+def add_rows(tally: Tally, rows: Rows) -> None:
+    """Add rows to the tensors of a tally; rows that are invalid are counted as such."""
+    for block in rows.blocks():
+        bad = faults(block, rows)
+        tally.invalid.add_(bad.sum(dim=1))
+        valid = ~bad.any(dim=0)
+        block = Block(block.scores[valid], block.labels[valid], None if block.weights is None else block.weights[valid])
+        if not len(block.labels):
+            continue
+        _add_block(tally, block, rows.from_logits)
+
+
+def faults(block: Block, rows: Rows) -> Tensor:
+    """(reasons, rows): the first of `REASONS` that a row has, if any."""
+    scores, labels, weights = block
+    matrix = scores if scores.ndim == 2 else scores[:, None]
+    bad = torch.zeros((len(REASONS), len(labels)), dtype=torch.bool, device=scores.device)
+    bad[0] = ~matrix.isfinite().all(dim=1)
+    if not rows.from_logits:
+        bad[1] = ((matrix < 0) | (matrix > 1)).any(dim=1)
+        if scores.ndim == 2:
+            bad[2] = (matrix.sum(dim=1, dtype=torch.float64) - 1).abs() > rows.tolerance
+    bad[3] = (labels < 0) | (labels >= rows.n_classes)
+    if weights is not None:
+        bad[4] = ~((weights >= LIGHTEST) & (weights <= HEAVIEST))
+    return bad & (bad.cumsum(dim=0) == 1)
+
+
+def _add_block(tally: Tally, block: Block, from_logits: bool) -> None:
+    scores, labels, weights = block
+    binary = scores.ndim == 1
+    p = scores
+    if from_logits:
+        p = _sigmoid(scores) if binary else torch.softmax(scores, dim=1)
+    labels = labels.long()
+    wide = p.double()
+    terms, by_class = _binary_terms(wide, labels) if binary else _matrix_terms(wide, labels)
+    if binary:
+        terms["correct"] = ((p > 0.5).long() == labels).double()
+    else:
+        top = p.argmax(dim=1)  # the first of the largest
+        terms["correct"] = (top == labels).double()
+    weight = torch.ones_like(wide[..., 0] if not binary else wide) if weights is None else weights
+    _add_sums(tally, terms, weight)
+    tally.by_class.add_(_by_class(by_class, terms["brier"], labels, weight, tally.by_class.shape[1]))
+    for table, (view, grids) in zip(tally.tables, views_of(tally.layout), strict=True):
+        codes = n_codes(grids)
+        bounds = code_bounds(grids, str(p.device))
+        for pairs in pairs_of(view, p, labels, weights):
+            code = torch.bucketize(pairs.score.contiguous(), bounds)
+            code = code if pairs.group is None else pairs.group * codes + code
+            _add_pairs(table, code, pairs)
+
+
+def _sigmoid(z: Tensor) -> Tensor:
+    """torch's own is 0 below -709, where the probability is still a number, and its log loss too."""
+    e = torch.exp(-z.abs())
+    return torch.where(z < 0, e, 1) / (1 + e)
+
+
+def pairs_of(view: View, p: Tensor, labels: Tensor, weights: Tensor | None) -> Iterator[Pairs]:
+    """The pairs of a notion, as `Predictions.pairs` has them."""
+    if view.notion == "binary":
+        yield Pairs(p if p.ndim == 1 else p[:, 1], labels, weights, None)
+        return
+    n, n_classes = p.shape
+    if view.notion in ("confidence", "top_label"):
+        column = p.argmax(dim=1)
+        top = p.gather(1, column[:, None])[:, 0]
+        yield Pairs(top, column == labels, weights, column if view.notion == "top_label" else None)
+        return
+    if view.notion == "classwise":
+        columns = torch.arange(n_classes, device=p.device)
+        ranked, hits, groups = p, labels[:, None] == columns, n_classes
+    else:
+        order = torch.sort(p, dim=1, descending=True, stable=True)
+        groups = view.r or 1
+        ranked, hits = order.values[:, :groups], order.indices[:, :groups] == labels[:, None]
+    if view.notion == "rth":
+        yield Pairs(ranked[:, -1], hits[:, -1], weights, None)
+    elif view.notion == "within_top_r":
+        together = ranked.sum(dim=1, dtype=torch.float64).clamp(max=1).to(p.dtype)
+        yield Pairs(together, hits.any(dim=1), weights, None)
+    else:
+        group = torch.arange(groups, device=p.device).repeat(n)
+        repeated = None if weights is None else weights.repeat_interleave(groups)
+        yield Pairs(ranked.reshape(-1), hits.reshape(-1), repeated, group)
+
+
+def _add_pairs(table: Tensor, code: Tensor, pairs: Pairs) -> None:
+    p, n_entries, moments = pairs.score.double(), len(table) * 2, table.shape[2]
+    at = 2 * code + pairs.outcome.long()
+    terms = [None, p, p * p]
+    if moments > len(terms):  # there are weights, of these rows or of others
+        w = torch.ones_like(p) if pairs.weight is None else pairs.weight
+        terms = [None, w, w * p, w * w, w * w * p, w * p * p, w * w * p * p]
+    here: Tensor | slice = slice(None)
+    if len(at) < n_entries // 8:  # a batch costs what its rows cost, not what the table does
+        here, at = at.unique(return_inverse=True)
+        n_entries = len(here)
+    for i, term in enumerate(terms):
+        table.view(-1, moments)[here, i] += torch.bincount(at, term, n_entries)
+
+
+def _add_sums(tally: Tally, terms: dict[str, Tensor], weight: Tensor) -> None:
+    square = weight * weight
+    added: dict[str, Tensor] = {
+        "n": torch.ones_like(weight).sum(),
+        "w": weight.sum(),
+        "w2": square.sum(),
+        "spread": (weight * terms["spread"]).sum(),
+        "spread_variance": (square * terms["spread_variance"]).sum(),
+        "w2_squared": (square * terms["brier"]).sum(),
+    }
+    for name in TERMS:
+        x = terms[name]
+        added[name] = (weight * x).sum()
+        if "brier by chance" in terms:
+            x = torch.where(x.isinf(), 0, x)
+            added[f"w2 {name}"] = (square * x).sum()
+            added[f"w2 {name}^2"] = (square * x * x).sum()
+    for name in ("brier by chance", "nll by chance"):
+        if name in terms:
+            added[name] = (square * terms[name]).sum()
+    zero = torch.zeros_like(added["n"])
+    tally.sums.add_(torch.stack([added.get(name, zero) for name in SUMS]))
+
+
+def _by_class(p: Tensor, brier: Tensor, labels: Tensor, weight: Tensor, width: int) -> Tensor:
+    """Sums named in `BY_CLASS`; `p` has one column per class. Of one event, the last two are not needed."""
+    square = weight * weight
+    sums = {"wp": (weight[:, None] * p).sum(dim=0), "wpp": (weight[:, None] * p * p).sum(dim=0)}
+    if width == 1:
+        sums |= {"wy": (weight * labels).sum()[None], "w2y": torch.zeros_like(sums["wp"])}
+        sums["w2y_brier"] = sums["w2y"]
+    else:
+        sums["wy"] = torch.bincount(labels, weight, width)
+        sums["w2y"] = torch.bincount(labels, square, width)
+        sums["w2y_brier"] = torch.bincount(labels, square * brier, width)
+    return torch.stack([sums[name] for name in BY_CLASS])
+
+
+def _binary_terms(p: Tensor, labels: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+    """What each row adds, and p as a column."""
+    y, q = labels.double(), 1 - p
+    log_p, log_q = p.clamp(min=TINY).log(), torch.log1p(-p).clamp(min=-1e308)
+    terms = {
+        "brier": (p - y) ** 2,
+        "nll": -torch.where(labels != 0, p.log(), torch.log1p(-p)),
+        "confidence": torch.maximum(p, q),
+        "entropy": -(p * log_p + q * torch.where(q > 0, log_q, 0)),
+        "spread": (y - p) * (1 - 2 * p),
+        "spread_variance": (1 - 2 * p) ** 2 * p * q,
+    }
+    return terms, p[:, None]
+
+
+def _matrix_terms(p: Tensor, labels: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+    """What each row adds, as `believable._kernels.matrix` has it, and p."""
+    own = p.gather(1, labels[:, None])[:, 0]
+    log = p.clamp(min=TINY).log()
+    entropy = -(p * log).sum(dim=1)
+    log_squares = (p * log * log).sum(dim=1)
+    square = p * p
+    cubes = (square * p).sum(dim=1)
+    # A label's 1 - p would be lost beside its p.
+    others = square.scatter(1, labels[:, None], 0).sum(dim=1)
+    squares = others + own * own
+    terms = {
+        "brier": others + (1 - own) ** 2,
+        "nll": -own.log(),
+        "confidence": p.max(dim=1).values,
+        "entropy": entropy,
+        "spread": (1 - p.sum(dim=1)) + 2 * (squares - own),
+        "spread_variance": (p * (1 - p) * (1 - 2 * p) ** 2).sum(dim=1),
+        "brier by chance": (4 * (cubes - squares**2)).clamp(min=0),
+        "nll by chance": (log_squares - entropy**2).clamp(min=0),
+    }
+    return terms, p

@@ -1,0 +1,130 @@
+"""`bin_stats`: the sums of every bin, counted where the tensors are, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from believable._types import Notion, Spacing
+from believable.predictions.view import View
+from believable.stats import BinStats, Layout, Summary
+from believable.torch.counting.counts import Counts, count, layout_for
+from believable.torch.counting.refused import check_rows
+from believable.torch.counting.rows import rows_of
+from believable.torch.counting.tally import Tally
+
+
+def bin_stats(
+    predictions: Any,
+    targets: Any,
+    n_bins: int = 15,
+    *,
+    notion: Notion | None = None,
+    sample_weight: Any = None,
+    from_logits: bool = False,
+    ignore_index: int | None = None,
+) -> BinStats:
+    """Sums by uniform bin: all that a calibration error in so many bins needs.
+
+    On a GPU it takes half to two thirds of the time of `summarize`, which sums proper scores too, in as many cells.
+    It equals `believable.BinStats.of` for the same numbers: counts exactly, sums up to rounding.
+
+    Parameters
+    ----------
+    predictions : Tensor
+        Of the shape of the targets for one event; otherwise with one column per class in axis 1, (N, K) or
+        (N, K, H, W).
+    targets : Tensor
+        0 and 1 for one event, 0 to K - 1 for classes.
+    n_bins : int
+        Of equal width.
+    notion : str, optional
+        "binary" for one event if left out, "confidence" for classes; "top_label" and "classwise" have bins for every
+        class.
+    sample_weight : Tensor of the shape of the targets, optional
+    from_logits : bool
+        Whether predictions are logits; never guessed.
+    ignore_index : int, optional
+        The target of rows to leave out.
+
+    Returns
+    -------
+    BinStats
+
+    Examples
+    --------
+    >>> import believable, torch
+    >>> stats = bin_stats(torch.tensor([0.1, 0.2, 0.8, 0.9]), torch.tensor([0, 0, 1, 1]), n_bins=2)
+    >>> stats.n, round(believable.expected_calibration_error(stats), 6)
+    (array([2, 2]), 0.15)
+    """
+    rows = rows_of(predictions, targets, sample_weight, from_logits=from_logits, ignore_index=ignore_index)
+    shape = getattr(targets, "shape", None)
+    if rows.scores.device.type == "cpu":
+        check_rows(rows, shape)
+    notion = notion or ("binary" if rows.kind == "binary" else "confidence")
+    layout = Layout.of(rows.kind, rows.n_classes, rows.dtype, notions=notion, cells=n_bins, spacing="uniform")
+    tally = Tally.empty(layout, rows.scores.device, weighted=rows.weights is not None)
+    count(tally, rows, scores_too=False)
+    if bool(torch.any(tally.invalid != 0)):
+        check_rows(rows, shape)  # says where
+    return tally.cells()[0].coarsen(n_bins)
+
+
+# --- `summarize`: tensors counted where they are, in one call ---------------------------------------------------------
+
+
+def summarize(
+    predictions: Any,
+    targets: Any,
+    *,
+    sample_weight: Any = None,
+    from_logits: bool = False,
+    ignore_index: int | None = None,
+    notions: Sequence[Notion | View] | None = None,
+    cells: int | None = None,
+    spacing: Spacing | Sequence[Spacing] | None = None,
+) -> Summary:
+    """The statistic of tensors, counted on their device; every metric, interval and audit is read from it.
+
+    It equals `believable.Summary.of` for the same numbers: counts exactly, sums up to rounding.
+
+    Parameters
+    ----------
+    predictions : Tensor
+        Of the shape of the targets for one event; otherwise with one column per class in axis 1, (N, K) or
+        (N, K, H, W).
+    targets : Tensor
+        0 and 1 for one event, 0 to K - 1 for classes.
+    sample_weight : Tensor of the shape of the targets, optional
+    from_logits : bool
+        Whether predictions are logits; never guessed.
+    ignore_index : int, optional
+        The target of rows to leave out.
+    notions, cells, spacing
+        What to count, as for `believable.torch.CalibrationMeter`: "binary" for one event, "confidence" for classes.
+
+    Returns
+    -------
+    Summary
+
+    Examples
+    --------
+    >>> import believable, torch
+    >>> summary = summarize(torch.tensor([[2.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 0]), from_logits=True)
+    >>> summary
+    Summary(n=2, kind='multiclass', cells of confidence)
+    >>> round(float(believable.expected_calibration_error(summary)), 4)
+    0.4251
+    """
+    rows = rows_of(predictions, targets, sample_weight, from_logits=from_logits, ignore_index=ignore_index)
+    shape = getattr(targets, "shape", None)
+    if rows.scores.device.type == "cpu":
+        check_rows(rows, shape)
+    layout = layout_for(rows.kind, rows.n_classes, rows.dtype, notions, cells, spacing)
+    counts = Counts.empty(layout, rows.scores.device).add(rows, layout)
+    if counts.tally.invalid.any():
+        check_rows(rows, shape)  # says where
+    return counts.summary()

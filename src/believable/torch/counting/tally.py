@@ -1,0 +1,188 @@
+"""`Tally`: what a pass over tensors counts, as a few tensors on their device that add up.
+
+Every entry is a sum over rows, in float64, so that tallies of batches, devices and processes add up entry by entry.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from believable._types import Array
+from believable.binning import Grid
+from believable.errors import InputError
+from believable.predictions.view import View
+from believable.stats import CellStats, Layout, ScoreSums, Summary
+from believable.stats.counts import from_moments, gather
+from believable.stats.one_pass import cells_of_sums
+
+PLAIN = ("n", "wp", "wpp")  # the moments of a cell and outcome without weights
+WEIGHTED = ("n", "w", "wp", "w2", "w2p", "wpp", "w2pp")
+AS_WEIGHTED = (0, 0, 1, 0, 1, 2, 2)  # which of the plain moments stands for each of the weighted ones
+TERMS = ("brier", "nll", "correct", "confidence", "entropy")  # what a row adds to the sums of that name
+SUMS = (
+    *("n", "w", "w2", *TERMS, "spread", "spread_variance", "w2_squared"),
+    *(f"w2 {name}" for name in TERMS),
+    *(f"w2 {name}^2" for name in TERMS),
+    *("brier by chance", "nll by chance"),
+)
+BY_CLASS = ("wp", "wpp", "wy", "w2y", "w2y_brier")
+REASONS = (
+    "are not finite",
+    "lie outside [0, 1]",
+    "do not sum to 1",
+    "have a target that is no class",
+    "have a weight that is negative, not finite, or too large or small for its square",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The tensors, and what they count.
+
+    Attributes
+    ----------
+    layout : Layout
+    tables : list of Tensor
+        One for each view: (groups * codes, 2, moments), by outcome. The code of a score is the number of cell edges
+        below it, of all grids of the view together, which tells its cell on each of them.
+    sums : Tensor
+        As named in `SUMS`.
+    by_class : Tensor
+        (5, K), as named in `BY_CLASS`; K = 1 for one event.
+    invalid : Tensor of int64
+        Rows that were not counted, by `REASONS`.
+    """
+
+    layout: Layout
+    tables: list[Tensor]
+    sums: Tensor
+    by_class: Tensor
+    invalid: Tensor
+
+    @classmethod
+    def empty(cls, layout: Layout, device: Any = None, weighted: bool = False) -> Tally:
+        """Nothing counted yet."""
+        check_views(layout)
+        moments = len(WEIGHTED if weighted else PLAIN)
+        width = 1 if layout.kind == "binary" else layout.n_classes
+
+        def zeros(*shape: int, dtype: Any = torch.float64) -> Tensor:
+            return torch.zeros(shape, dtype=dtype, device=device)
+
+        return cls(
+            layout,
+            [zeros(view.n_groups * n_codes(grids), 2, moments) for view, grids in views_of(layout)],
+            zeros(len(SUMS)),
+            zeros(len(BY_CLASS), width),
+            zeros(len(REASONS), dtype=torch.int64),
+        )
+
+    @property
+    def weighted(self) -> bool:
+        """Whether the tables tell weights from counts."""
+        return self.tables[0].shape[2] == len(WEIGHTED)
+
+    def with_weights(self) -> Tally:
+        """The same counts in tables that have room for weights."""
+        if self.weighted:
+            return self
+        tables = [table[:, :, AS_WEIGHTED] for table in self.tables]
+        return Tally(self.layout, tables, self.sums, self.by_class, self.invalid)
+
+    def raise_if_invalid(self) -> None:
+        """An error that says how many rows were invalid, and why."""
+        found = self.invalid.tolist()
+        if not any(found):
+            return
+        what = "; ".join(f"{count:,} {reason}" for count, reason in zip(found, REASONS, strict=True) if count)
+        raise InputError(f"rows of the predictions cannot be counted: {what}; reset() forgets them")
+
+    def cells(self) -> tuple[CellStats, ...]:
+        """The cells of each view and grid; on a GPU this waits for what is under way."""
+        self.raise_if_invalid()
+        cells: dict[tuple[View, Grid], CellStats] = {}
+        for (view, grids), table in zip(views_of(self.layout), self.tables, strict=True):
+            moments = table.cpu().numpy().transpose(1, 2, 0)
+            for grid, cell in zip(grids, cells_of_sums(grids), strict=True):
+                cells[view, grid] = _on_grid(view, grid, cell, moments)
+        return tuple(cells[pair] for pair in self.layout.views)
+
+    def summary(self) -> Summary:
+        """The statistic of the NumPy core."""
+        cells = self.cells()
+        return Summary(sums=self._score_sums(), cells=cells)
+
+    def _score_sums(self) -> ScoreSums:
+        kind = self.layout.kind
+        sums = dict(zip(SUMS, self.sums.tolist(), strict=True))
+        by_class = dict(zip(BY_CLASS, self.by_class.cpu().numpy(), strict=True))
+        made: dict[str, Any] = {name: sums[name] for name in SUMS[1 : SUMS.index("w2_squared") + 1]}
+        if kind == "multiclass":
+            made |= {"w2x": _several(sums, "w2 {}"), "w2xx": _several(sums, "w2 {}^2")}
+            made |= {name: by_class[name].copy() for name in ("w2y", "w2y_brier")}
+            made["by_chance"] = np.array([sums["brier by chance"], sums["nll by chance"]])
+        wp, wpp = by_class["wp"], by_class["wpp"]
+        return ScoreSums(
+            kind=kind,
+            n_classes=self.layout.n_classes,
+            n=round(sums["n"]),
+            wp=wp.copy(),
+            wy=by_class["wy"].copy(),
+            deviation=np.maximum(wpp - wp * wp / sums["w"], 0),
+            **made,
+        )
+
+
+def _several(sums: dict[str, float], pattern: str) -> Array:
+    return np.array([sums[pattern.format(name)] for name in TERMS])
+
+
+def _on_grid(view: View, grid: Grid, cell: Array, moments: Array) -> CellStats:
+    """From (outcome, moment, code) to one entry per cell."""
+    occupied = np.flatnonzero(moments[:, 0].sum(axis=0))
+    group, code = np.divmod(occupied, len(cell))
+    positive = moments[1][:, occupied]
+    total = moments[0][:, occupied] + positive
+    columns = {str(i): row for i, row in enumerate((*total, *positive))}
+    found = gather(group * len(grid) + cell[code], columns)
+    key = found.pop("key")
+    rows = np.array(list(found.values())) if len(key) else np.empty((2 * len(total), 0))
+    return CellStats(view=view, grid=grid, **from_moments(key, *np.split(rows, 2)))
+
+
+# --- which code a score has -------------------------------------------------------------------------------------------
+
+
+def check_views(layout: Layout) -> None:
+    """Raise where a view is not counted in torch."""
+    if layout.kind == "multilabel":
+        raise InputError("multilabel predictions are not counted in torch: use believable.CalibrationMeter")
+    for view, _ in layout.views:
+        if view.threshold is not None or view.pooled or view.group is not None:
+            raise InputError(f"{view} is not counted in torch: count the notion, and choose from the summary")
+
+
+def views_of(layout: Layout) -> list[tuple[View, tuple[Grid, ...]]]:
+    """The views in order, each with all its grids."""
+    grids: dict[View, list[Grid]] = {}
+    for view, grid in layout.views:
+        grids.setdefault(view, []).append(grid)
+    return [(view, tuple(of_view)) for view, of_view in grids.items()]
+
+
+def n_codes(grids: tuple[Grid, ...]) -> int:
+    """How many codes scores can have."""
+    return sum(len(grid) - 1 for grid in grids) + 1
+
+
+@lru_cache(maxsize=16)
+def code_bounds(grids: tuple[Grid, ...], device: str) -> Tensor:
+    """The lower bounds of the cells of all grids, in order: a score's code is how many of them are below it."""
+    bounds = np.sort(np.concatenate([grid.lower_bounds() for grid in grids]), kind="stable")
+    return torch.from_numpy(bounds).to(device)

@@ -1,0 +1,153 @@
+"""`CalibrationError`: one metric as a `torchmetrics.Metric`, for collections and loggers that want one."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from believable import _check
+from believable._types import Notion
+from believable.errors import InputError, MissingDependencyError, UndefinedError
+from believable.metrics.table import find_metric
+from believable.torch.counting.counts import Counts, layout_for
+from believable.torch.counting.meter import device_after
+from believable.torch.counting.refused import check_rows
+from believable.torch.counting.rows import rows_of, whole_or_none
+
+try:
+    from torchmetrics import Metric
+except ImportError as error:
+    raise MissingDependencyError("CalibrationError needs torchmetrics: pip install torchmetrics") from error
+
+KINDS = ("float32", "float64")
+NOTION_OF = {"sums": "confidence", "bins": "confidence", "cells": "classwise"}  # of classes, where a metric names none
+
+
+class CalibrationError(Metric):
+    """A metric of calibration by name, with the states, the syncing and the logging of torchmetrics.
+
+    The states are sums in float64 whose size does not grow with the rows: for a metric of uniform bins, a few numbers
+    for each bin. Bins are right-closed and the last owns 1, as everywhere in this package, so values differ from those
+    of `torchmetrics.CalibrationError` where scores lie on edges.
+
+    Parameters
+    ----------
+    metric : str
+        A name or alias of `believable.METRICS`: "ece", "mce", "rmsce", "brier", ...
+    n_bins : int
+        For binned metrics.
+    n_classes : int, optional
+        K columns in axis 1; if left out, one event, with predictions of the shape of the targets.
+    notion : str, optional
+        "confidence", "classwise" or "top_label" for classes, where the metric does not fix it.
+    from_logits : bool
+        Whether predictions are logits; never guessed.
+    ignore_index : int, optional
+        The target of rows to leave out.
+    **kwargs
+        Of `torchmetrics.Metric`: `dist_sync_on_step`, `process_group`, `sync_on_compute` and so on.
+
+    Notes
+    -----
+    The value is NaN where it does not exist: of no rows, say. On a GPU invalid rows are found by `compute`.
+
+    Examples
+    --------
+    >>> ece = CalibrationError("ece", n_bins=10)
+    >>> ece.update(torch.tensor([0.1, 0.8, 0.7]), torch.tensor([0, 1, 1]))
+    >>> round(ece.compute().item(), 4)
+    0.2
+    """
+
+    is_differentiable = False
+    higher_is_better: bool | None = False
+    full_state_update = False
+
+    def __init__(
+        self,
+        metric: str = "ece",
+        *,
+        n_bins: int = 15,
+        n_classes: int | None = None,
+        notion: Notion | None = None,
+        from_logits: bool = False,
+        ignore_index: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        row = find_metric(metric)
+        if row.needs == "pairs":
+            raise InputError(f"{row.name} is read from the predictions themselves: it cannot be counted in batches")
+        self.metric = row.name
+        self.n_bins = _check.positive_integer(n_bins, "n_bins")
+        self.n_classes = None if n_classes is None else _check.positive_integer(n_classes, "n_classes", 2)
+        kind = "binary" if n_classes is None else "multiclass"
+        if kind not in row.kinds:
+            raise InputError(f"{row.name} is defined for {' and '.join(row.kinds)} predictions, not for {kind} ones")
+        if notion is not None and ("notion" not in row.options or n_classes is None):
+            why = "one event has" if n_classes is None else f"{row.name} has"
+            raise InputError(f"{why} no choice of notion, got notion={notion!r}: leave it out")
+        self.notion, self.from_logits, self.ignore_index = notion, bool(from_logits), whole_or_none(ignore_index)
+        # A constant of the class for torchmetrics, but of the metric here.
+        self.__dict__["higher_is_better"] = {"lower": False, "higher": True, None: None}[row.direction]
+        self._empty = Counts.empty(self._layout("float64"))
+        for name, tensor in self._empty.named().items():
+            self.add_state(name.replace(".", "_"), tensor, dist_reduce_fx="sum")
+        self.add_state("types", torch.zeros(len(KINDS), dtype=torch.int64), dist_reduce_fx="max")
+        # A collection updates one metric for all whose states are equal after the first batch: metrics that would read
+        # later batches differently must not look so.
+        choices = zlib.crc32(repr([self._empty.tally.layout, self.from_logits, self.ignore_index]).encode())
+        self.add_state("choices", torch.tensor(list(choices.to_bytes(4)), dtype=torch.uint8), dist_reduce_fx="max")
+
+    def update(self, predictions: Tensor, targets: Tensor) -> None:
+        """Count a batch."""
+        rows = rows_of(predictions, targets, from_logits=self.from_logits, ignore_index=self.ignore_index)
+        if not len(rows):
+            return
+        if rows.kind == "binary" if self.n_classes else rows.kind == "multiclass":
+            shape = tuple(torch.as_tensor(predictions).shape)
+            raise InputError(f"predictions of shape {shape} do not fit n_classes={self.n_classes}")
+        if self.n_classes and rows.n_classes != self.n_classes:
+            raise InputError(f"predictions have {rows.n_classes} classes, the metric was made for {self.n_classes}")
+        if rows.scores.device.type == "cpu":
+            check_rows(rows, getattr(targets, "shape", None))
+        if not torch.is_inference_mode_enabled():
+            for name in self._defaults:  # a reset in inference mode left tensors that could not be added to
+                if (state := getattr(self, name)).is_inference():
+                    setattr(self, name, state.clone())
+        self._counts().add(rows, self._layout(rows.dtype))
+        self.types[KINDS.index(rows.dtype)] = 1
+
+    def compute(self) -> Tensor:
+        """The value, a number in float64."""
+        single, double = self.types.tolist()
+        if single and double:
+            raise InputError("some scores were float32, others float64, and bins differ between the two: convert them")
+        counts = self._counts().of_type(self._layout("float32" if single else "float64"))
+        row = find_metric(self.metric)
+        asked = {"n_bins": self.n_bins, "notion": self.notion}
+        options = {name: value for name, value in asked.items() if value is not None and name in row.options}
+        try:
+            value = float(row.function(counts.summary(), **options))
+        except UndefinedError:
+            value = float("nan")
+        return torch.tensor(value, dtype=torch.float64, device=self.device)
+
+    def _apply(self, fn: Any, *args: Any, **kwargs: Any) -> Any:
+        """Only devices are changed: sums in half precision would be wrong."""
+        return super()._apply(lambda tensor: tensor.to(device_after(fn, tensor.device)), *args, **kwargs)
+
+    def _counts(self) -> Counts:
+        return self._empty.holding([getattr(self, name.replace(".", "_")) for name in self._empty.named()])
+
+    def _layout(self, dtype: str) -> Any:
+        row = find_metric(self.metric)
+        kind, n_classes = ("binary", 2) if self.n_classes is None else ("multiclass", self.n_classes)
+        notion = None if self.n_classes is None else self.notion or row.of or NOTION_OF[row.needs]
+        binned = row.needs == "sums" or (row.needs == "bins" and row.bins == "uniform")
+        notions = None if notion is None else (notion,)
+        cells, spacing = (self.n_bins, "uniform") if binned else (None, None)
+        return layout_for(kind, n_classes, dtype, notions, cells, spacing)  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""Losses: training with calibration in mind."""

@@ -1,0 +1,246 @@
+"""What the losses on logits and labels have in common: checking, weights, and one number from those of the rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from believable import _check
+from believable.errors import InputError
+from believable.torch.targets import (
+    check_floats,
+    check_ignore_index,
+    check_weights,
+    class_labels,
+    log_probabilities,
+    readable,
+    row_weights,
+    same_rows,
+)
+
+Reduction = Literal["none", "mean", "sum"]
+REDUCTIONS = ("none", "mean", "sum")
+
+
+class LabelLoss(nn.Module):
+    """A loss that is a mean over rows; a subclass writes `_losses`, and the rest is here.
+
+    Shapes, class weights, `ignore_index` and `reduction` are those of `torch.nn.CrossEntropyLoss`.
+    """
+
+    weight: Tensor | None
+
+    def __init__(self, weight: Any, reduction: Reduction, ignore_index: int | None) -> None:
+        super().__init__()
+        _check.choice(reduction, REDUCTIONS, "reduction")
+        check_ignore_index(ignore_index)
+        self.reduction = reduction
+        self.ignore_index = ignore_index
+        self.register_buffer("weight", None if weight is None else _class_weights(weight))
+
+    def forward(self, logits: Tensor, labels: Tensor, *, sample_weight: Any = None) -> Tensor:
+        """The loss of the batch.
+
+        Parameters
+        ----------
+        logits : Tensor of shape (N, K) or (N, K, d1, ...)
+        labels : Tensor of shape (N,) or (N, d1, ...)
+        sample_weight : Tensor of shape (N,) or of the labels' shape, optional
+            Weight 2 is the row twice, weight 0 the row left out.
+        """
+        log_p = log_probabilities(logits)
+        labels, kept = class_labels(labels, logits.shape[1], self.ignore_index)
+        same_rows(labels, logits)
+        rows = None if kept is None else kept.to(log_p.dtype)
+        if sample_weight is not None:
+            given = row_weights(sample_weight, labels, log_p.dtype)
+            rows = given.expand_as(labels) if rows is None else rows * given
+        weight = self._weight_of_classes(log_p)
+        values = self._losses(log_p, labels, weight)
+        total = None
+        if weight is not None:
+            own = weight[labels]
+            total = (own if rows is None else own * rows).sum()
+        return reduced(values, rows, self.reduction, total=total)
+
+    @abstractmethod
+    def _losses(self, log_p: Tensor, labels: Tensor, weight: Tensor | None) -> Tensor:
+        """The loss of every row, times the weight of its class."""
+
+    def _weight_of_classes(self, log_p: Tensor) -> Tensor | None:
+        if self.weight is not None and len(self.weight) != log_p.shape[1]:
+            raise InputError(f"weight has {len(self.weight)} classes and the logits {log_p.shape[1]}")
+        return None if self.weight is None else self.weight.to(log_p.dtype)
+
+
+def reduced(values: Tensor, weights: Tensor | None, reduction: str, *, total: Tensor | None = None) -> Tensor:
+    """The weighted values themselves, their sum, or their sum over the sum of the weights (or over `total`).
+
+    A value of weight 0 counts as if it were not there, even where it is infinite. The mean of nothing (no rows, or all
+    weights 0) is 0, so that a batch with nothing to learn from leaves the model alone; nothing waits for the device.
+    """
+    _check.choice(reduction, REDUCTIONS, "reduction")
+    weighted = times(values, weights)
+    if reduction == "none":
+        return weighted
+    if reduction == "sum":
+        return weighted.sum()
+    if total is None:
+        if weights is None:
+            return weighted.sum() / max(values.numel(), 1)
+        total = weights.expand_as(values).sum()
+    return weighted.sum() / total.masked_fill(total == 0, 1)
+
+
+def times(values: Tensor, weights: Tensor | None) -> Tensor:
+    """Values times weights, 0 where the weight is 0 whatever the value."""
+    return values if weights is None else values.masked_fill(weights == 0, 0) * weights
+
+
+def at_label(values: Tensor, labels: Tensor) -> Tensor:
+    """The entry of each row at its label."""
+    return values.gather(1, labels.unsqueeze(1)).squeeze(1)
+
+
+def own_weight(weight: Tensor | None, labels: Tensor) -> Tensor | None:
+    """The weight of each row's class."""
+    return None if weight is None else weight[labels]
+
+
+def _class_weights(weight: Any) -> Tensor:
+    values = weight.detach().clone() if isinstance(weight, Tensor) else torch.tensor(weight)
+    if values.ndim != 1 or values.is_complex():
+        raise InputError(f"weight must be one number per class, got shape {tuple(values.shape)}")
+    values = values if values.is_floating_point() else values.float()
+    if readable(values):
+        check_weights(values, "weight")
+    return values
+
+
+# --- what calibration losses read from a batch: a score with a gradient, and an outcome and a weight without ----------
+
+
+BatchReduction = Literal["mean", "sum"]
+
+
+class Batch(NamedTuple):
+    """Probabilities of shape (n,) or (n, K) in float64; labels and weights without a gradient.
+
+    Labels are floats, NaN where they are no class. Weights sum to 1, or are all 0; `total` is what they summed to
+    before. `dtype` is the type of the answer: that of the logits, float32 at least.
+    """
+
+    p: Tensor
+    labels: Tensor
+    weight: Tensor
+    total: Tensor
+    dtype: torch.dtype
+
+    def pairs(self) -> tuple[Tensor, Tensor]:
+        """(score, outcome): P(y = 1) and y for one event, else the largest probability and whether it was right.
+
+        Ties for the largest go to the lowest class. The outcome is a constant.
+        """
+        if self.p.ndim == 1:
+            return self.p, self.labels
+        score, top = self.p.max(dim=1)
+        return score, torch.where(self.labels.isnan(), self.labels, (top == self.labels).double())
+
+    def weighted(self, values: Tensor) -> Tensor:
+        """Rows times their weights; a row of weight 0 is 0 even where it is NaN."""
+        weight = self.weight if values.ndim == 1 else self.weight[:, None]
+        return (weight * values).masked_fill(weight == 0, 0)
+
+    def finish(self, value: Tensor, reduction: str) -> Tensor:
+        """The value, or for "sum" the value times the weight of the batch."""
+        return (value * self.total if reduction == "sum" else value).to(self.dtype)
+
+
+class BatchLoss(nn.Module):
+    """A loss that is about a whole batch, and has no value for one row; `_value` says what it is."""
+
+    def __init__(self, reduction: BatchReduction, ignore_index: int | None) -> None:
+        super().__init__()
+        if reduction == "none":  # type: ignore[comparison-overlap]
+            raise InputError(
+                f"{type(self).__name__} is a number of the whole batch, without a value per row: reduction is 'mean' "
+                "or 'sum'"
+            )
+        _check.choice(reduction, ("mean", "sum"), "reduction")
+        check_ignore_index(ignore_index)
+        self.reduction = reduction
+        self.ignore_index = ignore_index
+
+    def forward(self, logits: Tensor, labels: Tensor, *, sample_weight: Any = None) -> Tensor:
+        """The loss of a batch, one number.
+
+        Parameters
+        ----------
+        logits : Tensor of shape (n,), (n, K) or (n, K, d1, ...)
+            Always logits: of one event, or of K classes.
+        labels : Tensor of shape (n,) or (n, d1, ...)
+        sample_weight : Tensor of shape (n,) or of the labels' shape, optional
+        """
+        batch = batch_of(logits, labels, sample_weight, self.ignore_index)
+        return batch.finish(self._value(batch), self.reduction)
+
+    @abstractmethod
+    def _value(self, batch: Batch) -> Tensor:
+        """The mean over the batch."""
+
+
+def batch_of(logits: Tensor, labels: Tensor, sample_weight: Any, ignore_index: int | None) -> Batch:
+    """Tensors that belong together, pixels as rows. Labels are looked at only where that keeps no device waiting."""
+    check_floats(logits)
+    if logits.ndim == 0 or (logits.ndim > 1 and logits.shape[1] < 2):
+        raise InputError(
+            f"logits must have shape (n,) for one event, or (n, K) or (n, K, d1, ...) for K >= 2 classes, got "
+            f"{tuple(logits.shape)}"
+        )
+    if not isinstance(labels, Tensor) or labels.is_complex():
+        raise InputError("labels must be a tensor of classes")
+    same_rows(labels, logits)
+    n_classes = logits.shape[1] if logits.ndim > 1 else 2
+    labels = labels.detach()
+    labels = labels if labels.is_floating_point() else labels.long()  # a byte compared with -100 is one with 156
+    weight = torch.ones_like(labels, dtype=torch.float64)
+    if sample_weight is not None:
+        weight = weight * row_weights(sample_weight, labels, torch.float64).detach()
+    labels, weight = labels.reshape(-1), weight.reshape(-1)
+    if ignore_index is not None:
+        weight = weight.masked_fill(labels == ignore_index, 0)
+    labels = labels.double()
+    wrong = (labels < 0) | (labels >= n_classes) | (labels != labels.round())
+    if readable(labels) and (wrong & (weight != 0)).any():
+        row = int((wrong & (weight != 0)).nonzero()[0, 0])
+        raise InputError(
+            f"labels must be classes 0 to {n_classes - 1}, got {labels[row].item():g} at row {row}; give such rows the "
+            "weight 0, or ignore_index"
+        )
+    total = weight.sum()
+    rows = logits.double() if logits.ndim == 1 else logits.double().movedim(1, -1).reshape(-1, n_classes)
+    # What counts for nothing may be NaN, and 0 times NaN would be NaN in the value and in the gradient.
+    rows = rows.masked_fill(weight == 0 if rows.ndim == 1 else (weight == 0)[:, None], 0)
+    p = torch.sigmoid(rows) if rows.ndim == 1 else torch.softmax(rows, dim=1)
+    return Batch(
+        p,
+        labels.masked_fill(wrong, torch.nan),
+        weight / total.masked_fill(total == 0, 1),
+        total,
+        torch.promote_types(logits.dtype, torch.float32),
+    )
+
+
+def pair_weight(weight: Tensor) -> Tensor:
+    """W^2 - sum w^2 as a sum in which nothing cancels; 1 where there is no pair, whose sum is 0."""
+    pairs = 2 * (weight[1:] * weight.cumsum(0)[:-1]).sum()
+    return pairs.masked_fill(pairs == 0, 1)
+
+
+def root(square: Tensor) -> Tensor:
+    """The square root, with a gradient of 0 where the square is 0, where it would be infinite."""
+    zero = square == 0
+    return torch.where(zero, 0, square.masked_fill(zero, 1).sqrt())

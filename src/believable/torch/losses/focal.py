@@ -1,0 +1,81 @@
+"""Focal loss: cross entropy that cares less about what is already right."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, final
+
+import torch
+from torch import Tensor
+
+from believable import _check
+from believable.errors import InputError
+from believable.torch.losses.base import LabelLoss, Reduction, at_label, own_weight, times
+
+FLSD53 = "flsd53"
+TURN, HARD, EASY = 0.2, 5.0, 3.0  # below p = 0.2 the exponent is 5, from there on 3 (Mukhoti et al.)
+LOWEST = -100.0  # p log p is below 1e-41 from here on
+
+
+@final
+class FocalLoss(LabelLoss):
+    """Focal loss: -(1 - p)^gamma log p, with p the probability of the label under softmax(z).
+
+    gamma = 0 is the cross entropy. The larger gamma, the less a row counts that is already predicted well, which keeps
+    the network from growing ever more confident; too large a gamma leaves it under-confident. Computed from log p at
+    least in float32, and the gradient is finite from p = 0 to p = 1 for every gamma, below 1 too.
+
+    Parameters
+    ----------
+    gamma : float or "flsd53"
+        At least 0; 2 as in Lin et al. "flsd53" is the sample-dependent choice of Mukhoti et al.: 5 for rows with
+        p < 0.2 and 3 for the others, at every step anew (no gradient flows through the choice).
+    weight : Tensor of shape (K,), optional
+        Weights of the classes (the alpha of Lin et al.).
+    reduction : {"none", "mean", "sum"}
+        "mean" divides by the sum of the weights of the rows' labels (times `sample_weight`). Where no row is left
+        because all are ignored it is 0, with gradient 0; torch's cross entropy is NaN there.
+    ignore_index : int or None
+        Rows with this label count for nothing.
+
+    References
+    ----------
+    Lin, Goyal, Girshick, He, Dollár (2017), ICCV. Mukhoti et al. (2020), NeurIPS.
+
+    Examples
+    --------
+    >>> import torch
+    >>> logits, labels = torch.tensor([[4.0, 0.0, 0.0], [1.0, 2.0, 0.0]]), torch.tensor([0, 1])
+    >>> FocalLoss(gamma=2.0)(logits, labels)
+    tensor(0.0229)
+    >>> FocalLoss(gamma="flsd53")(logits, labels)
+    tensor(0.0076)
+    """
+
+    def __init__(
+        self,
+        gamma: float | Literal["flsd53"] = 2.0,
+        *,
+        weight: Any = None,
+        reduction: Reduction = "mean",
+        ignore_index: int | None = -100,
+    ) -> None:
+        super().__init__(weight, reduction, ignore_index)
+        if isinstance(gamma, str) and gamma != FLSD53:
+            raise InputError(f"gamma must be a number of at least 0 or 'flsd53', got {gamma!r}")
+        self.gamma = gamma if isinstance(gamma, str) else _check.number(gamma, "gamma", 0)
+
+    def _losses(self, log_p: Tensor, labels: Tensor, weight: Tensor | None) -> Tensor:
+        log_p = at_label(log_p, labels)
+        # 1 - p without cancellation. The slope of (1 - p)^gamma times log p tends to 0 at both ends, but as infinity
+        # times 0: at p = 1 for gamma < 1, and at log p = -infinity. Held there, the slope is 0.
+        missing = -torch.expm1(log_p.clamp(min=LOWEST))
+        missing = missing.clamp(min=torch.finfo(log_p.dtype).tiny)
+        return times(-self._focus(missing, log_p) * log_p, own_weight(weight, labels))
+
+    def _focus(self, missing: Tensor, log_p: Tensor) -> Tensor:
+        if not isinstance(self.gamma, str):
+            return missing**self.gamma
+        return torch.where(log_p.detach().exp() < TURN, missing**HARD, missing**EASY)
+
+    def extra_repr(self) -> str:
+        return f"gamma={self.gamma!r}, reduction={self.reduction!r}"

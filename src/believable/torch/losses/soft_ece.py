@@ -1,0 +1,97 @@
+"""Expected calibration error with soft bins, as a loss."""
+
+from __future__ import annotations
+
+from typing import Literal, final
+
+import torch
+from torch import Tensor
+
+from believable import _check
+from believable.torch.losses.base import Batch, BatchLoss, BatchReduction, root
+
+SoftNorm = Literal["l1", "l2"]
+
+TINY = 1e-150  # below it squares are lost, and quotients too large
+
+
+@final
+class SoftECE(BatchLoss):
+    r"""Expected calibration error in bins that rows belong to by degrees, so that it has a gradient.
+
+    .. math:: m_{ij} = \mathrm{softmax}_j\big( -(r_i - g_j)^2 / T \big), \qquad
+              \left( \sum_j \frac{S_j}{W} \left| \frac{\sum_i w_i m_{ij} (c_i - r_i)}{S_j} \right|^p \right)^{1/p},
+              \quad S_j = \sum_i w_i m_{ij}
+
+    with g_j = (j - 1/2) / M the middles of M bins of equal width; r the confidence (the largest probability) and c
+    whether its class is right; for 1-D logits r is P(y = 1) and c is y. The gradient goes through r, in the memberships
+    too; c is a constant.
+
+    As T falls to 0 every row belongs to the bin with the nearest middle, and this becomes
+    `believable.expected_calibration_error` (but for scores right on an edge, which belong to both bins by halves); the
+    gradient of the memberships then vanishes. A row spreads over about sqrt(T / 2) on either side, 0.07 or one bin of
+    15 for T = 0.01. Neighbouring bins share rows, so gaps of opposite sign cancel in part: the softer, the smaller.
+
+    Computed in float64, whatever the type of the logits; memory grows as n M.
+
+    Parameters
+    ----------
+    n_bins : int
+        M.
+    temperature : float
+        T, at least 1e-150, in units of squared probability.
+    norm : {"l1", "l2"}
+        p of 1 or 2. The root of "l2" has a gradient of 0 where it is 0.
+    reduction : {"mean", "sum"}
+        "sum" multiplies by W (the number of rows, without weights), to go with a cross-entropy that is summed. There is
+        no value per row.
+
+    ignore_index : int or None
+        Rows with this label count for nothing; so do rows of weight 0, whatever their label. Other labels that are no
+        class are an error on the CPU, and make the loss NaN on a GPU, which is not kept waiting to look at them.
+
+    References
+    ----------
+    Karandikar, Cain, Tran, Lakshminarayanan, Shlens, Mozer, Roelofs (2021), NeurIPS.
+
+    Examples
+    --------
+    >>> logits = torch.tensor([[2.0, 0.5, 0.1], [0.3, 1.5, 0.2], [0.1, 0.4, 3.0], [1.0, 0.9, 0.2]])
+    >>> labels = torch.tensor([0, 2, 2, 1])
+    >>> round(SoftECE()(logits, labels).item(), 4)
+    0.2652
+    >>> round(SoftECE(temperature=1e-6)(logits, labels).item(), 4)  # the ECE
+    0.3616
+    """
+
+    def __init__(
+        self,
+        n_bins: int = 15,
+        *,
+        temperature: float = 0.01,
+        norm: SoftNorm = "l1",
+        reduction: BatchReduction = "mean",
+        ignore_index: int | None = -100,
+    ) -> None:
+        super().__init__(reduction, ignore_index)
+        self.n_bins = _check.positive_integer(n_bins, "n_bins")
+        _check.choice(norm, ("l1", "l2"), "norm")
+        self.temperature = _check.number(temperature, "temperature", TINY)
+        self.norm = norm
+
+    def _value(self, batch: Batch) -> Tensor:
+        score, outcome = batch.pairs()
+        middles = (torch.arange(self.n_bins, device=score.device, dtype=score.dtype) + 0.5) / self.n_bins
+        members = torch.softmax(-(score[:, None] - middles).square() / self.temperature, dim=1)
+        gaps = batch.weighted(outcome - score) @ members
+        if self.norm == "l1":
+            value = gaps.abs().sum()
+        else:
+            shares = batch.weight @ members
+            shares = shares.masked_fill(shares < TINY, 1)  # a bin without rows: its gap is 0 too
+            value = root((gaps.square() / shares).sum())
+        return value
+
+    def extra_repr(self) -> str:
+        """The choices."""
+        return f"n_bins={self.n_bins}, temperature={self.temperature}, norm={self.norm!r}, reduction={self.reduction!r}"

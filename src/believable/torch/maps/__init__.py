@@ -1,0 +1,1 @@
+"""Maps: recalibrators as modules."""

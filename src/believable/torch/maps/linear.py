@@ -1,0 +1,169 @@
+"""What linear maps of all logits share in torch: their fit, which is that of NumPy, and one event as a pair."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Literal, Self
+
+import torch
+from torch import Tensor, nn
+
+from believable import _check
+from believable.errors import InputError
+from believable.torch.counting.rows import Rows, rows_of
+from believable.torch.maps.base import DTYPE, RecalibrationModule, assign, check_dtype, form
+from believable.torch.maps.logits import checked
+from believable.torch.targets import check_floats, same_rows, widened
+
+Penalty = float | Literal["auto"]
+
+
+class LinearModule(RecalibrationModule):
+    """A linear map of the logits of K classes, fitted by the NumPy estimator of the same name.
+
+    Attributes
+    ----------
+    n_classes : int
+        K.
+    penalty : "auto" or float
+        The strength that `fit` uses.
+    penalty_ : float or None
+        The strength that it used.
+    """
+
+    def __init__(self, n_classes: int, penalty: Penalty, dtype: torch.dtype) -> None:
+        from believable.recalibrate.linear import check_penalty
+
+        super().__init__()
+        check_penalty(penalty)
+        check_dtype(dtype)
+        self.n_classes = _check.positive_integer(n_classes, "n_classes", 2)
+        self.penalty = penalty
+        self.penalty_: float | None = None
+
+    def fit(
+        self,
+        logits: Tensor,
+        labels: Tensor,
+        *,
+        sample_weight: Tensor | None = None,
+        ignore_index: int | None = None,
+    ) -> Self:
+        """Find the parameters and set them.
+
+        The NumPy estimator does it, on the CPU and in float64: logits that are elsewhere are copied there.
+
+        Parameters
+        ----------
+        logits : Tensor of shape (N, K), (N, K, ...), or of one event (N,), where K = 2
+            In any floating-point type; the classes are axis 1.
+        labels : Tensor of shape (N,), (N, ...)
+            Whole numbers 0..K-1, or those of `ignore_index`.
+        sample_weight : Tensor of the shape of the labels, optional
+            Weight 2 is the row twice, weight 0 no row.
+        ignore_index : int, optional
+            Rows with this label are left out, whatever their logits.
+
+        Returns
+        -------
+        self
+        """
+        with torch.no_grad():
+            logits, labels = torch.as_tensor(logits), torch.as_tensor(labels)
+            self._check_shape(tuple(logits.shape))
+            same_rows(labels, logits)
+            rows = rows_of(logits, labels, sample_weight, from_logits=True, ignore_index=ignore_index)
+            z, y, w = as_arrays(rows)
+        fitted = self._estimator()(input="logits", penalty=self.penalty).fit(z, y, sample_weight=w)
+        (learnt,) = fitted.maps_
+        assert learnt is not None
+        self._set(learnt)
+        self.penalty_ = fitted.penalty_
+        self._form = form(1 if z.ndim == 1 else self.n_classes, self.n_classes, {"penalty": self.penalty})
+        return self
+
+    def forward(self, logits: Tensor) -> Tensor:
+        """Logits of shape (N, K) or (N, K, ...), or (N,) for one event, mapped, in their own type."""
+        check_floats(logits)
+        self._check_shape(tuple(logits.shape))
+        wide = widened(logits)
+        if self.n_classes == 2:
+            half = (wide if wide.dim() == 1 else wide[:, 1] - wide[:, 0]) / 2
+            wide = torch.stack([-half, half], dim=1)
+        mapped = self._mapped(wide)
+        if logits.dim() == 1:
+            mapped = mapped[:, 1] - mapped[:, 0]
+        return mapped.to(logits.dtype)
+
+    @abstractmethod
+    def _mapped(self, logits: Tensor) -> Tensor:
+        """Logits (N, K, ...), of one event as a pair that sums to zero, mapped."""
+
+    def extra_repr(self) -> str:
+        return f"n_classes={self.n_classes}"
+
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
+        event = len(shape) == 1 and self.n_classes == 2
+        if not event and (len(shape) < 2 or shape[1] != self.n_classes):
+            raise InputError(
+                f"{type(self).__name__}({self.n_classes}) takes logits of shape (N, {self.n_classes}), got {shape}"
+            )
+
+    def _blank(self) -> dict[str, Any]:
+        return form(self.n_classes, self.n_classes, {"penalty": self.penalty})
+
+    def _load(self, saved: dict[str, Any]) -> None:
+        super()._load(saved)
+        self.penalty = saved["settings"]["penalty"]
+
+
+class AffineModule(LinearModule):
+    """W x + b; a subclass says what x is."""
+
+    def __init__(
+        self, n_classes: int, *, penalty: Penalty = "auto", device: Any = None, dtype: torch.dtype = DTYPE
+    ) -> None:
+        super().__init__(n_classes, penalty, dtype)
+        self.weight = nn.Parameter(torch.eye(n_classes, device=device, dtype=dtype))
+        self.bias = nn.Parameter(torch.zeros(n_classes, device=device, dtype=dtype))
+
+    def _affine(self, x: Tensor) -> Tensor:
+        """Along axis 1 of x (N, K, ...), in its type, under autocast too."""
+        with torch.autocast(x.device.type, enabled=False):
+            product = (x.movedim(1, -1) @ self.weight.to(x.dtype).T).movedim(-1, 1)
+        return product + over_classes(self.bias, x)
+
+    def _map(self) -> dict[str, Any]:
+        return {"weights": self.weight.tolist(), "intercepts": self.bias.tolist()}
+
+    def _set(self, learnt: dict[str, Any]) -> None:
+        assign(self.weight, learnt["weights"])
+        assign(self.bias, learnt["intercepts"])
+
+
+def as_arrays(rows: Rows) -> tuple[Any, Any, Any]:
+    """Logits (n,) or (n, K), labels and weights or None as NumPy arrays, without the rows that are left out."""
+    labels, weights = checked(rows)
+    scores = rows.scores.flatten() if rows.scores.ndim == 2 else rows.scores.movedim(1, 2).flatten(0, 1)
+    labels = labels.flatten()
+    if weights is not None:
+        keep = weights.flatten() > 0
+        scores, labels, weights = scores[keep], labels[keep], weights.flatten()[keep]
+    if scores.dtype in (torch.float16, torch.bfloat16):
+        scores = scores.float()
+    given = weights if rows.weights is not None else None
+    return scores.cpu().numpy(), labels.cpu().numpy(), None if given is None else given.cpu().numpy()
+
+
+def over_classes(values: Tensor, like: Tensor) -> Tensor:
+    """Numbers by class, in the type of logits (N, K, ...) and so that they meet their axis 1."""
+    return values.to(like.dtype).reshape([-1] + [1] * (like.dim() - 2))
+
+
+def only_logits(saved: dict[str, Any]) -> None:
+    """Raise unless the saved map is one of logits; a constant in a row, as between z and log p, changes these maps."""
+    if saved["input"] != "logits":
+        raise InputError(
+            f"this {saved['method']} was fitted on probabilities, so it maps log p and not the logits of a model: fit "
+            "one with input='logits'"
+        )

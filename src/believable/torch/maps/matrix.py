@@ -1,0 +1,57 @@
+"""Matrix scaling as a module: a linear map of all logits."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from torch import Tensor
+
+from believable.torch.maps.linear import AffineModule, only_logits
+
+
+@final
+class MatrixScaling(AffineModule):
+    """Matrix scaling: W z + b, with z the logits.
+
+    `fit` finds the W and b of `believable.recalibrate.MatrixScaling(input="logits")`, with its penalty of off-diagonal
+    weights and intercepts and its limits, by calling it. As there, two classes are the pair -d/2, d/2 with d the
+    difference of their logits.
+
+    Parameters
+    ----------
+    n_classes : int
+        K.
+    penalty : "auto" or float
+        When fitting; "auto" leaves the strength to five folds.
+    device, dtype : optional
+        Of the parameters. In float64, the default, they are kept as they were found.
+
+    Attributes
+    ----------
+    weight : nn.Parameter of shape (K, K)
+        W, whose row k makes the logit of class k: the identity to begin with.
+    bias : nn.Parameter of shape (K,)
+        b, zeros to begin with.
+    penalty_ : float or None
+        The strength that `fit` used.
+
+    References
+    ----------
+    Guo, Pleiss, Sun, Weinberger (2017), ICML. Kull, Perello-Nieto, Kängsepp, Silva Filho, Song, Flach (2019), NeurIPS.
+
+    Examples
+    --------
+    >>> import torch
+    >>> random = torch.Generator().manual_seed(0)
+    >>> z = torch.randn(5000, 3, generator=random)
+    >>> labels = torch.multinomial(z.softmax(dim=1), 1, generator=random)[:, 0]
+    >>> scaling = MatrixScaling(3, penalty=0.001).fit(2 * z, labels)
+    >>> [round(w, 1) for w in scaling.weight.diagonal().tolist()]
+    [0.5, 0.5, 0.5]
+    """
+
+    def _mapped(self, logits: Tensor) -> Tensor:
+        return self._affine(logits)
+
+    def _refuse(self, saved: dict[str, Any]) -> None:
+        only_logits(saved)

@@ -1,0 +1,233 @@
+"""Sums over all pairs of points on [0, 1] with the Laplace kernel exp(-|x_i - x_j| / h), in n log n, with gradients.
+
+The points are sorted once. Going up, what is behind fades by exp(-step / h), so that one running sum sees every pair
+below each point, and one that goes down every pair above. The value is made of the first; its gradient of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from believable._kernels.pairs import NARROW, SPAN, Similarity
+from believable.errors import UndefinedError
+
+
+def line_form(x: Tensor, values: Tensor, bandwidth: float, *, diagonal: bool) -> Tensor:
+    """sum_ij v_i v_j exp(-|x_i - x_j| / h) over all pairs, or over those of different rows, in float64.
+
+    Differentiable in x and in the values, twice where no two x are equal. At equal x, where |x_i - x_j| has a kink, the
+    pair adds nothing to the gradient in x, so that the order of rows never matters.
+    """
+    return _LineForm.apply(x.double(), values.double(), bandwidth, diagonal)
+
+
+class _LineForm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, values: Tensor, bandwidth: float, diagonal: bool) -> Tensor:
+        order = torch.argsort(x, stable=True)
+        ctx.save_for_backward(x, values, order)
+        ctx.choices = bandwidth, diagonal
+        if not len(x):
+            return x.new_zeros(())
+        x, values = x[order], values[order]
+        sums = faded_sums(x, values, bandwidth)
+        gaps = x.diff()
+        if not diagonal:
+            return 2 * (values[1:] * _fade(gaps, bandwidth) * sums[:-1]).sum()
+        # The kernel is the overlap of one-sided exponentials, so the form is the integral of S^2: nothing cancels.
+        squares = sums.square()
+        return squares[-1] - (squares[:-1] * torch.expm1(-2 * (gaps / bandwidth))).sum()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        x, values, order = ctx.saved_tensors
+        bandwidth, diagonal = ctx.choices
+        place = order.argsort()
+        x, values = x[order], values[order]
+        before = faded_before(x, values, bandwidth)
+        after = faded_before(-x.flip(0), values.flip(0), bandwidth).flip(0)
+        around = before + after + values if diagonal else before + after
+        # What is strictly below a point is what stands before the first of those that equal it; likewise above.
+        fixed = x.detach()
+        below = before[torch.searchsorted(fixed, fixed).clamp(max=len(x) - 1)]  # NaN is put after the last
+        above = after[torch.searchsorted(fixed, fixed, right=True) - 1]
+        pull = values * ((above - below) / bandwidth)
+        return 2 * grad * pull[place], 2 * grad * around[place], None, None
+
+
+def faded_sums(x: Tensor, values: Tensor, bandwidth: float) -> Tensor:
+    """S_j = sum over i <= j of v_i exp(-(x_j - x_i) / h); x ascends, and does not span more than 1.
+
+    From h = 1 / 100 on, one running sum of v exp(x / h), divided by exp(x / h): in this range float64 neither overflows
+    nor loses more than two digits. For a smaller h, any above 0, sums over the last 2, 4, 8, … points, each made of two
+    of the ones before.
+    """
+    if bandwidth * SPAN >= 1:
+        growth = torch.exp((x - x[:1]) / bandwidth)
+        return torch.cumsum(values * growth, dim=0) / growth
+    sums, step = values, 1
+    while step < len(x):
+        fade = _fade(x[step:] - x[:-step], bandwidth)
+        sums = torch.cat([sums[:step], sums[step:] + fade * sums[:-step]])
+        step *= 2
+    return sums
+
+
+def faded_before(x: Tensor, values: Tensor, bandwidth: float) -> Tensor:
+    """The same over i < j. Not S_j - v_j, which would round where v_j is large."""
+    sums = faded_sums(x, values, bandwidth)
+    return torch.cat([torch.zeros_like(sums[:1]), _fade(x.diff(), bandwidth) * sums[:-1]])
+
+
+def _fade(gaps: Tensor, bandwidth: float) -> Tensor:
+    return torch.exp(-(gaps / bandwidth))
+
+
+# --- sums over all pairs of rows with a kernel on probability vectors, tile by tile on any device, with gradients -----
+# Everything is in float64. Beside the arrays given, memory is that of a few tiles.
+
+
+# Rows of a tile, and differences held at once (as many classes of a tile as fit): what is in the cache of a core, or
+# keeps a GPU busy, with 64 MB.
+TILE = {"cpu": 256, "cuda": 1024}
+ENTRIES = {"cpu": 1 << 16, "cuda": 1 << 23}
+
+
+def pair_form(points: Tensor, values: Tensor, similarity: Similarity, *, diagonal: bool) -> Tensor:
+    """sum_ij k(P_i, P_j) <v_i, v_j> over all pairs of rows of two (n, K) matrices, or over those of different rows.
+
+    Differentiable in both, once, for the kernels "tv" and "gaussian"; twice is an error. Where two entries are equal,
+    and |P_ik - P_jk| has a kink, they add nothing to the gradient in P.
+    """
+    return _PairForm.apply(points, values, similarity, diagonal)
+
+
+class _PairForm(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, points: Tensor, values: Tensor, similarity: Similarity, diagonal: bool) -> Tensor:
+        slopes = any(ctx.needs_input_grad[:2])
+        sums = torch.zeros_like(values)  # of k_ij v_j over j
+        pulls = torch.zeros_like(points) if slopes else None
+        for a, b in tiles(len(points), points.device.type):
+            k = between(points[a], points[b], similarity)
+            once = a == b
+            if once and not diagonal:
+                k.fill_diagonal_(0)
+            if pulls is None:  # the total alone: the other half is the same again
+                sums[a].addmm_(k, values[b], alpha=1 if once else 2)
+                continue
+            sums[a].addmm_(k, values[b])
+            if not once:
+                sums[b].addmm_(k.T, values[a])
+            k *= values[a] @ values[b].T
+            of_a, of_b = _pull(points[a], points[b], k, similarity)
+            pulls[a] += of_a
+            if not once:
+                pulls[b] += of_b
+        if pulls is not None:
+            ctx.save_for_backward(points, values, pulls, sums)
+        return (sums * values).sum()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        points, values, pulls, sums = ctx.saved_tensors
+        slopes = (_Once.apply(2 * grad * slope, points, values) for slope in (pulls, sums))
+        return *slopes, None, None
+
+
+class _Once(torch.autograd.Function):
+    """A slope that says so where it is differentiated.
+
+    torch's `once_differentiable` looks at what comes from above alone: it would call the slope a constant, and second
+    derivatives would be wrong without a word.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, slope: Tensor, points: Tensor, values: Tensor) -> Tensor:
+        return slope.view_as(slope)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        raise UndefinedError("the kernel calibration error of vectors has a gradient, but no second derivatives here")
+
+
+def tiles(n: int, device: str) -> Iterator[tuple[slice, slice]]:
+    """Pairs of row ranges that cover the upper half of an n x n matrix, its diagonal included."""
+    size = _of(device, TILE)
+    ranges = [slice(start, min(start + size, n)) for start in range(0, n, size)]
+    for i, a in enumerate(ranges):
+        for b in ranges[i:]:
+            yield a, b
+
+
+def _of(device: str, sizes: dict[str, int]) -> int:
+    return sizes.get(device, sizes["cuda"])
+
+
+def between(x: Tensor, y: Tensor, similarity: Similarity) -> Tensor:
+    """The kernel of every row of x with every row of y, (…, a, b), as a tensor that is the caller's to change."""
+    name, nu = similarity.name, similarity.bandwidth
+    if callable(name):
+        own: Callable[[Any, Any], Any] = name
+        return own(x, y)
+    if name == "tv":
+        return distance_sums(x, y, 1).div_(-2 * nu).exp_()
+    if nu < NARROW:
+        return distance_sums(x, y, 2).div_(nu).div_(-2 * nu).exp_()
+    squares = (x @ y.mT).mul_(-2)
+    squares += x.square().sum(-1, keepdim=True)
+    squares += y.square().sum(-1, keepdim=True).mT
+    return squares.clamp_min_(0).div_(-2 * nu * nu).exp_()
+
+
+def distance_sums(x: Tensor, y: Tensor, power: int) -> Tensor:
+    """sum_k |x_ik - y_jk|^p of all pairs of rows, from differences, so that nearly equal rows lose nothing."""
+    if x.device.type == "cpu":
+        apart = torch.cdist(x, y, p=float(power), compute_mode="donot_use_mm_for_euclid_dist")
+        return apart if power == 1 else apart.square_()
+    return by_classes(x, y, power)
+
+
+def by_classes(x: Tensor, y: Tensor, power: int) -> Tensor:
+    """The same in two passes over blocks of classes: written as differences, read as a norm."""
+    total = None
+    for here in class_blocks(x, y):
+        part = torch.linalg.vector_norm(_apart(x, y, here), power, dim=0)
+        part = part if power == 1 else part.square_()
+        total = part if total is None else total.add_(part)
+    return total
+
+
+def class_blocks(x: Tensor, y: Tensor) -> Iterator[slice]:
+    """Ranges of classes, about equally long, whose differences fit."""
+    n_classes = x.shape[-1]
+    pairs = x[..., 0].numel() * y.shape[-2]
+    blocks = -(-n_classes // max(1, _of(x.device.type, ENTRIES) // max(pairs, 1)))
+    width = -(-n_classes // blocks)
+    for start in range(0, n_classes, width):
+        yield slice(start, start + width)
+
+
+def _apart(x: Tensor, y: Tensor, classes: slice) -> Tensor:
+    """(classes, …, a, b): x_ik - y_jk, laid out in this order, so that sums over classes go along memory."""
+    x, y = (part[..., classes].movedim(-1, 0).contiguous() for part in (x, y))
+    return x[..., :, None] - y[..., None, :]
+
+
+def _pull(x: Tensor, y: Tensor, weighted: Tensor, similarity: Similarity) -> tuple[Tensor, Tensor]:
+    """sum_j m_ij d log k(x_i, y_j) / d x_i for every row of x, and the same for y."""
+    nu = similarity.bandwidth
+    if similarity.name == "gaussian":
+        of_x = weighted @ y - weighted.sum(1, keepdim=True) * x
+        of_y = weighted.T @ x - weighted.sum(0)[:, None] * y
+        return of_x / nu / nu, of_y / nu / nu
+    of_x, of_y = torch.empty_like(x), torch.empty_like(y)
+    for here in class_blocks(x, y):
+        signs = _apart(x, y, here).sign_().mul_(weighted)
+        of_x[:, here] = signs.sum(2).T
+        of_y[:, here] = signs.sum(1).T
+    return of_x.div_(-2 * nu), of_y.div_(2 * nu)

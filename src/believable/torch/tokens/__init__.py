@@ -1,0 +1,1 @@
+"""Tokens: the next-token probabilities of language models."""

@@ -1,0 +1,1 @@
+"""Writers: files with more columns than they were read with."""

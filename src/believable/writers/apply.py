@@ -1,0 +1,279 @@
+"""A saved map applied to a file of new scores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from believable import _check, _kernels
+from believable._types import Float64s, Floats
+from believable.errors import InputError
+from believable.readers.columns import (
+    CALIBRATED,
+    LOGIT_PREFIXES,
+    PROB_PREFIXES,
+    as_spelt,
+    guess,
+    known_scores,
+    listed,
+    plain_name,
+)
+from believable.readers.formats.npz import NpzTable
+from believable.readers.formats.source import Format
+from believable.recalibrate import Recalibrator
+from believable.writers.add_columns import BATCH_ROWS, Progress, add_columns
+from believable.writers.wider import Missing, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What was done to a file.
+
+    Attributes
+    ----------
+    n_rows : int
+    take : tuple of str
+        The columns that the scores were read from, in the order of the classes.
+    make : tuple of str
+        The columns that were written.
+    notes : tuple of str
+        What a careful reader would ask.
+    """
+
+    n_rows: int
+    take: tuple[str, ...]
+    make: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        rows = "1 row" if self.n_rows == 1 else f"{self.n_rows:,} rows"
+        if not self.take:  # not a single row to learn the columns from
+            return rows
+        return f"{rows}; took scores {_few(self.take)}, made {_few(self.make)}"
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 3 else f"{names[0]} … {names[-1]} ({len(names)} classes)"
+
+
+def apply_to_file(
+    recalibrator: Recalibrator,
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    prob: str | None = None,
+    prob_prefix: str | None = None,
+    percent: bool = False,
+    to: str = CALIBRATED,
+    overwrite: bool = False,
+    missing: Missing = "error",
+    format: Format | None = None,
+    batch_rows: int = BATCH_ROWS,
+    progress: Progress | None = None,
+) -> Applied:
+    """Write a file again with the probabilities that a fitted recalibrator makes of its scores.
+
+    All other columns, and the order of the rows, stay as they are; see `add_columns` for how. No labels are needed.
+
+    Parameters
+    ----------
+    recalibrator : Recalibrator
+        Fitted, or from `load_recalibrator`. The scores must be what it was fitted to: probabilities, logits or scores.
+    source, target : path, or "-"
+    prob : str, optional
+        The column of scores, for a map of one event; guessed by the names that `read_predictions` knows if left out.
+    prob_prefix : str, optional
+        The beginning of the names of one column per class, for a map of a matrix; the ends must be its classes.
+        p_, prob_ and proba_ are known. In an npz, `prob` may be the array of shape (n, K) instead.
+    percent : bool
+        The scores are percentages, from 0 to 100; text that ends in a percent sign is one anyway.
+    to : str
+        What to call the new column; with one per class, each gets "_" and the class after it, except in an
+        npz, where they make one array of shape (n, K).
+    overwrite, missing, format, batch_rows, progress
+        As in `add_columns`.
+
+    Returns
+    -------
+    Applied
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from believable.recalibrate import Identity
+    >>> with TemporaryDirectory() as folder:
+    ...     old, new = Path(folder) / "old.csv", Path(folder) / "new.csv"
+    ...     _ = old.write_text("p,day\\n0.50,01\\n1e-3,02\\n")
+    ...     print(apply_to_file(Identity().fit([0.2, 0.7], [0, 1]), old, new))
+    ...     print(new.read_text())
+    2 rows; took scores p, made p_calibrated
+    p,day,p_calibrated
+    0.50,01,0.5
+    1e-3,02,0.001
+    """
+    seen: list[Plan] = []
+    extremes: list[tuple[float, float]] = []
+
+    def choose(names: Sequence[str]) -> Plan:
+        seen.append(_plan(recalibrator, names, prob, prob_prefix, to, percent))
+        return seen[0]
+
+    def choose_arrays(table: NpzTable) -> Plan:
+        seen.append(_plan_of_arrays(recalibrator, table, prob, prob_prefix, to, percent))
+        return seen[0]
+
+    def compute(scores: Floats) -> Float64s:
+        extremes.append(_kernels.extrema(scores))
+        if recalibrator.input == "probabilities":
+            for k, name in enumerate(seen[0].take):
+                column = scores if scores.ndim == 1 else scores[:, k]
+                _check.probabilities(
+                    column, f"column {name!r}", None, "these look like logits, the map takes probabilities"
+                )
+            if scores.ndim == 2:
+                _check.row_sums(scores, scores, None, "scores", "them through a map that was fitted to logits")
+        return recalibrator.transform(scores)
+
+    options: dict[str, Any] = {"overwrite": overwrite, "missing": missing, "format": format, "batch_rows": batch_rows}
+    n_rows = add_columns(source, target, choose, compute, choose_arrays=choose_arrays, progress=progress, **options)
+    notes = []
+    inside = bool(extremes) and all(low >= 0 and high <= 1 for low, high in extremes)
+    if recalibrator.input == "logits" and inside:
+        notes.append("The map takes logits, and all scores lie in [0, 1]: are they probabilities?")
+    plan = seen[0] if seen else Plan((), ())
+    return Applied(n_rows, plan.take, plan.make, tuple(notes))
+
+
+# --- which columns ----------------------------------------------------------------------------------------------------
+
+
+def _plan(
+    recalibrator: Recalibrator,
+    names: Sequence[str],
+    prob: str | None,
+    prob_prefix: str | None,
+    to: str,
+    percent: bool | None,
+) -> Plan:
+    percent = _percent(recalibrator, percent)
+    classes = recalibrator.classes_.tolist()
+    if recalibrator.n_features_in_ == 1:
+        if prob_prefix is not None:
+            raise InputError("the map takes one column of scores: choose it with prob, not with prob_prefix")
+        return Plan((_one(names, prob, recalibrator.input),), (to,), percent)
+    if prob is not None:
+        raise InputError(
+            f"the map takes one column per class ({_listed(classes)}): choose them with prob_prefix, not with prob"
+        )
+    make = tuple(f"{to}_{name}" for name in classes)
+    own = {*make, *(f"{CALIBRATED}_{name}" for name in classes)}
+    known = PROB_PREFIXES if recalibrator.input == "probabilities" else (*LOGIT_PREFIXES, *PROB_PREFIXES)
+    others = [name for name in names if name not in own]
+    return Plan(_matrix(others, classes, prob_prefix or _guessed(others, classes, known)), make, percent)
+
+
+def _percent(recalibrator: Recalibrator, percent: bool | None) -> bool | None:
+    if recalibrator.input == "probabilities":
+        return percent
+    if percent:
+        raise InputError(f"the map takes {recalibrator.input}, and those are no percentages")
+    return None
+
+
+def _plan_of_arrays(
+    recalibrator: Recalibrator,
+    table: NpzTable,
+    prob: str | None,
+    prob_prefix: str | None,
+    to: str,
+    percent: bool | None,
+) -> Plan:
+    """The same for the arrays of an npz: the array to make has all classes."""
+    classes, arrays = recalibrator.classes_.tolist(), table.arrays
+    one = recalibrator.n_features_in_ == 1
+    known = known_scores(arrays, recalibrator.input != "probabilities")
+    if prob is not None:
+        prob = as_spelt(prob, table.names if prob in table.names else arrays)
+    elif prob_prefix is None:
+        wide = [name for name in arrays if one or len(table.columns_of(name)) > 1]
+        if one or any(plain_name(name) in known for name in wide):
+            prob = guess(wide, known, "scores", "prob")
+    if prob is None or (one and prob_prefix is not None):
+        plan = _plan(recalibrator, table.names, prob, prob_prefix, to, percent)
+        return Plan(plan.take, (to,), plan.percent)
+    columns = table.columns_of(prob) if prob in arrays else (prob,)
+    if one and len(columns) > 1:
+        raise InputError(
+            f"array {prob!r} has {len(columns)} columns, and the map takes one score per row: choose one of them with "
+            f"prob, such as {columns[-1]}"
+        )
+    if not one and [_end(label) for label in classes] != [str(k) for k in range(len(columns))]:
+        raise InputError(
+            f"the map has the classes {_listed(classes)}, and array {prob!r} "
+            + ("one score per row" if len(columns) == 1 else f"the columns 0 to {len(columns) - 1}")
+            + "; save an array for each class, called p_CLASS"
+        )
+    return Plan(columns, (to,), _percent(recalibrator, percent))
+
+
+def _one(names: Sequence[str], prob: str | None, input: str) -> str:
+    if prob is not None:
+        return as_spelt(prob, names)
+    return guess(names, known_scores(names, input != "probabilities"), "scores", "prob")
+
+
+def _matrix(names: Sequence[str], classes: Sequence[Any], prefix: str) -> tuple[str, ...]:
+    """The columns of the classes, in the order of the map; nothing else may begin as they do."""
+    columns: dict[str, str] = {}
+    for name in names:
+        if name.startswith(prefix):
+            other = columns.setdefault(_end(name.removeprefix(prefix)), name)
+            if other != name:
+                raise InputError(f"the columns {other!r} and {name!r} are of one class: rename one of them")
+    wanted = [_end(label) for label in classes]
+    lacking = [prefix + end for end in wanted if end not in columns]
+    if lacking:
+        raise InputError(
+            f"the map has the classes {_listed(classes)}, but there is no column {lacking[0]!r}; there are "
+            f"{listed(names)}"
+        )
+    foreign = [name for end, name in columns.items() if end not in wanted]
+    if foreign:
+        raise InputError(
+            f"the column {foreign[0]!r} begins with {prefix!r}, but the map has no such class, only {_listed(classes)}"
+        )
+    return tuple(columns[end] for end in wanted)
+
+
+def _guessed(names: Sequence[str], classes: Sequence[Any], known: Sequence[str]) -> str:
+    """The known prefix with which most classes have a column; the first, where logits and probabilities both do."""
+    n_found = {
+        prefix: sum(name.startswith(prefix) and _end(name.removeprefix(prefix)) in ends for name in names)
+        for ends in [{_end(label) for label in classes}]
+        for prefix in known
+    }
+    best = [prefix for prefix in known if n_found[prefix] == max(n_found.values())]
+    if not n_found[best[0]]:
+        raise InputError(
+            f"the map takes one column per class ({_listed(classes)}), and there are {listed(names)}; say how their "
+            "names begin with prob_prefix"
+        )
+    if len(best) > 1 and not (best[0] in LOGIT_PREFIXES and best[1] not in LOGIT_PREFIXES):
+        meant = ", ".join(f"{prefix}*" for prefix in best)
+        raise InputError(f"several columns could be the scores: {meant}; choose with prob_prefix")
+    return best[0]
+
+
+def _end(label: Any) -> str:
+    """A class as a name ends with it: 3, 3.0, "3" and "03" are one."""
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    return str(int(label)) if isinstance(label, str) and label.isdecimal() else str(label)
+
+
+def _listed(classes: Sequence[Any]) -> str:
+    names = list(map(str, classes))
+    return ", ".join(names if len(names) <= 8 else [*names[:4], "…", names[-1]])
