@@ -39,6 +39,7 @@ ROOMS: dict[str, set[str]] = {
     "torch": {"numpy", "torch", "torchmetrics", "triton"},
     "toolbox": {"numpy"},
     "cli": {"click", "rich"},
+    "_lazy": set(),
     "__main__": set(),
     "__init__": set(),
 }
@@ -73,6 +74,20 @@ def test_imports_stay_within_the_fence(name):
         elif rest:
             other = rest.split(".")[0]
             assert order.index(other) <= order.index(room), f"{name} imports {imported}, a room below"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_private_means_private(name):
+    """A `_module` or `_name` of a package is used in that package alone; those at the root belong to the library."""
+    room = name.split("/")[0].removesuffix(".py")
+    for node in ast.walk(ast.parse((SOURCE / name).read_text())):
+        if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("believable."):
+            continue
+        other, *modules = str(node.module).split(".")[1:]
+        if other == room:
+            continue
+        private = [part for part in (*modules, *(alias.name for alias in node.names)) if re.match("_[^_]", part)]
+        assert not private, f"{name} imports {private[0]} of {node.module}, which is private there"
 
 
 def test_every_room_is_in_the_table():

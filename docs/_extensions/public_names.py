@@ -8,16 +8,15 @@ from typing import Any
 
 import believable
 
-ROOMS = (
-    *(room for room in believable._ROOMS if room != "kernels"),
-    "errors",
-)  # kernels trust: they are for us alone
+ROOMS = [
+    name for name in dir(believable) if name not in believable.__all__ and name != "metrics"
+]  # all at the top
 
 
 @cache
 def public_names() -> tuple[str, ...]:
     """The full name of everything in an `__all__`; what is offered at the top and in a room counts at the top."""
-    found = [f"believable.{name}" for name in sorted(believable.__all__) if name != "__version__"]
+    found = [f"believable.{name}" for name in sorted(believable.__all__) if name not in ("__version__", "backend")]
     at_the_top = {name: value_of(name) for name in found}
     for room in ROOMS:
         names = import_module(f"believable.{room}").__all__

@@ -85,7 +85,7 @@ def _numbers_from_objects(array: Array, name: str) -> Floats:
         if isinstance(value, (str, bytes)):
             raise InputError(f"{name} must be numbers, got the text {value!r} at row {position[0]}")
     try:
-        flat = [np.nan if _is_missing(value) else float(value) for value in array.ravel()]
+        flat = [np.nan if is_missing(value) else float(value) for value in array.ravel()]
         return np.array(flat, np.float64).reshape(array.shape)
     except (OverflowError, TypeError, ValueError) as error:
         raise InputError(f"{name} must be numbers, got {_dtype_words(array)} ({error})") from error
@@ -203,10 +203,10 @@ def is_label(actuals: Array, label: Any, name: str) -> Array:
     """Where the labels equal `label`; a missing label equals every missing one."""
     if np.ndim(label) != 0 or isinstance(label, (dict, set, frozenset)):
         raise InputError(f"{name} must be one label, got {label!r}")
-    if _is_missing(label):
+    if is_missing(label):
         return _missing(actuals)
     if actuals.dtype == object:
-        return np.array([bool(not _is_missing(value) and value == label) for value in actuals.ravel()], bool)
+        return np.array([bool(not is_missing(value) and value == label) for value in actuals.ravel()], bool)
     try:
         same = np.asarray(actuals == label)
     except (TypeError, ValueError):
@@ -220,11 +220,11 @@ def _missing(actuals: Array) -> Array:
     if actuals.dtype.kind in "mM":
         return np.isnat(actuals)
     if actuals.dtype == object:
-        return np.array([_is_missing(value) for value in actuals.ravel()], bool).reshape(actuals.shape)
+        return np.array([is_missing(value) for value in actuals.ravel()], bool).reshape(actuals.shape)
     return np.zeros(actuals.shape, bool)
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """None, NaN, NaT or pandas.NA: what is not equal to itself, or cannot say."""
     if value is None:
         return True

@@ -31,7 +31,7 @@ def test_they_are_built():
 
 @pytest.mark.parametrize("wanted", ["numpy", pytest.param("compiled", marks=BUILT)])
 def test_the_variable_decides(wanted):
-    """BELIEVABLE_KERNELS forces either, and `believable._kernels.backend` says which."""
+    """BELIEVABLE_KERNELS forces either, and `believable.backend` says which."""
     code = "from believable import _kernels; print(_kernels.backend, _kernels.bin_moments.__module__)"
     said, _ = python(code, **{VARIABLE: wanted})
     where = "believable._kernels.compiled.binary_pass" if wanted == "compiled" else "believable._kernels.binary_pass"
@@ -48,7 +48,7 @@ HIDDEN = """
 import sys
 sys.modules["believable._kernels.compiled._c"] = None  # as where nothing was built
 import believable
-print(believable._kernels.backend, believable.expected_calibration_error([0.2, 0.9], [0, 1]))
+print(believable.backend, believable.expected_calibration_error([0.2, 0.9], [0, 1]))
 """
 
 

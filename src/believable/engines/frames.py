@@ -16,7 +16,7 @@ import narwhals as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 
-from believable._check import _is_missing
+from believable._check import is_missing
 from believable._types import Array
 from believable.errors import InputError, MissingDependencyError
 
@@ -27,7 +27,7 @@ ROWS = 1_000_000  # counted at once
 
 def word(value: Any) -> str:
     """What a subgroup is called."""
-    if _is_missing(value):
+    if is_missing(value):
         return "missing"
     return str(value + 0 if isinstance(value, float) else value)  # -0.0 is 0.0
 

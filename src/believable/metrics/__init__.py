@@ -69,7 +69,7 @@ for _name in sorted(METRICS):
     METRICS[_name] = METRICS.pop(_name)
 
 # A metric is public by being in the table; these are not metrics of one number.
-__all__ = [
+_MORE = (
     "METRICS",
     "KernelBlocks",
     "calibration_index",
@@ -80,5 +80,5 @@ __all__ = [
     "murphy_decomposition",
     "scorer",
     "smooth_calibration_error_detail",
-]
-__all__ += METRICS
+)
+PUBLIC_NAMES = sorted({*METRICS, *_MORE})  # an `__all__` made at run time would hide them from type checkers

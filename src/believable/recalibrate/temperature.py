@@ -11,7 +11,7 @@ from believable import _check, _kernels
 from believable._kernels import LogitRows, TemperatureFit
 from believable._types import Float64s, Floats, Ints
 from believable.errors import LimitWarning
-from believable.metrics import expected_calibration_error
+from believable.metrics.expected_calibration_error import expected_calibration_error
 from believable.recalibrate.base import MatrixRecalibrator
 from believable.recalibrate.facts import Field, Map, Number, recalibrator
 from believable.recalibrate.inputs import Input, warn

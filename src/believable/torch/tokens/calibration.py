@@ -12,7 +12,7 @@ import numpy as np
 from believable import _check
 from believable._types import Array, Int64s
 from believable.errors import InputError, MergeError, UndefinedError
-from believable.metrics import expected_calibration_error
+from believable.metrics.expected_calibration_error import expected_calibration_error
 from believable.stats import CellStats
 
 MOST_BUCKETS = 1000  # each is a statistic of its own

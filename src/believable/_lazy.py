@@ -1,0 +1,73 @@
+"""Public names that are loaded when they are first used, read from the one place that lists them: `__init__.pyi`.
+
+Type checkers and editors read the same stub, so nothing is listed twice. A name that is not in it gets an error that
+says where it is, if it is anywhere.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+
+
+def attach(namespace: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` for the package whose stub this is; values are kept once loaded."""
+    places = dict(_imports(FOLDER / "__init__.pyi"))
+    everything_in = places.pop("*")
+    places |= dict.fromkeys(import_module(everything_in).PUBLIC_NAMES, everything_in)
+    public = sorted(name for name, place in places.items() if place != "believable")
+
+    def load(name: str) -> Any:
+        if name not in places:
+            advice = "" if _is_module(name) else _advice(name, public)
+            raise AttributeError(f"module 'believable' has no attribute {name!r}{advice}")
+        place = places[name]
+        value = import_module(f"believable.{name}") if place == "believable" else getattr(import_module(place), name)
+        return namespace.setdefault(name, value)
+
+    return load, lambda: sorted(places), public
+
+
+def _is_module(name: str) -> bool:
+    """Whether the import system will find a module of this name, once it is told that there is no attribute."""
+    return (FOLDER / name).is_dir() or (FOLDER / f"{name}.py").exists()
+
+
+def _imports(file: Path) -> Iterator[tuple[str, str]]:
+    """Names that a file imports from within this package, each with the module that it comes from."""
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "believable":
+            for alias in node.names:
+                yield alias.asname or alias.name, str(node.module)
+
+
+def _advice(name: str, public: list[str]) -> str:
+    """Where a name is that somebody looked for here, or which one was meant."""
+    from believable.metrics import METRICS
+
+    for row in METRICS.values():
+        if name.lower() == row.alias:
+            return f"; the metric of that name is believable.{row.name}"
+    for package in _offers():
+        if name in _offers()[package]:
+            return f"; it is in {package}: from {package} import {name}"
+    close = difflib.get_close_matches(name, public, n=1, cutoff=0.8)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+@cache
+def _offers() -> dict[str, set[str]]:
+    """The names that each public package offers, without importing any."""
+    folders = (file.parent for file in sorted(FOLDER.glob("[a-z]*/__init__.py")))
+    offers = {f"believable.{folder.name}": dict(_imports(folder / "__init__.py")).keys() for folder in folders}
+    found = {package: {name for name in names if name[0] != "_"} for package, names in offers.items()}
+    toolbox = ast.parse((FOLDER / "toolbox.py").read_text(encoding="utf-8")).body
+    found["believable.toolbox"] = {node.name for node in toolbox if isinstance(node, ast.FunctionDef)}
+    return found
