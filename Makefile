@@ -5,6 +5,7 @@ EXTRAS ?= light
 PYTHON ?= python3
 VENV   := .venv
 PEERS  := .bench
+LOWEST := .lowest
 BIN    := $(VENV)/bin
 UV     := $(shell command -v uv 2>/dev/null)
 PROJECT_FILES := pyproject.toml setup.py Makefile $(wildcard src/believable/_kernels/compiled/c/*)
@@ -18,7 +19,7 @@ MAKE_VENV := $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet -
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-smoke bench-fixes oracle docs site notebooks clean
+.PHONY: help demo test test-fast test-lowest lint bench bench-smoke bench-fixes oracle docs site notebooks clean
 
 help:  ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -60,8 +61,33 @@ $(VENV)/.docs: $(VENV)/.core
 demo: $(VENV)/.core  ## a verdict on two real models, a picture and a page
 	@$(BIN)/believable demo
 
+# Simulations, long pages and whole programs are marked slow: EXTRAS=all runs them too, and so does .ci/run.
+PYTEST := -m pytest -q -n 2 --dist loadfile
+ifneq ($(EXTRAS),all)
+QUICK := -m "not slow"
+endif
+
 test: $(VENV)/.$(EXTRAS)  ## run the tests (EXTRAS=all: the whole suite, with optional packages)
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/python $(PYTEST) $(QUICK) $(PYTEST_ARGS)
+
+# What nearly every change touches: statistics, metrics and the order of packages.
+FAST := $(addprefix tests/,test_rooms.py test_surface.py test_check.py test_predictions.py test_binning.py stats metrics curves)
+
+test-fast: $(VENV)/.light  ## the core alone, within a minute
+	$(BIN)/python $(PYTEST) -m "not slow" $(FAST) $(PYTEST_ARGS)
+
+# The oldest dependencies that pyproject.toml admits, in an environment of their own.
+CORE := $(FAST) $(addprefix tests/,kernels inference recalibrate decide streams readers)
+
+$(LOWEST)/.lowest: $(PROJECT_FILES) scripts/lowest_versions.py
+	@test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
+	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
+	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --editable . \
+		$$($(LOWEST)/bin/python scripts/lowest_versions.py) "pytest>=8.2" "pytest-xdist>=3.6" "hypothesis>=6.100"
+	@touch $@
+
+test-lowest: $(LOWEST)/.lowest  ## the core with the oldest versions of its dependencies
+	BELIEVABLE_REQUIRE=compiled $(LOWEST)/bin/python $(PYTEST) -m "not slow" $(CORE) $(PYTEST_ARGS)
 
 lint: $(VENV)/.lint  ## ruff and mypy --strict
 	$(BIN)/ruff check .
@@ -108,4 +134,4 @@ notebooks: $(VENV)/.notebooks  ## run the sources in examples/ and keep them as 
 	$(BIN)/python scripts/make_notebooks.py $(NOTEBOOKS)
 
 clean:  ## remove the environment and caches
-	rm -rf $(VENV) $(PEERS) .oracle site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(LOWEST) .oracle site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
