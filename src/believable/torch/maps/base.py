@@ -1,4 +1,4 @@
-"""`RecalibrationModule`: what recalibrators have in common in torch, and their NumPy form, which is also their JSON form."""
+"""`RecalibrationModule`: what recalibrators share in torch, and their NumPy form, which is also their JSON form."""
 
 from __future__ import annotations
 
