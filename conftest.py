@@ -7,7 +7,7 @@ import importlib.util
 if importlib.util.find_spec("torch") is None:
     collect_ignore_glob = ["src/believable/torch", "tests/torch"]  # whole folders: even their conftest needs torch
 else:
-    needed = {"torchmetrics": "counting/torchmetrics.py", "triton": "*/triton_*.py"}
+    needed = {"torchmetrics": "torchmetrics.py", "triton": "*/triton_*.py"}
     collect_ignore_glob = [
         f"src/believable/torch/{files}"
         for package, files in needed.items()

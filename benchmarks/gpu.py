@@ -19,10 +19,10 @@ import torch
 from torch import Tensor
 
 from believable import Layout
-from believable.torch.counting.counts import count
 from believable.torch.counting.rows import Rows, rows_of
+from believable.torch.counting.state import count
 from believable.torch.counting.tally import Tally
-from believable.torch.tokens.rows import row_terms
+from believable.torch.tokens.row_terms import row_terms
 
 READ = """
 extern "C" __global__ void read_all(const uint4* data, unsigned* result, double length) {

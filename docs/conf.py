@@ -17,7 +17,7 @@ import believable
 
 # Where torch is not installed, its room is described all the same. Of torchmetrics one base class is needed, no more.
 with mock(["torchmetrics"] if find_spec("torch") else ["torchmetrics", "torch"]):
-    import_module("believable.torch.counting.torchmetrics")
+    import_module("believable.torch.torchmetrics")
 
 project = "believable"
 author = "The believable developers"

@@ -18,6 +18,8 @@ REQUIRED = frozenset(filter(None, os.environ.get("BELIEVABLE_REQUIRE", "").split
 NEEDS = {  # a package or program, and what it is no use without
     "torch": ["torch"],
     "torchmetrics": ["torchmetrics"],
+    "triton": ["triton"],  # whose interpreter needs no GPU
+    "compiler": ["c++"],
     "spark": ["pyspark", "java"],
     "dask": ["dask"],
     "duckdb": ["duckdb"],
@@ -33,7 +35,7 @@ NEEDS = {  # a package or program, and what it is no use without
     "pyro": ["pyro"],  # and this
     "sphinx": ["sphinx", "myst_parser", "furo", "sphinx_design", "sphinx_copybutton", "latex2mathml"],
 }
-PROGRAMS = ("java", "node", "chromium")
+PROGRAMS = ("java", "node", "chromium", "c++")
 
 
 def need(word: str) -> Any:
@@ -60,3 +62,9 @@ def real_data() -> Path:
     if not folder:
         pytest.skip("BELIEVABLE_DATA does not name a folder of real predictions")
     return Path(folder)
+
+
+def need_gpu() -> None:
+    """Skip where torch has no GPU. No word requires one: what a GPU computes is tested without one elsewhere."""
+    if not need("torch").cuda.is_available():
+        pytest.skip("torch has no GPU here")

@@ -15,7 +15,7 @@ import believable
 from believable import Predictions
 from believable.errors import InputError
 from tests.needs import need
-from tests.torch.same import ROUNDING
+from tests.torch.counting.same import ROUNDING
 
 torchmetrics = None
 
@@ -183,7 +183,7 @@ def test_torchmetrics_is_imported_with_the_class_alone(monkeypatch):
     users = [path.name for path in room.rglob("*.py") if re.search(r"(import|from) torchmetrics", path.read_text())]
     assert users == ["torchmetrics.py"]
     monkeypatch.setitem(sys.modules, "torchmetrics", None)
-    monkeypatch.delitem(sys.modules, "believable.torch.counting.torchmetrics", raising=False)
+    monkeypatch.delitem(sys.modules, "believable.torch.torchmetrics", raising=False)
     with pytest.raises(ImportError, match="CalibrationError needs torchmetrics: pip install torchmetrics"):
         believable.torch.CalibrationError  # noqa: B018
     with pytest.raises(AttributeError, match="no attribute 'CalibrationErorr'"):

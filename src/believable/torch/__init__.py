@@ -13,26 +13,30 @@ except ImportError as error:
     raise ImportError("believable.torch needs torch: pip install 'believable[torch]'") from error
 
 from believable.torch.averaging import ensemble_predict, mc_dropout_predict
-from believable.torch.counting.meter import CalibrationMeter
-from believable.torch.counting.summarize import bin_stats, summarize
+from believable.torch.counting import CalibrationMeter, bin_stats, summarize
 from believable.torch.kernel_calibration_error import kernel_calibration_error, squared_kernel_calibration_error
-from believable.torch.losses.confidence_penalty import ConfidencePenalty
-from believable.torch.losses.focal import FocalLoss
-from believable.torch.losses.kce import KCELoss
-from believable.torch.losses.label_smoothing import LabelSmoothingLoss, smooth_labels
-from believable.torch.losses.mixup import Mixed as Mixed
-from believable.torch.losses.mixup import MixupLoss, mixup
-from believable.torch.losses.mmce import MMCELoss
-from believable.torch.losses.soft_ece import SoftECE
-from believable.torch.maps.base import RecalibrationModule as RecalibrationModule
-from believable.torch.maps.convert import as_module
-from believable.torch.maps.dirichlet import DirichletCalibration
-from believable.torch.maps.matrix import MatrixScaling
-from believable.torch.maps.model import ModelWithTemperature
-from believable.torch.maps.temperature import TemperatureScaling
-from believable.torch.maps.vector import VectorScaling
-from believable.torch.tokens.calibration import TokenCalibration
-from believable.torch.tokens.token_calibration import token_calibration
+from believable.torch.losses import (
+    ConfidencePenalty,
+    FocalLoss,
+    KCELoss,
+    LabelSmoothingLoss,
+    MixupLoss,
+    MMCELoss,
+    SoftECE,
+    mixup,
+    smooth_labels,
+)
+from believable.torch.losses import Mixed as Mixed
+from believable.torch.maps import (
+    DirichletCalibration,
+    MatrixScaling,
+    ModelWithTemperature,
+    TemperatureScaling,
+    VectorScaling,
+    as_module,
+)
+from believable.torch.maps import RecalibrationModule as RecalibrationModule
+from believable.torch.tokens import TokenCalibration, token_calibration
 
 __all__ = [
     "CalibrationMeter",
@@ -64,7 +68,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "CalibrationError":  # the only name that needs torchmetrics
-        from believable.torch.counting.torchmetrics import CalibrationError
+        from believable.torch.torchmetrics import CalibrationError
 
         return CalibrationError
     raise AttributeError(f"module 'believable.torch' has no attribute {name!r}")

@@ -1,1 +1,12 @@
-"""Counting: from tensors to the statistics of the core, where the tensors are."""
+"""Counting: from tensors to the statistics of the NumPy core, where the tensors are.
+
+`rows` says what tensors have to be. `reference` adds rows to a `Tally` in plain torch, `gpu` by the kernels of `cuda/`,
+and a meter keeps its tally in a `MeterState`.
+"""
+
+from __future__ import annotations
+
+from believable.torch.counting.meter import CalibrationMeter
+from believable.torch.counting.summarize import bin_stats, summarize
+
+__all__ = ["CalibrationMeter", "bin_stats", "summarize"]

@@ -1,7 +1,12 @@
-"""Kernels in CUDA C++, compiled where they are first used by the compiler that torch brings with it."""
+"""One pass over rows on a GPU: which kernel of `believable/torch/cuda` fits what is asked, and how it is launched.
+
+The kernels are CUDA C++, because threads need cells of their own in shared memory. They are compiled where they are
+first used, by the compiler that torch brings with it. They count what `counting.reference` counts in plain torch.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -18,6 +23,106 @@ from believable.torch.counting.tally import Tally, views_of
 
 _COMPILE = getattr(torch.cuda, "_compile_kernel", None)  # torch 2.9 and later
 
+SCORE_CODES = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 2}
+LABEL_TYPES = {
+    torch.bool: "unsigned char",
+    torch.uint8: "unsigned char",
+    torch.int8: "signed char",
+    torch.int32: "int",
+    torch.int64: "long long",
+}
+MAX_CELLS_IN_SHARED_MEMORY = 32
+MAX_CLASSES_PER_THREAD = 32  # which its registers can hold
+MAX_CLASSES_PER_WARP = 1024  # 32 in each thread
+MAX_CLASSES_PER_BLOCK = 8192
+SHARED_BYTES_PER_BLOCK = (48 << 10) - 512  # which every block may have
+SHARED_BYTES_PER_MULTIPROCESSOR = 227 << 10  # which its blocks share, and 1,024 more for each block
+CLASSWISE_TABLE_COPIES = 64  # of a small table, so that blocks seldom wait for each other
+
+
+@dataclass(frozen=True, slots=True)
+class KernelPass:
+    """Rows on their way into a tally.
+
+    Attributes
+    ----------
+    tally : Tally
+    rows : Rows
+    scores, labels : Tensor
+        Those of the rows, laid out as a kernel reads them.
+    by_rows : bool
+        Whether the classes of a row lie side by side in memory; otherwise those of a pixel lie apart.
+    scores_too : bool
+        Whether the sums behind proper scores are wanted, or the tables alone.
+    """
+
+    tally: Tally
+    rows: Rows
+    scores: Tensor
+    labels: Tensor
+    by_rows: bool
+    scores_too: bool
+
+    @property
+    def ignored(self) -> float:
+        """The label to leave out, as kernels take numbers; -1 where none is, which is no class either."""
+        return -1.0 if self.rows.ignore_index is None else float(self.rows.ignore_index)
+
+    def macros(self) -> dict[str, Any]:
+        """What every kernel has to know when it is compiled."""
+        aligned = self.scores.data_ptr() % 16 == 0 and self.labels.data_ptr() % 16 == 0
+        return {
+            "SCORE": SCORE_CODES[self.scores.dtype],
+            "LABEL": LABEL_TYPES[self.labels.dtype],
+            "LOGITS": int(self.rows.from_logits),
+            "IGNORE": int(self.rows.ignore_index is not None),
+            "VECTOR": int(aligned),
+            "SCORES": int(self.scores_too),
+        }
+
+
+def fits(tally: Tally, rows: Rows) -> bool:
+    """Whether a kernel can count these rows, here; otherwise plain torch does."""
+    return rows.scores.is_cuda and has_kernel(tally, rows) and available()
+
+
+def has_kernel(tally: Tally, rows: Rows) -> bool:
+    """Whether there is a kernel for these rows and what is counted of them."""
+    plain = rows.weights is None and not tally.weighted
+    known_types = rows.scores.dtype in SCORE_CODES and rows.labels.dtype in LABEL_TYPES
+    if not (plain and known_types and len(rows) and tally.layout.dtype == rows.dtype):
+        return False
+    views = views_of(tally.layout)
+    if rows.kind == "binary":
+        (_, grids), *others = views
+        spacings = [grid.spacing for grid in grids]
+        return not others and spacings in (["uniform"], ["uniform", "logit"])
+    by_class = {grids for view, grids in views if view.notion in ("top_label", "classwise")}
+    known = all(view.notion in ("confidence", "top_label", "classwise") for view, _ in views)
+    uniform = all(len(grids) == 1 and grids[0].spacing == "uniform" for _, grids in views)
+    return known and uniform and len(by_class) <= 1 and rows.n_classes <= MAX_CLASSES_PER_BLOCK
+
+
+def add_rows(tally: Tally, rows: Rows, scores_too: bool = True) -> None:
+    """Add rows to a tally, without waiting for the device; to its tables alone, if so asked."""
+    scores = rows.scores
+    by_rows = scores.ndim == 3 and scores.movedim(1, 2).is_contiguous()
+    scores = scores if by_rows else scores.contiguous()
+    one = KernelPass(tally, rows, scores, rows.labels.contiguous(), by_rows, scores_too)
+    with torch.cuda.device_of(scores):
+        if rows.kind == "binary":
+            _one_event(one)
+        elif rows.n_classes <= MAX_CLASSES_PER_THREAD:
+            _few_classes(one)
+        elif by_rows:
+            _many_classes(one)
+        else:  # one image after the other, turned so that rows lie behind each other
+            for image, labels in zip(scores, one.labels, strict=True):
+                _many_classes(replace(one, scores=image.T.contiguous(), labels=labels))
+
+
+# --- compiling --------------------------------------------------------------------------------------------------------
+
 
 @lru_cache(maxsize=1)
 def available() -> bool:
@@ -32,212 +137,124 @@ def available() -> bool:
 
 
 @lru_cache(maxsize=256)
-def kernel(name: str, device: int, **macros: Any) -> Any:
-    """The function `name` of `cuda/name.cu`, with macros set."""
+def kernel(name: str, device: str, **macros: Any) -> Any:
+    """The function `name` of `cuda/name.cu`, with macros set, compiled for a device."""
+    with torch.cuda.device(device):
+        return _COMPILE(source(name, macros), name)  # type: ignore[misc]
+
+
+def source(name: str, macros: dict[str, Any]) -> str:
+    """The text of a kernel: its macros, what all kernels share, and its own."""
     folder = resources.files("believable.torch") / "cuda"
     defined = "".join(f"#define {macro} {value}\n" for macro, value in macros.items())
-    source = defined + (folder / "common.cuh").read_text() + (folder / f"{name}.cu").read_text()
-    with torch.cuda.device(device):
-        return _COMPILE(source, name)  # type: ignore[misc]
+    return defined + (folder / "common.cuh").read_text() + (folder / f"{name}.cu").read_text()
 
 
-# --- one pass over rows on a GPU by a compiled kernel: which fits what is asked, and how it is launched ---------------
-# CUDA C++ where cells are counted, because threads need some of their own in shared memory; Triton for the long rows of
-# a vocabulary.
+# --- launching --------------------------------------------------------------------------------------------------------
 
 
-SCORES = {torch.float32: 0, torch.float16: 1, torch.bfloat16: 2}
-LABELS = {
-    torch.bool: "unsigned char",
-    torch.uint8: "unsigned char",
-    torch.int8: "signed char",
-    torch.int32: "int",
-    torch.int64: "long long",
-}
-FEW_CELLS = 32  # which a block can count in shared memory
-FEW_CLASSES = 32  # which a thread can hold in registers
-MOST_CLASSES = 8192  # which a block can
-CLASSES_OF_A_WARP = 1024  # which it can: 32 in each thread
-SHARED = (48 << 10) - 512  # bytes that every block may have
-SHARED_OF_ALL = 227 << 10  # bytes that the blocks of a multiprocessor share, and 1,024 more for each block
-COPIES = 64  # of a small table by class, so that blocks seldom wait for each other
-
-
-def fits(tally: Tally, rows: Rows) -> bool:
-    """Whether a kernel can do it; otherwise plain torch does."""
-    plain = rows.weights is None and not tally.weighted and rows.scores.dtype in SCORES and rows.labels.dtype in LABELS
-    if not (rows.scores.is_cuda and plain and len(rows) and tally.layout.dtype == rows.dtype and available()):
-        return False
-    views = views_of(tally.layout)
-    if rows.kind == "binary":
-        (_, grids), *others = views
-        spacings = [grid.spacing for grid in grids]
-        return not others and spacings in (["uniform"], ["uniform", "logit"])
-    by_class = {grids for view, grids in views if view.notion in ("top_label", "classwise")}
-    known = all(view.notion in ("confidence", "top_label", "classwise") for view, _ in views)
-    uniform = all(len(grids) == 1 and grids[0].spacing == "uniform" for _, grids in views)
-    return known and uniform and len(by_class) <= 1 and rows.n_classes <= MOST_CLASSES
-
-
-def add_rows(tally: Tally, rows: Rows, scores_too: bool = True) -> None:
-    """Add rows to a tally, without waiting for the device; to its tables alone, if so asked."""
-    scores, labels = rows.scores, rows.labels.contiguous()
-    ignored = -1 if rows.ignore_index is None else rows.ignore_index
-    by_rows = scores.ndim == 3 and scores.movedim(1, 2).is_contiguous()
-    scores = scores if by_rows else scores.contiguous()
-    with torch.cuda.device(scores.device):
-        if rows.kind == "binary":
-            _one_event(tally, scores, labels, rows, ignored, scores_too)
-        elif rows.n_classes <= FEW_CLASSES:
-            _few_classes(tally, scores, labels, rows, ignored, by_rows, scores_too)
-        elif by_rows:
-            _many_classes(tally, scores, labels, rows, ignored, scores_too)
-        else:  # one image after the other, turned so that rows lie behind each other
-            for one, own in zip(scores, labels, strict=True):
-                _many_classes(tally, one.T.contiguous(), own, rows, ignored, scores_too)
-
-
-def _one_event(tally: Tally, scores: Tensor, labels: Tensor, rows: Rows, ignored: int, scores_too: bool) -> None:
+def _one_event(one: KernelPass) -> None:
+    tally, n_rows, device = one.tally, len(one.rows), str(one.scores.device)
     ((_, grids),) = views_of(tally.layout)
-    device, n_cells = scores.device.index, [grid.n_cells for grid in grids]
-    few = len(grids) == 1 and n_cells[0] <= FEW_CELLS
+    n_cells = [grid.n_cells for grid in grids]
+    few = len(grids) == 1 and n_cells[0] <= MAX_CELLS_IN_SHARED_MEMORY
     threads = _threads(16 * len(grids[0])) if few else 256
     shared = 16 * len(grids[0]) * threads if few else 0
-    macros = _macros(rows, scores, labels) | {"CELLS": n_cells[0], "LOGIT_CELLS": (*n_cells, 0)[1]}
-    macros |= {"THREADS": threads, "SCORES": int(scores_too), "FEW": int(few)}
+    macros = one.macros() | {"CELLS": n_cells[0], "LOGIT_CELLS": (*n_cells, 0)[1], "THREADS": threads, "FEW": int(few)}
     run = kernel("one_event", device, **macros)
     edges = [_edges(grid, device) for grid in grids]
     near_one = _near_one(grids[1], device) if len(grids) > 1 else tally.invalid
-    given = [scores, labels, edges[0], edges[-1], near_one, *tally.tables, tally.sums, tally.by_class, tally.invalid]
-    blocks = _blocks(len(rows), threads, shared, 64 if scores_too else 48)
-    run((blocks, 1, 1), (threads, 1, 1), [*given, float(len(rows)), float(ignored)], shared)
+    tensors = [one.scores, one.labels, edges[0], edges[-1], near_one, *_results(tally, tally.tables)]
+    blocks = _blocks(n_rows, threads, shared, registers=64 if one.scores_too else 48)
+    run((blocks, 1, 1), (threads, 1, 1), [*tensors, float(n_rows), one.ignored], shared)
 
 
-def _few_classes(
-    tally: Tally, scores: Tensor, labels: Tensor, rows: Rows, ignored: int, by_rows: bool, scores_too: bool
-) -> None:
-    macros, tables, edges = _of_classes(tally, scores, labels, rows, scores_too)
+def _few_classes(one: KernelPass) -> None:
+    rows, device = one.rows, str(one.scores.device)
+    macros, tables, edges = _of_classes(one)
     n_classes, few = rows.n_classes, macros["CONFIDENCE_CELLS"] == 1
-    each = 16 * (macros["CELLS"] + 2) * few + 8 * n_classes * scores_too + 4 * (n_classes + (n_classes % 4 == 0))
+    each = 16 * (macros["CELLS"] + 2) * few + 8 * n_classes * one.scores_too + 4 * (n_classes + (n_classes % 4 == 0))
     threads = _threads(each)
-    copies = COPIES if macros["CLASSWISE_CELLS"] and macros["GROUP_CELLS"] <= FEW_CELLS else 1
-    added = torch.zeros((copies, *tables[2].shape), dtype=torch.float64, device=scores.device) if copies > 1 else None
-    macros |= {"THREADS": threads, "STRIDED": int(not by_rows), "COPIES": copies}
-    run = kernel("few_classes", scores.device.index, **macros)
-    given = [scores, labels, *edges, *tables[:2], tables[2] if added is None else added]
-    given += [tally.sums, tally.by_class, tally.invalid, float(len(rows)), float(labels.shape[1]), float(ignored)]
-    blocks = _blocks(len(rows), threads, each * threads, 112 if scores_too else 72)
-    run((blocks, 1, 1), (threads, 1, 1), given, each * threads)
-    if added is not None:
-        tables[2].add_(added.sum(dim=0))
+    small = macros["CLASSWISE_CELLS"] and macros["GROUP_CELLS"] <= MAX_CELLS_IN_SHARED_MEMORY
+    copies = CLASSWISE_TABLE_COPIES if small else 1
+    confidence, top_label, classwise = tables
+    counted = torch.zeros((copies, *classwise.shape), dtype=torch.float64, device=device) if small else classwise
+    macros |= {"THREADS": threads, "STRIDED": int(not one.by_rows), "COPIES": copies}
+    run = kernel("few_classes", device, **macros)
+    tensors = [one.scores, one.labels, *edges, *_results(one.tally, [confidence, top_label, counted])]
+    blocks = _blocks(len(rows), threads, each * threads, registers=112 if one.scores_too else 72)
+    numbers = [float(len(rows)), float(one.labels.shape[1]), one.ignored]
+    run((blocks, 1, 1), (threads, 1, 1), [*tensors, *numbers], each * threads)
+    if small:
+        classwise.add_(counted.sum(dim=0))
 
 
-def _many_classes(tally: Tally, scores: Tensor, labels: Tensor, rows: Rows, ignored: int, scores_too: bool) -> None:
-    macros, tables, edges = _of_classes(tally, scores, labels, rows, scores_too)
-    warps = 1 << (-(-rows.n_classes // CLASSES_OF_A_WARP) - 1).bit_length()
+def _many_classes(one: KernelPass) -> None:
+    n_classes, n_rows = one.rows.n_classes, one.labels.numel()
+    macros, tables, edges = _of_classes(one)
+    warps = 1 << (-(-n_classes // MAX_CLASSES_PER_WARP) - 1).bit_length()
     threads = 128 if warps == 1 else 32 * warps
-    several = 4 if macros["VECTOR"] and rows.n_classes % 4 == 0 else 1
+    several = 4 if macros["VECTOR"] and n_classes % 4 == 0 else 1
     macros |= {"THREADS": threads, "WARPS": warps, "VECTOR": several}
-    run = kernel("many_classes", scores.device.index, **macros)
-    given = [scores, labels, *edges, *tables, tally.sums, tally.by_class, tally.invalid]
-    registers = 168 if scores_too or macros["CLASSWISE_CELLS"] else 72
-    blocks = _blocks(labels.numel() * 32 * warps, threads, 0, registers)
-    run((blocks, 1, 1), (threads, 1, 1), [*given, float(labels.numel()), float(ignored)], 0)
+    run = kernel("many_classes", str(one.scores.device), **macros)
+    tensors = [one.scores, one.labels, *edges, *_results(one.tally, tables)]
+    registers = 168 if one.scores_too or macros["CLASSWISE_CELLS"] else 72
+    blocks = _blocks(n_rows * 32 * warps, threads, 0, registers)
+    run((blocks, 1, 1), (threads, 1, 1), [*tensors, float(n_rows), one.ignored], 0)
 
 
-def _of_classes(
-    tally: Tally, scores: Tensor, labels: Tensor, rows: Rows, scores_too: bool
-) -> tuple[dict[str, Any], list[Tensor], list[Tensor]]:
+def _of_classes(one: KernelPass) -> tuple[dict[str, Any], list[Tensor], list[Tensor]]:
     """Macros for classes, the tables of the confidence, the predicted class and every class, and two grids' edges.
 
     A table that is not asked for has something else in its place, which is not touched.
     """
+    tally, rows, scores = one.tally, one.rows, one.scores
     pairs = zip(tally.tables, views_of(tally.layout), strict=True)
     found = {str(view.notion): (table, grids[0]) for table, (view, grids) in pairs}
     grid = found["confidence"][1] if "confidence" in found else Grid(2, "uniform", rows.dtype)
     by_class = next((found[name][1] for name in ("top_label", "classwise") if name in found), grid)
-    macros = _macros(rows, scores, labels) | {
+    in_block = grid.n_cells <= MAX_CELLS_IN_SHARED_MEMORY
+    macros = one.macros() | {
         "K": rows.n_classes,
-        "SCORES": int(scores_too),
         "CELLS": grid.n_cells,
         "GROUP_CELLS": by_class.n_cells,
-        "CONFIDENCE_CELLS": 0 if "confidence" not in found else 1 if grid.n_cells <= FEW_CELLS else 2,
+        "CONFIDENCE_CELLS": 0 if "confidence" not in found else 1 if in_block else 2,
         "TOP_LABEL_CELLS": int("top_label" in found),
         "CLASSWISE_CELLS": int("classwise" in found),
         "SLACK": f"{BFLOAT16_TOLERANCE if scores.dtype == torch.bfloat16 else ROW_SUM_TOLERANCE}f",
     }
     tables = [found[name][0] if name in found else tally.sums for name in ("confidence", "top_label", "classwise")]
-    return macros, tables, [_edges(one, scores.device.index) for one in (grid, by_class)]
+    return macros, tables, [_edges(each, str(scores.device)) for each in (grid, by_class)]
 
 
-def row_terms(logits: Tensor, labels: Tensor) -> tuple[Tensor, ...] | None:
-    """Confidence, log loss, Brier score, entropy and predicted column of each row, of any length; None if not here.
-
-    The confidence is NaN, and the column -1, where the label is no column or the logits have no softmax.
-    """
-    triton_rows = _triton()
-    if triton_rows is None or not logits.is_cuda or logits.dtype not in SCORES or logits.stride(1) != 1:
-        return None
-    n, width = logits.shape
-    made = [torch.full((n,), torch.nan, dtype=torch.float64, device=logits.device) for _ in range(4)]
-    top = torch.full((n,), -1, dtype=torch.int32, device=logits.device)
-    if n:
-        block = min(512, 1 << (width - 1).bit_length())
-        with torch.cuda.device(logits.device):
-            triton_rows.vocabulary_rows[(n,)](
-                logits,
-                labels.contiguous(),
-                *made,
-                top,
-                width,
-                logits.stride(0),
-                BLOCK=block,
-                num_warps=max(1, block // 256),
-            )
-    return *made, top.long()
-
-
-def _macros(rows: Rows, scores: Tensor, labels: Tensor) -> dict[str, Any]:
-    aligned = scores.data_ptr() % 16 == 0 and labels.data_ptr() % 16 == 0
-    return {
-        "SCORE": SCORES[scores.dtype],
-        "LABEL": LABELS[labels.dtype],
-        "LOGITS": int(rows.from_logits),
-        "IGNORE": int(rows.ignore_index is not None),
-        "VECTOR": int(aligned),
-    }
+def _results(tally: Tally, tables: list[Tensor]) -> list[Tensor]:
+    """What kernels write to, in the order of their arguments."""
+    return [*tables, tally.sums, tally.by_class, tally.invalid]
 
 
 def _threads(each: int) -> int:
     """As many threads of a block as its shared memory is enough for, so many bytes each."""
-    return max(32, min(256, SHARED // each // 32 * 32))
+    return max(32, min(256, SHARED_BYTES_PER_BLOCK // each // 32 * 32))
 
 
 def _blocks(n: int, threads: int, shared: int, registers: int) -> int:
     """As many as run at once, which go over all rows; fewer where rows are few."""
-    at_once = min(2048 // threads, (64 << 10) // (registers * threads), SHARED_OF_ALL // (shared + 1024))
-    return max(1, min(-(-n // threads), _multiprocessors(torch.cuda.current_device()) * at_once))
+    by_memory = SHARED_BYTES_PER_MULTIPROCESSOR // (shared + 1024)
+    at_once = min(2048 // threads, (64 << 10) // (registers * threads), by_memory)
+    return max(1, min(-(-n // threads), multiprocessors(torch.cuda.current_device()) * at_once))
 
 
 @lru_cache(maxsize=16)
-def _multiprocessors(device: int) -> int:
+def multiprocessors(device: int) -> int:
+    """How many a GPU has."""
     return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 
 @lru_cache(maxsize=32)
-def _edges(grid: Grid, device: int) -> Tensor:
-    return torch.from_numpy(np.array(grid.inner_edges())).to(f"cuda:{device}")
+def _edges(grid: Grid, device: str) -> Tensor:
+    return torch.from_numpy(np.array(grid.inner_edges())).to(device)
 
 
 @lru_cache(maxsize=8)
-def _near_one(grid: Grid, device: int) -> Tensor:
-    return torch.from_numpy(np.array(_kernels.near_one(grid.inner_edges()))).to(f"cuda:{device}")
-
-
-@lru_cache(maxsize=1)
-def _triton() -> Any:
-    try:
-        from believable.torch.counting import triton_rows
-    except ImportError:
-        return None
-    return triton_rows
+def _near_one(grid: Grid, device: str) -> Tensor:
+    return torch.from_numpy(np.array(_kernels.near_one(grid.inner_edges()))).to(device)

@@ -17,14 +17,14 @@ from believable.errors import InputError, MergeError
 from believable.metrics.evaluate import Evaluation, evaluate
 from believable.metrics.table import METRICS
 from believable.predictions.view import View
-from believable.stats import Layout, Summary
+from believable.stats import Summary
 from believable.streams.batch import refused
-from believable.torch.counting.counts import Counts, layout_for, loaded, saved, summed
-from believable.torch.counting.refused import check_rows
-from believable.torch.counting.rows import Rows, rows_of, whole_or_none
+from believable.torch.counting.rows import Rows, check_rows, rows_of, whole_or_none
+from believable.torch.counting.state import MeterState, from_tensors, summed_over_processes, to_tensors
+from believable.torch.counting.tally import layout_for
 
-FEW_CELLS = 100  # up to here, who asked for so many cells wants so many bins
-LOCK = threading.Lock()  # counting reads, adds and writes; a lock of each meter could not be copied or pickled
+MAX_CELLS_TAKEN_AS_BINS = 100  # up to here, who asked for so many cells wants so many bins
+COUNTING_LOCK = threading.Lock()  # counting reads, adds and writes; a lock of each meter could not be copied or pickled
 
 
 class CalibrationMeter(nn.Module):
@@ -120,15 +120,19 @@ class CalibrationMeter(nn.Module):
         self.dtype = dtype
         self.sync_on_compute, self.process_group = bool(sync_on_compute), process_group
         self._persistent = bool(persistent)
-        self._notions = notions if notions is None or isinstance(notions, (str, View)) else tuple(notions)
         self._cells = cells
-        self._spacing = spacing if spacing is None or isinstance(spacing, str) else tuple(spacing)
-        self._layout("float32")  # says now what is wrong with them
-        self._counts = Counts.empty(self._layout("float64"))
+        kind, columns = ("binary", 2) if self.n_classes is None else ("multiclass", self.n_classes)
+        notions = notions if notions is None or isinstance(notions, (str, View)) else tuple(notions)
+        spacing = spacing if spacing is None or isinstance(spacing, str) else tuple(spacing)
+        self._layouts = {  # by the type of the scores
+            name: layout_for(kind, columns, name, notions, cells, spacing)  # type: ignore[arg-type]
+            for name in ("float32", "float64")
+        }
+        self._state = MeterState.empty(self._layouts["float64"])
 
     def reset(self) -> None:
         """Forget every row; the choices and the device stay."""
-        self._counts = Counts.empty(self._layout("float64"), self.device)
+        self._state = MeterState.empty(self._layouts["float64"], self.device)
 
     # --- counting ---
 
@@ -136,19 +140,19 @@ class CalibrationMeter(nn.Module):
         """Count a batch; a compiled pass on a GPU is not waited for."""
         rows = self._rows(predictions, targets, sample_weight)
         if len(rows):
-            with LOCK:
-                self._counts = self._added(self._counts, rows)
+            with COUNTING_LOCK:
+                self._state = self._added(self._state, rows)
 
     def forward(self, predictions: Any, targets: Any, sample_weight: Any = None) -> Evaluation:
         """Count a batch, and return the metrics of this batch alone (empty without rows); `update` is quicker."""
         rows = self._rows(predictions, targets, sample_weight)
-        batch = Counts.empty(self._counts.tally.layout, self.device, typed=self._counts.typed)
+        batch = MeterState.empty(self._state.tally.layout, self.device, typed=self._state.typed)
         if len(rows):
             batch = self._added(batch, rows)
         batch.tally.raise_if_invalid()
         values = self._evaluated(batch.summary(), None, None, None) if batch.n else Evaluation({}, {}, None, None)
-        with LOCK:
-            self._counts = self._counts.merged(batch)
+        with COUNTING_LOCK:
+            self._state = self._state.merged(batch)
         return values
 
     def merge_state(self, other: CalibrationMeter | Sequence[CalibrationMeter]) -> Self:
@@ -157,13 +161,13 @@ class CalibrationMeter(nn.Module):
         for one in others:
             if not isinstance(one, CalibrationMeter):
                 raise MergeError(f"a CalibrationMeter of believable.torch can be merged, got a {type(one).__name__}")
-            if one._layout("float64") != self._layout("float64"):
+            if one._layouts != self._layouts:
                 raise MergeError("cannot merge meters that count different things: make them with the same arguments")
-        with LOCK:
-            counts = self._counts
+        with COUNTING_LOCK:
+            state = self._state
             for one in others:
-                counts = counts.merged(one._counts)
-            self._counts = counts  # an error leaves the meter as it was
+                state = state.merged(one._state)
+            self._state = state  # an error leaves the meter as it was
         return self
 
     def __add__(self, other: CalibrationMeter) -> CalibrationMeter:
@@ -177,18 +181,18 @@ class CalibrationMeter(nn.Module):
     @property
     def n(self) -> int:
         """Rows counted by this process; on a GPU this waits for what is under way."""
-        return self._counts.n
+        return self._state.n
 
     @property
     def device(self) -> Any:
         """Where the counts are."""
-        return self._counts.device
+        return self._state.device
 
     @property
     def summary(self) -> Summary:
         """All that was counted, by all processes: for `audit`, `interval`, `evaluate`, saving, or adding elsewhere."""
-        counts = summed(self._counts, self.process_group) if self.sync_on_compute else self._counts
-        return counts.summary()
+        state = summed_over_processes(self._state, self.process_group) if self.sync_on_compute else self._state
+        return state.summary()
 
     def compute(
         self, metrics: Sequence[str] | str | None = None, *, n_bins: int | None = None, notion: Notion | None = None
@@ -212,13 +216,13 @@ class CalibrationMeter(nn.Module):
 
     def _apply(self, fn: Any, recurse: bool = True) -> Self:
         super()._apply(fn, recurse)
-        self._counts = self._counts.to(device_after(fn, self.device))
+        self._state = self._state.to(device_after(fn, self.device))
         return self
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
         if not self._persistent and prefix:
             return
-        for name, tensor in saved(self._counts, self._settings()).items():
+        for name, tensor in to_tensors(self._state, self._settings()).items():
             destination[prefix + name] = tensor
 
     def _load_from_state_dict(
@@ -231,7 +235,7 @@ class CalibrationMeter(nn.Module):
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        own = {name: prefix + name for name in ("settings", *self._counts.named())}
+        own = {name: prefix + name for name in ("settings", *self._state.named())}
         found = {key for key in state_dict if key.startswith(prefix)}
         if not found and prefix:
             return  # a checkpoint without this meter
@@ -241,7 +245,7 @@ class CalibrationMeter(nn.Module):
             unexpected_keys.extend(more)
         if not missing and not (more and strict):
             found_here = {name: state_dict[key] for name, key in own.items()}
-            self._counts = loaded(found_here, self._settings(), self._layout, self.device)
+            self._state = from_tensors(found_here, self._settings(), self._layouts, self.device)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CalibrationMeter:
         new = self.__class__.__new__(self.__class__)
@@ -252,10 +256,6 @@ class CalibrationMeter(nn.Module):
         return new
 
     # --- inside ---
-
-    def _layout(self, dtype: str) -> Layout:
-        kind, n_classes = ("binary", 2) if self.n_classes is None else ("multiclass", self.n_classes)
-        return layout_for(kind, n_classes, dtype, self._notions, self._cells, self._spacing)  # type: ignore[arg-type]
 
     def _rows(self, predictions: Any, targets: Any, sample_weight: Any) -> Rows:
         try:
@@ -289,14 +289,14 @@ class CalibrationMeter(nn.Module):
                 f"it is on {rows.scores.device}, the meter on {self.device}: meter.to({str(rows.scores.device)!r})"
             )
 
-    def _added(self, counts: Counts, rows: Rows) -> Counts:
+    def _added(self, state: MeterState, rows: Rows) -> MeterState:
         try:
-            return counts.add(rows, self._layout(rows.dtype))
+            return state.add(rows, self._layouts[rows.dtype])
         except InputError as error:
             raise refused(error) from error
 
     def _evaluated(self, summary: Summary, metrics: Any, n_bins: int | None, notion: Notion | None) -> Evaluation:
-        if self._cells is None or self._cells > FEW_CELLS:
+        if self._cells is None or self._cells > MAX_CELLS_TAKEN_AS_BINS:
             return evaluate(summary, metrics=metrics, n_bins=n_bins, notion=notion)
         n_bins = self._cells if n_bins is None else n_bins
         if metrics is not None:
@@ -307,15 +307,15 @@ class CalibrationMeter(nn.Module):
         return Evaluation(found, {**found.skipped, **dict.fromkeys(finer, why)}, found.notion, found.n_bins)
 
     def _settings(self) -> dict[str, Any]:
-        layout = self._layout("float64")
+        views = self._layouts["float64"].views
         return {
             "n_classes": self.n_classes,
             "from_logits": self.from_logits,
             "ignore_index": self.ignore_index,
             "dtype": self.dtype,
-            "notions": [view.to_dict() for view, _ in layout.views],
-            "cells": [grid.n_cells for _, grid in layout.views],
-            "spacing": [grid.spacing for _, grid in layout.views],
+            "notions": [view.to_dict() for view, _ in views],
+            "cells": [grid.n_cells for _, grid in views],
+            "spacing": [grid.spacing for _, grid in views],
         }
 
 

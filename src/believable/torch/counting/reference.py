@@ -8,12 +8,19 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from believable._check import HEAVIEST, LIGHTEST
 from believable.predictions.view import View
-from believable.torch.counting.rows import Block, Rows
-from believable.torch.counting.tally import BY_CLASS, REASONS, SUMS, TERMS, Tally, code_bounds, n_codes, views_of
+from believable.torch.counting.rows import Block, Rows, faults
+from believable.torch.counting.tally import (
+    CLASS_SUM_NAMES,
+    ROW_TERM_NAMES,
+    SUM_NAMES,
+    Tally,
+    code_bounds,
+    n_codes,
+    views_of,
+)
 
-TINY = torch.finfo(torch.float64).tiny
+SMALLEST_PROBABILITY = torch.finfo(torch.float64).tiny  # whose logarithm is taken in place of that of 0
 
 
 class Pairs(NamedTuple):
@@ -35,22 +42,6 @@ def add_rows(tally: Tally, rows: Rows) -> None:
         if not len(block.labels):
             continue
         _add_block(tally, block, rows.from_logits)
-
-
-def faults(block: Block, rows: Rows) -> Tensor:
-    """(reasons, rows): the first of `REASONS` that a row has, if any."""
-    scores, labels, weights = block
-    matrix = scores if scores.ndim == 2 else scores[:, None]
-    bad = torch.zeros((len(REASONS), len(labels)), dtype=torch.bool, device=scores.device)
-    bad[0] = ~matrix.isfinite().all(dim=1)
-    if not rows.from_logits:
-        bad[1] = ((matrix < 0) | (matrix > 1)).any(dim=1)
-        if scores.ndim == 2:
-            bad[2] = (matrix.sum(dim=1, dtype=torch.float64) - 1).abs() > rows.tolerance
-    bad[3] = (labels < 0) | (labels >= rows.n_classes)
-    if weights is not None:
-        bad[4] = ~((weights >= LIGHTEST) & (weights <= HEAVIEST))
-    return bad & (bad.cumsum(dim=0) == 1)
 
 
 def _add_block(tally: Tally, block: Block, from_logits: bool) -> None:
@@ -139,7 +130,7 @@ def _add_sums(tally: Tally, terms: dict[str, Tensor], weight: Tensor) -> None:
         "spread_variance": (square * terms["spread_variance"]).sum(),
         "w2_squared": (square * terms["brier"]).sum(),
     }
-    for name in TERMS:
+    for name in ROW_TERM_NAMES:
         x = terms[name]
         added[name] = (weight * x).sum()
         if "brier by chance" in terms:
@@ -150,11 +141,11 @@ def _add_sums(tally: Tally, terms: dict[str, Tensor], weight: Tensor) -> None:
         if name in terms:
             added[name] = (square * terms[name]).sum()
     zero = torch.zeros_like(added["n"])
-    tally.sums.add_(torch.stack([added.get(name, zero) for name in SUMS]))
+    tally.sums.add_(torch.stack([added.get(name, zero) for name in SUM_NAMES]))
 
 
 def _by_class(p: Tensor, brier: Tensor, labels: Tensor, weight: Tensor, width: int) -> Tensor:
-    """Sums named in `BY_CLASS`; `p` has one column per class. Of one event, the last two are not needed."""
+    """Sums named in `CLASS_SUM_NAMES`; `p` has one column per class. Of one event, the last two are not needed."""
     square = weight * weight
     sums = {"wp": (weight[:, None] * p).sum(dim=0), "wpp": (weight[:, None] * p * p).sum(dim=0)}
     if width == 1:
@@ -164,13 +155,13 @@ def _by_class(p: Tensor, brier: Tensor, labels: Tensor, weight: Tensor, width: i
         sums["wy"] = torch.bincount(labels, weight, width)
         sums["w2y"] = torch.bincount(labels, square, width)
         sums["w2y_brier"] = torch.bincount(labels, square * brier, width)
-    return torch.stack([sums[name] for name in BY_CLASS])
+    return torch.stack([sums[name] for name in CLASS_SUM_NAMES])
 
 
 def _binary_terms(p: Tensor, labels: Tensor) -> tuple[dict[str, Tensor], Tensor]:
     """What each row adds, and p as a column."""
     y, q = labels.double(), 1 - p
-    log_p, log_q = p.clamp(min=TINY).log(), torch.log1p(-p).clamp(min=-1e308)
+    log_p, log_q = p.clamp(min=SMALLEST_PROBABILITY).log(), torch.log1p(-p).clamp(min=-1e308)
     terms = {
         "brier": (p - y) ** 2,
         "nll": -torch.where(labels != 0, p.log(), torch.log1p(-p)),
@@ -185,7 +176,7 @@ def _binary_terms(p: Tensor, labels: Tensor) -> tuple[dict[str, Tensor], Tensor]
 def _matrix_terms(p: Tensor, labels: Tensor) -> tuple[dict[str, Tensor], Tensor]:
     """What each row adds, as `believable._kernels.matrix` has it, and p."""
     own = p.gather(1, labels[:, None])[:, 0]
-    log = p.clamp(min=TINY).log()
+    log = p.clamp(min=SMALLEST_PROBABILITY).log()
     entropy = -(p * log).sum(dim=1)
     log_squares = (p * log * log).sum(dim=1)
     square = p * p

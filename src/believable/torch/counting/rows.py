@@ -1,4 +1,8 @@
-"""Tensors as rows: scores, labels and weights of any shape that classifiers give, block by block."""
+"""Tensors as rows: scores, labels and weights of any shape that classifiers give, checked and read block by block.
+
+Shapes and types are checked when rows are made. Checking the numbers would mean waiting for a GPU, so there a pass
+counts invalid rows as it goes, and `check_rows` is for the CPU.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,23 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from believable._check import BFLOAT16_TOLERANCE, ROW_SUM_TOLERANCE
+from believable._check import BFLOAT16_TOLERANCE, HEAVIEST, LIGHTEST, ROW_SUM_TOLERANCE
 from believable._types import Kind
 from believable.errors import InputError
 
-BLOCK = {"cpu": 1 << 17, "cuda": 1 << 23}  # entries that are turned into float64 at once
-FLOATS = (torch.bfloat16, torch.float16, torch.float32, torch.float64)  # with which torch can do everything
-NO_CLASS = -(2**31)  # stands for targets that are no whole numbers
-TURN = "pass predictions.movedim(-1, 1)"
+ENTRIES_AT_ONCE = {"cpu": 1 << 17, "cuda": 1 << 23}  # which are turned into float64
+FLOAT_TYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)  # with which torch can do everything
+NOT_A_CLASS = -(2**31)  # stands for targets that are no whole numbers
+MOVE_CLASSES_ADVICE = "pass predictions.movedim(-1, 1)"
+FROM_LOGITS_ADVICE = "; these look like logits: pass from_logits=True"
+NOT_FINITE, OUTSIDE, NOT_ONE, NO_CLASS, BAD_WEIGHT = range(5)  # why a row is not counted, as in cuda/common.cuh
+REASONS = (  # the same in words
+    "are not finite",
+    "lie outside [0, 1]",
+    "do not sum to 1",
+    "have a target that is no class",
+    "have a weight that is negative, not finite, or too large or small for its square",
+)
 
 
 class Block(NamedTuple):
@@ -76,7 +89,7 @@ class Rows:
 
     def pieces(self) -> Iterator[tuple[int, Block]]:
         """All rows in order, in blocks of what is turned into float64 at once, with the number of the first row."""
-        entries = BLOCK.get(self.scores.device.type, BLOCK["cpu"])
+        entries = ENTRIES_AT_ONCE.get(self.scores.device.type, ENTRIES_AT_ONCE["cpu"])
         width = 1 if self.kind == "binary" else self.n_classes
         outer, inner = self.labels.shape
         step = max(1, min(inner, entries // width))
@@ -135,7 +148,8 @@ def rows_of(
             )
         scores = scores[..., None].flatten(2)  # no rows, too
     else:
-        last = f"; if the classes are in the last axis, {TURN}" if scores.shape[:-1] == labels.shape else ""
+        turned = scores.shape[:-1] == labels.shape
+        last = f"; if the classes are in the last axis, {MOVE_CLASSES_ADVICE}" if turned else ""
         raise InputError(
             f"predictions of shape {tuple(scores.shape)} and targets of shape {shape} do not belong together: "
             "targets have the same shape for one event, or no axis 1 where that is the classes'; (N, K) with (N,), "
@@ -154,7 +168,7 @@ def rows_of(
     return Rows(scores, labels, weights, bool(from_logits), ignore_index, tolerance)
 
 
-# --- what tensors have to be ------------------------------------------------------------------------------------------
+# --- shapes and types -------------------------------------------------------------------------------------------------
 
 
 def whole_or_none(ignore_index: Any) -> int | None:
@@ -180,18 +194,18 @@ def _real(values: Tensor, name: str) -> Tensor:
     """Numbers of a type with which torch can do everything."""
     if values.is_complex():
         raise InputError(f"{name} must be real numbers, got {values.dtype}")
-    return (
-        values if values.dtype in FLOATS else values.to(torch.float32 if values.is_floating_point() else torch.float64)
-    )
+    if values.dtype in FLOAT_TYPES:
+        return values
+    return values.to(torch.float32 if values.is_floating_point() else torch.float64)
 
 
 def _whole(labels: Tensor, n_classes: int, ignore_index: int | None) -> Tensor:
-    """Labels as integers; what is not whole becomes `NO_CLASS`, so that it is found with the others."""
+    """Labels as integers; what is not whole becomes `NOT_A_CLASS`, so that it is found with the others."""
     if labels.is_floating_point():
         if n_classes - 1 > 2 / torch.finfo(labels.dtype).eps:
             raise InputError(f"targets of {labels.dtype} cannot tell {n_classes} classes apart: pass integers")
         wide = labels.double()
-        return torch.where((wide == wide.round()) & (wide.abs() < -NO_CLASS), wide, NO_CLASS).long()
+        return torch.where((wide == wide.round()) & (wide.abs() < -NOT_A_CLASS), wide, NOT_A_CLASS).long()
     if labels.is_complex():
         raise InputError(f"targets must be whole numbers, got {labels.dtype}")
     if labels.dtype in (torch.uint16, torch.uint32, torch.uint64):
@@ -202,3 +216,95 @@ def _whole(labels: Tensor, n_classes: int, ignore_index: int | None) -> Tensor:
     span = torch.iinfo(labels.dtype)
     fits = all(span.min <= number <= span.max for number in (n_classes, ignore_index or 0))
     return labels if fits else labels.long()
+
+
+# --- numbers: the first row that cannot be counted, and why -----------------------------------------------------------
+
+
+def faults(block: Block, rows: Rows) -> Tensor:
+    """(reasons, rows): the first of `REASONS` that a row has, if any."""
+    scores, labels, weights = block
+    matrix = scores if scores.ndim == 2 else scores[:, None]
+    bad = torch.zeros((len(REASONS), len(labels)), dtype=torch.bool, device=scores.device)
+    bad[NOT_FINITE] = ~matrix.isfinite().all(dim=1)
+    if not rows.from_logits:
+        bad[OUTSIDE] = ((matrix < 0) | (matrix > 1)).any(dim=1)
+        if scores.ndim == 2:
+            bad[NOT_ONE] = (matrix.sum(dim=1, dtype=torch.float64) - 1).abs() > rows.tolerance
+    bad[NO_CLASS] = (labels < 0) | (labels >= rows.n_classes)
+    if weights is not None:
+        bad[BAD_WEIGHT] = ~((weights >= LIGHTEST) & (weights <= HEAVIEST))
+    return bad & (bad.cumsum(dim=0) == 1)
+
+
+def check_rows(rows: Rows, shape: Any = None) -> None:
+    """Raise at the first row that cannot be counted; `shape` is that of the targets, to say where it is."""
+    if _plainly_fine(rows):
+        return
+    for start, block in rows.pieces():
+        bad, counted = faults(block, rows), rows.left_in(block)
+        bad = bad if counted is None else bad & counted
+        if bad.any():
+            at = int(bad.any(dim=0).nonzero()[0, 0])
+            reason = int(bad[:, at].nonzero()[0, 0])
+            raise InputError(_sentence(reason, block, at, rows, _place(start + at, shape)))
+
+
+def _plainly_fine(rows: Rows) -> bool:
+    """Whether all rows are valid, those that are left out included: a quick look that is nearly always enough."""
+    if not len(rows):
+        return True
+    scores = _span(rows.scores)
+    labels = _span(rows.labels)
+    low, high = (-np.finfo(float).max, np.finfo(float).max) if rows.from_logits else (0.0, 1.0)
+    if not (scores[0] >= low and scores[1] <= high and labels[0] >= 0 and labels[1] < rows.n_classes):
+        return False
+    if rows.kind == "multiclass" and not rows.from_logits:
+        sums = _span(rows.scores.sum(dim=1, dtype=torch.float64))
+        if not (sums[0] >= 1 - rows.tolerance and sums[1] <= 1 + rows.tolerance):
+            return False
+    if rows.weights is None:
+        return True
+    weights = _span(rows.weights)
+    if not (weights[0] >= 0 and weights[1] <= HEAVIEST):
+        return False
+    return weights[0] >= LIGHTEST or not bool(((rows.weights > 0) & (rows.weights < LIGHTEST)).any())
+
+
+def _span(values: Tensor) -> tuple[float, float]:
+    """Least and largest, NaN if there is one."""
+    low, high = values.aminmax()
+    return float(low), float(high)
+
+
+def _place(row: int, shape: Any) -> str:
+    shape = () if shape is None else tuple(shape)
+    return f"row {row}" if len(shape) < 2 else f"position {tuple(int(i) for i in np.unravel_index(row, shape))}"
+
+
+def _sentence(reason: int, block: Block, at: int, rows: Rows, place: str) -> str:
+    scores = block.scores[at].double().reshape(-1)
+    if reason == NOT_FINITE:
+        value = float(scores[~scores.isfinite()][0])
+        return f"predictions must be finite, got {value} at {place}; drop or repair such rows first"
+    if reason == OUTSIDE:
+        value = float(scores[(scores < 0) | (scores > 1)][0])
+        far = abs(value - 0.5) > 0.5 + ROW_SUM_TOLERANCE
+        advice = FROM_LOGITS_ADVICE if far else "; if this is rounding, clip them first"
+        return f"predictions must lie in [0, 1], got {value:.8g} at {place}{advice}"
+    if reason == NOT_ONE:
+        total = float(scores.sum())
+        other = "" if rows.labels.shape[1] == 1 else f", or, if the classes are in the last axis, {MOVE_CLASSES_ADVICE}"
+        return f"rows of predictions must sum to 1, got {total:.8g} at {place}; divide by the row sums{other}"
+    if reason == NO_CLASS:
+        label = int(block.labels[at])
+        wanted = f"targets must be integers 0..{rows.n_classes - 1}"
+        if label == NOT_A_CLASS:
+            return f"{wanted}, got a number that is not whole at {place}"
+        return f"{wanted}, got {label} at {place}; pass ignore_index={label} if such rows are to be left out"
+    weight = float(block.weights[at]) if block.weights is not None else float("nan")
+    if 0 < weight < LIGHTEST:
+        return f"sample_weight is {weight:g} at {place}, too small for its square; set such weights to 0"
+    if HEAVIEST < weight < np.inf:
+        return f"sample_weight is {weight:g} at {place}, too large for its square; divide the weights by their mean"
+    return f"sample_weight must be finite and not negative, got {weight:g} at {place}"

@@ -1,4 +1,4 @@
-"""`bin_stats`: the sums of every bin, counted where the tensors are, and nothing else."""
+"""Statistics of tensors in one call: `summarize` for every metric, `bin_stats` for bins alone."""
 
 from __future__ import annotations
 
@@ -10,10 +10,63 @@ import torch
 from believable._types import Notion, Spacing
 from believable.predictions.view import View
 from believable.stats import BinStats, Layout, Summary
-from believable.torch.counting.counts import Counts, count, layout_for
-from believable.torch.counting.refused import check_rows
-from believable.torch.counting.rows import rows_of
-from believable.torch.counting.tally import Tally
+from believable.torch.counting.rows import check_rows, rows_of
+from believable.torch.counting.state import MeterState, count
+from believable.torch.counting.tally import Tally, layout_for
+
+
+def summarize(
+    predictions: Any,
+    targets: Any,
+    *,
+    sample_weight: Any = None,
+    from_logits: bool = False,
+    ignore_index: int | None = None,
+    notions: Sequence[Notion | View] | None = None,
+    cells: int | None = None,
+    spacing: Spacing | Sequence[Spacing] | None = None,
+) -> Summary:
+    """The statistic of tensors, counted on their device; every metric, interval and audit is read from it.
+
+    It equals `believable.Summary.of` for the same numbers: counts exactly, sums up to rounding.
+
+    Parameters
+    ----------
+    predictions : Tensor
+        Of the shape of the targets for one event; otherwise with one column per class in axis 1, (N, K) or
+        (N, K, H, W).
+    targets : Tensor
+        0 and 1 for one event, 0 to K - 1 for classes.
+    sample_weight : Tensor of the shape of the targets, optional
+    from_logits : bool
+        Whether predictions are logits; never guessed.
+    ignore_index : int, optional
+        The target of rows to leave out.
+    notions, cells, spacing
+        What to count, as for `believable.torch.CalibrationMeter`: "binary" for one event, "confidence" for classes.
+
+    Returns
+    -------
+    Summary
+
+    Examples
+    --------
+    >>> import believable, torch
+    >>> summary = summarize(torch.tensor([[2.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 0]), from_logits=True)
+    >>> summary
+    Summary(n=2, kind='multiclass', cells of confidence)
+    >>> round(float(believable.expected_calibration_error(summary)), 4)
+    0.4251
+    """
+    rows = rows_of(predictions, targets, sample_weight, from_logits=from_logits, ignore_index=ignore_index)
+    shape = getattr(targets, "shape", None)
+    if rows.scores.device.type == "cpu":
+        check_rows(rows, shape)
+    layout = layout_for(rows.kind, rows.n_classes, rows.dtype, notions, cells, spacing)
+    state = MeterState.empty(layout, rows.scores.device).add(rows, layout)
+    if state.tally.invalid.any():
+        check_rows(rows, shape)  # says where
+    return state.summary()
 
 
 def bin_stats(
@@ -71,60 +124,3 @@ def bin_stats(
     if bool(torch.any(tally.invalid != 0)):
         check_rows(rows, shape)  # says where
     return tally.cells()[0].coarsen(n_bins)
-
-
-# --- `summarize`: tensors counted where they are, in one call ---------------------------------------------------------
-
-
-def summarize(
-    predictions: Any,
-    targets: Any,
-    *,
-    sample_weight: Any = None,
-    from_logits: bool = False,
-    ignore_index: int | None = None,
-    notions: Sequence[Notion | View] | None = None,
-    cells: int | None = None,
-    spacing: Spacing | Sequence[Spacing] | None = None,
-) -> Summary:
-    """The statistic of tensors, counted on their device; every metric, interval and audit is read from it.
-
-    It equals `believable.Summary.of` for the same numbers: counts exactly, sums up to rounding.
-
-    Parameters
-    ----------
-    predictions : Tensor
-        Of the shape of the targets for one event; otherwise with one column per class in axis 1, (N, K) or
-        (N, K, H, W).
-    targets : Tensor
-        0 and 1 for one event, 0 to K - 1 for classes.
-    sample_weight : Tensor of the shape of the targets, optional
-    from_logits : bool
-        Whether predictions are logits; never guessed.
-    ignore_index : int, optional
-        The target of rows to leave out.
-    notions, cells, spacing
-        What to count, as for `believable.torch.CalibrationMeter`: "binary" for one event, "confidence" for classes.
-
-    Returns
-    -------
-    Summary
-
-    Examples
-    --------
-    >>> import believable, torch
-    >>> summary = summarize(torch.tensor([[2.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 0]), from_logits=True)
-    >>> summary
-    Summary(n=2, kind='multiclass', cells of confidence)
-    >>> round(float(believable.expected_calibration_error(summary)), 4)
-    0.4251
-    """
-    rows = rows_of(predictions, targets, sample_weight, from_logits=from_logits, ignore_index=ignore_index)
-    shape = getattr(targets, "shape", None)
-    if rows.scores.device.type == "cpu":
-        check_rows(rows, shape)
-    layout = layout_for(rows.kind, rows.n_classes, rows.dtype, notions, cells, spacing)
-    counts = Counts.empty(layout, rows.scores.device).add(rows, layout)
-    if counts.tally.invalid.any():
-        check_rows(rows, shape)  # says where
-    return counts.summary()

@@ -5,6 +5,7 @@ Every entry is a sum over rows, in float64, so that tallies of batches, devices 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -13,32 +14,27 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from believable._types import Array
+from believable._types import Array, Kind, Notion, Spacing
 from believable.binning import Grid
 from believable.errors import InputError
 from believable.predictions.view import View
 from believable.stats import CellStats, Layout, ScoreSums, Summary
 from believable.stats.counts import from_moments, gather
 from believable.stats.one_pass import cells_of_sums
+from believable.torch.counting.rows import REASONS
 
-PLAIN = ("n", "wp", "wpp")  # the moments of a cell and outcome without weights
-WEIGHTED = ("n", "w", "wp", "w2", "w2p", "wpp", "w2pp")
-AS_WEIGHTED = (0, 0, 1, 0, 1, 2, 2)  # which of the plain moments stands for each of the weighted ones
-TERMS = ("brier", "nll", "correct", "confidence", "entropy")  # what a row adds to the sums of that name
-SUMS = (
-    *("n", "w", "w2", *TERMS, "spread", "spread_variance", "w2_squared"),
-    *(f"w2 {name}" for name in TERMS),
-    *(f"w2 {name}^2" for name in TERMS),
+MOMENT_NAMES = ("n", "wp", "wpp")  # the moments of a cell and outcome without weights
+WEIGHTED_MOMENT_NAMES = ("n", "w", "wp", "w2", "w2p", "wpp", "w2pp")
+PLAIN_MOMENT_OF_WEIGHTED = (0, 0, 1, 0, 1, 2, 2)  # which of the plain moments stands for each of the weighted ones
+ROW_TERM_NAMES = ("brier", "nll", "correct", "confidence", "entropy")  # what a row adds to the sums of that name
+SUM_NAMES = (
+    *("n", "w", "w2", *ROW_TERM_NAMES, "spread", "spread_variance", "w2_squared"),
+    *(f"w2 {name}" for name in ROW_TERM_NAMES),
+    *(f"w2 {name}^2" for name in ROW_TERM_NAMES),
     *("brier by chance", "nll by chance"),
 )
-BY_CLASS = ("wp", "wpp", "wy", "w2y", "w2y_brier")
-REASONS = (
-    "are not finite",
-    "lie outside [0, 1]",
-    "do not sum to 1",
-    "have a target that is no class",
-    "have a weight that is negative, not finite, or too large or small for its square",
-)
+DEFAULT_NOTIONS: dict[Kind, tuple[Notion, ...]] = {"binary": ("binary",), "multiclass": ("confidence",)}
+CLASS_SUM_NAMES = ("wp", "wpp", "wy", "w2y", "w2y_brier")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +48,9 @@ class Tally:
         One for each view: (groups * codes, 2, moments), by outcome. The code of a score is the number of cell edges
         below it, of all grids of the view together, which tells its cell on each of them.
     sums : Tensor
-        As named in `SUMS`.
+        As named in `SUM_NAMES`.
     by_class : Tensor
-        (5, K), as named in `BY_CLASS`; K = 1 for one event.
+        (5, K), as named in `CLASS_SUM_NAMES`; K = 1 for one event.
     invalid : Tensor of int64
         Rows that were not counted, by `REASONS`.
     """
@@ -69,7 +65,7 @@ class Tally:
     def empty(cls, layout: Layout, device: Any = None, weighted: bool = False) -> Tally:
         """Nothing counted yet."""
         check_views(layout)
-        moments = len(WEIGHTED if weighted else PLAIN)
+        moments = len(WEIGHTED_MOMENT_NAMES if weighted else MOMENT_NAMES)
         width = 1 if layout.kind == "binary" else layout.n_classes
 
         def zeros(*shape: int, dtype: Any = torch.float64) -> Tensor:
@@ -78,21 +74,21 @@ class Tally:
         return cls(
             layout,
             [zeros(view.n_groups * n_codes(grids), 2, moments) for view, grids in views_of(layout)],
-            zeros(len(SUMS)),
-            zeros(len(BY_CLASS), width),
+            zeros(len(SUM_NAMES)),
+            zeros(len(CLASS_SUM_NAMES), width),
             zeros(len(REASONS), dtype=torch.int64),
         )
 
     @property
     def weighted(self) -> bool:
         """Whether the tables tell weights from counts."""
-        return self.tables[0].shape[2] == len(WEIGHTED)
+        return self.tables[0].shape[2] == len(WEIGHTED_MOMENT_NAMES)
 
     def with_weights(self) -> Tally:
         """The same counts in tables that have room for weights."""
         if self.weighted:
             return self
-        tables = [table[:, :, AS_WEIGHTED] for table in self.tables]
+        tables = [table[:, :, PLAIN_MOMENT_OF_WEIGHTED] for table in self.tables]
         return Tally(self.layout, tables, self.sums, self.by_class, self.invalid)
 
     def raise_if_invalid(self) -> None:
@@ -120,9 +116,9 @@ class Tally:
 
     def _score_sums(self) -> ScoreSums:
         kind = self.layout.kind
-        sums = dict(zip(SUMS, self.sums.tolist(), strict=True))
-        by_class = dict(zip(BY_CLASS, self.by_class.cpu().numpy(), strict=True))
-        made: dict[str, Any] = {name: sums[name] for name in SUMS[1 : SUMS.index("w2_squared") + 1]}
+        sums = dict(zip(SUM_NAMES, self.sums.tolist(), strict=True))
+        by_class = dict(zip(CLASS_SUM_NAMES, self.by_class.cpu().numpy(), strict=True))
+        made: dict[str, Any] = {name: sums[name] for name in SUM_NAMES[1 : SUM_NAMES.index("w2_squared") + 1]}
         if kind == "multiclass":
             made |= {"w2x": _several(sums, "w2 {}"), "w2xx": _several(sums, "w2 {}^2")}
             made |= {name: by_class[name].copy() for name in ("w2y", "w2y_brier")}
@@ -140,7 +136,7 @@ class Tally:
 
 
 def _several(sums: dict[str, float], pattern: str) -> Array:
-    return np.array([sums[pattern.format(name)] for name in TERMS])
+    return np.array([sums[pattern.format(name)] for name in ROW_TERM_NAMES])
 
 
 def _on_grid(view: View, grid: Grid, cell: Array, moments: Array) -> CellStats:
@@ -156,7 +152,24 @@ def _on_grid(view: View, grid: Grid, cell: Array, moments: Array) -> CellStats:
     return CellStats(view=view, grid=grid, **from_moments(key, *np.split(rows, 2)))
 
 
-# --- which code a score has -------------------------------------------------------------------------------------------
+# --- what can be counted, and which code a score has ------------------------------------------------------------------
+
+
+def layout_for(
+    kind: Kind,
+    n_classes: int,
+    dtype: str,
+    notions: Sequence[Notion | View] | None,
+    cells: int | None,
+    spacing: Spacing | Sequence[Spacing] | None,
+) -> Layout:
+    """As `Layout.of`, but of a matrix only the confidence: class-wise counts cost an addition for every entry."""
+    if notions is not None and (isinstance(notions, (str, View)) or not isinstance(notions, Iterable)):
+        raise InputError(f"notions must be a list of notions, got {notions!r}")
+    named = DEFAULT_NOTIONS[kind] if notions is None else tuple(notions)
+    layout = Layout.of(kind, n_classes, dtype, notions=named, cells=cells, spacing=spacing)
+    check_views(layout)
+    return layout
 
 
 def check_views(layout: Layout) -> None:

@@ -27,10 +27,10 @@ typedef double real;
 typedef float real;
 #endif
 
-// Sums of a tally, in the order of SUMS in _tally.py.
+// Sums of a tally, in the order of SUM_NAMES in counting/tally.py.
 enum { N, W, W2, BRIER, NLL, CORRECT, CONFIDENCE, ENTROPY, SPREAD, SPREAD_VARIANCE, W2_SQUARED, W2X, W2XX = W2X + 5,
        BRIER_BY_CHANCE = W2XX + 5, NLL_BY_CHANCE };
-// Reasons why a row is invalid, in the order of REASONS there.
+// Reasons why a row is invalid, in the order of REASONS in counting/rows.py.
 enum { NOT_FINITE, OUTSIDE, NOT_ONE, NO_CLASS };
 
 // A number that stays in its register; the compiler would rather find it anew for every row.

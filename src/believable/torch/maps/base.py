@@ -1,4 +1,4 @@
-"""What recalibration modules share: their NumPy form, which is also their JSON form, and how they compute."""
+"""`RecalibrationModule`: what recalibrators share in torch, and their NumPy form, which is also their JSON form."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from believable.errors import InputError
 if TYPE_CHECKING:
     from believable.recalibrate import Recalibrator
 
-DTYPE = torch.float64
-HALVES = (torch.float16, torch.bfloat16)
+PARAMETER_TYPE = torch.float64
+HALF_TYPES = (torch.float16, torch.bfloat16)
 
 
 class RecalibrationModule(nn.Module, ABC):
@@ -38,7 +38,7 @@ class RecalibrationModule(nn.Module, ABC):
         return load_recalibrator(self._text())
 
     @classmethod
-    def from_numpy(cls, estimator: Recalibrator, *, device: Any = None, dtype: torch.dtype = DTYPE) -> Self:
+    def from_numpy(cls, estimator: Recalibrator, *, device: Any = None, dtype: torch.dtype = PARAMETER_TYPE) -> Self:
         """The module of a fitted NumPy estimator.
 
         Parameters
@@ -69,7 +69,9 @@ class RecalibrationModule(nn.Module, ABC):
         return str(self.to_numpy().to_json(path))
 
     @classmethod
-    def from_json(cls, source: str | os.PathLike[str], *, device: Any = None, dtype: torch.dtype = DTYPE) -> Self:
+    def from_json(
+        cls, source: str | os.PathLike[str], *, device: Any = None, dtype: torch.dtype = PARAMETER_TYPE
+    ) -> Self:
         """The module of a saved recalibrator: a path, or the JSON text itself."""
         from believable.recalibrate import load_recalibrator
 
@@ -107,7 +109,7 @@ class RecalibrationModule(nn.Module, ABC):
 
         def wide(tensor: Tensor) -> Tensor:
             made = fn(tensor)
-            return tensor.to(made.device, torch.float32) if made.dtype in HALVES else made
+            return tensor.to(made.device, torch.float32) if made.dtype in HALF_TYPES else made
 
         super()._apply(wide, recurse)
         return self
@@ -123,6 +125,43 @@ class RecalibrationModule(nn.Module, ABC):
         (learnt,) = saved["maps"]
         self._set(learnt)
         self._form = {name: saved[name] for name in ("input", "columns", "classes", "settings")}
+
+
+def as_module(
+    recalibrator: Recalibrator, *, device: Any = None, dtype: torch.dtype = PARAMETER_TYPE
+) -> RecalibrationModule:
+    """The module of a fitted recalibrator: `TemperatureScaling`, `VectorScaling`, `MatrixScaling`, or Dirichlet's.
+
+    Its `to_numpy()` gives the recalibrator back, with the same numbers to the last bit if the parameters are float64.
+
+    Parameters
+    ----------
+    recalibrator : Recalibrator
+        Fitted, or loaded with `load_recalibrator`. Vector and matrix scaling must have been fitted on logits; the
+        others give the same map for logits as for the probabilities that they stand for.
+    device, dtype : optional
+        Of the parameters.
+
+    Returns
+    -------
+    RecalibrationModule
+
+    Examples
+    --------
+    >>> from believable.recalibrate import load_recalibrator
+    >>> from believable.torch import TemperatureScaling
+    >>> scaling = TemperatureScaling(n_classes=3)
+    >>> again = as_module(load_recalibrator(scaling.to_json()))
+    >>> again(torch.tensor([[3.0, 0.0, 0.0]]))
+    tensor([[2., 0., 0.]], grad_fn=...)
+    """
+    from believable.torch.maps import MODULES
+
+    modules = {module.__name__: module for module in MODULES}
+    module = modules.get(type(recalibrator).__name__)
+    if module is None:
+        raise InputError(f"there is a module for {', '.join(modules)}, and none for {type(recalibrator).__name__}")
+    return module.from_numpy(recalibrator, device=device, dtype=dtype)
 
 
 def check_dtype(dtype: Any) -> None:

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from believable.torch.maps.linear import AffineModule
 
-LOWEST = -1e5  # log-probabilities below count as this, as in the NumPy estimator
+LOWEST_LOG_PROBABILITY = -1e5  # log-probabilities below count as this, as in the NumPy estimator
 
 
 @final
@@ -54,4 +54,4 @@ class DirichletCalibration(AffineModule):
     """
 
     def _mapped(self, logits: Tensor) -> Tensor:
-        return self._affine(logits.log_softmax(dim=1).clamp(min=LOWEST))
+        return self._affine(logits.log_softmax(dim=1).clamp(min=LOWEST_LOG_PROBABILITY))

@@ -1,4 +1,4 @@
-"""What linear maps of all logits share in torch: their fit, which is that of NumPy, and one event as a pair."""
+"""What linear maps of all logits have in common as modules: a fit, which is that of NumPy, and one event as a pair."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from believable import _check
 from believable.errors import InputError
 from believable.torch.counting.rows import Rows, rows_of
-from believable.torch.maps.base import DTYPE, RecalibrationModule, assign, check_dtype, form
+from believable.torch.maps.base import PARAMETER_TYPE, RecalibrationModule, assign, check_dtype, form
 from believable.torch.maps.logits import checked
 from believable.torch.targets import check_floats, same_rows, widened
 
@@ -121,7 +121,7 @@ class AffineModule(LinearModule):
     """W x + b; a subclass says what x is."""
 
     def __init__(
-        self, n_classes: int, *, penalty: Penalty = "auto", device: Any = None, dtype: torch.dtype = DTYPE
+        self, n_classes: int, *, penalty: Penalty = "auto", device: Any = None, dtype: torch.dtype = PARAMETER_TYPE
     ) -> None:
         super().__init__(n_classes, penalty, dtype)
         self.weight = nn.Parameter(torch.eye(n_classes, device=device, dtype=dtype))

@@ -1,15 +1,8 @@
-"""Logits that a temperature is searched for: checked once, then read piece by piece on the device where it is searched.
-
-Pieces may lie elsewhere, as the logits of a model do that were moved off its device: each is brought over when it is
-read. Of all rows together only the largest logit and the label's distance from it are kept.
-"""
+"""Logits with labels that a map is fitted to: checked once, and cut into pieces that suit a device."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +10,11 @@ import torch
 from torch import Tensor
 
 from believable.errors import InputError
-from believable.torch.counting.rows import Rows
+from believable.torch.counting.rows import NOT_A_CLASS, Rows
 from believable.torch.targets import check_weights
 
-ENTRIES = {"cpu": 1 << 18}  # logits that are turned into float64 at once
-MANY_ENTRIES = 1 << 23  # elsewhere: enough to keep a GPU busy, and some of it in its cache
-FEWEST, SHARE, MOST = 2000, 20, 1 << 24  # a sample holds each 20th row, but 2000 rows at least and 2**24 logits at most
-LOWEST = torch.finfo(torch.float64).min
-NO_CLASS = -(2**31)  # what `rows_of` makes of labels that are no whole numbers
+PIECE_ENTRIES_ON_CPU = 1 << 18  # logits that are turned into float64 at once
+PIECE_ENTRIES_ON_GPU = 1 << 23  # enough to keep a GPU busy, and some of it in its cache
 
 
 class Piece(NamedTuple):
@@ -60,7 +50,7 @@ def checked(rows: Rows) -> tuple[Tensor, Tensor | None]:
     if wrong.any():
         row = int(wrong.flatten().nonzero()[0])
         found = int(labels.flatten()[row])
-        what = f"got {found}" if found != NO_CLASS else "got a fraction or NaN"
+        what = f"got {found}" if found != NOT_A_CLASS else "got a fraction or NaN"
         raise InputError(
             f"labels must be whole numbers 0..{last}, {what} at row {row}; mark rows without one with ignore_index"
         )
@@ -86,13 +76,16 @@ def refuse_one_hot(logits: Any, labels: Any) -> None:
         )
 
 
-def pieces_of(rows: Rows, device: torch.device) -> list[Piece]:
-    """Rows, checked, and cut into pieces that suit the device where they will be read."""
+def piece_entries(device: torch.device) -> int:
+    """How many logits a piece has that suits a device."""
+    return PIECE_ENTRIES_ON_CPU if device.type == "cpu" else PIECE_ENTRIES_ON_GPU
+
+
+def pieces_of(rows: Rows, device: torch.device, *, whole: bool = False) -> list[Piece]:
+    """Rows, checked, and cut into pieces that suit the device where they will be read; or whole, in one."""
     labels, weights = checked(rows)
     width = 1 if rows.scores.ndim == 2 else rows.n_classes
-    entries = ENTRIES.get(device.type, MANY_ENTRIES)
-    if width > 1 and rows.scores.device == device and fused(device):
-        entries = rows.scores.numel()  # which needs no room, so nothing has to be cut
+    entries = rows.scores.numel() if whole else piece_entries(device)
     outer, inner = labels.shape
     step = max(1, min(inner, entries // width))
     several = max(1, entries // (width * step))
@@ -134,111 +127,3 @@ def check_classes(pieces: Iterable[Piece], n_classes: int) -> None:
     estimator = TemperatureScaling(input="logits")
     enough = np.minimum(counts[:n_classes].numpy(), estimator.facts.fewest)
     estimator._warn_of_few(fewest_rows(np.repeat(np.arange(n_classes), enough), np.arange(n_classes), False))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Seen:
-    """Pieces, and what a first look at them shows.
-
-    Attributes
-    ----------
-    pieces : sequence of Piece
-    tops, behind : list of Tensor
-        By piece: the largest logit of each row, in its own type, and the label's less the largest, in float64.
-    spread : float
-        The largest difference within a row.
-    right : bool
-        Whether every label has the largest logit of its row.
-    weight : float
-        Of all rows.
-    device : torch.device
-        Where it is computed.
-    """
-
-    pieces: Sequence[Piece]
-    tops: list[Tensor]
-    behind: list[Tensor]
-    spread: float
-    right: bool
-    weight: float
-    device: torch.device
-
-    @classmethod
-    def of(cls, pieces: Sequence[Piece], device: torch.device) -> Seen:
-        """Look at every logit once."""
-        tops, behind, facts = [], [], torch.zeros(4, dtype=torch.float64, device=device)
-        for piece in pieces:
-            logits, labels, weights = piece.on(device)
-            quick = fused(device)
-            low, top = quick.extrema(logits) if quick else torch.aminmax(logits, dim=1)
-            own = logits.gather(1, labels.long().unsqueeze(1)).squeeze(1)
-            tops.append(top)
-            high = top.double()
-            behind.append((own.double() - high).clamp(min=LOWEST))
-            wrong = ~(low.isfinite() & top.isfinite())
-            found = torch.stack([high - low, behind[-1] != 0, wrong])
-            if weights is not None:
-                found = torch.where(weights > 0, found, 0)
-            facts[:3] = torch.maximum(facts[:3], found.flatten(1).nan_to_num(0, posinf=math.inf).amax(dim=1))
-            facts[3] += labels.numel() if weights is None else weights.sum()
-        spread, any_behind, any_wrong, weight = facts.tolist()
-        if any_wrong:
-            raise InputError(
-                "logits must be finite, got NaN or infinity; drop or repair such rows first, and mask a class that "
-                "cannot be with -1e9"
-            )
-        return cls(pieces, tops, behind, spread, not any_behind, weight, device)
-
-    @property
-    def n_rows(self) -> int:
-        return sum(piece.labels.numel() for piece in self.pieces)
-
-    @property
-    def width(self) -> int:
-        return max(2, self.pieces[0].width)
-
-    @property
-    def dtype(self) -> torch.dtype:
-        return self.pieces[0].logits.dtype
-
-    def each(self) -> Iterator[tuple[Piece, Tensor, Tensor]]:
-        """One piece after the other, with its largest logits and its labels' distances."""
-        for piece, top, behind in zip(self.pieces, self.tops, self.behind, strict=True):
-            yield piece.on(self.device), top, behind
-
-    def sample(self) -> Piece | None:
-        """Some of the rows, from everywhere, none of them left out; None where all of those are."""
-        wanted = min(max(FEWEST, self.n_rows // SHARE), max(FEWEST, MOST // self.width))
-        stride = max(1, self.n_rows // wanted)
-        parts = [_every(piece, stride).on(self.device) for piece in self.pieces]
-        logits, labels = torch.cat([part.logits for part in parts]), torch.cat([part.labels for part in parts])
-        if parts[0].weights is None:
-            return Piece(logits, labels, None)
-        weights = torch.cat([part.weights for part in parts])
-        keep = weights[:, 0] > 0
-        return Piece(logits[keep], labels[keep], weights[keep]) if keep.any() else None
-
-
-def _every(piece: Piece, stride: int) -> Piece:
-    """Each so-manieth row, as (m, K, 1)."""
-    logits, labels, weights = piece
-    inner = labels.shape[1]
-    row = torch.arange(0, labels.numel(), stride, device=logits.device)
-    here = row // inner, row % inner
-    rows = logits[here][:, None] if logits.ndim == 2 else logits[here[0], :, here[1]][:, :, None]
-    return Piece(rows, labels[here][:, None], None if weights is None else weights[here][:, None])
-
-
-@lru_cache(maxsize=1)
-def _triton() -> Any:
-    """The compiled passes, where Triton is installed."""
-    try:
-        from believable.torch.maps import triton_temperature
-    except ImportError:
-        return None
-    return triton_temperature
-
-
-def fused(device: torch.device) -> Any:
-    """The compiled passes for this device, or None: then they are taken in plain torch."""
-    return _triton() if device.type == "cuda" else None

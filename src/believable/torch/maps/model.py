@@ -1,4 +1,4 @@
-"""A classifier with a temperature: the model as it is, its logits divided by one number."""
+"""`ModelWithTemperature`: a classifier as it is, its logits divided by one number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from believable.errors import InputError
 from believable.torch.averaging import evaluating
 from believable.torch.counting.rows import rows_of
-from believable.torch.maps.logits import ENTRIES, MANY_ENTRIES, Piece, checked, refuse_one_hot
+from believable.torch.maps.logits import Piece, checked, piece_entries, refuse_one_hot
 from believable.torch.maps.temperature import TemperatureScaling
 
 
@@ -97,7 +97,7 @@ class ModelWithTemperature(nn.Module):
             T, as `TemperatureScaling.fit` gives it for all logits at once.
         """
         where = torch.device(device) if device is not None else _device_of(self.model)
-        entries = ENTRIES.get(where.type, MANY_ENTRIES)
+        entries = piece_entries(where)
         gathered = _Gathered([], [], [])
         with torch.no_grad(), evaluating(self.model):
             for number, batch in enumerate(loader):

@@ -1,17 +1,22 @@
 """The passes of a search for a temperature, with Triton: each reads the logits once and writes a few numbers by row.
 
-A program has a tile of rows and classes and goes along the classes. What it computes is what `maps.temperature`
-says, in float32 or float64.
+A program has a tile of rows and classes and goes along the classes. What it computes is what
+`temperature_search` does in plain torch, in float32 or float64.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-WIDEST, NARROW_TILE, WIDE_TILE = 1024, 2048, 1024  # columns of a tile, and entries of one in float32 and in float64
+from believable.torch.maps.logits import Piece
+
+MAX_TILE_COLUMNS = 1024
+TILE_ENTRIES_IN_FLOAT32, TILE_ENTRIES_IN_FLOAT64 = 2048, 1024
 
 
 @triton.jit
@@ -111,19 +116,32 @@ def extrema(logits: Tensor) -> tuple[Tensor, Tensor]:
     return low, top
 
 
-def sums(
-    logits: Tensor,
-    top: Tensor,
-    behind: Tensor,
-    weights: Tensor | None,
-    b: float,
-    wide: bool,
-    right: bool,
-    floor: float,
-    furthest: float,
-) -> Tensor:
-    """Three sums over all rows, in float64; weights are the rows' own or None."""
-    rows, columns, grid = _tile(logits, wide)
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Which sums `sums` takes, and how.
+
+    Attributes
+    ----------
+    wide : bool
+        In float64; otherwise in float32, added up in float64.
+    all_right : bool
+        The excess and its fall, for labels that are all among the largest; otherwise the slopes.
+    floor : float
+        The least exponent: exp of less is nothing.
+    furthest : float
+        The largest distance of a label from the top, times b.
+    """
+
+    wide: bool
+    all_right: bool
+    floor: float
+    furthest: float
+
+
+def sums(piece: Piece, top: Tensor, behind: Tensor, b: float, how: Sums) -> Tensor:
+    """Three sums over the rows of a piece, in float64; `top` and `behind` are what `Seen` keeps of each row."""
+    logits, _, weights = piece
+    rows, columns, grid = _tile(logits, how.wide)
     factor = torch.full((1,), b, dtype=torch.float64, device=logits.device)  # a plain argument would be float32
     totals = torch.empty((grid, 3), dtype=torch.float64, device=logits.device)
     with torch.cuda.device_of(logits):
@@ -137,11 +155,11 @@ def sums(
             *_layout(logits),
             rows,
             columns,
-            wide,
-            right,
+            how.wide,
+            how.all_right,
             weights is not None,
-            floor,
-            furthest,
+            how.floor,
+            how.furthest,
             enable_fp_fusion=True,  # said, because what is not said will mean something else in later versions
         )
     return totals.sum(dim=0)
@@ -149,8 +167,8 @@ def sums(
 
 def _tile(logits: Tensor, wide: bool) -> tuple[int, int, int]:
     """Rows and columns of a tile, and how many tiles of rows there are."""
-    columns = min(WIDEST, triton.next_power_of_2(logits.shape[1]))
-    rows = max(1, (WIDE_TILE if wide else NARROW_TILE) // columns)
+    columns = min(MAX_TILE_COLUMNS, triton.next_power_of_2(logits.shape[1]))
+    rows = max(1, (TILE_ENTRIES_IN_FLOAT64 if wide else TILE_ENTRIES_IN_FLOAT32) // columns)
     return rows, columns, triton.cdiv(logits.shape[0] * logits.shape[2], rows)
 
 

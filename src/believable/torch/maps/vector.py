@@ -7,7 +7,7 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from believable.torch.maps.base import DTYPE, assign
+from believable.torch.maps.base import PARAMETER_TYPE, assign
 from believable.torch.maps.linear import LinearModule, Penalty, only_logits, over_classes
 
 
@@ -50,7 +50,7 @@ class VectorScaling(LinearModule):
     """
 
     def __init__(
-        self, n_classes: int, *, penalty: Penalty = "auto", device: Any = None, dtype: torch.dtype = DTYPE
+        self, n_classes: int, *, penalty: Penalty = "auto", device: Any = None, dtype: torch.dtype = PARAMETER_TYPE
     ) -> None:
         super().__init__(n_classes, penalty, dtype)
         self.scale = nn.Parameter(torch.ones(n_classes, device=device, dtype=dtype))

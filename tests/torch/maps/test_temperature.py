@@ -14,7 +14,7 @@ from believable.errors import InputError, LimitWarning
 from believable.recalibrate import TemperatureScaling as NumpyTemperatureScaling
 from believable.torch import TemperatureScaling
 from believable.torch.counting.rows import rows_of
-from believable.torch.maps import logits, temperature
+from believable.torch.maps import logits, temperature_search
 
 pytestmark = pytest.mark.filterwarnings("ignore::believable.errors.SmallSampleWarning")
 
@@ -110,7 +110,7 @@ def test_slopes_are_the_literal_cumulants(device):
         expected[2] += sum(q * (value - mean) ** 3 for q, value in zip(p, x, strict=True))
     where = torch.device(device)
     rows = rows_of(z.to(device), y.to(device), from_logits=True)
-    found = temperature.slopes(logits.Seen.of(logits.pieces_of(rows, where), where), b)
+    found = temperature_search.slopes(temperature_search.Seen.of(logits.pieces_of(rows, where), where), b)
     assert found == pytest.approx(expected, rel=1e-12)
 
 
@@ -269,8 +269,7 @@ def test_pieces_change_nothing(device, monkeypatch, entries):
     """T does not depend on how many logits are read at once, nor on the order of rows."""
     z, y = data(300, 4)
     expected = numpy_temperature(z, y)
-    monkeypatch.setattr(logits, "ENTRIES", {})
-    monkeypatch.setattr(logits, "MANY_ENTRIES", entries)
+    monkeypatch.setattr(logits, "piece_entries", lambda _: entries)
     for images in ((z, y), (z.flip(0), y.flip(0)), (z.T[None], y[None])):
         found = TemperatureScaling().fit(images[0].to(device), images[1].to(device))
         assert found == pytest.approx(expected, rel=1e-12)

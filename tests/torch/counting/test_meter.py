@@ -14,7 +14,7 @@ import believable
 from believable import Layout, Predictions, Summary, View
 from believable.errors import InputError, MergeError, UndefinedError
 from believable.torch import CalibrationMeter
-from tests.torch.same import ROUNDING, assert_same
+from tests.torch.counting.same import ROUNDING, assert_same
 
 NOTIONS = (
     "confidence",

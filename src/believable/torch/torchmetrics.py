@@ -12,18 +12,22 @@ from believable import _check
 from believable._types import Notion
 from believable.errors import InputError, MissingDependencyError, UndefinedError
 from believable.metrics.table import find_metric
-from believable.torch.counting.counts import Counts, layout_for
 from believable.torch.counting.meter import device_after
-from believable.torch.counting.refused import check_rows
-from believable.torch.counting.rows import rows_of, whole_or_none
+from believable.torch.counting.rows import check_rows, rows_of, whole_or_none
+from believable.torch.counting.state import MeterState
+from believable.torch.counting.tally import layout_for
 
 try:
     from torchmetrics import Metric
 except ImportError as error:
     raise MissingDependencyError("CalibrationError needs torchmetrics: pip install torchmetrics") from error
 
-KINDS = ("float32", "float64")
-NOTION_OF = {"sums": "confidence", "bins": "confidence", "cells": "classwise"}  # of classes, where a metric names none
+SCORE_TYPES = ("float32", "float64")
+DEFAULT_NOTION = {
+    "sums": "confidence",
+    "bins": "confidence",
+    "cells": "classwise",
+}  # where a metric has none
 
 
 class CalibrationError(Metric):
@@ -93,10 +97,10 @@ class CalibrationError(Metric):
         self.notion, self.from_logits, self.ignore_index = notion, bool(from_logits), whole_or_none(ignore_index)
         # A constant of the class for torchmetrics, but of the metric here.
         self.__dict__["higher_is_better"] = {"lower": False, "higher": True, None: None}[row.direction]
-        self._empty = Counts.empty(self._layout("float64"))
+        self._empty = MeterState.empty(self._layout("float64"))
         for name, tensor in self._empty.named().items():
             self.add_state(name.replace(".", "_"), tensor, dist_reduce_fx="sum")
-        self.add_state("types", torch.zeros(len(KINDS), dtype=torch.int64), dist_reduce_fx="max")
+        self.add_state("types", torch.zeros(len(SCORE_TYPES), dtype=torch.int64), dist_reduce_fx="max")
         # A collection updates one metric for all whose states are equal after the first batch: metrics that would read
         # later batches differently must not look so.
         choices = zlib.crc32(repr([self._empty.tally.layout, self.from_logits, self.ignore_index]).encode())
@@ -118,20 +122,20 @@ class CalibrationError(Metric):
             for name in self._defaults:  # a reset in inference mode left tensors that could not be added to
                 if (state := getattr(self, name)).is_inference():
                     setattr(self, name, state.clone())
-        self._counts().add(rows, self._layout(rows.dtype))
-        self.types[KINDS.index(rows.dtype)] = 1
+        self._meter_state().add(rows, self._layout(rows.dtype))
+        self.types[SCORE_TYPES.index(rows.dtype)] = 1
 
     def compute(self) -> Tensor:
         """The value, a number in float64."""
         single, double = self.types.tolist()
         if single and double:
             raise InputError("some scores were float32, others float64, and bins differ between the two: convert them")
-        counts = self._counts().of_type(self._layout("float32" if single else "float64"))
+        state = self._meter_state().of_type(self._layout("float32" if single else "float64"))
         row = find_metric(self.metric)
         asked = {"n_bins": self.n_bins, "notion": self.notion}
         options = {name: value for name, value in asked.items() if value is not None and name in row.options}
         try:
-            value = float(row.function(counts.summary(), **options))
+            value = float(row.function(state.summary(), **options))
         except UndefinedError:
             value = float("nan")
         return torch.tensor(value, dtype=torch.float64, device=self.device)
@@ -140,13 +144,13 @@ class CalibrationError(Metric):
         """Only devices are changed: sums in half precision would be wrong."""
         return super()._apply(lambda tensor: tensor.to(device_after(fn, tensor.device)), *args, **kwargs)
 
-    def _counts(self) -> Counts:
+    def _meter_state(self) -> MeterState:
         return self._empty.holding([getattr(self, name.replace(".", "_")) for name in self._empty.named()])
 
     def _layout(self, dtype: str) -> Any:
         row = find_metric(self.metric)
         kind, n_classes = ("binary", 2) if self.n_classes is None else ("multiclass", self.n_classes)
-        notion = None if self.n_classes is None else self.notion or row.of or NOTION_OF[row.needs]
+        notion = None if self.n_classes is None else self.notion or row.of or DEFAULT_NOTION[row.needs]
         binned = row.needs == "sums" or (row.needs == "bins" and row.bins == "uniform")
         notions = None if notion is None else (notion,)
         cells, spacing = (self.n_bins, "uniform") if binned else (None, None)

@@ -11,7 +11,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from believable.errors import InputError, MergeError
 from believable.torch import CalibrationMeter
-from tests.torch.same import assert_same
+from tests.torch.counting.same import assert_same
 
 N, CUT = 500, 370  # the rows, and where they are split
 
@@ -84,7 +84,7 @@ def work(rank, folder):
         empty.compute()
 
     if rank:  # as on a GPU, where an update does not look
-        one._counts.tally.invalid[1] += 2
+        one._state.tally.invalid[1] += 2
     one.sync_on_compute = True
     with pytest.raises(InputError, match="cannot be counted: 2 lie outside"):
         one.compute()

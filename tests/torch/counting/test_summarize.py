@@ -9,7 +9,7 @@ import believable
 from believable import Layout, Predictions, Summary
 from believable.errors import InputError, UndefinedError
 from believable.torch import CalibrationMeter, summarize
-from tests.torch.same import assert_same
+from tests.torch.counting.same import assert_same
 
 
 def test_the_summary_is_numpys(device):

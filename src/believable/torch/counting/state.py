@@ -1,59 +1,33 @@
-"""One pass over tensors, by the quickest way that their device has."""
+"""`MeterState`: what a meter has counted, as tensors that move between devices, are saved, and add up.
+
+A state is a tally with the rows that were ignored. States of several meters merge, those of several processes are added
+up in one message, and `state_dict` holds one as plain tensors: nothing is executed to read it.
+"""
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, distributed
 
-from believable._types import Kind, Notion, Spacing
 from believable.errors import InputError, MergeError, SchemaError, UndefinedError
-from believable.predictions.view import View
 from believable.stats import Layout, Summary
 from believable.stats.saved import field_of, open_saved
 from believable.torch.counting import gpu, reference
 from believable.torch.counting.rows import Rows
-from believable.torch.counting.tally import Tally, check_views
+from believable.torch.counting.tally import Tally
 
-
-def count(tally: Tally, rows: Rows, *, scores_too: bool = True) -> None:
-    """Add rows to a tally, in place; without the sums behind proper scores, where that is quicker and asked for."""
-    if gpu.fits(tally, rows):
-        gpu.add_rows(tally, rows, scores_too)
-    else:
-        reference.add_rows(tally, rows)
-
-
-# --- `Counts`: the tally of a meter with the rows that it ignored, as tensors that move, are saved and add up ---------
-
-
-NOTIONS: dict[Kind, tuple[Notion, ...]] = {"binary": ("binary",), "multiclass": ("confidence",)}
-
-
-def layout_for(
-    kind: Kind,
-    n_classes: int,
-    dtype: str,
-    notions: Sequence[Notion | View] | None,
-    cells: int | None,
-    spacing: Spacing | Sequence[Spacing] | None,
-) -> Layout:
-    """As `Layout.of`, but of a matrix only the confidence: class-wise counts cost an addition for every entry."""
-    if notions is not None and (isinstance(notions, (str, View)) or not isinstance(notions, Iterable)):
-        raise InputError(f"notions must be a list of notions, got {notions!r}")
-    named = NOTIONS[kind] if notions is None else tuple(notions)
-    layout = Layout.of(kind, n_classes, dtype, notions=named, cells=cells, spacing=spacing)
-    check_views(layout)
-    return layout
+METER_SCHEMA = "believable.torch.CalibrationMeter"
+METER_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class MeterState:
     """What a meter has counted.
 
     Attributes
@@ -70,7 +44,7 @@ class Counts:
     typed: bool = False
 
     @classmethod
-    def empty(cls, layout: Layout, device: Any = None, *, typed: bool = False) -> Counts:
+    def empty(cls, layout: Layout, device: Any = None, *, typed: bool = False) -> MeterState:
         """Nothing counted yet. In inference mode too these are tensors that can be added to after it."""
         with torch.inference_mode(False):
             return cls(Tally.empty(layout, device), torch.zeros((), dtype=torch.int64, device=device), typed)
@@ -91,24 +65,24 @@ class Counts:
             "ignored": self.ignored,
         }
 
-    def holding(self, tensors: list[Tensor]) -> Counts:
+    def holding(self, tensors: list[Tensor]) -> MeterState:
         """The same with other tensors, in the order of `named`."""
         *tables, sums, by_class, invalid, ignored = tensors
-        return Counts(Tally(self.tally.layout, tables, sums, by_class, invalid), ignored, self.typed)
+        return MeterState(Tally(self.tally.layout, tables, sums, by_class, invalid), ignored, self.typed)
 
-    def to(self, device: Any) -> Counts:
+    def to(self, device: Any) -> MeterState:
         """On another device; tensors without memory become zeros."""
         with torch.inference_mode(False):
             return self.holding(
                 [torch.zeros_like(t, device=device) if t.is_meta else t.to(device) for t in self.named().values()]
             )
 
-    def with_weights(self) -> Counts:
+    def with_weights(self) -> MeterState:
         """With room for weights."""
         with torch.inference_mode(False):
             return replace(self, tally=self.tally.with_weights())
 
-    def of_type(self, layout: Layout) -> Counts:
+    def of_type(self, layout: Layout) -> MeterState:
         """The same tensors for scores of the type of this layout: cells are as many for one type as for the other."""
         if self.typed and self.tally.layout != layout:
             was, now = self.tally.layout.dtype, layout.dtype
@@ -117,20 +91,20 @@ class Counts:
                 f"dtype={was!r} to have every batch converted"
             )
         tally = self.tally
-        return Counts(Tally(layout, tally.tables, tally.sums, tally.by_class, tally.invalid), self.ignored, True)
+        return MeterState(Tally(layout, tally.tables, tally.sums, tally.by_class, tally.invalid), self.ignored, True)
 
-    def add(self, rows: Rows, layout: Layout) -> Counts:
+    def add(self, rows: Rows, layout: Layout) -> MeterState:
         """Count rows, in place but for the room for weights."""
-        counts = self.of_type(layout)
+        state = self.of_type(layout)
         if rows.weights is not None:
-            counts = counts.with_weights()
+            state = state.with_weights()
         with torch.no_grad():
-            count(counts.tally, rows)
+            count(state.tally, rows)
             if rows.ignore_index is not None:
-                counts.ignored.add_((rows.labels == rows.ignore_index).sum())
-        return counts
+                state.ignored.add_((rows.labels == rows.ignore_index).sum())
+        return state
 
-    def merged(self, other: Counts) -> Counts:
+    def merged(self, other: MeterState) -> MeterState:
         """What both have counted; neither is changed."""
         if not other.typed:
             layout = self.tally.layout
@@ -164,39 +138,44 @@ class Counts:
         return replace(self.tally.summary(), dropped={"ignored label": ignored} if ignored else {})
 
 
-# --- the counts of a meter as tensors with names, for `state_dict`: nothing is executed to read them ------------------
+def count(tally: Tally, rows: Rows, *, scores_too: bool = True) -> None:
+    """Add rows to a tally, in place; without the sums behind proper scores, where that is quicker and asked for."""
+    if gpu.fits(tally, rows):
+        gpu.add_rows(tally, rows, scores_too)
+    else:
+        reference.add_rows(tally, rows)
 
 
-_SCHEMA = "believable.torch.CalibrationMeter"
+# --- saving -----------------------------------------------------------------------------------------------------------
 
 
-def saved(counts: Counts, settings: dict[str, Any]) -> dict[str, Tensor]:
+def to_tensors(state: MeterState, settings: dict[str, Any]) -> dict[str, Tensor]:
     """Copies of the tensors, and the settings as the bytes of JSON: some files hold tensors and nothing else."""
-    scores = counts.tally.layout.dtype if counts.typed else ""
-    facts = json.dumps({"schema": _SCHEMA, "version": 1, **settings, "scores": scores})
+    scores = state.tally.layout.dtype if state.typed else ""
+    facts = json.dumps({"schema": METER_SCHEMA, "version": METER_VERSION, **settings, "scores": scores})
     written = {"settings": torch.tensor(list(facts.encode()), dtype=torch.uint8)}
-    return written | {name: tensor.detach().clone() for name, tensor in counts.named().items()}
+    return written | {name: tensor.detach().clone() for name, tensor in state.named().items()}
 
 
-def loaded(
-    tensors: dict[str, Tensor], settings: dict[str, Any], layout_of: Callable[[str], Layout], device: Any
-) -> Counts:
-    """The counts behind `saved`; those of other settings, or that are damaged, are refused."""
+def from_tensors(
+    tensors: dict[str, Tensor], settings: dict[str, Any], layouts: Mapping[str, Layout], device: Any
+) -> MeterState:
+    """The state behind `to_tensors`; those of other settings, or that are damaged, are refused."""
     try:
         facts = json.loads(bytes(tensors["settings"].tolist()))
     except (AttributeError, TypeError, ValueError) as error:
         raise SchemaError(f"the saved meter is damaged: its settings cannot be read ({error})") from error
-    open_saved(facts, _SCHEMA, 1)
+    open_saved(facts, METER_SCHEMA, METER_VERSION)
     differ = [name for name in settings if facts.get(name) != settings[name]]
     if differ:
         raise SchemaError(f"the saved meter was made with other choices of {', '.join(differ)}")
     scores = field_of(facts, "scores", str)
     if scores not in ("", "float32", "float64"):
         raise SchemaError(f"the saved scores must be float32 or float64, got {scores!r}")
-    counts = Counts.empty(layout_of(scores or "float64"), device, typed=bool(scores))
-    if tensors["tables.0"].shape != counts.tally.tables[0].shape:
-        counts = counts.with_weights()
-    for name, tensor in counts.named().items():
+    state = MeterState.empty(layouts[scores or "float64"], device, typed=bool(scores))
+    if tensors["tables.0"].shape != state.tally.tables[0].shape:
+        state = state.with_weights()
+    for name, tensor in state.named().items():
         found = tensors[name]
         if (found.shape, found.dtype) != (tensor.shape, tensor.dtype):
             raise SchemaError(
@@ -205,26 +184,26 @@ def loaded(
             )
         with torch.no_grad():
             tensor.copy_(found)
-    return counts
+    return state
 
 
-# --- counts of all processes, added up: a few numbers to agree on what is counted, then all sums in one message -------
+# --- several processes: a few numbers to agree on what is counted, then all sums in one message -----------------------
 
 
-def summed(counts: Counts, group: Any = None) -> Counts:
+def summed_over_processes(state: MeterState, group: Any = None) -> MeterState:
     """What all processes of the group have counted; the counts of this one stay as they are.
 
     Every process of the group must call this. Where they disagree about what is counted, all of them raise.
     """
     if not distributed.is_available() or not distributed.is_initialized() or distributed.get_world_size(group) < 2:
-        return counts
-    device = counts.device
+        return state
+    device = state.device
     if device.type == "cpu" and distributed.get_backend(group) == "nccl":
         device = torch.device("cuda", torch.cuda.current_device())
-    layout, kinds = counts.tally.layout, ("float32", "float64")
-    has_type = [counts.typed and layout.dtype == kind for kind in kinds]
+    layout, kinds = state.tally.layout, ("float32", "float64")
+    has_type = [state.typed and layout.dtype == kind for kind in kinds]
     code = zlib.crc32(repr([(view, grid.n_cells, grid.spacing) for view, grid in layout.views]).encode())
-    facts = torch.tensor([counts.tally.weighted, *has_type, code, -code], dtype=torch.float64, device=device)
+    facts = torch.tensor([state.tally.weighted, *has_type, code, -code], dtype=torch.float64, device=device)
     distributed.all_reduce(facts, distributed.ReduceOp.MAX, group)
     weighted, single, double, most, least = facts.tolist()
     if most != -least:
@@ -235,13 +214,13 @@ def summed(counts: Counts, group: Any = None) -> Counts:
             "dtype= to have every batch converted"
         )
     if weighted:
-        counts = counts.with_weights()
+        state = state.with_weights()
     kind = "float32" if single else "float64"
     views = tuple((view, replace(grid, dtype=kind)) for view, grid in layout.views)
-    tensors = list(counts.named().values())
+    tensors = list(state.named().values())
     total = torch.cat([tensor.to(device, torch.float64).reshape(-1) for tensor in tensors])
     distributed.all_reduce(total, distributed.ReduceOp.SUM, group)
     parts = total.split([tensor.numel() for tensor in tensors])
     added = [part.view(t.shape).to(t.device, t.dtype) for part, t in zip(parts, tensors, strict=True)]
-    made = replace(counts, typed=False).of_type(replace(layout, views=views)).holding(added)
+    made = replace(state, typed=False).of_type(replace(layout, views=views)).holding(added)
     return replace(made, typed=bool(single or double))

@@ -12,7 +12,7 @@ from torch import nn
 
 from believable.errors import SchemaError
 from believable.torch import CalibrationMeter
-from tests.torch.same import assert_same
+from tests.torch.counting.same import assert_same
 
 
 class Model(nn.Module):
@@ -55,7 +55,7 @@ def test_precision_of_the_model_is_not_that_of_the_counts(convert):
     model = Model()
     before = used(model.meter).summary
     convert(model)
-    assert {tensor.dtype for tensor in model.meter._counts.named().values()} == {torch.float64, torch.int64}
+    assert {tensor.dtype for tensor in model.meter._state.named().values()} == {torch.float64, torch.int64}
     assert_same(model.meter.summary, before, tolerance=0)
     used(model.meter)
     assert model.meter.n == 128

@@ -1,9 +1,14 @@
-"""Rows of a vocabulary in one pass, with Triton: sums of exponentials, and no probabilities."""
+"""`row_terms` in one pass over each row, with Triton: sums of exponentials, and no probabilities."""
 
 from __future__ import annotations
 
+import torch
 import triton
 import triton.language as tl
+from torch import Tensor
+
+FLOAT_TYPES = (torch.float32, torch.float16, torch.bfloat16)
+MAX_BLOCK = 512  # columns that a program reads at once
 
 LOG2_E = tl.constexpr(1.4426950408889634)
 LOG_2 = tl.constexpr(0.6931471805599453)
@@ -87,3 +92,26 @@ def vocabulary_rows(  # type: ignore[no-untyped-def]
     tl.store(brier + row, tl.where(found, score, nothing))
     tl.store(entropy + row, tl.where(found, log_total - weighted / total, nothing))
     tl.store(top_column + row, tl.where(found, top, -1))
+
+
+def suits(logits: Tensor) -> bool:
+    """Whether the pass can read these logits."""
+    return logits.dtype in FLOAT_TYPES and logits.stride(1) == 1
+
+
+def row_terms(logits: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
+    """Confidence, log loss, Brier score, entropy and predicted column of each row, of any length.
+
+    The confidence is NaN, and the column -1, where the label is no column or the logits have no softmax.
+    """
+    n, width = logits.shape
+    made = [torch.full((n,), torch.nan, dtype=torch.float64, device=logits.device) for _ in range(4)]
+    top = torch.full((n,), -1, dtype=torch.int32, device=logits.device)
+    if n:
+        block = min(MAX_BLOCK, triton.next_power_of_2(width))
+        warps = max(1, block // 256)
+        with torch.cuda.device_of(logits):
+            vocabulary_rows[(n,)](
+                logits, labels.contiguous(), *made, top, width, logits.stride(0), BLOCK=block, num_warps=warps
+            )
+    return *made, top.long()

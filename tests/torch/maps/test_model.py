@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from believable.errors import InputError
 from believable.torch import ModelWithTemperature, TemperatureScaling
-from believable.torch.maps import model as room
+from believable.torch.maps import model
 
 pytestmark = pytest.mark.filterwarnings("ignore::believable.errors.SmallSampleWarning")
 
@@ -86,8 +86,7 @@ def test_modes_stay_where_the_model_raises(digits):
 @pytest.mark.parametrize("entries", [1, 500, 1 << 20])
 def test_batches_change_nothing(device, monkeypatch, entries):
     """However rows come in batches and are put together in pieces, T is the same; a generator is read once."""
-    monkeypatch.setattr(room, "ENTRIES", {})
-    monkeypatch.setattr(room, "MANY_ENTRIES", entries)
+    monkeypatch.setattr(model, "piece_entries", lambda _: entries)
     random = np.random.default_rng(0)
     z = torch.tensor(random.normal(size=(300, 4)))
     y = torch.tensor((z.numpy() / 3 + random.gumbel(size=z.shape)).argmax(axis=1))

@@ -1,0 +1,245 @@
+"""The temperature of least cost for logits on any device: the search of `_kernels.temperature`, its sums in torch.
+
+One evaluation reads the logits once, piece by piece, and brings three numbers to the host. Most of the way is gone on a
+sample and in float32; the last evaluation is in float64, because the sum that has to vanish is a difference of two that
+do not.
+
+Pieces may lie elsewhere, as the logits of a model do that were moved off its device: each is brought over when it is
+read. Of all rows together only the largest logit and the label's distance from it are kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from believable._kernels import LogitRows, TemperatureFit
+from believable._kernels.temperature import (
+    CLOSE,
+    EXACT,
+    FLATTEST,
+    FURTHEST,
+    LONGEST,
+    MANY,
+    SHARPEST,
+    Slopes,
+    search,
+    typical_difference,
+)
+from believable.errors import InputError
+from believable.torch.maps.logits import Piece
+
+LOWEST_EXPONENT = {torch.float32: -80.0, torch.float64: -700.0}  # exp of less is nothing
+ROWS_FOR_THE_START = 64  # which say how large logits are
+# A sample holds each 20th row, but 2000 rows at least and 2**24 logits at most.
+SAMPLE_STRIDE, MIN_SAMPLE_ROWS, MAX_SAMPLE_LOGITS = 20, 2000, 1 << 24
+LOWEST_DISTANCE = torch.finfo(torch.float64).min
+
+
+def least_cost(pieces: Sequence[Piece], device: torch.device) -> TemperatureFit:
+    """The temperature of these rows, and which limit it is; see `TemperatureFit`."""
+    rows = Seen.of(pieces, device)
+    if rows.spread == 0:
+        return TemperatureFit(1.0, "equal")
+    sample = rows.sample()
+    b = 1 / _start(sample, rows.spread)
+    if rows.right:
+        return TemperatureFit(1 / search(lambda at: shortfall(rows, at), b, 1 / LONGEST, EXACT), "right")
+    lowest = min(FLATTEST / min(rows.spread, FLATTEST * LONGEST), LONGEST)
+    rough = rows.dtype != torch.float64 and 1e-15 < rows.spread < 1e15
+    if sample is not None and rows.n_rows * rows.width >= MANY and 2 * len(sample.labels) <= rows.n_rows:
+        some = Seen.of([sample], device)
+        if not some.right:
+            b = search(lambda at: slopes(some, at, rough), b, lowest, CLOSE)
+        if rough and b > lowest:
+            b = search(lambda at: slopes(rows, at, rough), b, lowest, math.inf)
+    b = search(lambda at: slopes(rows, at), b, lowest, EXACT)
+    return TemperatureFit(1 / b, "useless" if b == lowest else "")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Seen:
+    """Pieces, and what a first look at them shows.
+
+    Attributes
+    ----------
+    pieces : sequence of Piece
+    tops, behind : list of Tensor
+        By piece: the largest logit of each row, in its own type, and the label's less the largest, in float64.
+    spread : float
+        The largest difference within a row.
+    right : bool
+        Whether every label has the largest logit of its row.
+    weight : float
+        Of all rows.
+    device : torch.device
+        Where it is computed.
+    """
+
+    pieces: Sequence[Piece]
+    tops: list[Tensor]
+    behind: list[Tensor]
+    spread: float
+    right: bool
+    weight: float
+    device: torch.device
+
+    @classmethod
+    def of(cls, pieces: Sequence[Piece], device: torch.device) -> Seen:
+        """Look at every logit once."""
+        tops, behind, facts = [], [], torch.zeros(4, dtype=torch.float64, device=device)
+        for piece in pieces:
+            logits, labels, weights = piece.on(device)
+            compiled = compiled_passes(device)
+            low, top = compiled.extrema(logits) if compiled else torch.aminmax(logits, dim=1)
+            own = logits.gather(1, labels.long().unsqueeze(1)).squeeze(1)
+            tops.append(top)
+            high = top.double()
+            behind.append((own.double() - high).clamp(min=LOWEST_DISTANCE))
+            wrong = ~(low.isfinite() & top.isfinite())
+            found = torch.stack([high - low, behind[-1] != 0, wrong])
+            if weights is not None:
+                found = torch.where(weights > 0, found, 0)
+            facts[:3] = torch.maximum(facts[:3], found.flatten(1).nan_to_num(0, posinf=math.inf).amax(dim=1))
+            facts[3] += labels.numel() if weights is None else weights.sum()
+        spread, any_behind, any_wrong, weight = facts.tolist()
+        if any_wrong:
+            raise InputError(
+                "logits must be finite, got NaN or infinity; drop or repair such rows first, and mask a class that "
+                "cannot be with -1e9"
+            )
+        return cls(pieces, tops, behind, spread, not any_behind, weight, device)
+
+    @property
+    def n_rows(self) -> int:
+        return sum(piece.labels.numel() for piece in self.pieces)
+
+    @property
+    def width(self) -> int:
+        return max(2, self.pieces[0].width)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return self.pieces[0].logits.dtype
+
+    def each(self) -> Iterator[tuple[Piece, Tensor, Tensor]]:
+        """One piece after the other, with its largest logits and its labels' distances."""
+        for piece, top, behind in zip(self.pieces, self.tops, self.behind, strict=True):
+            yield piece.on(self.device), top, behind
+
+    def sample(self) -> Piece | None:
+        """Some of the rows, from everywhere, none of them left out; None where all of those are."""
+        wanted = min(
+            max(MIN_SAMPLE_ROWS, self.n_rows // SAMPLE_STRIDE), max(MIN_SAMPLE_ROWS, MAX_SAMPLE_LOGITS // self.width)
+        )
+        stride = max(1, self.n_rows // wanted)
+        parts = [_every(piece, stride).on(self.device) for piece in self.pieces]
+        logits, labels = torch.cat([part.logits for part in parts]), torch.cat([part.labels for part in parts])
+        if parts[0].weights is None:
+            return Piece(logits, labels, None)
+        weights = torch.cat([part.weights for part in parts])
+        keep = weights[:, 0] > 0
+        return Piece(logits[keep], labels[keep], weights[keep]) if keep.any() else None
+
+
+def _every(piece: Piece, stride: int) -> Piece:
+    """Each so-manieth row, as (m, K, 1)."""
+    logits, labels, weights = piece
+    inner = labels.shape[1]
+    row = torch.arange(0, labels.numel(), stride, device=logits.device)
+    here = row // inner, row % inner
+    rows = logits[here][:, None] if logits.ndim == 2 else logits[here[0], :, here[1]][:, :, None]
+    return Piece(rows, labels[here][:, None], None if weights is None else weights[here][:, None])
+
+
+# --- sums over all rows -----------------------------------------------------------------------------------------------
+
+
+def slopes(rows: Seen, b: float, rough: bool = False) -> Slopes:
+    """First, second and third derivative of the cost, times b, b^2 and b^3: cumulants of x, less the label's own x."""
+    dtype = torch.float32 if rough and 1e-30 < b < 1e30 else torch.float64
+    total = torch.zeros(3, dtype=torch.float64, device=rows.device)
+    compiled = compiled_passes(rows.device)
+    for piece, top, behind in rows.each():
+        if compiled:
+            wide, floor = dtype == torch.float64, LOWEST_EXPONENT[dtype]
+            how = compiled.Sums(wide, all_right=False, floor=floor, furthest=FURTHEST)
+            total += compiled.sums(piece, top, behind, b, how)
+            continue
+        mass, *sums = power_sums(piece.logits, top, b, dtype, 3, rows.spread)
+        mean, square, cube = (each / mass for each in sums)
+        variance = square - mean * mean
+        first = mean - (b * behind).clamp(min=-FURTHEST)
+        total += _totals([first, variance, cube - mean * (square + 2 * variance)], piece.weights)
+    first, second, third = total.tolist()
+    return first, second, third
+
+
+def shortfall(rows: Seen, b: float) -> Slopes:
+    """log SHARPEST less the log of what labels that are all among the largest cost above the infimum, on average."""
+    total = torch.zeros(2, dtype=torch.float64, device=rows.device)
+    compiled = compiled_passes(rows.device)
+    for piece, top, behind in rows.each():
+        if compiled:
+            how = compiled.Sums(True, all_right=True, floor=LOWEST_EXPONENT[torch.float64], furthest=FURTHEST)
+            total += compiled.sums(piece, top, behind, b, how)[:2]
+            continue
+        ties = (piece.logits == top.unsqueeze(1)).sum(dim=1)
+        mass, first = power_sums(piece.logits, top, b, torch.float64, 1, rows.spread)
+        total += _totals([torch.log1p((mass - ties) / ties), first / mass], piece.weights)
+    excess, fall = total.tolist()
+    if not excess > 0:
+        return math.inf, 0.0, 0.0
+    return math.log(SHARPEST) - math.log(excess / rows.weight), -fall / excess, 0.0
+
+
+def power_sums(logits: Tensor, top: Tensor, b: float, dtype: torch.dtype, order: int, spread: float) -> list[Tensor]:
+    """Sums over the classes of exp(x) x^j, j = 0..order, with x = b (z - top) <= 0, in float64."""
+    x = logits.to(dtype) - top.to(dtype).unsqueeze(1)
+    x.mul_(b)
+    if not b * spread < -LOWEST_EXPONENT[dtype]:
+        x.clamp_(min=LOWEST_EXPONENT[dtype])
+    terms = x.exp()
+    sums = [terms.sum(dim=1, dtype=torch.float64)]
+    for _ in range(order):
+        terms.mul_(x)
+        sums.append(terms.sum(dim=1, dtype=torch.float64))
+    return sums
+
+
+def _totals(values: list[Tensor], weights: Tensor | None) -> Tensor:
+    """Weighted sums; a row of weight zero may hold anything."""
+    stacked = torch.stack(values).flatten(1)
+    if weights is None:
+        return stacked.sum(dim=1)
+    w = weights.flatten()
+    return torch.where(w > 0, stacked * w, 0).sum(dim=1)
+
+
+def _start(sample: Piece | None, spread: float) -> float:
+    """A typical difference of logits, from a few rows on the host."""
+    if sample is None:
+        return min(max(spread / 2, 1 / LONGEST), LONGEST)
+    some = sample.logits[:: max(1, len(sample.labels) // ROWS_FOR_THE_START), :, 0].double().cpu().numpy()
+    return typical_difference(LogitRows(some, some.max(axis=1), some[:, 0], None, spread))
+
+
+@lru_cache(maxsize=1)
+def _triton() -> Any:
+    """The passes with Triton, where it is installed."""
+    try:
+        from believable.torch.maps import triton_temperature
+    except ImportError:
+        return None
+    return triton_temperature
+
+
+def compiled_passes(device: torch.device) -> Any:
+    """The passes with Triton for this device, or None: then they are taken in plain torch."""
+    return _triton() if device.type == "cuda" else None

@@ -1,0 +1,176 @@
+"""`row_terms`: what each row of a wide matrix of logits says, in a few numbers.
+
+A vocabulary has a hundred thousand columns, so the probabilities of all rows are never there at once. Plain torch goes
+through blocks of rows; on a GPU with Triton, `triton_row_terms` reads every row once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+BLOCK_ENTRIES = {"cpu": 1 << 18, "cuda": 1 << 24}  # some 10 MB of them on a CPU, 300 MB on a GPU
+LOWEST_STEP = -800.0  # exp of it is 0 in float64; unlike that of -inf, its product with 0 is a number
+
+
+class RowTerms(NamedTuple):
+    """What each row says; a row that was left out has NaN, False and -1.
+
+    Attributes
+    ----------
+    confidence : Tensor of float64
+        The largest probability.
+    hit : Tensor of bool
+        Whether it is that of the label.
+    nll : Tensor of float64
+        -log of the label's probability; infinite where its logit is -inf.
+    brier : Tensor of float64
+        Sum over columns of (p_k - y_k)^2.
+    entropy : Tensor of float64
+        -Sum over columns of p_k log p_k, in nats.
+    top : Tensor of int64
+        The column of the largest logit, the lowest of several.
+    ranked, ranked_columns : Tensor or None
+        For r > 1: the r largest probabilities of shape (n, r), descending, and their columns; ties to the lowest.
+    """
+
+    confidence: Tensor
+    hit: Tensor
+    nll: Tensor
+    brier: Tensor
+    entropy: Tensor
+    top: Tensor
+    ranked: Tensor | None = None
+    ranked_columns: Tensor | None = None
+
+
+def row_terms(logits: Tensor, labels: Tensor, r: int = 1) -> RowTerms:
+    """Confidence, hit, log loss, Brier score and entropy of each row, by the quickest way that the device has.
+
+    Parameters
+    ----------
+    logits : Tensor of shape (n, V)
+        In bfloat16, float16, float32 or float64. -inf is a probability of 0. A row with NaN or +inf, or of -inf alone,
+        has no probabilities: its confidence is NaN, by which the caller knows it.
+    labels : Tensor of int64, of shape (n,)
+        The columns that happened. A label outside of 0..V-1 leaves its row out: it need not be read.
+    r : int
+        How many ranks to give, from 1 to V.
+
+    Examples
+    --------
+    >>> terms = row_terms(torch.tensor([[0.0, 0.0, -torch.inf]]), torch.tensor([1]))
+    >>> terms.confidence.item(), terms.hit.item(), terms.brier.item(), round(terms.nll.item(), 4)
+    (0.5, False, 0.5, 0.6931)
+    """
+    compiled = _triton()
+    if compiled is None or r > 1 or not logits.is_cuda or not compiled.suits(logits):
+        return plain_row_terms(logits, labels, r)
+    confidence, nll, brier, entropy, top = compiled.row_terms(logits, labels)
+    return RowTerms(confidence, (top == labels) & ~confidence.isnan(), nll, brier, entropy, top)
+
+
+def plain_row_terms(logits: Tensor, labels: Tensor, r: int = 1) -> RowTerms:
+    """`row_terms` in plain torch, block by block.
+
+    On a CPU in float64. On a GPU, logits of at most 32 bits have their exponentials in float32, summed in float64, and
+    rows that are left out are computed and thrown away, because choosing them would wait for the device.
+    """
+    made = _blank(len(logits), r, logits.device)
+    counted = (labels >= 0) & (labels < logits.shape[1])
+    on_cpu = logits.device.type == "cpu"
+    step = max(1, BLOCK_ENTRIES["cpu" if on_cpu else "cuda"] // logits.shape[1])
+    for rows in _blocks(len(logits), step, counted if on_cpu else None):
+        label = labels[rows].long().clamp(0, logits.shape[1] - 1)
+        for column, values in zip(made, _of_block(logits[rows], label, r), strict=True):
+            if column is None or values is None:
+                continue
+            keep = counted[rows] if values.ndim == 1 else counted[rows][:, None]
+            column[rows] = torch.where(keep, values, column[rows])
+    return made
+
+
+def _blank(n: int, r: int, device: torch.device) -> RowTerms:
+    def nan(*shape: int) -> Tensor:
+        return torch.full(shape, torch.nan, dtype=torch.float64, device=device)
+
+    def no_column(*shape: int) -> Tensor:
+        return torch.full(shape, -1, dtype=torch.int64, device=device)
+
+    hit = torch.zeros(n, dtype=torch.bool, device=device)
+    ranks = (nan(n, r), no_column(n, r)) if r > 1 else (None, None)
+    return RowTerms(nan(n), hit, nan(n), nan(n), nan(n), no_column(n), *ranks)
+
+
+def _blocks(n: int, step: int, counted: Tensor | None) -> Iterator[slice | Tensor]:
+    """So many rows at a time: all of them in order, or, where some are left out, the others."""
+    if counted is None or bool(counted.all()):
+        yield from (slice(start, start + step) for start in range(0, n, step))
+    else:
+        yield from counted.nonzero()[:, 0].split(step)
+
+
+def _of_block(logits: Tensor, labels: Tensor, r: int) -> RowTerms:
+    narrow = logits.device.type != "cpu" and logits.dtype != torch.float64
+    z = logits.to(torch.float32 if narrow else torch.float64)
+    largest, top = z.max(dim=1)  # the first of the largest
+    label = labels[:, None]
+    below = z - largest[:, None]
+    own = below.gather(1, label)[:, 0].double()
+    hit = top == labels
+
+    # The largest has exp(0) = 1, which is kept apart from the rest: beside it a small rest would be rounded away.
+    below.clamp_(min=LOWEST_STEP)
+    e = below.exp()
+    own_e = e.gather(1, label)[:, 0].double()
+    e.scatter_(1, top[:, None], 0)
+    rest = e.sum(dim=1, dtype=torch.float64)
+    moment = below.mul_(e).sum(dim=1, dtype=torch.float64)
+    squares = e.mul_(e).sum(dim=1, dtype=torch.float64)
+
+    whole, log_whole = 1 + rest, rest.log1p()
+    others = torch.where(hit, squares, 1 + (squares - own_e * own_e)) / (whole * whole)
+    short = torch.where(hit, rest, 1 + (rest - own_e)) / whole  # 1 - p of the label
+    valid = largest.isfinite()
+
+    def of_valid(values: Tensor) -> Tensor:
+        return values.masked_fill(~(valid if values.ndim == 1 else valid[:, None]), torch.nan)
+
+    ranked = columns = None
+    if r > 1:
+        columns = _ranked_columns(z, r)
+        ranked = of_valid((z.gather(1, columns) - largest[:, None]).exp().double() / whole[:, None])
+    return RowTerms(
+        of_valid(1 / whole),
+        hit & valid,
+        of_valid(log_whole - own),
+        of_valid(others + short * short),
+        of_valid(log_whole - moment / whole),
+        top,
+        ranked,
+        columns,
+    )
+
+
+def _ranked_columns(z: Tensor, r: int) -> Tensor:
+    """The columns of the r largest; `topk` would break ties as it likes, and bfloat16 has many."""
+    left = z.masked_fill(z == -torch.inf, torch.finfo(z.dtype).min)  # which comes before what was taken
+    columns = []
+    for _ in range(r):
+        columns.append(left.argmax(dim=1))
+        left.scatter_(1, columns[-1][:, None], -torch.inf)
+    return torch.stack(columns, dim=1)
+
+
+@lru_cache(maxsize=1)
+def _triton() -> Any:
+    """The compiled pass, where Triton is installed."""
+    try:
+        from believable.torch.tokens import triton_row_terms
+    except ImportError:
+        return None
+    return triton_row_terms

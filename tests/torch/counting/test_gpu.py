@@ -1,0 +1,255 @@
+"""Compiled passes count what plain torch counts: on a GPU where there is one, and their text on the host everywhere."""
+
+from __future__ import annotations
+
+import re
+from importlib import resources
+
+import pytest
+import torch
+
+from believable import Layout, Summary
+from believable.torch.counting import gpu, reference
+from believable.torch.counting.rows import REASONS, rows_of
+from believable.torch.counting.tally import SUM_NAMES, Tally
+from tests.needs import need_gpu
+
+ALL = ("confidence", "classwise", "top_label")
+MACHINES = ["host", "cuda"] if torch.cuda.is_available() else ["host"]
+
+
+class Machine:
+    """Where kernels run: a GPU, or the host in its place, where all is small."""
+
+    def __init__(self, compiler=None):
+        self.compiler = compiler
+        self.device = "cpu" if compiler else "cuda"
+
+    def choose(self, on_gpu, on_host):
+        """Sizes and cases for a GPU, or fewer for the host."""
+        return on_host if self.compiler else on_gpu
+
+    def fits(self, tally, rows):
+        """Whether there is a kernel, and a machine for it."""
+        return gpu.has_kernel(tally, rows) if self.compiler else gpu.fits(tally, rows)
+
+    def orders(self):
+        """Once on a GPU; on the host with threads that take their turns upwards, and downwards."""
+        for downwards in (False, True) if self.compiler else (None,):
+            if self.compiler:
+                self.compiler.downwards = downwards
+            yield
+
+    def random(self, seed=0):
+        """A generator."""
+        return torch.Generator(self.device).manual_seed(seed)
+
+    def logits(self, n, k, scale=4.0, dtype=torch.float32, seed=0):
+        """Logits and labels, of which more than half are the largest."""
+        generator = self.random(seed)
+        z = (torch.randn(n, k, device=self.device, generator=generator) * scale).to(dtype)
+        y = torch.randint(0, k, (n,), device=self.device, generator=generator)
+        right = torch.rand(n, device=self.device, generator=generator) < 0.6
+        return z, torch.where(right, z.argmax(dim=1), y)
+
+    def event(self, n, dtype=torch.float32, labels=torch.uint8):
+        """Probabilities and outcomes; 0 and 1 are among them."""
+        generator = self.random()
+        p = torch.rand(n, device=self.device, generator=generator).to(dtype)
+        p[:5] = torch.tensor([0.0, 1.0, 0.2, 0.5, -0.0])
+        return p, (torch.rand(n, device=self.device, generator=generator) < p.float()).to(labels)
+
+    def compare(self, rows, notions=None, cells=15, spacing="uniform", *, tolerance=2e-6, apart=0, bare=True):
+        """Both ways; `apart` rows may be in a neighbouring cell, where exponentials are in single precision."""
+        layout = Layout.of(rows.kind, rows.n_classes, rows.dtype, notions=notions, cells=cells, spacing=spacing)
+        plain = Tally.empty(layout, self.device)
+        reference.add_rows(plain, rows)
+        for _ in self.orders():
+            fast, tables = Tally.empty(layout, self.device), Tally.empty(layout, self.device)
+            assert self.fits(fast, rows)
+            gpu.add_rows(fast, rows)
+            if bare:
+                gpu.add_rows(tables, rows, scores_too=False)
+            for of_fast in (fast, tables) if bare else (fast,):
+                assert_same_tables(plain, of_fast, tolerance, apart)
+            n = plain.sums[0].item()
+            for name, a, b in zip(SUM_NAMES, plain.sums.tolist(), fast.sums.tolist(), strict=True):
+                assert b == pytest.approx(a, rel=tolerance, abs=1e-7 * n), name
+            torch.testing.assert_close(fast.by_class, plain.by_class, rtol=tolerance, atol=1e-6 * n)
+        return plain
+
+
+def assert_same_tables(plain, fast, tolerance, apart):
+    """Equal counts, but for rows that may be apart, and sums up to rounding."""
+    for a, b in zip(plain.tables, fast.tables, strict=True):
+        assert (a[:, :, 0] - b[:, :, 0]).abs().sum().item() <= 2 * apart
+        assert b[:, :, 0].sum().item() == a[:, :, 0].sum().item()
+        for moment in (1, 2):
+            a_sum, b_sum = a[:, :, moment].sum(dim=1), b[:, :, moment].sum(dim=1)
+            if not apart:
+                torch.testing.assert_close(b_sum, a_sum, rtol=tolerance, atol=1e-6)
+            torch.testing.assert_close(b_sum.sum(), a_sum.sum(), rtol=tolerance, atol=1e-6)
+    assert torch.equal(plain.invalid, fast.invalid)
+
+
+@pytest.fixture(params=MACHINES)
+def machine(request, monkeypatch):
+    """A GPU, or the host that runs its kernels."""
+    if request.param == "cuda":
+        yield Machine()
+    else:
+        compiler = request.getfixturevalue("host_compiler")
+        with compiler.in_place_of_a_gpu(monkeypatch):
+            yield Machine(compiler)
+
+
+def test_plain_torch_on_a_cpu():
+    """Where there is no GPU nothing is compiled."""
+    rows = rows_of(torch.tensor([0.5]), torch.tensor([1]), from_logits=False)
+    tally = Tally.empty(Layout.of("binary", 2, "float32"))
+    assert gpu.has_kernel(tally, rows)
+    assert not gpu.fits(tally, rows)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "labels"),
+    [
+        (torch.float32, torch.uint8),
+        (torch.float32, torch.bool),
+        (torch.bfloat16, torch.int64),
+        (torch.float16, torch.int8),
+    ],
+)
+@pytest.mark.parametrize(("cells", "spacing"), [(15, "uniform"), (50_400, "uniform"), (50_400, ("uniform", "logit"))])
+def test_one_event(machine, dtype, labels, cells, spacing):
+    """Probabilities of every type, in few cells, in many, on both grids."""
+    p, y = machine.event(machine.choose(100_003, 3_003), dtype, labels)
+    bare = machine.choose(True, dtype == torch.float32)
+    machine.compare(rows_of(p, y, from_logits=False), cells=cells, spacing=spacing, bare=bare)
+    if machine.choose(True, cells == 15):  # not where vectors begin
+        machine.compare(rows_of(p[1:], y[1:], from_logits=False), cells=cells, spacing=spacing, bare=bare)
+
+
+def test_one_event_of_logits(machine):
+    """Their sigmoid is taken in double precision; only scores within its rounding of an edge may be apart."""
+    z, y = machine.logits(machine.choose(50_001, 3_001), 2, 6.0)
+    rows = rows_of(z[:, 0].contiguous(), (y == 0).long(), from_logits=True)
+    machine.compare(rows)
+    machine.compare(rows, cells=50_400, spacing=("uniform", "logit"), apart=5)
+
+
+def test_many_rows_of_a_thread(machine, monkeypatch):
+    """What a thread has counted of some 250 rows is added up before it goes on."""
+    monkeypatch.setattr(gpu, "_blocks", lambda *_, **__: 1)
+    p, y = machine.event(160 * 2 * 250)
+    machine.compare(rows_of(p, y, from_logits=False), bare=False)
+    z, y = machine.logits(128 * 260, 3)
+    machine.compare(rows_of(z, y, from_logits=True), "confidence", bare=False, apart=2)
+
+
+def test_edges_are_right_closed(machine):
+    """A score that is an edge is in the bin below it, for every number of bins."""
+    for bins in machine.choose(range(2, 33), (2, 7, 15, 32)):
+        edges = torch.tensor([k / bins for k in range(bins + 1)], device=machine.device)
+        p = torch.cat([edges, edges.nextafter(torch.ones_like(edges)), edges.nextafter(torch.zeros_like(edges))])
+        rows = rows_of(p.clamp(0, 1), torch.zeros_like(p).long(), from_logits=False)
+        machine.compare(rows, cells=bins, bare=machine.choose(True, False))
+
+
+@pytest.mark.parametrize("k", [2, 10, 20, 32, 33, 100, 1000, 1001, 3000])
+def test_classes(machine, k):
+    """Every notion, of few classes and many, from logits and from probabilities."""
+    z, y = machine.logits(machine.choose(4_001, 401 if k <= 32 else 65 if k <= 1001 else 21), k)
+    bare = machine.choose(True, k in (10, 1000))
+    machine.compare(rows_of(z, y, from_logits=True), ALL, apart=2, bare=bare)
+    if machine.choose(True, k not in (20, 100)):
+        machine.compare(rows_of(torch.softmax(z.double(), dim=1).float(), y, from_logits=False), ALL, bare=bare)
+    if machine.choose(True, k == 10):
+        bare = machine.choose(True, False)
+        machine.compare(rows_of(z, y, from_logits=True), ALL, cells=840, apart=40, bare=bare)
+        machine.compare(rows_of(30 * z, y, from_logits=True), ("confidence", "classwise"), apart=80 + k // 5, bare=bare)
+        machine.compare(rows_of(z.bfloat16(), y.int(), from_logits=True), "confidence", apart=2, bare=bare)
+
+
+@pytest.mark.parametrize("k", [10, 50])
+def test_images(machine, k):
+    """Pixels, whose classes lie apart in memory or together, and some of which are ignored."""
+    n, height, width = machine.choose((4, 31, 29), (2, 11, 13))
+    z, y = machine.logits(n * height * width, k)
+    z, y = z.view(n, height, width, k).movedim(3, 1), y.view(n, height, width).clone()
+    y[:, ::4] = 255
+    for image in (z, z.contiguous()):
+        rows = rows_of(image, y, from_logits=True, ignore_index=255)
+        plain = machine.compare(rows, ALL, apart=2, bare=machine.choose(True, False))
+        assert plain.sums[0].item() == (y != 255).sum().item()
+
+
+@pytest.mark.parametrize("k", [1, 10, 1000])
+def test_invalid_rows(machine, k):
+    """Rows that cannot be counted are tallied by reason, whichever way."""
+    n, bare = machine.choose((5_000, True), (50 if k == 1000 else 500, False))
+    if k == 1:
+        p, y = machine.event(n, labels=torch.int64)
+        p[[3, 7, 9]] = torch.tensor([float("nan"), 1.5, float("inf")], device=machine.device)
+    else:
+        z, y = machine.logits(n, k)
+        p = torch.softmax(z, dim=1)
+        p[3, 1], p[7], p[9, 0] = float("nan"), p[7] * 1.5, -0.5
+        z[3, 1], z[4, 0], z[5, 1] = float("nan"), float("inf"), float("-inf")
+        y[11], y[12] = k, -1
+        plain = machine.compare(rows_of(z, y, from_logits=True), "confidence", bare=bare)
+        assert plain.invalid.tolist() == [3, 0, 0, 2, 0]
+    y[11], y[12] = max(k, 2), -1
+    machine.compare(rows_of(p, y, from_logits=False), bare=bare)
+
+
+def test_an_outcome_may_be_ignored(machine):
+    """Even where 0 or 1 is the label to leave out."""
+    p, y = machine.event(machine.choose(10_000, 3_000))
+    for ignored in (0, 1):
+        plain = machine.compare(
+            rows_of(p, y, from_logits=False, ignore_index=ignored), bare=machine.choose(True, False)
+        )
+        assert plain.sums[0].item() == (y != ignored).sum().item()
+
+
+def test_long_sums_do_not_drift():
+    """Of 1e8 scores the ECE is that of float64 to 1e-9."""
+    need_gpu()
+    n = 100_000_000
+    generator = torch.Generator("cuda").manual_seed(0)
+    p = torch.rand(n, device="cuda", generator=generator)
+    y = (torch.rand(n, device="cuda", generator=generator) < p * p).to(torch.uint8)
+    tally = Tally.empty(Layout.of("binary", 2, "float32", cells=15, spacing="uniform"), "cuda")
+    gpu.add_rows(tally, rows_of(p, y, from_logits=False))
+    code = torch.bucketize(p, torch.arange(1, 15, device="cuda", dtype=torch.float64).div(15).float())
+    gap = [(p[code == k].double().sum() - y[code == k].sum()).abs().item() for k in range(15)]
+    stats = tally.cells()[0].coarsen(15)
+    assert abs(stats.wp - stats.wy).sum() / n == pytest.approx(sum(gap) / n, abs=1e-9)
+
+
+def test_a_statistic_can_be_saved(machine):
+    """Scores at the very edges of cells have their mean inside, as loading checks."""
+    edges = torch.arange(50_401, device=machine.device, dtype=torch.float64).div(50_400).float()
+    p = torch.cat([edges, edges.nextafter(torch.ones_like(edges)), edges.nextafter(torch.zeros_like(edges))])
+    for outcome in (0, 1):
+        for cells, spacing in ((None, None), (15, "uniform")):
+            tally = Tally.empty(Layout.of("binary", 2, "float32", cells=cells, spacing=spacing), machine.device)
+            gpu.add_rows(tally, rows_of(p.clamp(0, 1), torch.full_like(p, outcome).long(), from_logits=False))
+            assert Summary.from_bytes(tally.summary().to_bytes()).n == len(p)
+
+
+def test_kernels_and_tally_agree_on_the_order():
+    """What common.cuh calls the first sum is the first of `SUM_NAMES`, and so on; the same for reasons and sums of rows."""
+    source = (resources.files("believable.torch") / "cuda" / "common.cuh").read_text()
+    sums, reasons = ([name.strip() for name in body.split(",")] for body in re.findall(r"enum \{([^}]*)\}", source))
+    named = [name.upper().replace(" ", "_") for name in SUM_NAMES]
+    places = {"W2X": named.index("W2_BRIER"), "W2XX = W2X + 5": named.index("W2_BRIER^2")}
+    places["BRIER_BY_CHANCE = W2XX + 5"] = named.index("BRIER_BY_CHANCE")
+    for i, name in enumerate(sums[: sums.index("W2X")]):
+        assert named[i] == name
+    assert places == {"W2X": 11, "W2XX = W2X + 5": 16, "BRIER_BY_CHANCE = W2XX + 5": 21}
+    assert named[22] == sums[-1] == "NLL_BY_CHANCE"
+    assert reasons == ["NOT_FINITE", "OUTSIDE", "NOT_ONE", "NO_CLASS"]
+    assert [reason.split()[1] for reason in REASONS[:3]] == ["not", "outside", "not"]
+    assert "target" in REASONS[3]
