@@ -14,7 +14,7 @@ import numpy as np
 from believable import _check
 from believable._types import Array, Float64s, Ints
 from believable.errors import InputError, MissingDependencyError
-from believable.readers.formats.source import GZIP
+from believable.readers.formats.base import GZIP
 
 if TYPE_CHECKING:
     import polars
