@@ -11,8 +11,8 @@ from believable import expected_calibration_error, noise_floor
 from believable.errors import InputError
 from believable.inference import interval
 from believable.readers import load_run
-from believable.readers.logs.reranking import GRADES
 from believable.recalibrate import PlattScaling
+from believable.recalibrate.reranking import GRADES
 
 
 def sigmoid(z):
