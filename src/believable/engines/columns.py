@@ -14,7 +14,7 @@ from believable.errors import InputError
 
 LIST_TYPES = (nw.List, nw.Array)
 TEXT_TYPES = (nw.String, nw.Categorical, nw.Enum)
-MAX_NAMES_LISTED = 12  # names of columns in a message
+MAX_COLUMNS_NAMED = 12  # names of columns in a message
 FIRST_INEXACT_INTEGER = 2**53  # above it float64 skips whole numbers
 
 
@@ -53,12 +53,12 @@ class FrameColumns:
 
     @property
     def kind(self) -> Kind:
-        """Of the predictions."""
+        """The kind of predictions that the columns hold."""
         return "binary" if len(self.names) == 1 else "multiclass"
 
     @property
     def n_classes(self) -> int:
-        """2 for one column of scores."""
+        """The number of classes, which is 2 for one column of scores."""
         return max(2, len(self.names))
 
     @property
@@ -111,7 +111,7 @@ def _with_prefix(
         return None
     if classes is None and "0" in ends and "1" in ends:
         raise InputError(
-            f"columns {', '.join(repr(start + end) for end in ends[:MAX_NAMES_LISTED])} begin with {start!r}: pass "
+            f"columns {', '.join(repr(start + end) for end in ends[:MAX_COLUMNS_NAMED])} begin with {start!r}: pass "
             "those of the classes as a list, prob=[...]"
         )
     order = ends if classes is None else [str(one) for one in classes]
@@ -125,7 +125,9 @@ def present(schema: Mapping[str, Any], name: str, role: str) -> None:
     if not isinstance(name, str):
         raise InputError(f"{role} must be the name of a column, got {name!r}")
     if name not in schema:
-        held = ", ".join(map(repr, list(schema)[:MAX_NAMES_LISTED])) + (", …" if len(schema) > MAX_NAMES_LISTED else "")
+        held = ", ".join(map(repr, list(schema)[:MAX_COLUMNS_NAMED])) + (
+            ", …" if len(schema) > MAX_COLUMNS_NAMED else ""
+        )
         raise InputError(f"{role}={name!r} is not a column of the frame, which has {held}")
 
 

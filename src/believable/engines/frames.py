@@ -61,7 +61,7 @@ class Frame:
         return cls(frame.lazy() if engine == "polars" else frame, engine, python_workers or engine == "dask")
 
     def schema(self) -> dict[str, Any]:
-        """Types of the columns, by name."""
+        """Return the types of the columns, by name."""
         return dict(self.rows.collect_schema())
 
     def can_ask_for(self, names: Sequence[str]) -> None:
@@ -125,7 +125,7 @@ def _collected(rows: Any, engine: str) -> Any:
 
 
 def word(value: Any) -> str:
-    """What a subgroup is called."""
+    """Return what a subgroup is called."""
     if _is_missing(value):
         return "missing"
     return str(value + 0 if isinstance(value, float) else value)  # -0.0 is 0.0

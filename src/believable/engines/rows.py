@@ -44,7 +44,7 @@ def refuse_rows(dropped: Mapping[str, int], rows: int, advice: str = "") -> None
 
 
 def rows_in_words(dropped: Mapping[str, int], rows: int) -> str:
-    """One number first, then why."""
+    """Return a sentence: how many rows cannot be counted, then why."""
     why = ", ".join(f"{reason}: {n:,}" for reason, n in dropped.items())
     return f"{sum(dropped.values()):,} of {rows:,} rows cannot be counted ({why})"
 

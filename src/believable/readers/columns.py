@@ -33,7 +33,7 @@ GivenName = TypeVar("GivenName", str, str | None)
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns taken.
+    """The columns that are taken from a table, by what they hold.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Columns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All of them, each once."""
+        """The names of all columns taken, each once."""
         others = (self.label, self.weight, self.group, *self.by)
         return tuple(dict.fromkeys([*self.prob, *(name for name in others if name is not None)]))
 
@@ -282,11 +282,11 @@ def _matrix(
 # --- columns that look as if their rows belonged together, where nobody said so ---------------------------------------
 
 
-_THINGS = (
+_THINGS_OF_CLUSTERS = (
     *("query", "patient", "subject", "person", "user", "customer", "client", "account", "household", "session"),
     *("visit", "question", "document", "image", "group", "cluster"),
 )
-CLUSTER_NAMES = (*_THINGS, *(f"{thing}_id" for thing in _THINGS), "qid", "uid", "pid")
+CLUSTER_NAMES = (*_THINGS_OF_CLUSTERS, *(f"{thing}_id" for thing in _THINGS_OF_CLUSTERS), "qid", "uid", "pid")
 
 
 def telling_names(names: Sequence[str], taken: Columns) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from believable.recalibrate.facts import as_method
 from believable.recalibrate.inputs import Input
 from believable.recalibrate.select import check_method, select
 
-GRADES = ("not relevant", "relevant", "highly relevant")
+GRADE_NAMES = ("not relevant", "relevant", "highly relevant")
 MAX_FOLDS = 5
 FEW_QUERIES = 20  # below, the note says that they tell little about another
 WHY_GRADES_ARE_MAPPED = "one score per document is no probability for each of three classes, so maps were learnt"
@@ -115,8 +115,8 @@ def map_to_grades(
             f"For {crossing:,} documents the second map was above the first and was lowered to it: they have no share "
             "for 'relevant'."
         )
-    labels = np.asarray(GRADES)[np.minimum(grades, 2)]
-    return Predictions(matrix, labels, classes=list(GRADES)), tuple(notes)
+    labels = np.asarray(GRADE_NAMES)[np.minimum(grades, 2)]
+    return Predictions(matrix, labels, classes=list(GRADE_NAMES)), tuple(notes)
 
 
 def _cross_fitted(

@@ -22,7 +22,7 @@ from believable.readers.formats.base import Format, Source, Table, width_of
 if TYPE_CHECKING:
     import polars
 
-DAMAGED = (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error)
+DAMAGE_ERRORS = (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error)
 MEMBER_ENDING = ".npy"
 ZIP64_BYTES = zipfile.ZIP64_LIMIT // 2  # members above need larger numbers in the archive
 
@@ -51,7 +51,7 @@ class Npz(Format):
             _copied(table.source, target.where, plan.make[0], made if several else made[:, 0])
         except BrokenPipeError:
             raise
-        except DAMAGED as error:
+        except DAMAGE_ERRORS as error:
             raise addition.error(f"it cannot be copied: {error}") from error
         return len(made)
 
@@ -77,7 +77,7 @@ class NpzTable(Table):
                     if entry.endswith(MEMBER_ENDING):
                         with archive.open(entry) as member:
                             shapes[entry.removesuffix(MEMBER_ENDING)] = _shape(member)
-        except DAMAGED as error:
+        except DAMAGE_ERRORS as error:
             raise InputError(f"{source.name} cannot be read as npz: {error}") from error
         usable = {name: shape for name, shape in shapes.items() if len(shape) in (1, 2) and shape[-1] > 0}
         if not usable:
@@ -103,7 +103,7 @@ class NpzTable(Table):
         try:
             with self.source.open() as stream, np.load(stream, allow_pickle=False) as archive:
                 arrays = {name: _plain_numbers(archive[name]) for name in wanted}
-        except DAMAGED as error:
+        except DAMAGE_ERRORS as error:
             if "allow_pickle" in str(error):
                 raise InputError(
                     f"{self.source.name}: an array holds Python objects, which are not read; save numbers or text"

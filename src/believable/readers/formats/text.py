@@ -30,8 +30,8 @@ BATCH_CHARACTERS = 1 << 25  # a batch of long rows ends here
 LINES_BETWEEN_REPORTS = 20_000  # from one sign of progress to the next
 LONGEST_CELL = 1 << 26  # a quotation mark that is never closed would swallow the file
 MISSING_CELLS = frozenset(NULLS)
-THOUSANDS = re.compile(LIKE_THOUSANDS)
-NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?inf(inity)?", re.ASCII | re.IGNORECASE)
+THOUSANDS_CELL = re.compile(LIKE_THOUSANDS)
+NUMBER_CELL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?|[-+]?inf(inity)?", re.ASCII | re.IGNORECASE)
 
 
 class TextFormat(Format):
@@ -275,7 +275,7 @@ class _NumberReader:
         return numbers
 
     def _look_at_comma(self, cell: str, where: str) -> None:
-        if not THOUSANDS.fullmatch(cell):
+        if not THOUSANDS_CELL.fullmatch(cell):
             self.commas_are_decimal = True
         elif not self.unclear:
             self.unclear = f"the comma in {cell!r} at {where}"
@@ -322,7 +322,7 @@ def _number(cell: Any, decimal_comma: bool, percent: bool | None) -> float | Non
         if percent is not None and cell.endswith("%"):
             percent, cell = True, cell.removesuffix("%").rstrip()
         cell = cell.replace(",", ".") if decimal_comma else cell
-        if not NUMBER.fullmatch(cell):
+        if not NUMBER_CELL.fullmatch(cell):
             return None
     elif abs(cell) > sys.float_info.max:  # an integer that no float holds
         return float("inf")

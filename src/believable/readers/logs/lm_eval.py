@@ -46,7 +46,7 @@ class Sample:
 
 
 def _by_number(sample: Sample) -> Target:
-    """0, "0", or several: [0, 2]."""
+    """Read the target as the number of a choice: 0, "0", or several, [0, 2]."""
     target = sample.target
     if isinstance(target, str):
         if not re.fullmatch(r"\s*(?:\d{1,9}|\[\s*\d{1,9}(?:\s*,\s*\d{1,9})*\s*\])\s*", target):
@@ -59,14 +59,14 @@ def _by_number(sample: Sample) -> Target:
 
 
 def _by_text(sample: Sample) -> Target:
-    """The one choice that reads so."""
+    """Read the target as the text of a choice, which only one has."""
     target = str(sample.target).strip()
     found = [k for k, choice in enumerate(sample.choices) if choice.strip() == target]
     return frozenset(found) if len(found) == 1 else None
 
 
 def _by_letter(sample: Sample) -> Target:
-    """A, (B), C."""
+    """Read the target as the letter of a choice: A, (B), C."""
     letter = str(sample.target).strip().strip("().")
     k = CHOICE_LETTERS.find(letter) if len(letter) == 1 else -1
     return frozenset([k]) if 0 <= k < len(sample.log_likelihoods) else None

@@ -46,11 +46,11 @@ class RowBatch:
 
     @property
     def rows(self) -> int:
-        """Of all pieces."""
+        """The number of rows of all pieces."""
         return sum(piece.rows for piece in self.pieces)
 
     def read(self, names: Sequence[str]) -> polars.DataFrame:
-        """These columns."""
+        """Read these columns."""
         frames = []
         for piece in self.pieces:
             with readable(piece.part.path), _ONE_AT_A_TIME:

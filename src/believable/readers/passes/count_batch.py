@@ -134,7 +134,7 @@ def count_batch(batch: RowBatch, settings: CountSettings, rules: Mapping[str, Le
 
 
 def layout_for(predictions: Predictions, settings: CountSettings) -> Layout:
-    """What is counted of such predictions."""
+    """Return what is counted of such predictions."""
     return Layout.of(
         predictions.kind, predictions.n_classes, predictions.score_type, notions=settings.notions, cells=settings.cells
     )

@@ -1,4 +1,4 @@
-"""The pass itself: batches counted by several threads, added in their order, with the state kept now and then."""
+"""`summarize_files`: batches counted by several threads, added in their order, with the state kept now and then."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class Parts:
 
     @property
     def rows(self) -> int:
-        """Of all files."""
+        """The number of rows of all files."""
         return sum(part.rows for part in self.files)
 
     def checked(self, names: Iterable[str], scores: Sequence[str]) -> Parts:
