@@ -154,7 +154,7 @@ def test_long_partitions_of_dask_are_counted_in_pieces(monkeypatch):
     """Pieces of a partition add up to it."""
     from believable.engines import frames
 
-    monkeypatch.setattr(frames, "ROWS", 70)
+    monkeypatch.setattr(frames, "ROWS_COUNTED_AT_ONCE", 70)
     p = rng().random(N)
     table = pa.table({"p": p, "y": p > 0.4, "site": np.arange(N) % 2})
     frame = ENGINES["dask-parts"](table)
@@ -177,7 +177,7 @@ def test_workers_of_spark_add_up_their_pieces(monkeypatch):
     x = np.arange(-500.0, 500.0)
     whole = polars.DataFrame({"key": np.sign(x).astype(int), "x": x})
     batches = whole.to_arrow().to_batches(max_chunksize=30)
-    monkeypatch.setattr(frames, "ROWS", 100)
+    monkeypatch.setattr(frames, "ROWS_COUNTED_AT_ONCE", 100)
     (found,) = frames._Worker(by_sign)(iter(batches))
     wanted = {-1: (500, x[x < 0].sum()), 0: (1, 0.0), 1: (499, x[x > 0].sum())}
     assert {row["key"]: (row["n"], row["x"]) for row in found.to_pylist()} == wanted
@@ -188,11 +188,11 @@ def test_vectors_of_spark_without_ansi(spark):
     """The column `probability` of Spark's own classifiers, in a session of the older arithmetic, whose settings stay."""
     from pyspark.ml.linalg import Vectors
 
-    from believable.engines.frames import LIMIT
+    from believable.engines.frames import SPARK_METHOD_LIMIT
 
     p, y = matrix(12, 4), np.arange(12) % 4
     rows = [(Vectors.dense(row.tolist()), int(label)) for row, label in zip(p, y, strict=True)]
-    before, limit = spark.conf.get("spark.sql.ansi.enabled"), spark.conf.get(LIMIT)
+    before, limit = spark.conf.get("spark.sql.ansi.enabled"), spark.conf.get(SPARK_METHOD_LIMIT)
     spark.conf.set("spark.sql.ansi.enabled", "false")
     try:
         frame = spark.createDataFrame(rows, ["probability", "y"])
@@ -200,7 +200,7 @@ def test_vectors_of_spark_without_ansi(spark):
     finally:
         spark.conf.set("spark.sql.ansi.enabled", before)
     assert_same(found, Summary.of(Predictions(p, y), Layout.of("multiclass", 4, notions=["confidence"], cells=840)))
-    assert spark.conf.get(LIMIT) == limit
+    assert spark.conf.get(SPARK_METHOD_LIMIT) == limit
     with pytest.raises(InputError, match=r"Spark would not take 'a.y' for one column: rename it"):
         engines.summarize(frame.withColumnRenamed("y", "a.y"), prob="probability", label="a.y")
 

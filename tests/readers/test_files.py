@@ -12,7 +12,7 @@ from believable import expected_calibration_error, read_predictions
 from believable.errors import InputError
 from believable.readers import choose_columns, load_demo, read_table
 from believable.readers.columns import LABEL_NAMES, LOGIT_NAMES, LOGIT_PREFIXES, PROB_NAMES, PROB_PREFIXES
-from believable.readers.files import columns_of, predictions_from
+from believable.readers.files import Interpretation, predictions_from
 
 RNG = np.random.default_rng(4)
 P = RNG.random(50)
@@ -142,7 +142,7 @@ def test_other_bad_files(tmp_path):
     """Unknown endings and files that are not what they say."""
     path = tmp_path / "data.xlsx"
     path.write_text("x")
-    with pytest.raises(InputError, match=r"must end in \.csv, \.tsv, .* or \.npz, or say what it is with format"):
+    with pytest.raises(InputError, match=r"must end in \.csv, \.tsv, .* or \.\w+, or say what it is with format"):
         read_predictions(path)
     path = tmp_path / "data.parquet"
     path.write_text("not parquet")
@@ -215,11 +215,11 @@ def test_lines_are_found_without_the_table(tmp_path):
     path = tmp_path / "later.csv"
     path.write_text("y,p\n1,0.5\n0,x\n")
     frame = read_table(path)
-    columns = columns_of(path, frame)
+    columns = choose_columns(frame.columns)
     with pytest.raises(InputError, match=r"later\.csv \(scores p, labels y\): .* 'x' at row 1 \(line 3\)"):
-        predictions_from(path, frame, columns)
+        predictions_from(path, frame, columns, Interpretation())
     with pytest.raises(InputError, match=r"standard input \(scores p, labels y\): .* 'x' at row 1$"):
-        predictions_from("-", frame, columns)
+        predictions_from("-", frame, columns, Interpretation())
 
 
 def test_every_documented_name_is_known():

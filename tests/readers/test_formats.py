@@ -15,7 +15,7 @@ import pytest
 from believable import read_predictions
 from believable.errors import InputError
 from believable.readers import load, read_table
-from believable.readers.formats.source import sniffed
+from believable.readers.formats import FORMAT_NAMES, FORMATS, format_by_ending, sniffed
 from tests.needs import real_data
 
 P = np.array([0.1, 0.8, 0.4])
@@ -49,6 +49,7 @@ def refused(path, **asked):
     return str(error.value)
 
 
+# Of every format, the same table; what is here is also given more columns in tests/writers.
 SAME = {
     "t.csv": b"y,p\n0,0.1\n1,0.8\n1,0.4\n",
     "t.csv.gz": gzip.compress(b"y,p\n0,0.1\n1,0.8\n1,0.4\n"),
@@ -94,18 +95,22 @@ def test_standard_input_is_named_in_errors(monkeypatch):
 
 def test_sniffing_looks_past_marks_and_blanks():
     """A byte order mark and blank lines come before what decides; a tab counts in the first line only."""
-    assert sniffed(b'\xef\xbb\xbf\n {"p": 1}') == "jsonl"
-    assert sniffed(b"y,p\n1\t,2") == "csv"
-    assert sniffed(b"PAR1") == "parquet"
-    assert sniffed(b"PK\x03\x04") == "npz"
+    assert sniffed(b'\xef\xbb\xbf\n {"p": 1}').name == "jsonl"
+    assert sniffed(b"y,p\n1\t,2").name == "csv"
+    assert sniffed(b"PAR1").name == "parquet"
+    assert sniffed(b"PK\x03\x04").name == "npz"
 
 
 def test_a_format_can_be_said(tmp_path):
     """It goes before the ending; an unknown one is refused."""
     path = put(tmp_path, "t.txt", SAME["t.tsv"])
     assert read_predictions(path, format="tsv").labels.tolist() == Y.tolist()
-    assert "must end in .csv, .tsv, .parquet, .jsonl, .ndjson or .npz" in refused(path)
-    with pytest.raises(InputError, match="format must be one of 'csv', 'tsv', 'parquet', 'jsonl', 'npz', got 'xml'"):
+    *endings, last = (ending for one in FORMATS for ending in one.endings)
+    assert endings[:5] == [".csv", ".tsv", ".parquet", ".jsonl", ".ndjson"]
+    assert f"must end in {', '.join(endings)} or {last}, or say what it is with format" in refused(path)
+    assert FORMAT_NAMES[:5] == ("csv", "tsv", "parquet", "jsonl", "npz")
+    names = ", ".join(map(repr, FORMAT_NAMES))
+    with pytest.raises(InputError, match=f"format must be one of {names}, got 'xml'"):
         read_predictions(path, format="xml")
 
 
@@ -125,6 +130,14 @@ def test_damaged_files_are_refused(tmp_path):
     assert "is compressed and damaged" in refused(put(tmp_path, "d.csv.gz", SAME["t.csv.gz"][:-9]))
     assert "cannot be read as parquet" in refused(put(tmp_path, "d.parquet", SAME["t.parquet"][:-9]))
     assert "cannot be read as npz" in refused(put(tmp_path, "d.npz", SAME["t.npz"][:-9]))
+
+
+def test_every_format_has_a_sample():
+    """So that each is read, recognised, and given more columns (`tests/writers/test_add_columns.py`)."""
+    assert {format_by_ending(name).name for name in SAME} == set(FORMAT_NAMES)
+    endings = [ending for one in FORMATS for ending in one.endings]
+    assert len({*endings}) == len(endings)
+    assert len({*FORMAT_NAMES}) == len(FORMATS)
 
 
 # --- JSON lines -------------------------------------------------------------------------------------------------------

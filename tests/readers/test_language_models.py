@@ -12,7 +12,7 @@ import pytest
 
 from believable.errors import InputError
 from believable.readers import is_lm_samples, load_samples
-from believable.readers.logs.stated import percentage_in
+from believable.readers.logs.language_models import percentage_in
 
 
 def sample(doc_id, lls, target, *, choices=None, acc="right"):

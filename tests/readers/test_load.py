@@ -12,7 +12,8 @@ from believable import Predictions, expected_calibration_error, interval, subgro
 from believable._progress import reading
 from believable.errors import InputError
 from believable.readers import Loaded, load
-from believable.readers.formats.source import Source
+from believable.readers.formats.base import Source
+from believable.readers.formats.delimited import CSV
 
 
 def put(tmp_path, text, name="data.csv"):
@@ -234,6 +235,6 @@ def test_progress_is_shown_when_asked_and_then_gone(tmp_path, capsys):
     assert out == ""
     assert "Reading" in err
     assert "data[1].csv (0 MB)" in err
-    with reading(Source("big", "csv", b"x"), False):
+    with reading(Source("big", CSV, b"x"), False):
         pass
     assert capsys.readouterr() == ("", "")

@@ -16,6 +16,7 @@ from believable.readers import load, load_summary, summarize_files
 from believable.readers.levels import as_subgroups
 from believable.readers.passes import batches, level_rules, one_pass
 from believable.readers.passes.checkpoint import Checkpoint
+from believable.readers.passes.one_pass import PassSettings, pass_over
 from believable.readers.passes.parts import find_parts
 
 N = 3000
@@ -74,8 +75,8 @@ def small(monkeypatch):
     """Batches of few rows."""
 
     def set_to(rows):
-        monkeypatch.setattr(one_pass, "ROWS", rows)
-        monkeypatch.setattr(batches, "FIRST", max(1, rows // 3))
+        monkeypatch.setattr(one_pass, "SCORES_PER_BATCH", rows)
+        monkeypatch.setattr(batches, "ROWS_OF_FIRST_BATCH", max(1, rows // 3))
 
     set_to(400)
     return set_to
@@ -186,7 +187,7 @@ def test_subgroups_are_those_of_the_rows(folder, small):
 
 def test_too_many_levels_are_put_together(folder, small):
     """Of ninety texts the fifty with the most rows stay; what those rows that were looked at do not have is with the rest."""
-    passed = one_pass.pass_over(folder, prob="p", label="y", by="many")
+    passed = pass_over(folder, PassSettings(prob="p", label="y", by="many"))
     levels = passed.summary.by["many"]
     counts = FRAME["many"].value_counts(sort=True)["count"].to_list()
     assert len(levels) == 51
@@ -197,8 +198,8 @@ def test_too_many_levels_are_put_together(folder, small):
 
 def test_levels_are_chosen_from_rows_spread_over_the_files(folder, small, monkeypatch):
     """A table that is too large is looked at in stretches; every row is in the range it is said to be in."""
-    monkeypatch.setattr(level_rules, "LOOKED_AT", 600)
-    passed = one_pass.pass_over(folder, prob="p", label="y", by="age")
+    monkeypatch.setattr(level_rules, "ROWS_LOOKED_AT", 600)
+    passed = pass_over(folder, PassSettings(prob="p", label="y", by="age"))
     (note,) = [note for note in passed.notes if "age" in note]
     assert "rows spread over the files: it was cut into quarters" in note
     cuts = [int(word) for word in note.rpartition(" at ")[2].split(", ")]
@@ -540,12 +541,12 @@ def test_a_damaged_checkpoint_is_said_and_never_believed(folder, unfinished, lef
     said = []
     asked = {"prob": "p", "label": "y", "checkpoint": unfinished, "every": 300}
     copy = previous.read_bytes()
-    assert identical(whole, one_pass.pass_over(folder, say=said.append, **asked).summary)
+    assert identical(whole, pass_over(folder, PassSettings(**asked), say=said.append).summary)
     assert "is damaged" in said[0] or "is empty" in said[0]
     assert "the one before it is whole: going on from" in said[0]
     unfinished.write_bytes(data[:left])
     previous.write_bytes(copy[:-40])
-    assert identical(whole, one_pass.pass_over(folder, say=said.append, **asked).summary)
+    assert identical(whole, pass_over(folder, PassSettings(**asked), say=said.append).summary)
     assert said[-1].endswith("and there is none before it: beginning anew")
 
 
@@ -555,7 +556,7 @@ def test_one_flipped_bit_is_damage(folder, unfinished):
     data[len(data) // 2] ^= 1
     unfinished.write_bytes(data)
     said = []
-    one_pass.pass_over(folder, prob="p", label="y", checkpoint=unfinished, every=300, say=said.append)
+    pass_over(folder, PassSettings(prob="p", label="y", checkpoint=unfinished, every=300), say=said.append)
     assert "is damaged; the one before it is whole" in said[0]
 
 

@@ -11,8 +11,8 @@ from believable import expected_calibration_error, noise_floor
 from believable.errors import InputError
 from believable.inference import interval
 from believable.readers import load_run
-from believable.readers.logs.reranking import GRADES
 from believable.recalibrate import PlattScaling
+from believable.recalibrate.reranking import GRADE_NAMES
 
 
 def sigmoid(z):
@@ -143,7 +143,7 @@ def test_grades_are_classes(tmp_path):
         loaded = load_run(*simulate(tmp_path, score, judged=1.0), scores=door, graded=True)
         found.append(loaded.predictions)
     predictions = found[0]
-    assert predictions.classes == GRADES
+    assert predictions.classes == GRADE_NAMES
     assert np.allclose(predictions.scores.sum(axis=1), 1, rtol=1e-12)
     assert predictions.scores.min() >= 0
     z = np.array([float(line.split()[4]) for line in (tmp_path / "run.trec").read_text().splitlines()])

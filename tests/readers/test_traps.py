@@ -10,7 +10,7 @@ import pytest
 
 from believable.errors import InputError
 from believable.readers import load, load_run, load_samples
-from believable.readers.logs.stated import percentage_in
+from believable.readers.logs.language_models import percentage_in
 from believable.readers.same_rows import refuse_other_ids, refuse_other_rows
 
 

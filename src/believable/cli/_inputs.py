@@ -142,11 +142,10 @@ def _is_samples(file: Path, asked: Mapping[str, Any]) -> bool:
 
 def _states_confidences(file: Path) -> bool:
     """Whether the first object of a file of JSON lines has a confidence and says whether the answer was correct."""
-    from believable.readers.logs.language_models import ENDINGS
+    from believable.readers.logs.language_models import CONFIDENCE_NAMES, CORRECT_NAMES, RECORD_ENDINGS
     from believable.readers.logs.records import records
-    from believable.readers.logs.stated import CONFIDENCE_NAMES, CORRECT_NAMES
 
-    if not file.name.lower().endswith(ENDINGS):
+    if not file.name.lower().endswith(RECORD_ENDINGS):
         return False
     try:
         fields = next(records(file)).values

@@ -69,9 +69,12 @@ def files_behind(files: Sequence[Path]) -> list[Path]:
 
 def _rows(file: Path, format: str | None) -> int:
     """Rows of a Parquet file; 0 for anything else."""
-    from believable.readers.passes.parts import ENDING, find_parts
+    from believable.readers.formats.parquet import PARQUET
+    from believable.readers.passes.parts import find_parts
 
-    if not file.is_file() or (format != "parquet" if format is not None else file.suffix.lower() != ENDING):
+    if not file.is_file() or (
+        format != "parquet" if format is not None else file.suffix.lower() not in PARQUET.endings
+    ):
         return 0
     try:
         return find_parts(file).rows
@@ -123,12 +126,12 @@ def _saved(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
 
 def _refuse_other_levels(summaries: Sequence[Summary]) -> None:
     """An error where subgroups with one name hold different rows: ranges cut elsewhere, other "other values"."""
-    from believable.readers.passes.level_rules import MISSING, OTHERS
+    from believable.readers.passes.level_rules import MISSING_LEVEL, OTHER_LEVELS
 
     for name in summaries[0].by:
-        levels = [{*one.by[name]} - {MISSING} for one in summaries]
+        levels = [{*one.by[name]} - {MISSING_LEVEL} for one in summaries]
         every = set.union(*levels)
-        if every != set.intersection(*levels) and (OTHERS in every or all(map(RANGE.fullmatch, every))):
+        if every != set.intersection(*levels) and (OTHER_LEVELS in every or all(map(RANGE.fullmatch, every))):
             raise InputError(
                 f"the summaries put the values of column {name} into different subgroups, which do not add up: count "
                 "all files in one pass"
@@ -136,7 +139,7 @@ def _refuse_other_levels(summaries: Sequence[Summary]) -> None:
 
 
 def _passed(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
-    from believable.readers.passes.one_pass import pass_over
+    from believable.readers.passes.one_pass import PassSettings, pass_over
 
     for file in files:
         if file == PIPE:
@@ -155,26 +158,25 @@ def _passed(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
     scale = scale_of(asked.get("scores"), asked["logits"])
     if scale == "scores":
         raise InputError("raw scores are no probabilities, so there is nothing to audit: learn a map for them first")
-    passed = pass_over(
-        list(files) if len(files) > 1 else files[0],
+    settings = PassSettings(
         **{name: asked[name] for name in ("prob", "prob_prefix", "label", "weight", "pos_label", "percent")},
         by=names_in(asked["by"]),
         from_logits=scale == "logits",
         drop_missing=asked["drop_missing"],
         checkpoint=asked["checkpoint"],
         every=asked["checkpoint_every"],
-        say=note,
     )
+    passed = pass_over(list(files) if len(files) > 1 else files[0], settings, say=note)
     title = passed.title if len(files) == 1 else _called(files)
     return Large(passed.summary, title, passed.taken, tuple(map(in_options, passed.notes)))
 
 
 def _is_other(file: Path) -> bool:
     """Whether a file is called as another kind of table is."""
-    from believable.readers.formats.source import ENDINGS
+    from believable.readers.formats import format_by_ending
+    from believable.readers.formats.parquet import PARQUET
 
-    name = file.name.lower().removesuffix(".gz")
-    return file.is_file() and any(name.endswith(one) for one, kind in ENDINGS.items() if kind != "parquet")
+    return file.is_file() and format_by_ending(file) not in (None, PARQUET)
 
 
 def _called(files: Sequence[Path]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -35,6 +36,19 @@ class Sectioned(click.Command):
                 formatter.write_dl([records.pop(name) for name in names])
         with formatter.section("Other options"):
             formatter.write_dl(list(records.values()))
+
+
+class FormatChoice(click.Choice[str]):
+    """The names of the file formats, looked up when they are needed: importing the readers takes time."""
+
+    def __init__(self) -> None:
+        self.case_sensitive = True
+
+    @cached_property
+    def choices(self) -> Sequence[str]:  # type: ignore[override]
+        from believable.readers.formats import FORMAT_NAMES
+
+        return FORMAT_NAMES
 
 
 # --- options that several commands share: which columns of a file are what, and how to measure ------------------------
@@ -70,7 +84,7 @@ SHARED: dict[str, Callable[[Any], Any]] = {
     ),
     "format": click.option(
         "--format",
-        type=click.Choice(["csv", "tsv", "parquet", "jsonl", "npz"]),
+        type=FormatChoice(),
         help="What FILE is, whatever it is called.",
     ),
     "run": click.option(

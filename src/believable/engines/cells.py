@@ -1,4 +1,4 @@
-"""The few expressions that all others are made of, written so that every engine means the same by them."""
+"""Expressions that every engine means the same by: constants, logarithms, and the cell or bin that a score is in."""
 
 from __future__ import annotations
 

@@ -12,14 +12,14 @@ import numpy as np
 from believable._types import Kind
 from believable.errors import InputError
 
-LISTED = (nw.List, nw.Array)
-TEXT = (nw.String, nw.Categorical, nw.Enum)
-MOST_LISTED = 12  # names of columns in a message
-MOST_EXACT = 2**53  # above it float64 skips whole numbers
+LIST_TYPES = (nw.List, nw.Array)
+TEXT_TYPES = (nw.String, nw.Categorical, nw.Enum)
+MAX_COLUMNS_NAMED = 12  # names of columns in a message
+FIRST_INEXACT_INTEGER = 2**53  # above it float64 skips whole numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
+class FrameColumns:
     """The columns to read, and how.
 
     Attributes
@@ -53,12 +53,12 @@ class Columns:
 
     @property
     def kind(self) -> Kind:
-        """Of the predictions."""
+        """The kind of predictions that the columns hold."""
         return "binary" if len(self.names) == 1 else "multiclass"
 
     @property
     def n_classes(self) -> int:
-        """2 for one column of scores."""
+        """The number of classes, which is 2 for one column of scores."""
         return max(2, len(self.names))
 
     @property
@@ -111,8 +111,8 @@ def _with_prefix(
         return None
     if classes is None and "0" in ends and "1" in ends:
         raise InputError(
-            f"columns {', '.join(repr(start + end) for end in ends[:MOST_LISTED])} begin with {start!r}: pass those of "
-            "the classes as a list, prob=[...]"
+            f"columns {', '.join(repr(start + end) for end in ends[:MAX_COLUMNS_NAMED])} begin with {start!r}: pass "
+            "those of the classes as a list, prob=[...]"
         )
     order = ends if classes is None else [str(one) for one in classes]
     if not set(order) <= set(ends):
@@ -125,7 +125,9 @@ def present(schema: Mapping[str, Any], name: str, role: str) -> None:
     if not isinstance(name, str):
         raise InputError(f"{role} must be the name of a column, got {name!r}")
     if name not in schema:
-        held = ", ".join(map(repr, list(schema)[:MOST_LISTED])) + (", …" if len(schema) > MOST_LISTED else "")
+        held = ", ".join(map(repr, list(schema)[:MAX_COLUMNS_NAMED])) + (
+            ", …" if len(schema) > MAX_COLUMNS_NAMED else ""
+        )
         raise InputError(f"{role}={name!r} is not a column of the frame, which has {held}")
 
 
@@ -134,7 +136,7 @@ def score_type(schema: Mapping[str, Any], names: Sequence[str], from_logits: boo
     small = []
     for name in names:
         dtype = schema[name]
-        dtype = dtype.inner if isinstance(dtype, LISTED) else dtype
+        dtype = dtype.inner if isinstance(dtype, LIST_TYPES) else dtype
         numeric(dtype, name, "scores")
         small.append(dtype in (nw.Float32, nw.Float16))
     return "float32" if all(small) and not from_logits else "float64"
@@ -142,7 +144,7 @@ def score_type(schema: Mapping[str, Any], names: Sequence[str], from_logits: boo
 
 def numeric(dtype: Any, name: str, what: str) -> None:
     """Raise unless a column holds numbers (or objects, which may be numbers)."""
-    if dtype in TEXT:
+    if dtype in TEXT_TYPES:
         raise InputError(f"column {name!r} holds text, not {what}: cast it to a number first")
     if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object, nw.Unknown)):
         raise InputError(f"column {name!r} is of type {dtype}, not {what}")
@@ -155,9 +157,9 @@ def _text(dtype: Any) -> str:
 def label_rules(
     schema: Mapping[str, Any], label: str, n_classes: int, pos_label: Any, classes: Sequence[Any] | None
 ) -> dict[str, Any]:
-    """How labels are read: `named`, `pos_label`, `text` and `boolean` of `Columns`."""
+    """How labels are read: `named`, `pos_label`, `text` and `boolean` of `FrameColumns`."""
     dtype = schema[label]
-    text, boolean = dtype in TEXT, dtype == nw.Boolean
+    text, boolean = dtype in TEXT_TYPES, dtype == nw.Boolean
     if pos_label is None and classes is None:
         if text:
             door = (
@@ -172,7 +174,7 @@ def label_rules(
     named = tuple(one.item() if isinstance(one, np.generic) else one for one in given)
     if len(set(named)) != len(named):
         raise InputError(f"classes must be distinct, got {list(named)!r}")
-    if any(isinstance(one, int) and abs(one) >= MOST_EXACT for one in named):
+    if any(isinstance(one, int) and abs(one) >= FIRST_INEXACT_INTEGER for one in named):
         raise InputError(f"labels beyond 2^53 cannot be told apart, got {list(named)!r}: cast them to text first")
     held = str if text else (bool, int, float)
     if dtype not in (nw.Object, nw.Unknown) and not all(isinstance(one, held) for one in named):
@@ -187,7 +189,7 @@ def label_rules(
 # --- columns of lists, one list of scores for each row, as one column for each class ----------------------------------
 
 
-def scored(frame: Any, columns: Columns, *beside: nw.Expr) -> Any:
+def scored(frame: Any, columns: FrameColumns, *beside: nw.Expr) -> Any:
     """The scores as columns p0 to pK-1 of type float64, beside expressions of the frame's own columns.
 
     Everything is named anew in one go, so that no column of the frame can be taken for one made here. A list of another
@@ -207,7 +209,7 @@ def scored(frame: Any, columns: Columns, *beside: nw.Expr) -> Any:
     return frame.with_columns(*(listed.list.get(k).cast(nw.Float64).alias(new) for k, new in enumerate(names)))
 
 
-def _by_hand(frame: Any, columns: Columns) -> Any:
+def _by_hand(frame: Any, columns: FrameColumns) -> Any:
     """pandas holds lists as objects, and pyarrow has no element that may be absent: make the matrix here."""
     rows = frame.get_column("scores").to_list()
     matrix = np.full((len(rows), columns.width or 0), np.nan, columns.dtype)
@@ -248,4 +250,4 @@ def width_of(frame: Any, name: str, first: Any) -> int:
 
 def is_listed(dtype: Any, first: Any) -> bool:
     """Whether a column holds lists: by its type, or by its first entry where the type does not say."""
-    return isinstance(dtype, LISTED) or (dtype == nw.Object and isinstance(first, (list, tuple, np.ndarray)))
+    return isinstance(dtype, LIST_TYPES) or (dtype == nw.Object and isinstance(first, (list, tuple, np.ndarray)))

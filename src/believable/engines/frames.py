@@ -1,7 +1,4 @@
-"""Partitions counted one by one in Python, and their sums added by the engine: dask, and the workers of Spark.
-
-Nothing is compared across partitions, whose order and index may be anything.
-"""
+"""A data frame and the engine behind it: how its rows are asked, and how little comes back."""
 
 from __future__ import annotations
 
@@ -21,150 +18,13 @@ from believable._types import Array
 from believable.errors import InputError, MissingDependencyError
 
 Step = Callable[[Any], Any]
-KEYS = ("level", "key")
-ROWS = 1_000_000  # counted at once
-
-
-def word(value: Any) -> str:
-    """What a subgroup is called."""
-    if is_missing(value):
-        return "missing"
-    return str(value + 0 if isinstance(value, float) else value)  # -0.0 is 0.0
-
-
-def of_dask(frame: Any, step: Step) -> dict[str, Array]:
-    """Each partition is a frame of pandas; dask adds their sums, a few at a time."""
-    meta = _of_pandas(frame._meta, step)
-    keys = [name for name in KEYS if name in meta.columns]
-    parts = frame.map_partitions(_of_partition, step, meta=meta, enforce_metadata=False)
-    sums = parts.groupby(keys).sum().compute().reset_index()
-    return {name: sums[name].to_numpy() for name in sums.columns}
-
-
-def _of_partition(part: Any, step: Step) -> Any:
-    """A million rows at a time: the columns that sums are made of take twenty times the memory of the scores."""
-    sums = [_of_pandas(part.iloc[start : start + ROWS], step) for start in range(0, max(len(part), 1), ROWS)]
-    if len(sums) == 1:
-        return sums[0]
-    rows = nw.concat([nw.from_native(one, eager_only=True) for one in sums])
-    keys = [name for name in KEYS if name in rows.columns]
-    added = [nw.col(name).sum() for name in rows.columns if name not in keys]
-    return rows.group_by(*keys).agg(*added).select(*rows.columns).to_native()
-
-
-def _of_pandas(part: Any, step: Step) -> Any:
-    sums = step(nw.from_native(part.reset_index(drop=True), eager_only=True)).to_native().reset_index(drop=True)
-    for name in sums.columns:
-        if name == "level":
-            sums[name] = [word(value) for value in sums[name].tolist()]
-            sums[name] = sums[name].astype("object")
-        else:
-            sums[name] = sums[name].astype("int64" if name in ("key", "n") else "float64")
-    return sums
-
-
-def of_spark(frame: Any, step: Step) -> dict[str, Array]:
-    """Each partition comes to a worker's Python as batches of arrow, counted there by polars; Spark adds their sums."""
-    import polars
-
-    names = _of_polars(polars.from_arrow(frame.limit(0).toArrow()), step).columns
-    types = {"level": "string", "key": "bigint", "n": "bigint"}
-    schema = ", ".join(f"`{name}` {types.get(name, 'double')}" for name in names)
-    keys = [name for name in KEYS if name in names]
-    added = [name for name in names if name not in keys]
-    sums = frame.mapInArrow(_Worker(step), schema).groupBy(*keys).sum(*added).toDF(*keys, *added).toArrow()
-    return {name: sums.column(name).to_numpy() for name in sums.column_names}
-
-
-@dataclass(frozen=True, slots=True)
-class _Worker:
-    """Counts the batches of a partition, a million rows at a time, and adds up; it travels to the workers."""
-
-    step: Step
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        import polars
-
-        total = None
-        for rows in _gathered(batches):
-            sums = _of_polars(polars.from_arrow(rows), self.step)
-            if total is not None:
-                keys = [name for name in KEYS if name in sums.columns]
-                sums = polars.concat([total, sums]).group_by(keys).agg(polars.all().sum()).select(sums.columns)
-            total = sums
-        if total is not None:
-            yield from total.to_arrow().to_batches()
-
-
-def _gathered(batches: Iterator[Any]) -> Iterator[list[Any]]:
-    """Small batches together, so many that they have a million rows."""
-    waiting: list[Any] = []
-    n = 0
-    for batch in batches:
-        waiting.append(batch)
-        n += batch.num_rows
-        if n >= ROWS:
-            yield waiting
-            waiting, n = [], 0
-    if waiting:
-        yield waiting
-
-
-def _of_polars(part: Any, step: Step) -> Any:
-    import polars
-
-    sums = step(nw.from_native(part, eager_only=True)).to_native()
-    types: dict[Any, Any] = {"key": polars.Int64, "n": polars.Int64}
-    made = [
-        polars.Series("level", [word(value) for value in sums["level"].to_list()], polars.String)
-        if name == "level"
-        else sums[name].cast(types.get(name, polars.Float64))
-        for name in sums.columns
-    ]
-    return polars.DataFrame(made)
-
-
-# --- what Spark alone needs: vectors as arrays, and queries that Java compiles ----------------------------------------
-
-
-LIMIT, LONGEST_COMPILED = "spark.sql.codegen.hugeMethodLimit", "8000"
-
-
-def without_vectors(native: Any) -> Any:
-    """Columns of vectors, as Spark's machine learning makes them, as columns of arrays."""
-    names = [field.name for field in native.schema.fields if type(field.dataType).__name__ == "VectorUDT"]
-    if not names:
-        return native
-    from pyspark.ml.functions import vector_to_array
-
-    return native.withColumns({name: vector_to_array(native[name]) for name in names})
-
-
-@contextmanager
-def compiled(native: Any) -> Iterator[None]:
-    """For the length of one query, Spark writes no method that Java would not compile.
-
-    It makes one long method of a whole stage, and Java interprets methods of more than 8,000 bytes, several times as
-    slowly. Beyond this limit Spark makes short ones instead.
-    """
-    conf = native.sparkSession.conf
-    before = conf.get(LIMIT, None)
-    conf.set(LIMIT, LONGEST_COMPILED)
-    try:
-        yield
-    finally:
-        if before is None:
-            conf.unset(LIMIT)
-        else:
-            conf.set(LIMIT, before)
-
-
-# --- A data frame and the engine behind it: how its rows are asked, and how little comes back -------------------------
-
-
-NUMBERS = (Number, np.bool_)
-SEQUENCES = (list, tuple, np.ndarray)
-TAKEN = "polars, pandas, pyarrow, duckdb, ibis, dask and pyspark"
+GROUP_KEYS = ("level", "key")
+ROWS_COUNTED_AT_ONCE = 1_000_000
+NUMBER_TYPES = (Number, np.bool_)
+SEQUENCE_TYPES = (list, tuple, np.ndarray)
+KNOWN_ENGINES = "polars, pandas, pyarrow, duckdb, ibis, dask and pyspark"
+SPARK_METHOD_LIMIT = "spark.sql.codegen.hugeMethodLimit"
+LONGEST_COMPILED_METHOD = "8000"  # bytes; Java interprets longer ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +48,7 @@ class Frame:
                 "DuckDBPyConnection": "of a connection, pass connection.table(name) or connection.sql(query)",
                 "str": "files go to believable.readers.summarize_files, a table of duckdb is connection.table(name)",
             }.get(what, "arrays go to Summary.of(Predictions(predictions, actuals))")
-            raise InputError(f"frame must be a data frame of {TAKEN}, got a {what}; {advice}") from None
+            raise InputError(f"frame must be a data frame of {KNOWN_ENGINES}, got a {what}; {advice}") from None
         engine = frame.implementation.value
         if engine in ("duckdb", "ibis", "pyspark", "pyspark_connect") and find_spec("pyarrow") is None:
             raise MissingDependencyError(f"a summary of a {engine} frame needs pyarrow: pip install pyarrow")
@@ -201,7 +61,7 @@ class Frame:
         return cls(frame.lazy() if engine == "polars" else frame, engine, python_workers or engine == "dask")
 
     def schema(self) -> dict[str, Any]:
-        """Types of the columns, by name."""
+        """Return the types of the columns, by name."""
         return dict(self.rows.collect_schema())
 
     def can_ask_for(self, names: Sequence[str]) -> None:
@@ -214,7 +74,7 @@ class Frame:
         """The same with these columns alone, so that no others are moved."""
         return replace(self, rows=self.rows.select(*dict.fromkeys(names)))
 
-    def settled(self, name: str, dtype: Any, kinds: tuple[type, ...] = NUMBERS) -> Any:
+    def settled(self, name: str, dtype: Any, kinds: tuple[type, ...] = NUMBER_TYPES) -> Any:
         """The type of a column; objects may be anything, and dask has not looked at them yet, so look at one."""
         if self.engine == "dask" and nw.to_native(self.rows)._meta[name].dtype == object:
             dtype = nw.Object()
@@ -262,3 +122,139 @@ def _collected(rows: Any, engine: str) -> Any:
         with compiled(nw.to_native(rows)):
             return rows.collect("pyarrow")
     return rows.collect(engine="streaming") if engine == "polars" else rows.collect("pyarrow")
+
+
+def word(value: Any) -> str:
+    """Return what a subgroup is called."""
+    if is_missing(value):
+        return "missing"
+    return str(value + 0 if isinstance(value, float) else value)  # -0.0 is 0.0
+
+
+# --- partitions counted one by one in Python, and their sums added by the engine: dask, and the workers of Spark ------
+# Nothing is compared across partitions, whose order and index may be anything.
+
+
+def of_dask(frame: Any, step: Step) -> dict[str, Array]:
+    """Each partition is a frame of pandas; dask adds their sums, a few at a time."""
+    meta = _of_pandas(frame._meta, step)
+    keys = [name for name in GROUP_KEYS if name in meta.columns]
+    parts = frame.map_partitions(_of_partition, step, meta=meta, enforce_metadata=False)
+    sums = parts.groupby(keys).sum().compute().reset_index()
+    return {name: sums[name].to_numpy() for name in sums.columns}
+
+
+def _of_partition(part: Any, step: Step) -> Any:
+    """A million rows at a time: the columns that sums are made of take twenty times the memory of the scores."""
+    size = ROWS_COUNTED_AT_ONCE
+    sums = [_of_pandas(part.iloc[start : start + size], step) for start in range(0, max(len(part), 1), size)]
+    if len(sums) == 1:
+        return sums[0]
+    rows = nw.concat([nw.from_native(one, eager_only=True) for one in sums])
+    keys = [name for name in GROUP_KEYS if name in rows.columns]
+    added = [nw.col(name).sum() for name in rows.columns if name not in keys]
+    return rows.group_by(*keys).agg(*added).select(*rows.columns).to_native()
+
+
+def _of_pandas(part: Any, step: Step) -> Any:
+    sums = step(nw.from_native(part.reset_index(drop=True), eager_only=True)).to_native().reset_index(drop=True)
+    for name in sums.columns:
+        if name == "level":
+            sums[name] = [word(value) for value in sums[name].tolist()]
+            sums[name] = sums[name].astype("object")
+        else:
+            sums[name] = sums[name].astype("int64" if name in ("key", "n") else "float64")
+    return sums
+
+
+def of_spark(frame: Any, step: Step) -> dict[str, Array]:
+    """Each partition comes to a worker's Python as batches of arrow, counted there by polars; Spark adds their sums."""
+    import polars
+
+    names = _of_polars(polars.from_arrow(frame.limit(0).toArrow()), step).columns
+    types = {"level": "string", "key": "bigint", "n": "bigint"}
+    schema = ", ".join(f"`{name}` {types.get(name, 'double')}" for name in names)
+    keys = [name for name in GROUP_KEYS if name in names]
+    added = [name for name in names if name not in keys]
+    sums = frame.mapInArrow(_Worker(step), schema).groupBy(*keys).sum(*added).toDF(*keys, *added).toArrow()
+    return {name: sums.column(name).to_numpy() for name in sums.column_names}
+
+
+@dataclass(frozen=True, slots=True)
+class _Worker:
+    """Counts the batches of a partition, a million rows at a time, and adds up; it travels to the workers."""
+
+    step: Step
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        import polars
+
+        total = None
+        for rows in _gathered(batches):
+            sums = _of_polars(polars.from_arrow(rows), self.step)
+            if total is not None:
+                keys = [name for name in GROUP_KEYS if name in sums.columns]
+                sums = polars.concat([total, sums]).group_by(keys).agg(polars.all().sum()).select(sums.columns)
+            total = sums
+        if total is not None:
+            yield from total.to_arrow().to_batches()
+
+
+def _gathered(batches: Iterator[Any]) -> Iterator[list[Any]]:
+    """Small batches together, so many that they have a million rows."""
+    waiting: list[Any] = []
+    n = 0
+    for batch in batches:
+        waiting.append(batch)
+        n += batch.num_rows
+        if n >= ROWS_COUNTED_AT_ONCE:
+            yield waiting
+            waiting, n = [], 0
+    if waiting:
+        yield waiting
+
+
+def _of_polars(part: Any, step: Step) -> Any:
+    import polars
+
+    sums = step(nw.from_native(part, eager_only=True)).to_native()
+    types: dict[Any, Any] = {"key": polars.Int64, "n": polars.Int64}
+    made = [
+        polars.Series("level", [word(value) for value in sums["level"].to_list()], polars.String)
+        if name == "level"
+        else sums[name].cast(types.get(name, polars.Float64))
+        for name in sums.columns
+    ]
+    return polars.DataFrame(made)
+
+
+# --- what Spark alone needs: vectors as arrays, and queries that Java compiles ----------------------------------------
+
+
+def without_vectors(native: Any) -> Any:
+    """Columns of vectors, as Spark's machine learning makes them, as columns of arrays."""
+    names = [field.name for field in native.schema.fields if type(field.dataType).__name__ == "VectorUDT"]
+    if not names:
+        return native
+    from pyspark.ml.functions import vector_to_array
+
+    return native.withColumns({name: vector_to_array(native[name]) for name in names})
+
+
+@contextmanager
+def compiled(native: Any) -> Iterator[None]:
+    """For the length of one query, Spark writes no method that Java would not compile.
+
+    It makes one long method of a whole stage, and Java interprets methods of more than 8,000 bytes, several times as
+    slowly. Beyond this limit Spark makes short ones instead.
+    """
+    conf = native.sparkSession.conf
+    before = conf.get(SPARK_METHOD_LIMIT, None)
+    conf.set(SPARK_METHOD_LIMIT, LONGEST_COMPILED_METHOD)
+    try:
+        yield
+    finally:
+        if before is None:
+            conf.unset(SPARK_METHOD_LIMIT)
+        else:
+            conf.set(SPARK_METHOD_LIMIT, before)

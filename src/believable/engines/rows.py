@@ -11,11 +11,11 @@ import narwhals as nw
 
 from believable._check import HEAVIEST, LIGHTEST, ROW_SUM_TOLERANCE
 from believable.engines.cells import either, flag, number, sigmoid
-from believable.engines.columns import Columns, scored
+from believable.engines.columns import FrameColumns, scored
 from believable.errors import InputError
 
-GOOD, WEIGHTLESS = 0, 9
-REASONS = {
+COUNTABLE, WITHOUT_WEIGHT = 0, 9
+REASONS_IN_WORDS = {
     1: "missing score",
     2: "score outside [0, 1]",
     3: "row that does not sum to 1",
@@ -27,24 +27,24 @@ REASONS = {
 INFINITE_LOGIT = "infinite logit"
 
 
-def named(counts: Mapping[int, int], from_logits: bool) -> dict[str, int]:
+def reasons_in_words(counts: Mapping[int, int], from_logits: bool) -> dict[str, int]:
     """Rows by reason, in words; rows of weight 0 are no mistake."""
-    words = REASONS | ({2: INFINITE_LOGIT} if from_logits else {})
+    words = REASONS_IN_WORDS | ({2: INFINITE_LOGIT} if from_logits else {})
     return {words[reason]: counts[reason] for reason in sorted(counts) if reason in words and counts[reason]}
 
 
-def refuse(dropped: Mapping[str, int], rows: int, advice: str = "") -> None:
+def refuse_rows(dropped: Mapping[str, int], rows: int, advice: str = "") -> None:
     """Raise when rows are invalid."""
     if not dropped:
         return
     raise InputError(
-        f"{sentence(dropped, rows)}{advice}; repair them, or pass on_invalid='drop' to leave them out and have them "
-        "counted in the summary's dropped"
+        f"{rows_in_words(dropped, rows)}{advice}; repair them, or pass on_invalid='drop' to leave them out and have "
+        "them counted in the summary's dropped"
     )
 
 
-def sentence(dropped: Mapping[str, int], rows: int) -> str:
-    """One number first, then why."""
+def rows_in_words(dropped: Mapping[str, int], rows: int) -> str:
+    """Return a sentence: how many rows cannot be counted, then why."""
     why = ", ".join(f"{reason}: {n:,}" for reason, n in dropped.items())
     return f"{sum(dropped.values()):,} of {rows:,} rows cannot be counted ({why})"
 
@@ -53,7 +53,7 @@ def sentence(dropped: Mapping[str, int], rows: int) -> str:
 # rows as they came to rows that can be counted: scores, label and weight of type float64, and a reason where not
 
 
-def checked(frame: Any, columns: Columns) -> Any:
+def checked(frame: Any, columns: FrameColumns) -> Any:
     """The frame with the columns p0 to pK-1, y, w (1 without weights), reason, and by0, by1, … as they are.
 
     Where `reason` is not 0 the row cannot be counted, and its numbers are zeros: nothing made of them is NaN.
@@ -80,7 +80,7 @@ def checked(frame: Any, columns: Columns) -> Any:
         frame = frame.with_columns(*(_zero_unless_usable(name) for name in names))
         frame = _from_logits(frame, names)
     frame = frame.with_columns(_reason(columns).cast(nw.Int64).alias("reason"))
-    good = nw.col("reason") == nw.lit(GOOD, dtype=nw.Int64)
+    good = nw.col("reason") == nw.lit(COUNTABLE, dtype=nw.Int64)
     kept = {"y": "label_", "w": "weight_"} | {name: name for name in names}
     clean = [either(good, nw.col(old), number(0)).alias(new) for new, old in kept.items()]
     return frame.select(*clean, "reason", *(f"by{j}" for j in range(len(columns.by))))
@@ -91,7 +91,7 @@ def _missing(name: str) -> nw.Expr:
     return nw.col(f"{name}_null") | nw.col(name).is_nan()
 
 
-def _outside(name: str, columns: Columns) -> nw.Expr:
+def _outside(name: str, columns: FrameColumns) -> nw.Expr:
     p = nw.col(name)
     if columns.from_logits:
         return p.abs() == number(float("inf"))
@@ -112,7 +112,7 @@ def _from_logits(frame: Any, names: list[str]) -> Any:
     return frame.with_columns(*((nw.col(name) / nw.col("together")).alias(name) for name in names))
 
 
-def _label(label: nw.Expr, columns: Columns) -> nw.Expr:
+def _label(label: nw.Expr, columns: FrameColumns) -> nw.Expr:
     """0 or 1, or the number of the class; what is none of them is -1."""
     if columns.named is None:
         return _as_number(label, columns)
@@ -125,7 +125,7 @@ def _label(label: nw.Expr, columns: Columns) -> nw.Expr:
     return either(place == none, number(-1), place)
 
 
-def _as_number(label: nw.Expr, columns: Columns) -> nw.Expr:
+def _as_number(label: nw.Expr, columns: FrameColumns) -> nw.Expr:
     return (label.cast(nw.Int64) if columns.boolean else label).cast(nw.Float64)
 
 
@@ -133,7 +133,7 @@ def _constant(value: Any) -> nw.Expr:
     return nw.lit(value, dtype=nw.String) if isinstance(value, str) else number(value)
 
 
-def _reason(columns: Columns) -> nw.Expr:
+def _reason(columns: FrameColumns) -> nw.Expr:
     y, w = nw.col("label_"), nw.col("weight_")
     unusable = (w < number(0)) | (w > number(HEAVIEST)) | ((w > number(0)) & (w < number(LIGHTEST)))
     tests = [
@@ -143,12 +143,12 @@ def _reason(columns: Columns) -> nw.Expr:
         (5, (y < number(0)) | (y > number(columns.n_classes - 1)) | (y != y.floor())),
         (6, _missing("weight_")),
         (7, unusable),
-        (WEIGHTLESS, w == number(0)),
+        (WITHOUT_WEIGHT, w == number(0)),
     ]
     if len(columns.names) > 1 and not columns.from_logits:
         apart = (nw.sum_horizontal(*columns.names) - number(1)).abs()
         tests.insert(2, (3, apart > number(ROW_SUM_TOLERANCE)))
-    made = number(GOOD)
+    made = number(COUNTABLE)
     for reason, test in reversed(tests):
         made = either(test, number(reason), made)
     return made

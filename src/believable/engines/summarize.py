@@ -1,10 +1,10 @@
-"""What the scores of a refused frame look like: logits, percentages, or labels in the wrong place."""
+"""`summarize`: a data frame, wherever it lives, to the statistic that everything else is read from."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import narwhals as nw
@@ -16,7 +16,7 @@ from believable._types import Notion, Spacing
 from believable.binning import Edges
 from believable.engines.cells import either, flag, number
 from believable.engines.columns import (
-    Columns,
+    FrameColumns,
     is_listed,
     label_rules,
     numeric,
@@ -26,8 +26,8 @@ from believable.engines.columns import (
     scored,
     width_of,
 )
-from believable.engines.frames import NUMBERS, SEQUENCES, Frame
-from believable.engines.rows import REASONS, named, refuse, sentence
+from believable.engines.frames import NUMBER_TYPES, SEQUENCE_TYPES, Frame
+from believable.engines.rows import REASONS_IN_WORDS, reasons_in_words, refuse_rows, rows_in_words
 from believable.engines.sums import (
     Tallied,
     assembled,
@@ -44,56 +44,8 @@ from believable.stats.bins import BinStats
 from believable.stats.layout import Layout
 from believable.stats.summary import Summary
 
-
-def advice_on(frame: Frame, columns: Columns, dropped: Mapping[str, int]) -> str:
-    """A clause for the message, or nothing; it costs one more look at the rows, which were refused anyway."""
-    outside, unknown = REASONS[2] in dropped, REASONS[5] in dropped
-    if not outside and not (unknown and columns.kind == "binary" and columns.named is None):
-        return ""
-    seen = frame.tally(_Range(columns))
-    low, high = float(seen["low"].min()), float(seen["high"].max())
-    if outside and low >= 0 and 10 < high <= 100:
-        return "; these look like percentages: divide by 100"
-    if outside and (low < -1 or high > 1 + ROW_SUM_TOLERANCE):
-        return "; these look like logits: pass from_logits=True"
-    if unknown and not seen["broken"].sum():
-        return f"; the columns look swapped: {columns.scores[0]!r} holds whole numbers, {columns.label!r} does not"
-    if unknown:
-        return (
-            "; labels are 0 and 1 here: pass pos_label=... for others, and shares of annotators as arrays to "
-            "Predictions(..., soft_labels=True)"
-        )
-    return ""
-
-
-class _Range:
-    """The smallest and largest score, and how many are no whole numbers."""
-
-    def __init__(self, columns: Columns) -> None:
-        self.columns = columns
-
-    def __call__(self, frame: Any) -> Any:
-        names = self.columns.names
-        frame = scored(frame, self.columns).select(*(nw.col(name).fill_null(0.0) for name in names))
-        usable = [~nw.col(name).is_nan() & (nw.col(name).abs() < number(float("inf"))) for name in names]
-        frame = frame.with_columns(
-            *(either(u, nw.col(n), number(0)).alias(n) for u, n in zip(usable, names, strict=True))
-        )
-        frame = frame.with_columns(
-            nw.min_horizontal(*names, names[0]).alias("low"),  # Spark has no smallest of one column
-            nw.max_horizontal(*names, names[0]).alias("high"),
-            flag(nw.col(names[0]) != nw.col(names[0]).floor()).alias("broken"),
-            nw.lit(0, dtype=nw.Int64).alias("key"),
-        )
-        frame = frame.select("key", "low", "high", "broken")
-        return frame.group_by("key").agg(nw.col("low").min(), nw.col("high").max(), nw.col("broken").sum())
-
-
-# --- `summarize`: a data frame, wherever it lives, to the statistic that everything else is read from -----------------
-
-
-MOST_LEVELS = 50
-NOTIONS = ("binary", "confidence", "top_label", "classwise")
+MAX_SUBGROUP_LEVELS = 50
+COUNTED_NOTIONS = ("binary", "confidence", "top_label", "classwise")
 
 
 def summarize(
@@ -170,8 +122,9 @@ def summarize(
     _check.choice(on_invalid, ("error", "drop"), "on_invalid")
     opened = Frame.of(frame, python_workers)
     by = (by,) if isinstance(by, str) else tuple(by)
-    columns, names = _columns(opened, prob, label, weight, by, bool(from_logits), pos_label, classes)
-    opened = opened.only([*columns.scores, label, *(() if weight is None else (weight,)), *by])
+    asked = _Asked(prob, label, weight, by, bool(from_logits), pos_label, classes)
+    columns, names = _columns(opened, asked)
+    opened = opened.only([*columns.scores, label, *asked.weights, *by])
     if bins is not None:
         if by or cells is not None or spacing is not None:
             raise InputError("bins= counts bins of all rows and nothing else: leave by, cells and spacing out, or bins")
@@ -185,66 +138,81 @@ def summarize(
 # --- what to count ----------------------------------------------------------------------------------------------------
 
 
-def _columns(
-    frame: Frame,
-    prob: str | Sequence[str],
-    label: str,
-    weight: str | None,
-    by: tuple[str, ...],
-    from_logits: bool,
-    pos_label: Any,
-    classes: Sequence[Any] | None,
-) -> tuple[Columns, tuple[str, ...] | None]:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The columns that were named, and what they mean; see `summarize`."""
+
+    prob: str | Sequence[str]
+    label: str
+    weight: str | None
+    by: tuple[str, ...]
+    from_logits: bool
+    pos_label: Any
+    classes: Sequence[Any] | None
+
+    @property
+    def weights(self) -> tuple[str, ...]:
+        """The column of weights, if there is one."""
+        return () if self.weight is None else (self.weight,)
+
+
+def _columns(frame: Frame, asked: _Asked) -> tuple[FrameColumns, tuple[str, ...] | None]:
     """The columns to read, and the names of the classes where there are any."""
-    schema = frame.schema()
+    schema, label = frame.schema(), asked.label
     present(schema, label, "label")
-    scores, classes = score_columns(schema, prob, classes, [label, *by, *(() if weight is None else (weight,))])
+    scores, classes = score_columns(schema, asked.prob, asked.classes, [label, *asked.by, *asked.weights])
     if label in scores:
         raise InputError(f"column {label!r} cannot hold both the scores and the labels")
-    for name in (*by, *(() if weight is None else (weight,))):
-        present(schema, name, "weight" if name == weight else "by")
-    frame.can_ask_for([*scores, label, *by, *(() if weight is None else (weight,))])
-    for name in by:
-        objects = schema[name] == nw.Object and isinstance(frame.first(name), (dict, *SEQUENCES))
+    for name in (*asked.by, *asked.weights):
+        present(schema, name, "weight" if name == asked.weight else "by")
+    frame.can_ask_for([*scores, label, *asked.by, *asked.weights])
+    for name in asked.by:
+        objects = schema[name] == nw.Object and isinstance(frame.first(name), (dict, *SEQUENCE_TYPES))
         if objects or schema[name].is_nested():
             raise InputError(f"by column {name!r} is of type {schema[name]}, which has no subgroups")
-    for name in (label, *(() if weight is None else (weight,))):
+    for name in (label, *asked.weights):
         schema[name] = frame.settled(name, schema[name])
     for name in scores:
-        schema[name] = frame.settled(name, schema[name], (*NUMBERS, *SEQUENCES))
-    if weight is not None:
-        numeric(schema[weight], weight, "weights")
-    dtype, width = score_type(schema, scores, from_logits), None
+        schema[name] = frame.settled(name, schema[name], (*NUMBER_TYPES, *SEQUENCE_TYPES))
+    for name in asked.weights:
+        numeric(schema[name], name, "weights")
+    dtype, width = score_type(schema, scores, asked.from_logits), None
     if len(scores) == 1:
-        kind = schema[scores[0]]
-        first = frame.first(scores[0]) if kind in (nw.Object, nw.List) else None
-        if is_listed(kind, first):
-            if isinstance(first, np.ndarray) and first.dtype in (np.float16, np.float32) and not from_logits:
-                dtype = "float32"  # in lists that pandas holds as objects
-            if any(isinstance(one, str) for one in (() if first is None else first)):
-                raise InputError(f"column {scores[0]!r} holds lists of text, not scores: cast it to numbers first")
-            width = len(classes) if classes is not None else width_of(frame.rows, scores[0], first)
-            if width < 2:
-                raise InputError(
-                    f"the lists of column {scores[0]!r} have {width} scores: at least two classes are needed"
-                )
+        dtype, width = _lists(frame, schema[scores[0]], scores[0], dtype, asked, classes)
     ndim, n_classes = (1, 2) if len(scores) == 1 and width is None else (2, width or len(scores))
-    _check.doors(ndim, n_classes, pos_label, classes, False, None, False)
-    columns = Columns(
+    _check.doors(ndim, n_classes, asked.pos_label, classes, False, None, False)
+    columns = FrameColumns(
         scores=tuple(scores),
         label=label,
-        weight=weight,
-        by=by,
+        weight=asked.weight,
+        by=asked.by,
         dtype=dtype,
         width=width,
-        from_logits=from_logits,
-        **label_rules(schema, label, n_classes, pos_label, classes),
+        from_logits=asked.from_logits,
+        **label_rules(schema, label, n_classes, asked.pos_label, classes),
     )
     return columns, None if classes is None else tuple(map(str, classes))
 
 
+def _lists(
+    frame: Frame, kind: Any, name: str, dtype: str, asked: _Asked, classes: Sequence[Any] | None
+) -> tuple[str, int | None]:
+    """The type of the scores, and how many a row has where the column holds lists; None where it holds numbers."""
+    first = frame.first(name) if kind in (nw.Object, nw.List) else None
+    if not is_listed(kind, first):
+        return dtype, None
+    if isinstance(first, np.ndarray) and first.dtype in (np.float16, np.float32) and not asked.from_logits:
+        dtype = "float32"  # in lists that pandas holds as objects
+    if any(isinstance(one, str) for one in (() if first is None else first)):
+        raise InputError(f"column {name!r} holds lists of text, not scores: cast it to numbers first")
+    width = len(classes) if classes is not None else width_of(frame.rows, name, first)
+    if width < 2:
+        raise InputError(f"the lists of column {name!r} have {width} scores: at least two classes are needed")
+    return dtype, width
+
+
 def _layout(
-    columns: Columns,
+    columns: FrameColumns,
     notions: Notion | Sequence[Notion] | None,
     cells: int | None = None,
     spacing: Spacing | Sequence[Spacing] | None = None,
@@ -252,23 +220,25 @@ def _layout(
     if isinstance(notions, str):
         notions = [notions]
     for one in notions or ():
-        if one not in NOTIONS:
-            raise InputError(f"engines count the notions {', '.join(NOTIONS)}, not {one!r}")
+        if one not in COUNTED_NOTIONS:
+            raise InputError(f"engines count the notions {', '.join(COUNTED_NOTIONS)}, not {one!r}")
     return Layout.of(columns.kind, columns.n_classes, columns.dtype, notions=notions, cells=cells, spacing=spacing)
 
 
 def _few_levels(frame: Frame, name: str) -> None:
-    if len(frame.values(name, MOST_LEVELS + 1)) > MOST_LEVELS:
+    if len(frame.values(name, MAX_SUBGROUP_LEVELS + 1)) > MAX_SUBGROUP_LEVELS:
         raise InputError(
-            f"by column {name!r} has more than {MOST_LEVELS} values: choose a column of subgroups, or cut its numbers "
-            "into ranges first"
+            f"by column {name!r} has more than {MAX_SUBGROUP_LEVELS} values: choose a column of subgroups, or cut its "
+            "numbers into ranges first"
         )
 
 
 # --- counting ---------------------------------------------------------------------------------------------------------
 
 
-def _summary(frame: Frame, columns: Columns, layout: Layout, names: tuple[str, ...] | None, on_invalid: str) -> Summary:
+def _summary(
+    frame: Frame, columns: FrameColumns, layout: Layout, names: tuple[str, ...] | None, on_invalid: str
+) -> Summary:
     tallies = planned(columns, layout)
     tallied = [frame.tally(tallies[0])]
     dropped = _dropped(frame, columns, tallied[0], on_invalid)
@@ -283,7 +253,7 @@ def _summary(frame: Frame, columns: Columns, layout: Layout, names: tuple[str, .
 
 
 def _bins(
-    frame: Frame, columns: Columns, bins: int | Edges, notions: Notion | Sequence[Notion] | None, on_invalid: str
+    frame: Frame, columns: FrameColumns, bins: int | Edges, notions: Notion | Sequence[Notion] | None, on_invalid: str
 ) -> BinStats:
     views = list(dict.fromkeys(view for view, _ in _layout(columns, notions).views))
     if notions is not None and len(views) > 1:
@@ -306,19 +276,19 @@ def _bins(
         reasons = tallied
     dropped = _dropped(frame, columns, reasons, on_invalid)
     if dropped:
-        warnings.warn(f"{sentence(dropped, int(reasons['n'].sum()))} and were left out", stacklevel=3)
+        warnings.warn(f"{rows_in_words(dropped, int(reasons['n'].sum()))} and were left out", stacklevel=3)
     part = good_part(tallied)
     part = second_class(part, (edges,)) if of_two else part
     return BinStats.from_columns(view, edges, counts_of(part, (edges,), 0))
 
 
-def _dropped(frame: Frame, columns: Columns, tallied: Tallied, on_invalid: str) -> dict[str, int]:
+def _dropped(frame: Frame, columns: FrameColumns, tallied: Tallied, on_invalid: str) -> dict[str, int]:
     """Rows that cannot be counted, by reason; an error unless they may be dropped, or when none is left."""
-    dropped = named(reasons_of(tallied), columns.from_logits)
+    dropped = reasons_in_words(reasons_of(tallied), columns.from_logits)
     part = good_part(tallied)
     counted = int(part["n"].sum())
     if dropped and on_invalid == "error":
-        refuse(dropped, int(tallied["n"].sum()), advice_on(frame, columns, dropped))
+        refuse_rows(dropped, int(tallied["n"].sum()), _advice(frame, columns, dropped))
     if not counted:
         left = f"; {sum(dropped.values()):,} rows were dropped" if dropped else ""
         raise InputError(f"the frame has no rows to count: there is nothing to measure{left}")
@@ -328,3 +298,50 @@ def _dropped(frame: Frame, columns: Columns, tallied: Tallied, on_invalid: str) 
             "are truly no positives, pass labels as 0 and 1"
         )
     return dropped
+
+
+# --- what the scores of a refused frame look like: logits, percentages, or labels in the wrong place ------------------
+
+
+def _advice(frame: Frame, columns: FrameColumns, dropped: Mapping[str, int]) -> str:
+    """A clause for the message, or nothing; it costs one more look at the rows, which were refused anyway."""
+    outside, unknown = REASONS_IN_WORDS[2] in dropped, REASONS_IN_WORDS[5] in dropped
+    if not outside and not (unknown and columns.kind == "binary" and columns.named is None):
+        return ""
+    seen = frame.tally(_Range(columns))
+    low, high = float(seen["low"].min()), float(seen["high"].max())
+    if outside and low >= 0 and 10 < high <= 100:
+        return "; these look like percentages: divide by 100"
+    if outside and (low < -1 or high > 1 + ROW_SUM_TOLERANCE):
+        return "; these look like logits: pass from_logits=True"
+    if unknown and not seen["broken"].sum():
+        return f"; the columns look swapped: {columns.scores[0]!r} holds whole numbers, {columns.label!r} does not"
+    if unknown:
+        return (
+            "; labels are 0 and 1 here: pass pos_label=... for others, and shares of annotators as arrays to "
+            "Predictions(..., soft_labels=True)"
+        )
+    return ""
+
+
+class _Range:
+    """The smallest and largest score, and how many are no whole numbers."""
+
+    def __init__(self, columns: FrameColumns) -> None:
+        self.columns = columns
+
+    def __call__(self, frame: Any) -> Any:
+        names = self.columns.names
+        frame = scored(frame, self.columns).select(*(nw.col(name).fill_null(0.0) for name in names))
+        usable = [~nw.col(name).is_nan() & (nw.col(name).abs() < number(float("inf"))) for name in names]
+        frame = frame.with_columns(
+            *(either(u, nw.col(n), number(0)).alias(n) for u, n in zip(usable, names, strict=True))
+        )
+        frame = frame.with_columns(
+            nw.min_horizontal(*names, names[0]).alias("low"),  # Spark has no smallest of one column
+            nw.max_horizontal(*names, names[0]).alias("high"),
+            flag(nw.col(names[0]) != nw.col(names[0]).floor()).alias("broken"),
+            nw.lit(0, dtype=nw.Int64).alias("key"),
+        )
+        frame = frame.select("key", "low", "high", "broken")
+        return frame.group_by("key").agg(nw.col("low").min(), nw.col("high").max(), nw.col("broken").sum())

@@ -10,8 +10,8 @@ import numpy as np
 
 from believable._types import Array, Float64s, Kind
 from believable.binning import Edges, Grid
-from believable.engines.columns import Columns
-from believable.engines.tally import OF_SCORES, Pairing, Tally
+from believable.engines.columns import FrameColumns
+from believable.engines.tally import PAIRINGS_OF_ALL_SCORES, Pairing, Tally
 from believable.predictions import View
 from believable.stats.cells import CellStats
 from believable.stats.counts import SAME_WITHOUT_WEIGHTS, SUMS, gather
@@ -134,10 +134,10 @@ def _deviation(each: Mapping[str, Array], grids: Sequence[Any], groups: Array, w
 # --- which group-bys a layout needs, and the summary that their sums make ---------------------------------------------
 
 
-FOR_SUMS = 840  # cells of pairs whose sums are wanted and not their cells
+CELLS_FOR_SUMS_ALONE = 840  # cells of pairs whose sums are wanted and not their cells
 
 
-def planned(columns: Columns, layout: Layout, by: int | None = None) -> list[Tally]:
+def planned(columns: FrameColumns, layout: Layout, by: int | None = None) -> list[Tally]:
     """Binary scores need one group-by; a matrix needs two, of rows and of (row, class), or three where grids differ.
 
     The first one meets every row, so it knows which cannot be counted.
@@ -145,7 +145,7 @@ def planned(columns: Columns, layout: Layout, by: int | None = None) -> list[Tal
     if columns.kind == "binary":
         wanted: dict[Pairing, tuple[Grid, ...]] = {"binary": _grids(layout, "binary")}
     else:
-        spare = (Grid(FOR_SUMS, "uniform", columns.dtype),)
+        spare = (Grid(CELLS_FOR_SUMS_ALONE, "uniform", columns.dtype),)
         top, label = _grids(layout, "confidence"), _grids(layout, "top_label")
         wanted = {"top_label": label} if label and top in ((), label) else {"confidence": top or spare}
         if label:
@@ -179,7 +179,7 @@ def assembled(
             part, sorts = by_pairing["classwise"]
             part = second_class(part, sorts)
         cells.append(cells_of(part, view, sorts, grid))
-    each, sorts = next(by_pairing[name] for name in OF_SCORES if name in by_pairing)
+    each, sorts = next(by_pairing[name] for name in PAIRINGS_OF_ALL_SCORES if name in by_pairing)
     top = None if layout.kind == "binary" else parts[0]
     sums = score_sums(layout.kind, layout.n_classes, sorts, each, top)
     return Summary(sums=sums, cells=tuple(cells), classes=classes)

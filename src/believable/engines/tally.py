@@ -10,11 +10,11 @@ import narwhals as nw
 
 from believable.binning import Edges, Grid
 from believable.engines.cells import either, flag, minus_log, minus_log_of_rest, number, stages
-from believable.engines.columns import Columns, unpivoted
-from believable.engines.rows import GOOD, checked
+from believable.engines.columns import FrameColumns, unpivoted
+from believable.engines.rows import COUNTABLE, checked
 
 Pairing = Literal["binary", "confidence", "top_label", "classwise"]
-OF_SCORES = ("binary", "classwise")  # pairs that hold every score, which proper scores are made of
+PAIRINGS_OF_ALL_SCORES = ("binary", "classwise")  # pairs that hold every score, which proper scores are made of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class Tally:
 
     Attributes
     ----------
-    columns : Columns
+    columns : FrameColumns
     pairing : {"binary", "confidence", "top_label", "classwise"}
         P(y = 1) and the label; the largest score and whether its class happened, all together or by that class; the
         score of every class and whether it happened, by class.
@@ -38,7 +38,7 @@ class Tally:
         And how much rows of a matrix differ in them.
     """
 
-    columns: Columns
+    columns: FrameColumns
     pairing: Pairing
     sorts: tuple[Grid | Edges, ...]
     by: int | None = None
@@ -55,7 +55,7 @@ class Tally:
         key = nw.col("group")
         for i, one in enumerate(self.sorts):
             key = key * number(len(one)) + nw.col(f"place{i}")
-        good = nw.col("reason") == nw.lit(GOOD, dtype=nw.Int64)
+        good = nw.col("reason") == nw.lit(COUNTABLE, dtype=nw.Int64)
         key = either(good, key, number(0) - nw.col("reason").cast(nw.Float64))
         products = self._products()
         level = [] if self.by is None else ["level"]
@@ -81,7 +81,7 @@ class Tally:
             rows = rows.with_columns(flag(y == nw.col("group")).alias("y"))
             return rows.with_columns(number(0).alias("group")) if self.pairing == "confidence" else rows
         kept = ["y", "w", "reason", *(["row_brier"] if self.scores else []), *([] if self.by is None else ["level"])]
-        rows = rows.filter(nw.col("reason") == nw.lit(GOOD, dtype=nw.Int64))
+        rows = rows.filter(nw.col("reason") == nw.lit(COUNTABLE, dtype=nw.Int64))
         rows = rows.with_columns(row_brier=self._row_brier()) if self.scores else rows
         rows = rows.select(*kept, *(nw.col(name).alias(str(k)) for k, name in enumerate(names)))
         rows = unpivoted(rows, [str(k) for k in range(len(names))], kept)
@@ -110,7 +110,7 @@ class Tally:
 
     def _terms(self) -> list[dict[str, nw.Expr]]:
         """Columns that several products are made of, in stages: what is used twice is worked out once."""
-        if not self.scores or self.pairing not in OF_SCORES:
+        if not self.scores or self.pairing not in PAIRINGS_OF_ALL_SCORES:
             return []
         p, happened = nw.col("p"), nw.col("y") == number(1)
         rest, log, log_rest = number(1) - p, nw.col("log"), nw.col("log_rest")
@@ -145,7 +145,7 @@ class Tally:
             }
         if self.moments:
             made |= self._moments()
-        if not self.scores or self.pairing not in OF_SCORES:
+        if not self.scores or self.pairing not in PAIRINGS_OF_ALL_SCORES:
             return made
         if self.pairing == "classwise":
             made["w2y_brier"] = twice(y * nw.col("row_brier"))

@@ -1,4 +1,4 @@
-"""The columns of a frame as numbers, labels and names: what a file's cells mean."""
+"""What the cells of a column mean: numbers, scores, labels or names."""
 
 from __future__ import annotations
 
@@ -8,34 +8,12 @@ import numpy as np
 
 from believable._types import Array
 from believable.errors import InputError
-from believable.readers.columns import Columns
-from believable.readers.formats.delimited import NULLS
 
 if TYPE_CHECKING:
     import polars
 
-
-def meaning(frame: polars.DataFrame, columns: Columns, *, percent: bool = False, from_logits: bool = False) -> str:
-    """What the scores are, where they are not probabilities: logits or percentages."""
-    signed = True in {_with_percent_sign(frame[name], percent) for name in columns.prob}
-    if from_logits and (percent or signed):
-        raise InputError("scores are percentages (percent) or logits (from_logits), not both")
-    return "logits" if from_logits else "percentages" if percent or signed else ""
-
-
-def tidied(frame: polars.DataFrame, columns: Columns, *, percent: bool = False) -> polars.DataFrame:
-    """Scores and weights as numbers, a missing one NaN or null; labels without spaces around, as numbers if they are.
-
-    Text that ends in a percent sign in every row, and every score where `percent` says so, is divided by 100.
-    """
-    new = {name: names(frame[name]) for name in (columns.group, *columns.by) if name is not None}
-    if columns.group is not None:
-        _refuse_rounded(new[columns.group])
-    if columns.weight is not None:
-        new[columns.weight] = numbers(frame[columns.weight])
-    new[columns.label] = labels(frame[columns.label], columns)
-    new |= {name: scores(frame[name], percent) for name in columns.prob}
-    return frame.with_columns(new.values())
+NULLS = ("", "NA", "N/A", "n/a", "NaN", "nan", "null")  # how a missing value is written
+LIKE_THOUSANDS = r"^\s*[-+]?[1-9]\d{0,2},\d{3}\s*$"  # 1,234: the comma may stand between thousands
 
 
 def scores(column: polars.Series, percent: bool = False) -> polars.Series:
@@ -44,7 +22,7 @@ def scores(column: polars.Series, percent: bool = False) -> polars.Series:
 
     if isinstance(column.dtype, (polars.List, polars.Array)):
         return _lists(column, percent)
-    signed = _with_percent_sign(column, percent)
+    signed = with_percent_sign(column, percent)
     column = numbers(column.str.strip_chars().str.strip_suffix("%") if signed else column)
     return _hundredths(column) if percent or signed else column
 
@@ -72,8 +50,8 @@ def numbers(column: polars.Series) -> polars.Series:
     return found
 
 
-def labels(column: polars.Series, columns: Columns) -> polars.Series:
-    """A column of labels: text that spells numbers in every row is numbers, unless the classes have names."""
+def labels(column: polars.Series, *, by_name: bool = False) -> polars.Series:
+    """A column of labels: text that spells numbers in every row is numbers, unless classes are told apart by name."""
     import polars
 
     if isinstance(column.dtype, (polars.Categorical, polars.Enum)):
@@ -83,7 +61,7 @@ def labels(column: polars.Series, columns: Columns) -> polars.Series:
     if column.dtype != polars.String:
         return column
     text = column.str.strip_chars().replace("", None)
-    if columns.classes is not None and not isinstance(columns.classes[0], int):
+    if by_name:
         return text
     found = text.cast(polars.Float64, strict=False)
     if text.null_count() == len(text) or (found.is_null() & text.is_not_null()).any():
@@ -113,7 +91,7 @@ def names(column: polars.Series) -> polars.Series:
         raise InputError(f"column {column.name!r} holds values of type {column.dtype}, which name nothing") from error
 
 
-def _refuse_rounded(column: polars.Series) -> None:
+def refuse_rounded(column: polars.Series) -> None:
     """Clusters as floating-point numbers so large that one may be several."""
     import polars
 
@@ -162,7 +140,7 @@ def missing(column: polars.Series) -> Array:
     return gone.to_numpy()
 
 
-def _with_percent_sign(column: polars.Series, percent: bool) -> bool:
+def with_percent_sign(column: polars.Series, percent: bool) -> bool:
     """Whether text is percentages; an error where some of it is and some is not."""
     import polars
 

@@ -7,14 +7,12 @@ patient's weight is not a sample weight. Nor are clusters and subgroups.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from believable.errors import InputError
-
-if TYPE_CHECKING:
-    from believable.readers.formats.table import Table
+from believable.readers.formats.base import Table, width_of
 
 PROB_NAMES = (
     *("p", "prob", "proba", "probability", "score", "y_prob", "y_score", "y_pred", "pred", "prediction", "confidence"),
@@ -27,15 +25,15 @@ LABEL_NAMES = (
 )
 PROB_PREFIXES = ("p_", "prob_", "proba_")
 LOGIT_PREFIXES = ("logit_", "logits_", "z_")
-CALIBRATED = "p_calibrated"  # what applying a map adds; for classes, with _CLASS at its end
-MOST_NAMES = 20  # listed in a sentence
+CALIBRATED_COLUMN = "p_calibrated"  # what applying a map adds; for classes, with _CLASS at its end
+MAX_NAMES_LISTED = 20  # in a sentence
 
-Asked = TypeVar("Asked", str, str | None)
+GivenName = TypeVar("GivenName", str, str | None)
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns taken.
+    """The columns that are taken from a table, by what they hold.
 
     Attributes
     ----------
@@ -60,21 +58,39 @@ class Columns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All of them, each once."""
+        """The names of all columns taken, each once."""
         others = (self.label, self.weight, self.group, *self.by)
         return tuple(dict.fromkeys([*self.prob, *(name for name in others if name is not None)]))
 
     def __str__(self) -> str:
         return self.words()
 
-    def words(self, meaning: str = "") -> str:
-        """What was read as what; `meaning` says what the scores are, where they are not probabilities."""
+    def words(self, scale: str = "") -> str:
+        """What was read as what; `scale` says what the scores are, where they are not probabilities."""
         scores = self.prob[0] if len(self.prob) == 1 else f"{self.prob[0]} … {self.prob[-1]} ({len(self.prob)} classes)"
         weight = "" if self.weight is None else f", weights {self.weight}"
         group = "" if self.group is None else f", clusters {self.group}"
         by = f", subgroups {', '.join(self.by)}" if self.by else ""
-        scores += f" ({meaning})" if meaning else ""
+        scores += f" ({scale})" if scale else ""
         return f"scores {scores}, labels {self.label}{weight}{group}{by}"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnsAsked:
+    """The columns that a caller names; see `choose_columns`. None: found by its documented name, or absent."""
+
+    prob: str | None = None
+    prob_prefix: str | None = None
+    label: str | None = None
+    weight: str | None = None
+    group: str | None = None
+    by: str | Sequence[str] = ()
+    logits: bool = False
+
+    @property
+    def subgroups(self) -> tuple[str, ...]:
+        """The columns of subgroups."""
+        return (self.by,) if isinstance(self.by, str) else tuple(self.by)
 
 
 def choose_columns(
@@ -103,20 +119,26 @@ def choose_columns(
     >>> print(choose_columns(["y", "p", "query", "country"], group="query", by="country"))
     scores p, labels y, clusters query, subgroups country
     """
+    return columns_among(names, ColumnsAsked(prob, prob_prefix, label, weight, group, by, logits))
+
+
+def columns_among(names: Sequence[str], asked: ColumnsAsked) -> Columns:
+    """Choose as `choose_columns` does."""
     if all(_is_number(name) for name in names):
         raise InputError(f"the first line must hold the names of the columns, got {listed(names)}")
-    refuse_absent((prob, label, weight, group, *((by,) if isinstance(by, str) else by)), names)
-    if prob is None and prob_prefix is None and label is None:
-        refuse_unknown(names, logits)
-    prob, label, weight, group = (as_spelt(asked, names) for asked in (prob, label, weight, group))
-    by = tuple(as_spelt(name, names) for name in ((by,) if isinstance(by, str) else by))
+    _refuse_absent((asked.prob, asked.label, asked.weight, asked.group, *asked.subgroups), names)
+    if asked.prob is None and asked.prob_prefix is None and asked.label is None:
+        _refuse_unknown(names, asked.logits)
+    prob, label, weight, group = (as_spelt(one, names) for one in (asked.prob, asked.label, asked.weight, asked.group))
+    by = tuple(as_spelt(name, names) for name in asked.subgroups)
+    prob_prefix = asked.prob_prefix
     if prob is not None and prob_prefix is not None:
         raise InputError("name one column of scores (prob) or the prefix of several (prob_prefix), not both")
     others = [name for name in names if name not in (weight, group, *by)]
     known = any(plain_name(name) in LABEL_NAMES for name in others)
     label = label or guess(others if known else names, LABEL_NAMES, "labels", "label", taken=prob)
     if prob is None and prob_prefix is None:
-        prob_prefix, prob = _guess_scores([name for name in others if name != label], logits)
+        prob_prefix, prob = _guess_scores([name for name in others if name != label], asked.logits)
     if prob_prefix is not None:
         return _matrix(names, prob_prefix, label, weight, group, by)
     assert prob is not None
@@ -129,7 +151,7 @@ def choose_columns(
     return Columns((prob,), label, weight, None, group, by)
 
 
-def as_spelt(asked: Asked, names: Sequence[str]) -> Asked:
+def as_spelt(asked: GivenName, names: Sequence[str]) -> GivenName:
     """The name as the table has it (spaces around it do not matter); an error that suggests one like it."""
     if asked is None or asked in names:
         return asked
@@ -139,7 +161,7 @@ def as_spelt(asked: Asked, names: Sequence[str]) -> Asked:
     raise InputError(f"there is no column {asked!r}{_suggestion(asked, names)}; there are {listed(names)}")
 
 
-def refuse_absent(asked: Sequence[str | None], names: Sequence[str]) -> None:
+def _refuse_absent(asked: Sequence[str | None], names: Sequence[str]) -> None:
     """An error that names all columns that were asked for and are not there, where they are several."""
     there = [name.strip() for name in names]
     absent = [name for name in dict.fromkeys(asked) if name is not None and name.strip() not in there]
@@ -148,7 +170,7 @@ def refuse_absent(asked: Sequence[str | None], names: Sequence[str]) -> None:
         raise InputError(f"there are no columns {each}; there are {listed(names)}")
 
 
-def refuse_unknown(names: Sequence[str], logits: bool) -> None:
+def _refuse_unknown(names: Sequence[str], logits: bool) -> None:
     """An error where no column has a name that is known for scores, and none one for labels."""
     known, prefixes = known_scores(names, logits), (*(LOGIT_PREFIXES if logits else ()), *PROB_PREFIXES)
     plain = [plain_name(name) for name in names]
@@ -171,13 +193,13 @@ def _suggestion(asked: str, names: Sequence[str]) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """Names in a sentence, the first of very many."""
-    more = len(names) - MOST_NAMES
-    return ", ".join(names[:MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - MAX_NAMES_LISTED
+    return ", ".join(names[:MAX_NAMES_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
 def is_calibrated(name: str) -> bool:
     """Whether a column is called as those that applying a map adds."""
-    return name == CALIBRATED or name.startswith(f"{CALIBRATED}_")
+    return name == CALIBRATED_COLUMN or name.startswith(f"{CALIBRATED_COLUMN}_")
 
 
 def calibrated_too(names: Sequence[str], taken: Columns) -> list[str]:
@@ -185,10 +207,10 @@ def calibrated_too(names: Sequence[str], taken: Columns) -> list[str]:
     if any(map(is_calibrated, taken.prob)):
         return []
     found = [name for name in names if is_calibrated(name) and name not in taken.names]
-    if CALIBRATED in found:
-        return [f"there is a column {CALIBRATED} too: take it with prob={CALIBRATED!r}"]
+    if CALIBRATED_COLUMN in found:
+        return [f"there is a column {CALIBRATED_COLUMN} too: take it with prob={CALIBRATED_COLUMN!r}"]
     if len(found) > 1:
-        return [f"there are columns {CALIBRATED}_* too: take them with prob_prefix='{CALIBRATED}_'"]
+        return [f"there are columns {CALIBRATED_COLUMN}_* too: take them with prob_prefix='{CALIBRATED_COLUMN}_'"]
     return []
 
 
@@ -260,11 +282,11 @@ def _matrix(
 # --- columns that look as if their rows belonged together, where nobody said so ---------------------------------------
 
 
-_THINGS = (
+_THINGS_OF_CLUSTERS = (
     *("query", "patient", "subject", "person", "user", "customer", "client", "account", "household", "session"),
     *("visit", "question", "document", "image", "group", "cluster"),
 )
-CLUSTER_NAMES = (*_THINGS, *(f"{thing}_id" for thing in _THINGS), "qid", "uid", "pid")
+CLUSTER_NAMES = (*_THINGS_OF_CLUSTERS, *(f"{thing}_id" for thing in _THINGS_OF_CLUSTERS), "qid", "uid", "pid")
 
 
 def telling_names(names: Sequence[str], taken: Columns) -> tuple[str, ...]:
@@ -293,3 +315,92 @@ def clusters_ignored(table: Table, taken: Columns) -> list[str]:
                 f"group={name!r}; the intervals here take rows as independent"
             )
     return notes
+
+
+# --- columns of a table, which may be arrays --------------------------------------------------------------------------
+
+
+def columns_of_table(table: Table, asked: ColumnsAsked) -> tuple[Columns, list[str]]:
+    """Choose columns of a table, or arrays where it holds arrays; return them, and what there is to say about it."""
+    return _among_arrays(table, asked) if table.arrays else (columns_among(table.names, asked), [])
+
+
+def _among_arrays(table: Table, asked: ColumnsAsked) -> tuple[Columns, list[str]]:
+    """Arrays by name. Where one of scores and labels is named, the other must be the only one that fits it."""
+    names = tuple(table.arrays)
+    _refuse_absent((asked.prob, asked.label), names)
+    if asked.prob is None and asked.prob_prefix is None and asked.label is None:
+        _refuse_unknown(names, asked.logits)
+    prob, label = as_spelt(asked.prob, names), as_spelt(asked.label, names)
+    if asked.prob_prefix is None:
+        known = known_scores(names, asked.logits)
+        if prob is not None and label is None:
+            label = _partner(table, prob, LABEL_NAMES, (*PROB_NAMES, *LOGIT_NAMES), "labels", "label")
+        elif label is not None and prob is None:
+            prob = _partner(table, label, known, LABEL_NAMES, "scores", "prob")
+        label = label or guess(names, LABEL_NAMES, "labels", "label")
+        prob = prob or guess(names, known, "scores", "prob", taken=label)
+    columns = columns_among(names, replace(asked, prob=prob, label=label))
+    _check_shapes(table, columns)
+    others = [name for name in names if name not in columns.names and not is_calibrated(name)]
+    notes = [f"left unread in the file: {listed(others)}"] if others else []
+    scores = columns.prob[0]
+    width = width_of(table.arrays[scores])
+    if width == 1:
+        return columns, notes
+    twice = [name for name in table.columns_of(scores) if width_of(table.arrays.get(name, (0, 2))) == 1]
+    if twice:
+        raise InputError(
+            f"{twice[0]!r} is an array, and column {twice[0].removeprefix(f'{scores}_')} of {scores!r} too: rename one"
+        )
+    return replace(columns, prob=table.columns_of(scores), classes=tuple(range(width))), notes
+
+
+def _partner(table: Table, of: str, known: Sequence[str], unlike: Sequence[str], what: str, option: str) -> str:
+    """The array of a known name that goes with another; labels and labels_test could both go with probs_test."""
+    arrays = table.arrays
+    if plain_name(of) in unlike:
+        return guess(tuple(arrays), known, what, option, taken=of)
+    found = [
+        name
+        for name in arrays
+        if name != of and arrays[name][0] == arrays[of][0]
+        if _begins(name, known) and (plain_name(name) in known or not _begins(name, unlike))
+    ]
+    end = _end(of, unlike)
+    others = [name for name in found if end and _end(name, known) not in ("", end)]
+    if len(found) == 1 and others:
+        raise InputError(
+            f"{others[0]} may not be the {what} of {of}: their names end differently; choose with {option}"
+        )
+    if len(found) > 1:
+        raise InputError(f"several arrays could be the {what} of {of}: {', '.join(found)}; choose one with {option}")
+    return found[0] if found else guess(tuple(arrays), known, what, option, taken=of)
+
+
+def _check_shapes(table: Table, columns: Columns) -> None:
+    several = len(columns.prob) > 1
+    for name in columns.names:
+        shape = table.arrays[name]
+        if width_of(shape) > 1 and (several or name not in columns.prob):
+            advice = (
+                f"; for one-hot rows, save {name}.argmax(axis=1); several labels of one row are for Python: "
+                "Predictions(..., multilabel=True)"
+                if name == columns.label
+                else ""
+            )
+            raise InputError(f"array {name!r} has shape {shape}: one entry per row is needed{advice}")
+    lengths = {name: table.arrays[name][0] for name in columns.names}
+    if len(set(lengths.values())) > 1:
+        words = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise InputError(f"the arrays differ in length: {words}")
+
+
+def _begins(name: str, known: Sequence[str]) -> bool:
+    return any(plain_name(name) == word or plain_name(name).startswith(f"{word}_") for word in known)
+
+
+def _end(name: str, known: Sequence[str]) -> str:
+    """What follows a known word: test, of probs_test; nothing, where none begins the name."""
+    ends = [plain_name(name).removeprefix(f"{word}_") for word in known if plain_name(name).startswith(f"{word}_")]
+    return min(ends, key=len, default="")

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,16 +15,15 @@ from believable._types import Array, Ints
 from believable.errors import InputError
 from believable.predictions import Predictions
 from believable.readers import cells
-from believable.readers.columns import Columns, choose_columns, listed
+from believable.readers.columns import Columns, ColumnsAsked, columns_of_table, listed
 from believable.readers.formats import open_table
-from believable.readers.formats.source import Format, called
-from believable.readers.formats.table import Table
+from believable.readers.formats.base import Table, called
 
 if TYPE_CHECKING:
     import polars
 
 # What the library says of arrays, in the words of files.
-_ADVICE = (
+_ADVICE_FOR_FILES = (
     ("drop or repair such rows first", "repair such rows, or leave them out with drop_missing=True"),
     (
         "drop such rows, or pass Predictions(..., ignore_label=float('nan')) to have them dropped and counted",
@@ -40,7 +40,17 @@ _ADVICE = (
 )
 
 
-def read_table(path: str | os.PathLike[str], *, format: Format | None = None) -> polars.DataFrame:
+@dataclass(frozen=True, slots=True)
+class Interpretation:
+    """What the scores and labels of a file mean; see `read_predictions`, and `load` for `classes`."""
+
+    from_logits: bool = False
+    percent: bool = False
+    pos_label: Any = None
+    classes: Sequence[Any] | None = None
+
+
+def read_table(path: str | os.PathLike[str], *, format: str | None = None) -> polars.DataFrame:
     """A whole file ("-": standard input) as a polars frame; the ending of its name, or `format`, says what it is."""
     return open_table(path, format).read()
 
@@ -55,15 +65,15 @@ def read_predictions(
     from_logits: bool = False,
     percent: bool = False,
     pos_label: Any = None,
-    format: Format | None = None,
+    format: str | None = None,
 ) -> Predictions:
     """Checked predictions from a file with one row per prediction.
 
     Parameters
     ----------
     path : path
-        It ends in .csv, .tsv, .parquet, .jsonl or .ndjson (one object per line), or .npz (arrays by name; one of shape
-        (n, K) has a column per class); .gz may follow. "-" is standard input.
+        Its ending says what it is, such as .csv, .tsv, .parquet, .jsonl or .ndjson (one object per line), or .npz
+        (arrays by name; one of shape (n, K) has a column per class); .gz may follow. "-" is standard input.
     prob : str, optional
         The column of P(y = 1), or of lists with one probability per class. Guessed if left out: p, prob, proba,
         probability, score, y_prob, y_score, y_pred, pred, prediction, confidence, probs, probs64, probabilities,
@@ -82,8 +92,9 @@ def read_predictions(
         The scores are percentages, from 0 to 100.
     pos_label : optional
         The label that counts as 1.
-    format : {"csv", "tsv", "parquet", "jsonl", "npz"}, optional
-        What the file is, whatever its name.
+    format : str, optional
+        What the file is, whatever its name: "csv", "tsv", "parquet", "jsonl", "npz", or another of
+        `believable.readers.formats.FORMAT_NAMES`.
 
     Returns
     -------
@@ -94,41 +105,52 @@ def read_predictions(
     `believable.readers.load` does the same with clusters, subgroups, and rows left out and counted.
     """
     table = open_table(path, format)
-    asked = {"prob": prob, "prob_prefix": prob_prefix, "label": label, "weight": weight, "logits": from_logits}
+    asked = ColumnsAsked(prob, prob_prefix, label, weight, logits=from_logits)
     with said_of(table):
-        columns = table.choose(**asked)
+        columns, _ = columns_of_table(table, asked)
     frame = table.read(columns.names)
-    return predictions_from(table, frame, columns, from_logits=from_logits, percent=percent, pos_label=pos_label)
-
-
-def columns_of(path: str | os.PathLike[str], frame: polars.DataFrame, **asked: Any) -> Columns:
-    """The columns to take; an error names the file."""
-    with said_of(path):
-        return choose_columns(frame.columns, **asked)
+    return predictions_from(table, frame, columns, Interpretation(from_logits, percent, pos_label))
 
 
 def predictions_from(
     path: str | os.PathLike[str] | Table,
     frame: polars.DataFrame,
     columns: Columns,
-    *,
-    from_logits: bool = False,
-    percent: bool = False,
-    pos_label: Any = None,
-    classes: Sequence[Any] | None = None,
+    means: Interpretation,
 ) -> Predictions:
     """Check the columns of a frame; an error names the file, the columns, and the row with its line."""
     with said_of(path, columns):
-        cells.meaning(frame, columns, percent=percent, from_logits=from_logits)  # an error, where they are both
-        frame = cells.tidied(frame, columns, percent=percent)
-        return checked(frame, columns, from_logits=from_logits, pos_label=pos_label, classes=classes)
+        scale_of_scores(frame, columns, means)  # an error, where they are both
+        return checked(tidied(frame, columns, means), columns, means)
 
 
-def checked(
-    frame: polars.DataFrame, columns: Columns, *, from_logits: bool, pos_label: Any, classes: Sequence[Any] | None
-) -> Predictions:
-    """Predictions from a frame whose columns are tidy."""
-    labels = cells.array(frame[columns.label])
+def scale_of_scores(frame: polars.DataFrame, columns: Columns, means: Interpretation) -> str:
+    """Return "logits" or "percentages" where the scores are such, and nothing where they are probabilities."""
+    signed = True in {cells.with_percent_sign(frame[name], means.percent) for name in columns.prob}
+    if means.from_logits and (means.percent or signed):
+        raise InputError("scores are percentages (percent) or logits (from_logits), not both")
+    return "logits" if means.from_logits else "percentages" if means.percent or signed else ""
+
+
+def tidied(frame: polars.DataFrame, columns: Columns, means: Interpretation) -> polars.DataFrame:
+    """Scores and weights as numbers, a missing one NaN or null; labels without spaces around, as numbers if they are.
+
+    Text that ends in a percent sign in every row, and every score where `percent` says so, is divided by 100.
+    """
+    new = {name: cells.names(frame[name]) for name in (columns.group, *columns.by) if name is not None}
+    if columns.group is not None:
+        cells.refuse_rounded(new[columns.group])
+    if columns.weight is not None:
+        new[columns.weight] = cells.numbers(frame[columns.weight])
+    by_name = columns.classes is not None and not isinstance(columns.classes[0], int)
+    new[columns.label] = cells.labels(frame[columns.label], by_name=by_name)
+    new |= {name: cells.scores(frame[name], means.percent) for name in columns.prob}
+    return frame.with_columns(new.values())
+
+
+def checked(frame: polars.DataFrame, columns: Columns, means: Interpretation) -> Predictions:
+    """Return predictions from a frame whose columns are tidy."""
+    labels, classes = cells.array(frame[columns.label]), means.classes
     arrays = [cells.array(frame[name]) for name in columns.prob]
     scores = arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
     if classes is None and columns.classes is not None:
@@ -137,13 +159,14 @@ def checked(
     elif classes is not None:
         refuse_another_order(columns, classes)
         labels = named(labels, columns, classes)
-    _say_what_the_text_means(labels, columns, scores.ndim, pos_label, classes)
+    if classes is None and means.pos_label is None and labels.dtype.kind in "OU":
+        refuse_text(labels[:1000].tolist(), columns, scores.ndim)
     return Predictions(
         scores,
         labels,
         sample_weight=None if columns.weight is None else cells.array(frame[columns.weight]),
-        from_logits=from_logits,
-        pos_label=as_in(labels, pos_label),
+        from_logits=means.from_logits,
+        pos_label=as_in(labels, means.pos_label),
         classes=classes,
     )
 
@@ -165,7 +188,7 @@ def said_of(
 
 def in_words_of_files(sentence: str) -> str:
     """What the library says of arrays, said of files."""
-    for of_arrays, of_files in _ADVICE:
+    for of_arrays, of_files in _ADVICE_FOR_FILES:
         sentence = sentence.replace(of_arrays, of_files)
     return sentence
 
@@ -187,13 +210,6 @@ def _with_lines(sentence: str, table: Table | None, rows: Ints | None) -> str:
         return f"at row {row}" if line is None else f"at row {row} (line {line})"
 
     return re.sub(r"at row (\d+)", located, sentence)
-
-
-def _say_what_the_text_means(
-    labels: Array, columns: Columns, ndim: int, pos_label: Any, classes: Sequence[Any] | None
-) -> None:
-    if classes is None and pos_label is None and labels.dtype.kind in "OU":
-        refuse_text(labels[:1000].tolist(), columns, ndim)
 
 
 def refuse_text(labels: Sequence[Any], columns: Columns, ndim: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,12 +11,9 @@ from believable._types import Array, Float64s, Ints
 from believable.errors import InputError
 from believable.readers.columns import CLUSTER_NAMES, plain_name
 
-if TYPE_CHECKING:
-    pass
-
-MOST_LEVELS = 50
-MOST_NUMBERS = 12  # as many as there are months; a column with more different numbers is a quantity
-PARTS = 4
+MAX_SUBGROUP_LEVELS = 50
+MAX_NUMBERS_AS_LEVELS = 12  # as many as there are months; a column with more different numbers is a quantity
+N_RANGES = 4
 
 
 def as_subgroups(by: Mapping[str, Array]) -> tuple[dict[str, Array], list[str]]:
@@ -47,22 +43,22 @@ def as_subgroups(by: Mapping[str, Array]) -> tuple[dict[str, Array], list[str]]:
 def _few(name: str, values: Array) -> tuple[Array, list[str]]:
     there = np.array([value is not None and value == value for value in values.tolist()])
     distinct, counts = np.unique(values[there].astype(str), return_counts=True)
-    if len(distinct) <= MOST_NUMBERS:
+    if len(distinct) <= MAX_NUMBERS_AS_LEVELS:
         return values, []
     numbers = None if is_identifier(name) else _array_as_numbers(values, there)
     if numbers is not None:
         return _in_ranges(name, numbers, len(distinct))
-    if len(distinct) <= MOST_LEVELS:
+    if len(distinct) <= MAX_SUBGROUP_LEVELS:
         return values, []
     refuse_names_of_rows(name, len(distinct), len(values))
-    kept = distinct[np.argsort(-counts, kind="stable")[:MOST_LEVELS]]
+    kept = distinct[np.argsort(-counts, kind="stable")[:MAX_SUBGROUP_LEVELS]]
     others = there & ~np.isin(values.astype(str), kept)
-    left = len(distinct) - MOST_LEVELS
+    left = len(distinct) - MAX_SUBGROUP_LEVELS
     columns = values.astype(object)
     columns[others] = f"the other {left:,} values"
     said = (
-        f"column {name} has {len(distinct):,} values: the {MOST_LEVELS} with the most rows are shown, the other "
-        f"{left:,} ({int(others.sum()):,} rows) together"
+        f"column {name} has {len(distinct):,} values: the {MAX_SUBGROUP_LEVELS} with the most rows are shown, the "
+        f"other {left:,} ({int(others.sum()):,} rows) together"
     )
     return columns, [said]
 
@@ -103,7 +99,7 @@ def quarters(numbers: Float64s, rows: Ints | None = None) -> Float64s:
     """Where numbers, each of so many rows, are cut into four ranges with as many rows; fewer, where ties demand it."""
     order = np.argsort(numbers, kind="stable")
     below = np.arange(1, len(numbers) + 1) if rows is None else np.cumsum(rows[order])
-    cuts = np.unique(numbers[order[np.searchsorted(below * PARTS, np.arange(1, PARTS) * below[-1])]])
+    cuts = np.unique(numbers[order[np.searchsorted(below * N_RANGES, np.arange(1, N_RANGES) * below[-1])]])
     most = numbers.max()
     cuts = cuts[cuts < most]
     if not len(cuts):  # most rows have the largest number
@@ -119,7 +115,7 @@ def ranges(cuts: Float64s) -> list[str]:
 
 def cut_at(name: str, cuts: Float64s, what: str) -> str:
     """A sentence on a column that was cut."""
-    parts = "quarters" if len(cuts) == PARTS - 1 else "ranges"
+    parts = "quarters" if len(cuts) == N_RANGES - 1 else "ranges"
     return f"column {name} has {what}: it was cut into {parts} (each with its upper end) at {', '.join(_written(cuts))}"
 
 

@@ -1,4 +1,4 @@
-"""`Loaded`: what a reader hands over, whatever the file was."""
+"""`load` and `Loaded`: what a reader hands over, whatever the file was."""
 
 from __future__ import annotations
 
@@ -16,12 +16,17 @@ from believable._types import Array, Ints
 from believable.errors import InputError
 from believable.predictions import Predictions
 from believable.readers import cells
-from believable.readers.columns import Columns, calibrated_too, clusters_ignored, listed
-from believable.readers.files import checked, read_predictions, said_of
-from believable.readers.formats import open_table
-from believable.readers.formats.npz import NpzTable
-from believable.readers.formats.source import STDIN, Format, called, source_of
-from believable.readers.formats.table import Table
+from believable.readers.columns import (
+    Columns,
+    ColumnsAsked,
+    calibrated_too,
+    clusters_ignored,
+    columns_of_table,
+    listed,
+)
+from believable.readers.files import Interpretation, checked, read_predictions, said_of, scale_of_scores, tidied
+from believable.readers.formats import open_table, source_of
+from believable.readers.formats.base import STDIN, called
 
 if TYPE_CHECKING:
     import polars
@@ -83,7 +88,7 @@ def load(
     pos_label: Any = None,
     classes: Sequence[Any] | None = None,
     drop_missing: bool = False,
-    format: Format | None = None,
+    format: str | None = None,
     progress: bool | None = None,
 ) -> Loaded:
     """A file of predictions: checked scores and labels, with clusters, subgroups, and what was left out.
@@ -126,21 +131,22 @@ def load(
     (array([0.85, 0.4 ]), array(['art', 'law'], dtype=object), {'missing score': 1})
     >>> folder.cleanup()
     """
+    means = Interpretation(from_logits, percent, pos_label, classes)
     source = source_of(path, format)
     with reading(source.name, source.size, progress):
         table = open_table(source)
-        asked = {"prob": prob, "prob_prefix": prob_prefix, "label": label, "weight": weight, "group": group, "by": by}
         with said_of(table):
-            columns = table.choose(logits=from_logits, **asked)
+            asked = ColumnsAsked(prob, prob_prefix, label, weight, group, by, from_logits)
+            columns, left_unread = columns_of_table(table, asked)
         frame = table.read(columns.names, naming=[name for name in (columns.group, *columns.by) if name is not None])
     with said_of(table, columns):
-        meaning = cells.meaning(frame, columns, percent=percent, from_logits=from_logits)
-        frame = cells.tidied(frame, columns, percent=percent)
+        scale = scale_of_scores(frame, columns, means)
+        frame = tidied(frame, columns, means)
         rows, dropped = _rows_with_values(frame, columns, drop_missing)
     if rows is not None:
         frame = frame[rows]
     with said_of(table, columns, rows):
-        predictions = checked(frame, columns, from_logits=from_logits, pos_label=pos_label, classes=classes)
+        predictions = checked(frame, columns, means)
     counted = None if len(predictions) == frame.height else cells.array(frame[columns.weight]) > 0  # type: ignore[index]
     if counted is not None:
         dropped["weight 0"] = frame.height - len(predictions)
@@ -150,15 +156,16 @@ def load(
     return Loaded(
         predictions,
         title=STDIN if called(path) == STDIN else Path(path).name,
-        taken=columns.words(meaning),
+        taken=columns.words(scale),
         groups=None if columns.group is None else _kept(frame[columns.group], counted),
         by={name: _kept(frame[name], counted) for name in columns.by},
         dropped=dropped,
         notes=(
             *table.notes,
-            *_notes(predictions, columns, percent, from_logits),
+            *left_unread,
+            *_notes(predictions, columns, means),
             *clusters_ignored(table, columns),
-            *([] if prob is not None else _calibrated_too(table, columns)),
+            *([] if prob is not None else calibrated_too(tuple(table.arrays) or table.names, columns)),
         ),
         raw=_raw(frame, columns, counted) if from_logits else None,
         rows=left,
@@ -200,22 +207,18 @@ def _kept(column: polars.Series, counted: Array | None) -> Array:
     return values if counted is None else values[counted]
 
 
-def _calibrated_too(table: Table, columns: Columns) -> list[str]:
-    return calibrated_too(table.arrays if isinstance(table, NpzTable) else table.names, columns)
-
-
 def _raw(frame: polars.DataFrame, columns: Columns, counted: Array | None) -> Array:
     arrays = [_kept(frame[name], counted) for name in columns.prob]
     return arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
 
 
-def _notes(predictions: Predictions, columns: Columns, percent: bool, from_logits: bool) -> list[str]:
+def _notes(predictions: Predictions, columns: Columns, means: Interpretation) -> list[str]:
     notes = []
-    if percent and predictions.scores.max() <= 0.01:
+    if means.percent and predictions.scores.max() <= 0.01:
         notes.append("no percentage is above 1 %: if the scores were probabilities already, leave percent out")
     if predictions.kind == "binary" and len(predictions) > 1 and np.isin(predictions.scores, (0, 1)).all():
         notes.append(f"every score in column {columns.prob[0]} is 0 or 1: are these decisions, not probabilities?")
-    if from_logits and columns.classes is not None:
+    if means.from_logits and columns.classes is not None:
         absent = np.flatnonzero(np.bincount(predictions.labels, minlength=predictions.n_classes) == 0)
         if len(absent):
             names = listed([columns.prob[k] for k in absent])
@@ -231,7 +234,7 @@ def _notes(predictions: Predictions, columns: Columns, percent: bool, from_logit
 # --- the data set that ships with the package -------------------------------------------------------------------------
 
 
-MODELS = ("naive_bayes", "logistic")
+DEMO_MODELS = ("naive_bayes", "logistic")
 
 
 def load_demo() -> dict[str, Predictions]:
@@ -247,4 +250,4 @@ def load_demo() -> dict[str, Predictions]:
     {'naive_bayes': 0.111, 'logistic': 0.01}
     """
     with as_file(files("believable") / "data" / "odd_digits.csv") as path:
-        return {name: read_predictions(path, prob=name, label="odd") for name in MODELS}
+        return {name: read_predictions(path, prob=name, label="odd") for name in DEMO_MODELS}

@@ -11,14 +11,13 @@ from believable._types import Ints
 from believable.errors import InputError
 from believable.readers.columns import plain_name
 from believable.readers.formats import open_table
-from believable.readers.formats.source import Format
 from believable.readers.load import Loaded
 
 if TYPE_CHECKING:
     import polars
 
-NEEDED = "a comparison needs the same rows in the same order"
-ID_NAMES = ("id", "qid", "uid", "pid", "index", "row", "key", "doc_hash")
+SAME_ROWS_NEEDED = "a comparison needs the same rows in the same order"
+ROW_ID_NAMES = ("id", "qid", "uid", "pid", "index", "row", "key", "doc_hash")
 
 
 def refuse_other_rows(a: Loaded, b: Loaded, name_a: str, name_b: str) -> None:
@@ -31,7 +30,7 @@ def refuse_other_rows(a: Loaded, b: Loaded, name_a: str, name_b: str) -> None:
         )
         raise InputError(f"the predictions differ in kind: {kinds}")
     if len(one) != len(other):
-        raise InputError(f"{name_a} has {len(one):,} rows and {name_b} {len(other):,}: {NEEDED}")
+        raise InputError(f"{name_a} has {len(one):,} rows and {name_b} {len(other):,}: {SAME_ROWS_NEEDED}")
     if one.scores.ndim == 2 and (one.n_classes != other.n_classes or one.classes != other.classes):
         names = [", ".join(each.class_name(k) for k in range(each.n_classes)) for each in (one, other)]
         raise InputError(f"the classes differ: {name_a} has {names[0]}, {name_b} has {names[1]}")
@@ -39,17 +38,17 @@ def refuse_other_rows(a: Loaded, b: Loaded, name_a: str, name_b: str) -> None:
     if len(different):
         row = int(different[0])
         more = "" if len(different) == 1 else f", and at {len(different) - 1:,} more"
-        raise InputError(f"the labels of {name_a} and {name_b} differ at row {row}{more}: {NEEDED}")
+        raise InputError(f"the labels of {name_a} and {name_b} differ at row {row}{more}: {SAME_ROWS_NEEDED}")
     weights = [np.ones(len(one)) if each.weights is None else each.weights for each in (one, other)]
     if not np.array_equal(weights[0], weights[1]):
-        raise InputError(f"the weights of {name_a} and {name_b} differ: {NEEDED}")
+        raise InputError(f"the weights of {name_a} and {name_b} differ: {SAME_ROWS_NEEDED}")
     as_long = len(one) + sum(a.dropped.values()) == len(other) + sum(b.dropped.values())
     left = np.flatnonzero(_rows(a) != _rows(b)) if as_long else np.zeros(0, np.intp)
     if len(left):
         row = min(int(_rows(each)[left[0]]) for each in (a, b))
         raise InputError(
             f"{name_a} and {name_b} have as many rows, but others were left out, the first of them near row {row}: "
-            f"{NEEDED}"
+            f"{SAME_ROWS_NEEDED}"
         )
 
 
@@ -60,7 +59,7 @@ def refuse_other_ids(
     path_b: str | os.PathLike[str],
     name_a: str,
     name_b: str,
-    format: Format | None = None,
+    format: str | None = None,
 ) -> None:
     """An error where both files name their rows, and not in the same order.
 
@@ -75,7 +74,7 @@ def refuse_other_ids(
     except InputError:  # no table, such as one array in JSON
         return
     for name in one.names:
-        if name not in other.names or not (plain_name(name) in ID_NAMES or plain_name(name).endswith("_id")):
+        if name not in other.names or not (plain_name(name) in ROW_ID_NAMES or plain_name(name).endswith("_id")):
             continue
         try:
             columns = [table.read([name], naming=[name])[name] for table in (one, other)]
@@ -89,7 +88,7 @@ def refuse_other_ids(
             row = next(k for k, pair in enumerate(zip(*ids, strict=True)) if pair[0] != pair[1])
             raise InputError(
                 f"column {name} of {name_a} and {name_b} differs at row {row}, {ids[0][row]} and {ids[1][row]}: "
-                f"{NEEDED}; sort both by {name}"
+                f"{SAME_ROWS_NEEDED}; sort both by {name}"
             )
 
 

@@ -1,1 +1,1 @@
-"""Writers: files with more columns than they were read with."""
+"""Writers: files written again with more columns, whole or not at all."""

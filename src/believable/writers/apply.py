@@ -11,7 +11,7 @@ from believable import _check, _kernels
 from believable._types import Float64s, Floats
 from believable.errors import InputError
 from believable.readers.columns import (
-    CALIBRATED,
+    CALIBRATED_COLUMN,
     LOGIT_PREFIXES,
     PROB_PREFIXES,
     as_spelt,
@@ -20,11 +20,10 @@ from believable.readers.columns import (
     listed,
     plain_name,
 )
-from believable.readers.formats.npz import NpzTable
-from believable.readers.formats.source import Format
+from believable.readers.formats.addition import ROWS_PER_BATCH, Addition, Contents, Missing, Plan, Progress
+from believable.readers.formats.base import called
 from believable.recalibrate import Recalibrator
-from believable.writers.add_columns import BATCH_ROWS, Progress, add_columns
-from believable.writers.wider import Missing, Plan
+from believable.writers.add_columns import add_columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +65,11 @@ def apply_to_file(
     prob: str | None = None,
     prob_prefix: str | None = None,
     percent: bool = False,
-    to: str = CALIBRATED,
+    to: str = CALIBRATED_COLUMN,
     overwrite: bool = False,
     missing: Missing = "error",
-    format: Format | None = None,
-    batch_rows: int = BATCH_ROWS,
+    format: str | None = None,
+    batch_rows: int = ROWS_PER_BATCH,
     progress: Progress | None = None,
 ) -> Applied:
     """Write a file again with the probabilities that a fitted recalibrator makes of its scores.
@@ -92,8 +91,17 @@ def apply_to_file(
     to : str
         What to call the new column; with one per class, each gets "_" and the class after it, except in an
         npz, where they make one array of shape (n, K).
-    overwrite, missing, format, batch_rows, progress
-        As in `add_columns`.
+    overwrite : bool
+        Replace columns that are there already, which are an error otherwise. Rows of text are written anew then: cells
+        keep their text, but not their quotation marks.
+    missing : {"error", "keep"}
+        A number that is not there is an error, or makes empty cells.
+    format : str, optional
+        What the source is, whatever it is called, as in `read_predictions`.
+    batch_rows : int
+        Rows of a batch of text; what is written does not depend on it.
+    progress : callable, optional
+        Told now and then how much is done, and of how much (0: not known).
 
     Returns
     -------
@@ -114,31 +122,28 @@ def apply_to_file(
     0.50,01,0.5
     1e-3,02,0.001
     """
+    scores = _ScoreColumns(recalibrator, prob, prob_prefix, to, percent)
     seen: list[Plan] = []
     extremes: list[tuple[float, float]] = []
 
-    def choose(names: Sequence[str]) -> Plan:
-        seen.append(_plan(recalibrator, names, prob, prob_prefix, to, percent))
+    def choose(contents: Contents) -> Plan:
+        seen.append(scores.plan(contents))
         return seen[0]
 
-    def choose_arrays(table: NpzTable) -> Plan:
-        seen.append(_plan_of_arrays(recalibrator, table, prob, prob_prefix, to, percent))
-        return seen[0]
-
-    def compute(scores: Floats) -> Float64s:
-        extremes.append(_kernels.extrema(scores))
+    def compute(numbers: Floats) -> Float64s:
+        extremes.append(_kernels.extrema(numbers))
         if recalibrator.input == "probabilities":
             for k, name in enumerate(seen[0].take):
-                column = scores if scores.ndim == 1 else scores[:, k]
+                column = numbers if numbers.ndim == 1 else numbers[:, k]
                 _check.probabilities(
                     column, f"column {name!r}", None, "these look like logits, the map takes probabilities"
                 )
-            if scores.ndim == 2:
-                _check.row_sums(scores, scores, None, "scores", "them through a map that was fitted to logits")
-        return recalibrator.transform(scores)
+            if numbers.ndim == 2:
+                _check.row_sums(numbers, numbers, None, "scores", "them through a map that was fitted to logits")
+        return recalibrator.transform(numbers)
 
-    options: dict[str, Any] = {"overwrite": overwrite, "missing": missing, "format": format, "batch_rows": batch_rows}
-    n_rows = add_columns(source, target, choose, compute, choose_arrays=choose_arrays, progress=progress, **options)
+    addition = Addition(called(source), choose, compute, overwrite, missing, batch_rows, progress)
+    n_rows = add_columns(source, target, addition, format=format)
     notes = []
     inside = bool(extremes) and all(low >= 0 and high <= 1 for low, high in extremes)
     if recalibrator.input == "logits" and inside:
@@ -150,73 +155,72 @@ def apply_to_file(
 # --- which columns ----------------------------------------------------------------------------------------------------
 
 
-def _plan(
-    recalibrator: Recalibrator,
-    names: Sequence[str],
-    prob: str | None,
-    prob_prefix: str | None,
-    to: str,
-    percent: bool | None,
-) -> Plan:
-    percent = _percent(recalibrator, percent)
-    classes = recalibrator.classes_.tolist()
-    if recalibrator.n_features_in_ == 1:
-        if prob_prefix is not None:
-            raise InputError("the map takes one column of scores: choose it with prob, not with prob_prefix")
-        return Plan((_one(names, prob, recalibrator.input),), (to,), percent)
-    if prob is not None:
-        raise InputError(
-            f"the map takes one column per class ({_listed(classes)}): choose them with prob_prefix, not with prob"
-        )
-    make = tuple(f"{to}_{name}" for name in classes)
-    own = {*make, *(f"{CALIBRATED}_{name}" for name in classes)}
-    known = PROB_PREFIXES if recalibrator.input == "probabilities" else (*LOGIT_PREFIXES, *PROB_PREFIXES)
-    others = [name for name in names if name not in own]
-    return Plan(_matrix(others, classes, prob_prefix or _guessed(others, classes, known)), make, percent)
+@dataclass(frozen=True, slots=True)
+class _ScoreColumns:
+    """Which columns of a file a map takes, and what is made of them; see `apply_to_file`."""
 
+    recalibrator: Recalibrator
+    prob: str | None
+    prob_prefix: str | None
+    to: str
+    percent: bool
 
-def _percent(recalibrator: Recalibrator, percent: bool | None) -> bool | None:
-    if recalibrator.input == "probabilities":
-        return percent
-    if percent:
-        raise InputError(f"the map takes {recalibrator.input}, and those are no percentages")
-    return None
+    def plan(self, contents: Contents) -> Plan:
+        """Choose among the arrays of a file that holds arrays, else among its columns."""
+        return self._of_arrays(contents) if contents.arrays else self._of_columns(contents.names, self.prob)
 
+    def _of_columns(self, names: Sequence[str], prob: str | None) -> Plan:
+        percent, input = self._percent(), self.recalibrator.input
+        classes = self.recalibrator.classes_.tolist()
+        if self.recalibrator.n_features_in_ == 1:
+            if self.prob_prefix is not None:
+                raise InputError("the map takes one column of scores: choose it with prob, not with prob_prefix")
+            return Plan((_one(names, prob, input),), (self.to,), percent)
+        if prob is not None:
+            raise InputError(
+                f"the map takes one column per class ({_listed(classes)}): choose them with prob_prefix, not with prob"
+            )
+        make = tuple(f"{self.to}_{name}" for name in classes)
+        own = {*make, *(f"{CALIBRATED_COLUMN}_{name}" for name in classes)}
+        known = PROB_PREFIXES if input == "probabilities" else (*LOGIT_PREFIXES, *PROB_PREFIXES)
+        others = [name for name in names if name not in own]
+        prefix = self.prob_prefix or _guessed(others, classes, known)
+        return Plan(_matrix(others, classes, prefix), make, percent)
 
-def _plan_of_arrays(
-    recalibrator: Recalibrator,
-    table: NpzTable,
-    prob: str | None,
-    prob_prefix: str | None,
-    to: str,
-    percent: bool | None,
-) -> Plan:
-    """The same for the arrays of an npz: the array to make has all classes."""
-    classes, arrays = recalibrator.classes_.tolist(), table.arrays
-    one = recalibrator.n_features_in_ == 1
-    known = known_scores(arrays, recalibrator.input != "probabilities")
-    if prob is not None:
-        prob = as_spelt(prob, table.names if prob in table.names else arrays)
-    elif prob_prefix is None:
-        wide = [name for name in arrays if one or len(table.columns_of(name)) > 1]
-        if one or any(plain_name(name) in known for name in wide):
-            prob = guess(wide, known, "scores", "prob")
-    if prob is None or (one and prob_prefix is not None):
-        plan = _plan(recalibrator, table.names, prob, prob_prefix, to, percent)
-        return Plan(plan.take, (to,), plan.percent)
-    columns = table.columns_of(prob) if prob in arrays else (prob,)
-    if one and len(columns) > 1:
-        raise InputError(
-            f"array {prob!r} has {len(columns)} columns, and the map takes one score per row: choose one of them with "
-            f"prob, such as {columns[-1]}"
-        )
-    if not one and [_end(label) for label in classes] != [str(k) for k in range(len(columns))]:
-        raise InputError(
-            f"the map has the classes {_listed(classes)}, and array {prob!r} "
-            + ("one score per row" if len(columns) == 1 else f"the columns 0 to {len(columns) - 1}")
-            + "; save an array for each class, called p_CLASS"
-        )
-    return Plan(columns, (to,), _percent(recalibrator, percent))
+    def _percent(self) -> bool | None:
+        if self.recalibrator.input == "probabilities":
+            return self.percent
+        if self.percent:
+            raise InputError(f"the map takes {self.recalibrator.input}, and those are no percentages")
+        return None
+
+    def _of_arrays(self, contents: Contents) -> Plan:
+        """The same for arrays: the one to make has all classes."""
+        classes, arrays, prob = self.recalibrator.classes_.tolist(), contents.arrays, self.prob
+        one = self.recalibrator.n_features_in_ == 1
+        known = known_scores(tuple(arrays), self.recalibrator.input != "probabilities")
+        if prob is not None:
+            prob = as_spelt(prob, contents.names if prob in contents.names else tuple(arrays))
+        elif self.prob_prefix is None:
+            wide = [name for name in arrays if one or len(arrays[name]) > 1]
+            if one or any(plain_name(name) in known for name in wide):
+                prob = guess(wide, known, "scores", "prob")
+        if prob is None or (one and self.prob_prefix is not None):
+            plan = self._of_columns(contents.names, prob)
+            return Plan(plan.take, (self.to,), plan.percent)
+        columns = arrays.get(prob, (prob,))
+        if one and len(columns) > 1:
+            raise InputError(
+                f"array {prob!r} has {len(columns)} columns, and the map takes one score per row: choose one of them "
+                f"with prob, such as {columns[-1]}"
+            )
+        if not one and [_end(label) for label in classes] != [str(k) for k in range(len(columns))]:
+            raise InputError(
+                f"the map has the classes {_listed(classes)}, and array {prob!r} "
+                + ("one score per row" if len(columns) == 1 else f"the columns 0 to {len(columns) - 1}")
+                + "; save an array for each class, called p_CLASS"
+            )
+        return Plan(columns, (self.to,), self._percent())
 
 
 def _one(names: Sequence[str], prob: str | None, input: str) -> str:

@@ -1,20 +1,100 @@
-"""From a file of any known format to its table."""
+"""File formats: which there are, which one a file has, and its table.
+
+A format is a class that sniffs, reads and writes; to add one, write its module and enter it into `FORMATS`.
+"""
 
 from __future__ import annotations
 
+import gzip
 import os
+import sys
+import zlib
+from pathlib import Path
+from typing import NoReturn
 
+from believable import _check
 from believable.errors import InputError, MissingDependencyError
-from believable.readers.formats.delimited import DelimitedTable
-from believable.readers.formats.jsonl import JsonlTable
-from believable.readers.formats.npz import NpzTable
-from believable.readers.formats.parquet import ParquetTable
-from believable.readers.formats.source import MAGIC, Format, Source, source_of
-from believable.readers.formats.table import Table
+from believable.readers.formats.base import GZIP, STDIN, Format, Source, Table, called
+from believable.readers.formats.delimited import CSV, TSV
+from believable.readers.formats.jsonl import JSONL
+from believable.readers.formats.npz import NPZ
+from believable.readers.formats.parquet import PARQUET
+from believable.stats.saved import MAGIC as STATISTIC
+
+# In the order in which they are listed. The first bytes of a pipe are shown to the last one first, and what none of
+# them recognises is csv.
+FORMATS: tuple[Format, ...] = (
+    CSV,
+    TSV,
+    PARQUET,
+    JSONL,
+    NPZ,
+)
+FORMAT_NAMES = tuple(one.name for one in FORMATS)
 
 
-def open_table(path: str | os.PathLike[str] | Source, format: Format | None = None) -> Table:
-    """The table in a file ("-": standard input); its columns are known, their contents not read yet."""
+def format_called(name: str) -> Format:
+    """Return the format of this name; an error lists those that there are."""
+    _check.choice(name, FORMAT_NAMES, "format")
+    return next(one for one in FORMATS if one.name == name)
+
+
+def format_by_ending(path: str | os.PathLike[str]) -> Format | None:
+    """Return the format that the name of a file says (.gz may follow); None if it says none.
+
+    Examples
+    --------
+    >>> format_by_ending("scores.NDJSON.gz").name, format_by_ending("scores.xlsx")
+    ('jsonl', None)
+    """
+    name = os.fspath(path).lower().removesuffix(".gz")
+    return next((one for one in FORMATS if name.endswith(one.endings)), None)
+
+
+def format_by_magic(head: bytes) -> Format | None:
+    """Return the format whose files all begin with these bytes; None for text."""
+    return next((one for one in FORMATS if one.magic and head.startswith(one.magic)), None)
+
+
+def sniffed(head: bytes) -> Format:
+    """Return the format that the first bytes say.
+
+    Examples
+    --------
+    >>> [sniffed(head).name for head in (b'{"p": 0.5, "y": 1}', b"y\\tp", b"y,p")]
+    ['jsonl', 'tsv', 'csv']
+    """
+    return next((one for one in reversed(FORMATS) if one.sniff(head)), CSV)
+
+
+def source_of(path: str | os.PathLike[str], format: str | None = None) -> Source:
+    """Return the file at a path, or standard input for "-".
+
+    What it is, is said by `format`, else by the ending of its name (.gz may follow). Standard input and pipes have no
+    ending, so their first bytes decide: those of Parquet or a zip archive (npz), a brace (jsonl), else a tab in the
+    first line (tsv) or none (csv).
+    """
+    said = None if format is None else format_called(format)
+    name, file = called(path), Path(path)
+    try:
+        if name == STDIN:
+            return _read_already(name, sys.stdin.buffer.read(), said)
+        if not file.exists() and not file.is_symlink():
+            raise InputError(f"there is no file {name}")
+        if file.is_dir():
+            raise InputError(f"{name} is a folder, not a file")
+        if not file.is_file():  # a pipe, such as a shell's <(...)
+            return _read_already(name, file.read_bytes(), said)
+        found = said or format_by_ending(file) or _refuse_ending(file)
+        with file.open("rb") as stream:
+            compressed = stream.read(2) == GZIP
+        return Source(name, found, _decompressed(name, file.read_bytes()) if compressed else file)
+    except OSError as error:
+        raise InputError(f"{name} cannot be read: {error.strerror or error}") from error
+
+
+def open_table(path: str | os.PathLike[str] | Source, format: str | None = None) -> Table:
+    """Open the table in a file ("-": standard input); its columns are known, their contents not read yet."""
     try:
         import polars  # noqa: F401
     except ImportError as error:
@@ -23,16 +103,31 @@ def open_table(path: str | os.PathLike[str] | Source, format: Format | None = No
     head = source.head()
     if not head.strip():
         raise InputError(f"{source.name} is empty")
-    if source.kind == "parquet":
-        return ParquetTable(source)
-    if source.kind == "npz":
-        return NpzTable(source)
-    for magic, kind in MAGIC.items():
-        if head.startswith(magic):
-            what = {"parquet": "a Parquet file", "npz": "a zip archive (npz or xlsx)"}[kind]
-            raise InputError(f"{source.name} is {what}, not {source.kind}: say what it is with format")
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{source.name} is UTF-16 text: save it as UTF-8")
-    if b"\0" in head:
-        raise InputError(f"{source.name} is not a text file, so not {source.kind}")
-    return JsonlTable(source) if source.kind == "jsonl" else DelimitedTable(source)
+    other = format_by_magic(head)
+    if source.format.is_text and other is not None:
+        raise InputError(f"{source.name} is {other.description}, not {source.format.name}: say what it is with format")
+    source.format.refuse(source.name, head)
+    return source.format.open(source)
+
+
+def _refuse_ending(file: Path) -> NoReturn:
+    with file.open("rb") as stream:
+        if stream.read(len(STATISTIC)) == STATISTIC:
+            raise InputError(
+                f"{file} holds a saved summary, not rows: `believable audit` reads it, and in Python a recalibrator's "
+                "fit_from_cells(Summary.load(...)) learns a map from it"
+            )
+    *most, last = (ending for one in FORMATS for ending in one.endings)
+    raise InputError(f"{file}: the file must end in {', '.join(most)} or {last}, or say what it is with format")
+
+
+def _read_already(name: str, data: bytes, said: Format | None) -> Source:
+    data = _decompressed(name, data) if data.startswith(GZIP) else data
+    return Source(name, said or sniffed(data), data)
+
+
+def _decompressed(name: str, data: bytes) -> bytes:
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{name} is compressed and damaged: {error}") from error

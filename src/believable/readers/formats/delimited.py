@@ -1,40 +1,76 @@
-"""CSV and TSV files, and what spreadsheets make of them."""
+"""Text files with a separator between cells (CSV, TSV), and what spreadsheets make of them."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, final
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, final
 
 from believable.errors import InputError
-from believable.readers.formats.source import BOM, Source
-from believable.readers.formats.table import Table
+from believable.readers.cells import LIKE_THOUSANDS, NULLS
+from believable.readers.formats.base import BOM, Format, FrameSink, Source, Table
+from believable.readers.formats.text import BYTE_ORDER_MARK, TextBatch, TextFormat, TextRows, first_line
 
 if TYPE_CHECKING:
     import polars
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-NULLS = ("", "NA", "N/A", "n/a", "NaN", "nan", "null")
-SCHEMA_ROWS = 10_000  # rows a column's type is first guessed from
-TAIL = 1 << 16  # bytes in which to look for blank lines at the end
+ROWS_FOR_SCHEMA = 10_000  # that a column's type is first guessed from
+TAIL_BYTES = 1 << 16  # in which to look for blank lines at the end
 LEADING_ZERO = r"^[-+]?0\d"
 NO_FRACTION = r"\.0+$"  # 1.0 is 1
-THOUSANDS = r"^\s*[-+]?[1-9]\d{0,2},\d{3}\s*$"
 THOUSANDS_BY_POINTS = r"^[-+]?[1-9]\d{0,2}\.\d{3}$"
 DECIMAL_COMMA = r"^(\s*[-+]?\d*),(\d+\s*%?\s*)$"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Delimited(TextFormat, FrameSink):
+    """Lines of cells with a separator between them, below a header; one may become another."""
+
+    name: str
+    separator: str
+    endings: tuple[str, ...]
+    description: str
+
+    def sniff(self, head: bytes) -> bool:
+        return self.separator.encode() in first_line(head)
+
+    def open(self, source: Source) -> Table:
+        return DelimitedTable(source, self.separator)
+
+    def becomes(self, other: Format) -> bool:
+        return isinstance(other, Delimited)
+
+    def rows(self, source: str, lines: Iterator[str], target: Format) -> TextRows:
+        to = target.separator if isinstance(target, Delimited) and target is not self else None
+        return DelimitedRows(source, lines, self.separator, to=to)
+
+    def sink(self, frame: polars.LazyFrame, where: Path | IO[bytes], *, compressed: bool) -> None:
+        frame.sink_csv(where, separator=self.separator, compression="gzip" if compressed else "uncompressed")
+
+
+CSV = Delimited("csv", ",", (".csv",), "a file with commas between cells")
+TSV = Delimited("tsv", "\t", (".tsv",), "a file with tabs between cells")
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
 
 
 @final
 class DelimitedTable(Table):
     """A text file with a header and one row per line.
 
-    Commas separate the columns of csv, tabs those of tsv. Where the header has none, a semicolon, tab, bar or comma
+    The format's own separator is between the columns. Where the header has none, a semicolon, tab, bar or comma
     that it does have is taken, and numbers may then have decimal commas. Excel's first line "sep=;" is understood.
     Spaces around names are left out, and so are columns without a name and blank lines at the end.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, own: str) -> None:
         self.source = source
         text = source.head().decode("utf-8", errors="replace")
         if "\r" in text and "\n" not in text:
@@ -46,7 +82,7 @@ class DelimitedTable(Table):
             lines.pop(0)
         first = lines[0].strip().strip('"').lower() if lines else ""
         self._skipped = int(len(first) == 5 and first.startswith("sep=") and first[4] in SEPARATORS)
-        own = first[4] if self._skipped else {"csv": ",", "tsv": "\t"}[source.kind]
+        own = first[4] if self._skipped else own
         self._separator, fields = _split(lines[self._skipped :], own)
         if self._separator != own:
             self.notes = (f"the columns are separated by {SEPARATORS[self._separator]}",)
@@ -64,7 +100,7 @@ class DelimitedTable(Table):
 
         try:
             try:
-                frame = self._parsed(names, infer_schema_length=SCHEMA_ROWS)
+                frame = self._parsed(names, infer_schema_length=ROWS_FOR_SCHEMA)
             except polars.exceptions.ComputeError:  # a later row does not fit the guess
                 frame = self._parsed(names, infer_schema_length=None)
         except (polars.exceptions.PolarsError, OSError) as error:
@@ -125,7 +161,7 @@ class DelimitedTable(Table):
     def _blank_at_the_end(self) -> int:
         """Blank lines at the end, which the engine takes for rows without values."""
         with self.source.open() as stream:
-            stream.seek(max(0, self.source.size - TAIL))
+            stream.seek(max(0, self.source.size - TAIL_BYTES))
             tail = stream.read()
         after = tail[len(tail.rstrip(b" \r\n")) :].split(b"\n")[1:]
         return len(after) - (1 if after and not after[-1] else 0)
@@ -166,7 +202,7 @@ class DelimitedTable(Table):
             if "end of data" in str(found):
                 return f"has a quotation mark {where} that is never closed"
             return f"cannot be read {where}: {found}"
-        return f"cannot be read as {self.source.kind}: {str(error).splitlines()[0]}"
+        return f"cannot be read as {self.source.format.name}: {str(error).splitlines()[0]}"
 
 
 def _split(lines: list[str], own: str) -> tuple[str, list[str]]:
@@ -190,6 +226,131 @@ def _with_points(frame: polars.DataFrame) -> polars.DataFrame:
         if column.dtype != polars.String or column.str.contains(".", literal=True).any():
             continue
         with_comma = column.filter(column.str.contains(",", literal=True))
-        if not with_comma.str.contains(THOUSANDS).all():
+        if not with_comma.str.contains(LIKE_THOUSANDS).all():
             frame = frame.with_columns(column.str.replace(DECIMAL_COMMA, "${1}.${2}"))
     return frame
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+@final
+class DelimitedRows(TextRows):
+    """Cells between separators, quoted where they hold one, a quote or the end of a line; as `DelimitedTable` reads.
+
+    Where columns are added at the end, a row keeps its text to the byte. Where a column is replaced, or the separator
+    changes (`to`), cells keep their text and are quoted where needed.
+    """
+
+    def __init__(self, source: str, lines: Iterator[str], separator: str, *, to: str | None = None) -> None:
+        self.source = source
+        before, first = _up_to_header(lines)
+        declared = first.strip().strip('"').lower()
+        if len(declared) == 5 and declared.startswith("sep=") and declared[4] in SEPARATORS:
+            before, first, separator = [*before, first], next(lines, ""), declared[4]
+        if not first:
+            raise InputError(f"{source} is empty")
+        self._separator = _split([first], separator)[0]
+        self.decimal_comma = self._separator != ","
+        self._to = self._separator if to is None else to
+        self._before = "".join(before) if to is None else ""
+        self._skipped = sum(line != BYTE_ORDER_MARK for line in before)
+        self._kept: list[str] = []
+        self._reader = csv.reader(self._keeping(chain([first], lines)), delimiter=self._separator, strict=True)
+        self._line = self._skipped + 1
+        self.names = [name.strip() for name in next(self._parsed())]
+        self._header = self._text()
+
+    def _keeping(self, lines: Iterator[str]) -> Iterator[str]:
+        """The lines for the parser, which are kept until it has made a row of them."""
+        for line in lines:
+            self._kept.append(line)
+            yield line
+
+    def _parsed(self) -> Iterator[list[str]]:
+        """The cells of each row; an error names the line that it begins on."""
+        try:
+            for cells in self._reader:
+                yield cells
+                self._line = self._skipped + self._reader.line_num + 1
+        except csv.Error as error:
+            if "end of data" in str(error) or "limit" in str(error):
+                long = "a very long cell, or " if "limit" in str(error) else ""
+                raise InputError(
+                    f"{self.source} has {long}a quotation mark that is never closed, at line {self._line} or after"
+                ) from error
+            raise InputError(f"{self.source} cannot be read at line {self._line}: {error}") from error
+
+    def _text(self) -> str:
+        """What the parser has made a row of."""
+        text = self._kept[0] if len(self._kept) == 1 else "".join(self._kept)
+        self._kept.clear()
+        return text
+
+    def batches(self, take: Sequence[str], make: Sequence[str], batch_rows: int) -> Iterator[TextBatch]:
+        places, width = [self.names.index(name) for name in take], len(self.names)
+        self._line = self._skipped + self._reader.line_num + 1
+        batch = TextBatch([[] for _ in take])
+        waiting: list[tuple[str, int]] = []
+        for cells in self._parsed():
+            text = self._text()
+            if not cells and width == 1:  # an empty cell, or the end of the file
+                waiting.append((text, self._line))
+            elif not cells:
+                batch.add_blank(text)
+            elif len(cells) != width:
+                fields = "1 field" if len(cells) == 1 else f"{len(cells)} fields"
+                raise InputError(f"{self.source} has {fields} at line {self._line}, but {width} in its header")
+            else:
+                for empty, line in waiting:
+                    for column in batch.columns:
+                        column.append("")
+                    batch.add(empty, line)
+                waiting.clear()
+                for column, k in zip(batch.columns, places, strict=True):
+                    column.append(cells[k])
+                batch.add(text, self._line)
+                if batch.is_full(batch_rows):
+                    yield batch
+                    batch = TextBatch([[] for _ in take])
+        for text, _ in waiting:
+            batch.add_blank(text)
+        yield batch
+
+    def extended_header(self, make: Sequence[str]) -> str:
+        names = make if self._is_rewritten(make) else [_quoted(name, self._to) for name in make]
+        return self._before + self.extended(self._header, make, names, False)
+
+    def _is_rewritten(self, make: Sequence[str]) -> bool:
+        return self._to != self._separator or any(name in self.names for name in make)
+
+    def extended(self, text: str, make: Sequence[str], values: Sequence[str], clash: bool) -> str:
+        body = text.rstrip("\r\n")
+        end = text[len(body) :]
+        if not self._is_rewritten(make):
+            return self._to.join((body, *values)) + end
+        cells = next(csv.reader(io.StringIO(text, newline=""), delimiter=self._separator, strict=True), [])
+        for name, value in zip(make, values, strict=True):
+            if name in self.names:
+                cells[self.names.index(name)] = value
+            else:
+                cells.append(value)
+        return self._to.join(_quoted(cell, self._to) for cell in cells) + end
+
+
+def _up_to_header(lines: Iterator[str]) -> tuple[list[str], str]:
+    """The empty lines (and the mark of UTF-8) at the beginning, and the first line that is not empty."""
+    before: list[str] = []
+    for number, line in enumerate(lines):
+        if number == 0 and line.startswith(BYTE_ORDER_MARK):
+            before, line = [BYTE_ORDER_MARK], line[1:]
+        if line.strip("\r\n"):
+            return before, line
+        before.append(line)
+    return before, ""
+
+
+def _quoted(cell: str, separator: str) -> str:
+    if any(mark in cell for mark in (separator, '"', "\n", "\r")):
+        return '"' + cell.replace('"', '""') + '"'
+    return cell

@@ -4,26 +4,59 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, final
+from itertools import chain
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, final
 
 from believable.errors import InputError
-from believable.readers.formats.source import BOM, Source
-from believable.readers.formats.table import Table
+from believable.readers.formats.base import BOM, Format, FrameSink, Source, Table
+from believable.readers.formats.text import BYTE_ORDER_MARK, TextBatch, TextFormat, TextRows, first_line
 
 if TYPE_CHECKING:
     import polars
 
+BLANK_CHARACTERS = " \t\r\n" + BYTE_ORDER_MARK
+
 
 @final
-class JsonlTable(Table):
+class JsonLines(TextFormat, FrameSink):
+    """A JSON object to a line; its keys are the columns."""
+
+    name = "jsonl"
+    endings = (".jsonl", ".ndjson")
+    description = "a file of JSON objects"
+
+    def sniff(self, head: bytes) -> bool:
+        return first_line(head).startswith(b"{")
+
+    def _refuse_text(self, name: str, text: bytes) -> None:
+        if text.startswith(b"["):
+            raise InputError(f"{name} holds a list: write one object per line, without brackets around them")
+
+    def open(self, source: Source) -> Table:
+        return JsonLinesTable(source)
+
+    def rows(self, source: str, lines: Iterator[str], target: Format) -> TextRows:
+        return JsonLinesRows(source, lines)
+
+    def sink(self, frame: polars.LazyFrame, where: Path | IO[bytes], *, compressed: bool) -> None:
+        frame.sink_ndjson(where, compression="gzip" if compressed else "uncompressed")
+
+
+JSONL = JsonLines()
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+@final
+class JsonLinesTable(Table):
     """A file of JSON objects; a key that a line lacks is missing there. Blank lines are skipped."""
 
     def __init__(self, source: Source) -> None:
         import polars
 
         self.source = source
-        if source.head().lstrip().startswith(b"["):
-            raise InputError(f"{source.name} holds a list: write one object per line, without brackets around them")
         try:
             with source.open() as stream:  # not the path, which would be read as a pattern
                 self._frame = polars.read_ndjson(stream.read(), infer_schema_length=None)
@@ -98,3 +131,90 @@ def _series(name: str, values: list[Any]) -> polars.Series:
         )
     text = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
     return polars.Series(name, text, polars.String)
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+@final
+class JsonLinesRows(TextRows):
+    """One JSON object to a line. The columns are the keys of the first; a row that lacks one has an empty cell."""
+
+    def __init__(self, source: str, lines: Iterator[str]) -> None:
+        self.source = source
+        self._lines = enumerate(lines, start=1)
+        self._waiting: list[tuple[int, str]] = []
+        self.names = []
+        for line, text in self._lines:
+            self._waiting.append((line, text))
+            if text.strip(BLANK_CHARACTERS):
+                self.names = list(self._object(text, line))
+                break
+
+    def batches(self, take: Sequence[str], make: Sequence[str], batch_rows: int) -> Iterator[TextBatch]:
+        batch = TextBatch([[] for _ in take])
+        for line, text in chain(self._waiting, self._lines):
+            if not text.strip(BLANK_CHARACTERS):
+                batch.add_blank(text)
+                continue
+            parsed = self._object(text, line)
+            for column, name in zip(batch.columns, take, strict=True):
+                column.append(_cell(parsed.get(name)))
+            if any(name in parsed for name in make):
+                batch.clash.add(len(batch.texts))
+            batch.add(text, line)
+            if batch.is_full(batch_rows):
+                yield batch
+                batch = TextBatch([[] for _ in take])
+        yield batch
+
+    def extended_header(self, make: Sequence[str]) -> str:
+        return ""
+
+    def extended(self, text: str, make: Sequence[str], values: Sequence[str], clash: bool) -> str:
+        body = text.rstrip()
+        end = text[len(body) :]
+        if clash:
+            body = _without(body, make)
+        pairs = zip(make, values, strict=True)
+        added = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {value or 'null'}" for name, value in pairs)
+        opened = body[:-1].rstrip()
+        return f"{opened}{'' if opened.endswith('{') else ', '}{added}}}{end}"
+
+    def _object(self, text: str, line: int) -> dict[str, Any]:
+        text = text.strip().removeprefix(BYTE_ORDER_MARK)
+        try:
+            parsed = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{self.source}, line {line}: this is not JSON ({error})") from error
+        if not isinstance(parsed, dict):
+            raise InputError(f"{self.source}, line {line}: one JSON object per line is needed, got {text[:40]}")
+        return parsed
+
+
+def _without(text: str, names: Sequence[str]) -> str:
+    """The text of a JSON object without some of its keys; the others keep theirs, which no float may hold."""
+    decode, kept = json.JSONDecoder().raw_decode, []
+    start = text.index("{")
+    at = _past_blanks(text, start + 1)
+    while text[at] != "}":
+        name, colon = decode(text, at)
+        _, end = decode(text, _past_blanks(text, _past_blanks(text, colon) + 1))
+        if name not in names:
+            kept.append(text[at:end])
+        at = _past_blanks(text, end)
+        at = _past_blanks(text, at + 1) if text[at] == "," else at
+    return text[: start + 1] + ", ".join(kept) + "}"
+
+
+def _past_blanks(text: str, at: int) -> int:
+    while text[at] in " \t\r\n":
+        at += 1
+    return at
+
+
+def _cell(value: Any) -> Any:
+    """A number or a text as it is, an empty cell for null; what is neither as its JSON, which is no number."""
+    if value is None:
+        return ""
+    return value if isinstance(value, (int, float, str)) and not isinstance(value, bool) else json.dumps(value)

@@ -2,39 +2,61 @@
 
 from __future__ import annotations
 
+import shutil
 import zipfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, final
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.lib import format as npy
 
-from believable._types import Array
+from believable._types import Array, Float64s
 from believable.errors import InputError
-from believable.readers.columns import (
-    LABEL_NAMES,
-    LOGIT_NAMES,
-    PROB_NAMES,
-    Columns,
-    as_spelt,
-    choose_columns,
-    guess,
-    is_calibrated,
-    known_scores,
-    listed,
-    plain_name,
-    refuse_absent,
-    refuse_unknown,
-)
-from believable.readers.formats.source import Source
-from believable.readers.formats.table import Table
+from believable.readers.formats.addition import Addition, Contents, Opened, Target, row_from
+from believable.readers.formats.base import Format, Source, Table, width_of
 
 if TYPE_CHECKING:
     import polars
 
-DAMAGED = (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error)
+DAMAGE_ERRORS = (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error)
+MEMBER_ENDING = ".npy"
+ZIP64_BYTES = zipfile.ZIP64_LIMIT // 2  # members above need larger numbers in the archive
+
+
+@final
+class Npz(Format):
+    """Arrays by name in a zip archive; a file gets one more array, and the others are copied to the byte."""
+
+    name = "npz"
+    endings = (".npz",)
+    description = "a zip archive (npz or xlsx)"
+    magic = b"PK\x03\x04"
+    compression = "an npz archive can be compressed"
+
+    def open(self, source: Source) -> Table:
+        return NpzTable(source)
+
+    def add_columns(self, addition: Addition, opened: Opened, target: Target) -> int:
+        """The plan names the one array to make, of shape (n,) or (n, K); other arrays need not have as many rows."""
+        table = NpzTable(Source(addition.source, self, opened.content()))
+        plan = addition.plan(Contents(table.names, {name: table.columns_of(name) for name in table.arrays}))
+        numbers = addition.numbers(table.read(plan.take), plan)
+        several = len(plan.take) > 1  # as many are made as are taken
+        made = addition.made(numbers, replace(plan, make=plan.take) if several else plan, partial(row_from, 0))
+        try:
+            _copied(table.source, target.where, plan.make[0], made if several else made[:, 0])
+        except BrokenPipeError:
+            raise
+        except DAMAGE_ERRORS as error:
+            raise addition.error(f"it cannot be copied: {error}") from error
+        return len(made)
+
+
+NPZ = Npz()
 
 
 @final
@@ -44,132 +66,44 @@ class NpzTable(Table):
     An array of shape (n,) or (n, 1) called NAME is the column NAME; one of shape (n, K) is the columns NAME_0 …
     NAME_{K-1}, and may be asked for by NAME. Other shapes are left aside. Only the chosen arrays must have one
     length. Nothing is unpickled.
-
-    Attributes
-    ----------
-    arrays : tuple of str
-        Those of one or two dimensions.
     """
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self._shapes: dict[str, tuple[int, ...]] = {}
+        shapes: dict[str, tuple[int, ...]] = {}
         try:
             with source.open() as stream, zipfile.ZipFile(stream) as archive:
                 for entry in archive.namelist():
-                    if entry.endswith(".npy"):
+                    if entry.endswith(MEMBER_ENDING):
                         with archive.open(entry) as member:
-                            self._shapes[entry.removesuffix(".npy")] = _shape(member)
-        except DAMAGED as error:
+                            shapes[entry.removesuffix(MEMBER_ENDING)] = _shape(member)
+        except DAMAGE_ERRORS as error:
             raise InputError(f"{source.name} cannot be read as npz: {error}") from error
-        usable = {name: shape for name, shape in self._shapes.items() if len(shape) in (1, 2) and shape[-1] > 0}
+        usable = {name: shape for name, shape in shapes.items() if len(shape) in (1, 2) and shape[-1] > 0}
         if not usable:
             raise InputError(f"{source.name} holds no array of one or two dimensions with any rows")
         self._places: dict[str, tuple[str, int]] = {}  # a column's array, and its place there
         for name, shape in usable.items():
-            for k in range(_width(shape)):
-                column = name if _width(shape) == 1 else f"{name}_{k}"
-                if _width(shape) == 1 or _width(usable.get(column, (0, 2))) > 1:  # an array's own name comes first
+            for k in range(width_of(shape)):
+                column = name if width_of(shape) == 1 else f"{name}_{k}"
+                if width_of(shape) == 1 or width_of(usable.get(column, (0, 2))) > 1:  # an array's own name comes first
                     self._places[column] = (name, k)
-        self.arrays = tuple(usable)
+        self.arrays = usable
         self.names = tuple(self._places)
-
-    def choose(
-        self,
-        *,
-        prob: str | None = None,
-        prob_prefix: str | None = None,
-        label: str | None = None,
-        logits: bool = False,
-        **asked: Any,
-    ) -> Columns:
-        """Arrays by name. Where one of scores and labels is named, the other must be the only one that fits it."""
-        names = self.arrays
-        refuse_absent((prob, label), names)
-        if prob is None and prob_prefix is None and label is None:
-            refuse_unknown(names, logits)
-        prob, label = as_spelt(prob, names), as_spelt(label, names)
-        if prob_prefix is None:
-            known = known_scores(names, logits)
-            if prob is not None and label is None:
-                label = self._partner(prob, LABEL_NAMES, (*PROB_NAMES, *LOGIT_NAMES), "labels", "label")
-            elif label is not None and prob is None:
-                prob = self._partner(label, known, LABEL_NAMES, "scores", "prob")
-            label = label or guess(names, LABEL_NAMES, "labels", "label")
-            prob = prob or guess(names, known, "scores", "prob", taken=label)
-        columns = choose_columns(names, prob=prob, prob_prefix=prob_prefix, label=label, logits=logits, **asked)
-        self._check_shapes(columns)
-        others = [name for name in names if name not in columns.names and not is_calibrated(name)]
-        if others:
-            self.notes = (f"left unread in the file: {listed(others)}",)
-        width = _width(self._shapes[columns.prob[0]])
-        if width == 1:
-            return columns
-        prob = columns.prob[0]
-        twice = [f"{prob}_{k}" for k in range(width) if self._places.get(f"{prob}_{k}") != (prob, k)]
-        if twice:
-            raise InputError(
-                f"{twice[0]!r} is an array, and column {twice[0].removeprefix(f'{prob}_')} of {prob!r} too: rename one"
-            )
-        return replace(columns, prob=tuple(f"{prob}_{k}" for k in range(width)), classes=tuple(range(width)))
-
-    def columns_of(self, array: str) -> tuple[str, ...]:
-        """The names of the columns of an array."""
-        width = _width(self._shapes[array])
-        return (array,) if width == 1 else tuple(f"{array}_{k}" for k in range(width))
-
-    def _partner(self, of: str, known: Sequence[str], unlike: Sequence[str], what: str, option: str) -> str:
-        """The array of a known name that goes with another; labels and labels_test could both go with probs_test."""
-        if plain_name(of) in unlike:
-            return guess(self.arrays, known, what, option, taken=of)
-        found = [
-            name
-            for name in self.arrays
-            if name != of and len(self._shapes[name]) and self._shapes[name][0] == self._shapes[of][0]
-            if _begins(name, known) and (plain_name(name) in known or not _begins(name, unlike))
-        ]
-        end = _end(of, unlike)
-        others = [name for name in found if end and _end(name, known) not in ("", end)]
-        if len(found) == 1 and others:
-            raise InputError(
-                f"{others[0]} may not be the {what} of {of}: their names end differently; choose with {option}"
-            )
-        if len(found) > 1:
-            raise InputError(
-                f"several arrays could be the {what} of {of}: {', '.join(found)}; choose one with {option}"
-            )
-        return found[0] if found else guess(self.arrays, known, what, option, taken=of)
-
-    def _check_shapes(self, columns: Columns) -> None:
-        several = len(columns.prob) > 1
-        for name in columns.names:
-            shape = self._shapes[name]
-            if _width(shape) > 1 and (several or name not in columns.prob):
-                advice = (
-                    f"; for one-hot rows, save {name}.argmax(axis=1); several labels of one row are for Python: "
-                    "Predictions(..., multilabel=True)"
-                    if name == columns.label
-                    else ""
-                )
-                raise InputError(f"array {name!r} has shape {shape}: one entry per row is needed{advice}")
-        lengths = {name: self._shapes[name][0] for name in columns.names}
-        if len(set(lengths.values())) > 1:
-            words = ", ".join(f"{name} {length}" for name, length in lengths.items())
-            raise InputError(f"the arrays differ in length: {words}")
 
     def _read(self, names: Sequence[str]) -> polars.DataFrame:
         import polars
 
         wanted = list(dict.fromkeys(self._places[name][0] for name in names))
-        if len({self._shapes[name][0] for name in wanted}) > 1:
-            words = ", ".join(f"{name} {self._shapes[name]}" for name in wanted)
+        if len({self.arrays[name][0] for name in wanted}) > 1:
+            words = ", ".join(f"{name} {self.arrays[name]}" for name in wanted)
             raise InputError(
                 f"{self.source.name} holds arrays of different lengths ({words}): choose with prob and label"
             )
         try:
             with self.source.open() as stream, np.load(stream, allow_pickle=False) as archive:
                 arrays = {name: _plain_numbers(archive[name]) for name in wanted}
-        except DAMAGED as error:
+        except DAMAGE_ERRORS as error:
             if "allow_pickle" in str(error):
                 raise InputError(
                     f"{self.source.name}: an array holds Python objects, which are not read; save numbers or text"
@@ -185,20 +119,6 @@ def _shape(member: Any) -> tuple[int, ...]:
     return tuple(header(member)[0])
 
 
-def _width(shape: tuple[int, ...]) -> int:
-    return shape[1] if len(shape) == 2 else 1
-
-
-def _begins(name: str, known: Sequence[str]) -> bool:
-    return any(plain_name(name) == word or plain_name(name).startswith(f"{word}_") for word in known)
-
-
-def _end(name: str, known: Sequence[str]) -> str:
-    """What follows a known word: test, of probs_test; nothing, where none begins the name."""
-    ends = [plain_name(name).removeprefix(f"{word}_") for word in known if plain_name(name).startswith(f"{word}_")]
-    return min(ends, key=len, default="")
-
-
 def _plain_numbers(array: Array) -> Array:
     """As a matrix of types that the file engine knows: native bytes, no half precision."""
     array = array.reshape(len(array), -1)
@@ -207,3 +127,26 @@ def _plain_numbers(array: Array) -> Array:
     if array.dtype.kind == "S":
         array = np.char.decode(array, "utf-8")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def _copied(source: Source, target: Path | IO[bytes], name: str, array: Float64s) -> None:
+    """Every member as it is, then the new one; it is compressed if they are."""
+    with source.open() as stream, zipfile.ZipFile(stream) as old, zipfile.ZipFile(target, "w") as new:
+        kinds = []
+        for member in old.infolist():
+            if member.filename == name + MEMBER_ENDING:
+                continue
+            kinds.append(member.compress_type)
+            with old.open(member) as this, _opened(new, member.filename, member.compress_type, member.file_size) as to:
+                shutil.copyfileobj(this, to)
+        with _opened(new, name + MEMBER_ENDING, max(kinds, default=zipfile.ZIP_STORED), array.nbytes) as to:
+            npy.write_array(to, np.ascontiguousarray(array), allow_pickle=False)
+
+
+def _opened(archive: zipfile.ZipFile, name: str, compression: int, size: int) -> IO[bytes]:
+    member = zipfile.ZipInfo(name)
+    member.compress_type = compression
+    return archive.open(member, "w", force_zip64=size > ZIP64_BYTES)

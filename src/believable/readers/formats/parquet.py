@@ -1,16 +1,99 @@
-"""Parquet files."""
+"""Parquet files, read and written by polars, which does so in pieces and keeps their types."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, final
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, final
 
 from believable.errors import InputError
-from believable.readers.formats.source import Source
-from believable.readers.formats.table import Table
+from believable.readers.cells import NULLS
+from believable.readers.formats.addition import Addition, Contents, Opened, Plan, Target, row_from
+from believable.readers.formats.base import Format, FrameSink, Source, Table
+from believable.readers.formats.delimited import CSV
 
 if TYPE_CHECKING:
     import polars
+
+ROWS_LOOKED_THROUGH = 200_000  # at a time, to find the first that is wrong
+
+
+@final
+class Parquet(Format, FrameSink):
+    """Columns of one type each, compressed; a file can become one of any format that polars can write."""
+
+    name = "parquet"
+    endings = (".parquet",)
+    description = "a Parquet file"
+    magic = b"PAR1"
+    compression = "Parquet is compressed"
+
+    def open(self, source: Source) -> Table:
+        return ParquetTable(source)
+
+    def becomes(self, other: Format) -> bool:
+        return isinstance(other, FrameSink)
+
+    def piped(self) -> Format:
+        return CSV
+
+    def sink(self, frame: polars.LazyFrame, where: Path | IO[bytes], *, compressed: bool) -> None:
+        frame.sink_parquet(where)
+
+    def add_columns(self, addition: Addition, opened: Opened, target: Target) -> int:
+        """Polars calls back for each piece, from several threads and in any order.
+
+        So where a piece is refused, the file is looked through once more, in order, for the row that is named.
+        """
+        import polars
+
+        try:
+            frame = polars.scan_parquet(opened.path or io.BytesIO(opened.stream.read()), glob=False)
+            schema = frame.collect_schema()
+            names = schema.names()
+            n_rows = int(frame.select(polars.len()).collect().item())
+        except (polars.exceptions.PolarsError, OSError) as error:
+            raise addition.error(f"it cannot be read as parquet: {str(error).splitlines()[0]}") from error
+        plan = addition.plan(Contents(names))
+        _refuse_lists(addition, schema, plan)
+        _refuse_some_signs(addition, frame.select(name for name in plan.take if schema[name] == polars.String), plan)
+        done, refused = [], []
+
+        def piece(column: polars.Series) -> polars.Series:
+            try:
+                numbers = addition.numbers(column.struct.unnest(), plan)
+                made = addition.made(numbers, plan, partial(row_from, 0))
+            except InputError as error:
+                refused.append(error)
+                raise
+            done.append(len(column))
+            if addition.progress is not None:
+                addition.progress(sum(done), n_rows)
+            columns = {name: polars.Series(made[:, k], nan_to_null=True) for k, name in enumerate(plan.make)}
+            return polars.DataFrame(columns).to_struct("made")
+
+        # A struct holds all that is made, so that it is made once.
+        inner = polars.Struct(dict.fromkeys(plan.make, polars.Float64))
+        made = polars.struct(plan.take).map_batches(piece, return_dtype=inner, is_elementwise=True)
+        held = _unused([*names, *plan.make])
+        wider = frame.with_columns(made.alias(held))
+        wider = wider.with_columns(polars.col(held).struct.field(name) for name in plan.make).drop(held)
+        assert isinstance(target.format, FrameSink)
+        try:
+            target.format.sink(wider, target.where, compressed=target.compressed)
+        except (polars.exceptions.PolarsError, InputError) as error:
+            if refused:
+                _look_again(addition, frame, plan, n_rows)
+                raise refused[0] from None
+            raise addition.error(
+                f"it cannot be written as {target.format.name}: {str(error).splitlines()[0]}"
+            ) from error
+        return n_rows
+
+
+PARQUET = Parquet()
 
 
 @final
@@ -36,3 +119,38 @@ class ParquetTable(Table):
 
     def _unreadable(self, error: Exception) -> InputError:
         return InputError(f"{self.source.name} cannot be read as parquet: {str(error).splitlines()[0]}")
+
+
+def _refuse_lists(addition: Addition, schema: polars.Schema, plan: Plan) -> None:
+    """Lists are several numbers to a row."""
+    for name in plan.take:
+        if schema[name].is_nested():
+            raise addition.error(f"column {name!r} must hold one number per row, got values of type {schema[name]}")
+
+
+def _refuse_some_signs(addition: Addition, text: polars.LazyFrame, plan: Plan) -> None:
+    """Percent signs in some rows of a column and not in others: told of the whole file, not piece by piece."""
+    import polars
+
+    if plan.percent is not False:
+        return
+    for name in text.collect_schema().names():
+        cell = polars.col(name).str.strip_chars()
+        signed = cell.str.ends_with("%")
+        bare = ~signed & ~cell.is_in(list(NULLS))
+        if all(text.select(signed.any().alias("signed"), bare.any().alias("bare")).collect().row(0)):
+            addition.numbers(text.select(name).collect(), Plan((name,), ()))
+
+
+def _unused(names: list[str]) -> str:
+    held = "made"
+    while held in names:
+        held += "_"
+    return held
+
+
+def _look_again(addition: Addition, frame: polars.LazyFrame, plan: Plan, n_rows: int) -> None:
+    """Raise at the first row that is wrong."""
+    for first in range(0, n_rows, ROWS_LOOKED_THROUGH):
+        part = frame.select(plan.take).slice(first, ROWS_LOOKED_THROUGH).collect()
+        addition.made(addition.numbers(part, plan, first), plan, partial(row_from, first))

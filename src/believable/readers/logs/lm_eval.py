@@ -1,4 +1,8 @@
-"""Which choice is right: what a task calls the target, checked against the log's own accuracy."""
+"""Per-sample logs of the Language Model Evaluation Harness: multiple choice by log-likelihood.
+
+What the target is called differs by task: the number of a choice, its text, or a letter. The log has `acc`, so that a
+wrong reading is found out.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +25,9 @@ from believable.predictions import Predictions
 from believable.readers.load import Loaded
 from believable.readers.logs.records import Record, records
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-MOST_WRONG = 0.1  # of the samples may disagree with the log's own accuracy; a misread target is wrong more often
+CHOICE_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+# Of the samples, how many may disagree with the log's own accuracy: a misread target is wrong more often.
+MAX_SHARE_CONTRADICTED = 0.1
 
 Target = frozenset[int] | None
 
@@ -41,7 +46,7 @@ class Sample:
 
 
 def _by_number(sample: Sample) -> Target:
-    """0, "0", or several: [0, 2]."""
+    """Read the target as the number of a choice: 0, "0", or several, [0, 2]."""
     target = sample.target
     if isinstance(target, str):
         if not re.fullmatch(r"\s*(?:\d{1,9}|\[\s*\d{1,9}(?:\s*,\s*\d{1,9})*\s*\])\s*", target):
@@ -54,21 +59,21 @@ def _by_number(sample: Sample) -> Target:
 
 
 def _by_text(sample: Sample) -> Target:
-    """The one choice that reads so."""
+    """Read the target as the text of a choice, which only one has."""
     target = str(sample.target).strip()
     found = [k for k, choice in enumerate(sample.choices) if choice.strip() == target]
     return frozenset(found) if len(found) == 1 else None
 
 
 def _by_letter(sample: Sample) -> Target:
-    """A, (B), C."""
+    """Read the target as the letter of a choice: A, (B), C."""
     letter = str(sample.target).strip().strip("().")
-    k = LETTERS.find(letter) if len(letter) == 1 else -1
+    k = CHOICE_LETTERS.find(letter) if len(letter) == 1 else -1
     return frozenset([k]) if 0 <= k < len(sample.log_likelihoods) else None
 
 
-READINGS: dict[str, Callable[[Sample], Target]] = {"number": _by_number, "text": _by_text, "letter": _by_letter}
-IN_WORDS: dict[str | None, str] = {
+TARGET_READINGS: dict[str, Callable[[Sample], Target]] = {"number": _by_number, "text": _by_text, "letter": _by_letter}
+TARGET_READINGS_IN_WORDS: dict[str | None, str] = {
     "number": "target as the number of a choice from 0",
     "text": "target as the text of a choice",
     "letter": "target as the letter of a choice",
@@ -78,7 +83,7 @@ IN_WORDS: dict[str | None, str] = {
 
 def read_targets(samples: Sequence[Sample], best: Sequence[int]) -> tuple[list[Target], str | None]:
     """The right choices of each sample, and how the target was read; None if the log's accuracy has to do."""
-    read = {name: [reading(sample) for sample in samples] for name, reading in READINGS.items()}
+    read = {name: [reading(sample) for sample in samples] for name, reading in TARGET_READINGS.items()}
     enough = {name: found for name, found in read.items() if sum(one is not None for one in found) * 2 > len(samples)}
     if not enough:
         if all(sample.accuracy in (0, 1) for sample in samples):
@@ -139,7 +144,7 @@ def agreement(
     # Of many choices nearly all are wrong, by any reading: look at those that the log calls right as well.
     right = [k for k in known if samples[k].accuracy == 1]
     missed = sum(best[k] not in (targets[k] or ()) for k in right)
-    if wrong > MOST_WRONG * len(known) or 2 * missed > len(right):
+    if wrong > MAX_SHARE_CONTRADICTED * len(known) or 2 * missed > len(right):
         raise InputError(
             f"{path}: for {wrong:,} of {len(known):,} samples {name} does not say whether the likeliest choice is the "
             "target, so the log-likelihoods or the target mean something else here; no number would be right"
@@ -149,21 +154,18 @@ def agreement(
     return [f"For all {len(known):,} samples {name} in the log agrees with the target."]
 
 
-# --- per-sample logs of the Language Model Evaluation Harness: multiple choice by log-likelihood ----------------------
+# --- the log ----------------------------------------------------------------------------------------------------------
 # A file samples_TASK_TIME.jsonl (`--log_samples`) has an object per document and filter, with `doc_id`, `doc`,
 # `target`, `arguments` (context and continuation of each choice), `resps`, `filtered_resps` (a log-likelihood, and
 # whether it is what greedy decoding gives, for each choice) and the metrics, such as `acc`. Versions differ: numbers
 # are written as numbers or as text, arguments as lists or as {"gen_args_0": {"arg_0": …}}, and the first wrote one
 # array.
-#
-# What the target is called differs by task: the number of a choice, its text, or a letter. The log has `acc`, so that a
-# wrong reading is found out.
 
 
 Normalise = Literal["none", "length", "bytes"]
-METRIC = {"none": "acc", "length": "acc_norm", "bytes": "acc_bytes"}
-SIZE: dict[str, Callable[[str], int]] = {"length": len, "bytes": lambda text: len(text.encode())}
-ROUNDING = 1e-3  # a log-likelihood of 0 in half precision may be a little above
+ACCURACY_FIELDS = {"none": "acc", "length": "acc_norm", "bytes": "acc_bytes"}
+LENGTH_OF_CHOICE: dict[str, Callable[[str], int]] = {"length": len, "bytes": lambda text: len(text.encode())}
+HIGHEST_LOG_LIKELIHOOD = 1e-3  # a log-likelihood of 0 in half precision may be a little above
 NO_TARGET, NOT_FINITE = "target is none of the choices", "log-likelihoods that are not finite"
 
 
@@ -220,7 +222,7 @@ def load_lm_eval(path: str | os.PathLike[str], *, normalise: Normalise = "none",
     kept = [k for k, target in enumerate(targets) if target is not None or reading is None]
     dropped[NO_TARGET] = len(finite) - len(kept)
     notes += agreement(
-        path, [finite[k] for k in kept], [best[k] for k in kept], [targets[k] for k in kept], METRIC[normalise]
+        path, [finite[k] for k in kept], [best[k] for k in kept], [targets[k] for k in kept], ACCURACY_FIELDS[normalise]
     )
     predictions, how = _predictions(
         [probabilities[k] for k in kept], [targets[k] for k in kept], [finite[k] for k in kept], reading, normalise
@@ -234,7 +236,7 @@ def load_lm_eval(path: str | os.PathLike[str], *, normalise: Normalise = "none",
     return Loaded(
         predictions=predictions,
         title=path.name,
-        taken=f"P(choice) from log-likelihoods{_in_words(normalise)}, {IN_WORDS[reading]}"
+        taken=f"P(choice) from log-likelihoods{_in_words(normalise)}, {TARGET_READINGS_IN_WORDS[reading]}"
         + (", clusters by document" if repeated else ""),
         groups=questions if repeated else None,
         dropped={reason: n for reason, n in dropped.items() if n},
@@ -278,7 +280,7 @@ def _sample(path: Path, row: int, record: Record, normalise: Normalise) -> Sampl
             "and correct for each answer"
         )
     numbers = [pair for pair in pairs if pair is not None]
-    above = next((number for number in numbers if number > ROUNDING), None)
+    above = next((number for number in numbers if number > HIGHEST_LOG_LIKELIHOOD), None)
     if above is not None:
         raise InputError(
             f"{where}: a log-likelihood is at most 0, got {above:g}; are these losses? Then write them with a minus"
@@ -295,7 +297,7 @@ def _sample(path: Path, row: int, record: Record, normalise: Normalise) -> Sampl
     if "target" not in values:
         raise InputError(f"{where}: there is no target")
     question = values.get("doc_hash", values.get("doc_id", record.where))
-    accuracy = _number(values.get(METRIC[normalise]))
+    accuracy = _number(values.get(ACCURACY_FIELDS[normalise]))
     return Sample(where, tuple(numbers), tuple(texts), values["target"], accuracy, str(question), row)
 
 
@@ -303,12 +305,12 @@ def _log_likelihood(answer: Any) -> float | None:
     """Of a pair of log-likelihood and is-greedy; None for anything else."""
     while isinstance(answer, list) and len(answer) == 1 and isinstance(answer[0], list):
         answer = answer[0]
-    if not isinstance(answer, list) or len(answer) != 2 or str(answer[1]).lower() not in _GREEDY:
+    if not isinstance(answer, list) or len(answer) != 2 or str(answer[1]).lower() not in _GREEDY_MARKS:
         return None
     return _number(answer[0])
 
 
-_GREEDY = ("true", "false", "0", "1", "0.0", "1.0")
+_GREEDY_MARKS = ("true", "false", "0", "1", "0.0", "1.0")
 
 
 def _number(value: Any) -> float | None:
@@ -338,7 +340,7 @@ def _continuations(arguments: Any) -> list[str]:
 def _probabilities(sample: Sample, normalise: Normalise) -> Float64s:
     z = np.array(sample.log_likelihoods)
     if normalise != "none":
-        z = z / [SIZE[normalise](choice) for choice in sample.choices]
+        z = z / [LENGTH_OF_CHOICE[normalise](choice) for choice in sample.choices]
     return np.asarray(_kernels.softmax(z[None, :])[0], np.float64)
 
 
@@ -363,7 +365,9 @@ def _predictions(
     one_right = all(target is not None and len(target) == 1 for target in targets)
     if one_right and len(sizes) == 1:
         k = next(iter(sizes))
-        names: Sequence[Any] = list(LETTERS[:k]) if k <= len(LETTERS) else [str(place) for place in range(1, k + 1)]
+        names: Sequence[Any] = (
+            list(CHOICE_LETTERS[:k]) if k <= len(CHOICE_LETTERS) else [str(place) for place in range(1, k + 1)]
+        )
         labels = [names[next(iter(target))] for target in targets if target is not None]
         return Predictions(np.array(probabilities), np.array(labels), classes=names), notes
     if reading is None:

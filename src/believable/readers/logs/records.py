@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from believable.errors import InputError
-from believable.readers.formats.source import GZIP
+from believable.readers.formats.base import GZIP
 
 
 class Record(NamedTuple):

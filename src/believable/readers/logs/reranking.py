@@ -1,21 +1,18 @@
 """A reranker's scores and the judgements of its documents, as predictions that can be audited.
 
 A score of a reranker is a probability, a logit, or neither. Which of them is said by the user and never guessed; what
-is neither becomes a probability by a map that is learnt here, and the notes name it.
+is neither becomes a probability by a map (`believable.recalibrate.reranking`), and the notes name it.
 """
 
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from believable import _check
-from believable._types import Array, Float64s
 from believable.errors import InputError
 from believable.predictions import Predictions
 from believable.readers.load import Loaded
@@ -26,12 +23,7 @@ if TYPE_CHECKING:
     from believable.recalibrate.inputs import Input
 
 ScoreKind = Literal["probabilities", "logits", "raw"]
-GRADES = ("not relevant", "relevant", "highly relevant")
-FOLDS = 5
-FEW_QUERIES = 20
-INPUTS: dict[str, Input] = {"probabilities": "probabilities", "logits": "logits", "raw": "scores"}
-ONE_NUMBER = "one score per document is no probability for each of three classes, so maps were learnt"
-NO_PROBABILITIES = "raw scores are no probabilities, so a map was learnt"
+INPUTS_OF_MAPS: dict[ScoreKind, Input] = {"probabilities": "probabilities", "logits": "logits", "raw": "scores"}
 
 
 def load_run(
@@ -100,12 +92,7 @@ def load_run(
     if scores == "probabilities":
         _refuse_others(judged, where)
     try:
-        if graded:
-            predictions, learnt = _in_grades(judged, INPUTS[scores], method, random_state)
-        elif scores == "raw":
-            predictions, learnt = _mapped(judged, method, random_state)
-        else:
-            predictions, learnt = _as_they_are(judged, scores == "logits"), ()
+        predictions, learnt = _predictions(judged, scores, graded, method, random_state)
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
     relevance = "grades as classes" if graded else f"relevant from grade {rel}"
@@ -124,11 +111,18 @@ def _kind_in_words(scores: ScoreKind) -> str:
     return {"probabilities": "probabilities", "logits": "logits (sigmoid)", "raw": "raw numbers"}[scores]
 
 
-# --- probabilities and logits -----------------------------------------------------------------------------------------
+def _predictions(
+    judged: Judged, scores: ScoreKind, graded: bool, method: str | Recalibrator, random_state: Any
+) -> tuple[Predictions, tuple[str, ...]]:
+    """The scores as they are where they are probabilities or logits of relevance, else mapped; and notes on the map."""
+    if not graded and scores != "raw":
+        return Predictions(judged.scores, judged.relevant, from_logits=scores == "logits"), ()
+    from believable.recalibrate.reranking import RankedScores, map_to_grades, map_to_relevance
 
-
-def _as_they_are(judged: Judged, from_logits: bool) -> Predictions:
-    return Predictions(judged.scores, judged.relevant, from_logits=from_logits)
+    ranked = RankedScores(judged.scores, judged.queries, INPUTS_OF_MAPS[scores])
+    if graded:
+        return map_to_grades(ranked, judged.grades, method, random_state)
+    return map_to_relevance(ranked, judged.relevant, method, random_state)
 
 
 def _refuse_others(judged: Judged, where: str) -> None:
@@ -140,117 +134,6 @@ def _refuse_others(judged: Judged, where: str) -> None:
             f"{judged.documents[k]!r} of query {judged.queries[k]!r}; pass scores='logits' if they are log-odds, "
             "scores='raw' if they are neither, to have a map learnt"
         )
-
-
-# --- scores that need a map -------------------------------------------------------------------------------------------
-
-
-def _mapped(judged: Judged, method: str | Recalibrator, random_state: Any) -> tuple[Predictions, Sequence[str]]:
-    """Raw scores, each mapped by what other queries say."""
-    if isinstance(method, str) and method == "auto":
-        from believable.recalibrate import select
-
-        _enough_queries(judged)
-        found = select(
-            judged.scores,
-            judged.relevant,
-            input="scores",
-            groups=judged.queries,
-            cv=_folds(judged),
-            progress=False,
-            random_state=random_state,
-        )
-        chosen = found[found.chosen].predictions
-        return chosen, (
-            _named(judged, NO_PROBABILITIES, [("", _map_in_words(found.recalibrator))]),
-            found.advice,
-            *found.caveats,
-        )
-    p, name, warned = _cross_fitted(judged, judged.relevant, "scores", method, random_state)
-    return Predictions(p, judged.relevant), (_named(judged, NO_PROBABILITIES, [("", name)]), *warned)
-
-
-def _in_grades(
-    judged: Judged, input: Input, method: str | Recalibrator, random_state: Any
-) -> tuple[Predictions, Sequence[str]]:
-    """Three classes, from the chance of grade 1 or above and that of grade 2 or above."""
-    if isinstance(method, str) and method == "auto":
-        raise InputError("method='auto' chooses for one event: name a method for graded relevance, 'platt' say")
-    counts = np.bincount(np.minimum(judged.grades, 2), minlength=3)
-    for k in np.flatnonzero(counts == 0):
-        what = ("grade 0", "grade 1", "grade 2 or above")[k]
-        raise InputError(f"no judged document has {what}: leave out graded=True")
-    first, name1, warned1 = _cross_fitted(judged, judged.grades >= 1, input, method, random_state)
-    second, name2, warned2 = _cross_fitted(judged, judged.grades >= 2, input, method, random_state)
-    crossing = int(np.count_nonzero(second > first))
-    second = np.minimum(first, second)
-    matrix = np.column_stack([1 - first, first - second, second])
-    names = [("grade 1 or above: ", name1), ("grade 2 or above: ", name2)]
-    notes = [_named(judged, ONE_NUMBER, names), *dict.fromkeys([*warned1, *warned2])]
-    if crossing:
-        notes.append(
-            f"For {crossing:,} documents the second map was above the first and was lowered to it: they have no share "
-            "for 'relevant'."
-        )
-    labels = np.asarray(GRADES)[np.minimum(judged.grades, 2)]
-    return Predictions(matrix, labels, classes=list(GRADES)), notes
-
-
-def _cross_fitted(
-    judged: Judged, happened: Array, input: Input, method: str | Recalibrator, random_state: Any
-) -> tuple[Float64s, str, list[str]]:
-    """Each document mapped by what other queries say; the map of all of them in words; what it warned of."""
-    from believable.recalibrate.crossfit import Problem
-    from believable.recalibrate.facts import as_method
-    from believable.recalibrate.select import check_method
-
-    _enough_queries(judged)
-    chosen = as_method(method)
-    check_method(chosen, input)
-    problem = Problem.of(
-        judged.scores,
-        happened,
-        input=input,
-        classes=None,
-        cv=_folds(judged),
-        groups=judged.queries,
-        sample_weight=None,
-        random_state=random_state,
-    )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        whole = problem.fit(chosen)
-    said = [f"Of the map: {warning.message}." for warning in caught]
-    p = np.asarray(problem.cross_fitted(chosen).predictions.scores, np.float64)
-    return p, _map_in_words(whole), list(dict.fromkeys(said))
-
-
-def _folds(judged: Judged) -> int:
-    return min(FOLDS, judged.n_queries)
-
-
-def _enough_queries(judged: Judged) -> None:
-    if judged.n_queries < 2:
-        raise InputError("a map is learnt from some queries and judged on others: one judged query is too few")
-
-
-def _map_in_words(model: Recalibrator) -> str:
-    """The method, with its numbers where they are few."""
-    learnt = model.maps_[0] or {}
-    numbers = ", ".join(f"{name} {value:.4g}" for name, value in learnt.items() if isinstance(value, float))
-    return f"{type(model).__name__}{f' ({numbers})' if numbers and len(learnt) <= 4 else ''}"
-
-
-def _named(judged: Judged, why: str, maps: Sequence[tuple[str, str]]) -> str:
-    named = "; ".join(f"{of}{name}" for of, name in maps)
-    few = " So few queries tell little about another." if judged.n_queries < FEW_QUERIES else ""
-    return (
-        f"What is audited is the mapped score, not the score itself: {why}. Learnt from all {len(judged):,} documents "
-        f"of {judged.n_queries:,} queries it is: {named}. For the audit every query was mapped by what the queries of "
-        f"the other {_folds(judged) - 1} of {_folds(judged)} folds say. Such scores are right on the whole by "
-        "construction; what can be wrong is the shape of the map, and how it does for other queries and judgements."
-        f"{few}"
-    )
 
 
 # --- what else a search team wants to know ----------------------------------------------------------------------------

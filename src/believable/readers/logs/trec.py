@@ -14,18 +14,18 @@ import numpy as np
 from believable import _check
 from believable._types import Array, Float64s, Ints
 from believable.errors import InputError, MissingDependencyError
-from believable.readers.formats.source import GZIP
+from believable.readers.formats.base import GZIP
 
 if TYPE_CHECKING:
     import polars
 
 Unjudged = Literal["drop", "not relevant"]
 
-RUN = "query, Q0, document, rank, score and tag, separated by spaces or tabs"
-QRELS = "query, 0, document and grade, separated by spaces or tabs"
-FOUR = ("query", "iteration", "document", "grade")
-THREE = ("query", "document", "grade")
-KEY = ["query", "document"]
+RUN_FIELDS = "query, Q0, document, rank, score and tag, separated by spaces or tabs"
+QRELS_FIELDS = "query, 0, document and grade, separated by spaces or tabs"
+QRELS_COLUMNS = ("query", "iteration", "document", "grade")
+BEIR_COLUMNS = ("query", "document", "grade")
+DOCUMENT_KEY = ["query", "document"]
 
 
 def read_run(path: str | os.PathLike[str]) -> polars.DataFrame:
@@ -53,17 +53,17 @@ def read_run(path: str | os.PathLike[str]) -> polars.DataFrame:
     lines = _lines(path)
     names = ("query", "q0", "document", "rank", "score", "tag")
     frame = _fields(lines, names, rf"^\s*{_words(5)}(?:\s+(\S+))?\s*$")
-    _refuse_first(path, frame, pl.col("query").is_null(), "text", f"expected {RUN}", _looks_like_qrels)
+    _refuse_first(path, frame, pl.col("query").is_null(), "text", f"expected {RUN_FIELDS}", _looks_like_qrels)
     _refuse_first(
         path,
         frame,
         pl.col("tag").is_null() & ~pl.col("q0").str.to_uppercase().is_in(["Q0", "0"]),
         "text",
-        f"of six fields one is missing, and it does not seem to be the tag; expected {RUN}",
+        f"of six fields one is missing, and it does not seem to be the tag; expected {RUN_FIELDS}",
     )
     # A field too many or too few moves the others, and a rank would pass for a score.
     _refuse_first(
-        path, frame, ~pl.col("rank").str.contains(r"^-?\d+$"), "text", f"the rank is no number; expected {RUN}"
+        path, frame, ~pl.col("rank").str.contains(r"^-?\d+$"), "text", f"the rank is no number; expected {RUN_FIELDS}"
     )
     frame = frame.with_columns(pl.col("score").alias("given"), pl.col("score").cast(pl.Float64, strict=False))
     _refuse_first(path, frame, ~pl.col("score").is_finite().fill_null(False), "given", "the score must be a number")
@@ -95,15 +95,15 @@ def read_qrels(path: str | os.PathLike[str]) -> polars.DataFrame:
 
     lines = _lines(path)
     n_fields = len(str(lines["text"][0]).split())
-    names = THREE if n_fields == len(THREE) else FOUR
-    if names is THREE and not _is_grade(str(lines["text"][0]).split()[-1]):
+    names = BEIR_COLUMNS if n_fields == len(BEIR_COLUMNS) else QRELS_COLUMNS
+    if names is BEIR_COLUMNS and not _is_grade(str(lines["text"][0]).split()[-1]):
         lines = lines[1:]  # the names of the columns
     frame = _fields(lines, names, rf"^\s*{_words(len(names))}\s*$")
-    expected = QRELS if names is FOUR else "query, document and grade, as in the lines before"
+    expected = QRELS_FIELDS if names is QRELS_COLUMNS else "query, document and grade, as in the lines before"
     _refuse_first(path, frame, pl.col("query").is_null(), "text", f"expected {expected}", _looks_like_a_run)
     frame = frame.with_columns(pl.col("grade").alias("given"), pl.col("grade").cast(pl.Int64, strict=False))
     _refuse_first(path, frame, pl.col("grade").is_null(), "given", "the grade must be a whole number")
-    frame = frame.unique([*KEY, "grade"], keep="first", maintain_order=True)
+    frame = frame.unique([*DOCUMENT_KEY, "grade"], keep="first", maintain_order=True)
     _refuse_repeats(path, frame, "the document {document!r} has two grades for the query {query!r}", "grade")
     return frame.select("query", "document", "grade", "line")
 
@@ -214,8 +214,8 @@ def judge(run: polars.DataFrame, qrels: polars.DataFrame, *, rel: int = 1, unjud
 
     rel = _check.positive_integer(rel, "rel")
     _check.choice(unjudged, get_args(Unjudged), "unjudged")
-    grades = qrels.select(*KEY, "grade")
-    joined = run.select(*KEY, "score").join(grades, on=KEY, how="left", maintain_order="left")
+    grades = qrels.select(*DOCUMENT_KEY, "grade")
+    joined = run.select(*DOCUMENT_KEY, "score").join(grades, on=DOCUMENT_KEY, how="left", maintain_order="left")
     known = joined.join(qrels.select("query").unique(), on="query", how="semi", maintain_order="left")
     if not known.height:
         raise InputError(
@@ -248,7 +248,7 @@ def judge(run: polars.DataFrame, qrels: polars.DataFrame, *, rel: int = 1, unjud
         unknown_queries=run["query"].n_unique() - known_queries,
         empty_queries=known_queries - rows["query"].n_unique(),
         absent_queries=qrels["query"].n_unique() - known_queries,
-        not_retrieved=in_run.join(run.select(KEY), on=KEY, how="anti").height,
+        not_retrieved=in_run.join(run.select(DOCUMENT_KEY), on=DOCUMENT_KEY, how="anti").height,
     )
 
 
@@ -319,7 +319,7 @@ def _refuse_repeats(
     """Raise at the first query and document that are there twice: which, and both lines."""
     import polars as pl
 
-    again = frame.filter(~pl.struct(KEY).is_first_distinct()).head(1)
+    again = frame.filter(~pl.struct(DOCUMENT_KEY).is_first_distinct()).head(1)
     if not again.height:
         return
     query, document = again["query"][0], again["document"][0]

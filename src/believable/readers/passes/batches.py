@@ -20,8 +20,8 @@ from believable.readers.passes.parts import Part, Parts, readable
 if TYPE_CHECKING:
     import polars
 
-ROWS = 4_000_000  # of one column of scores: enough that adding up the cells of a batch takes no time beside counting
-FIRST = 65_536
+SCORES_PER_BATCH = 4_000_000  # enough that adding up the cells of a batch takes no time beside counting
+ROWS_OF_FIRST_BATCH = 65_536
 _ONE_AT_A_TIME = Lock()  # reading takes no time beside counting, but a large row group takes memory each time
 
 
@@ -34,7 +34,7 @@ class Piece(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class RowBatch:
     """Rows that are read and counted together: a stretch of a large file, or several small files.
 
     Attributes
@@ -46,11 +46,11 @@ class Batch:
 
     @property
     def rows(self) -> int:
-        """Of all pieces."""
+        """The number of rows of all pieces."""
         return sum(piece.rows for piece in self.pieces)
 
     def read(self, names: Sequence[str]) -> polars.DataFrame:
-        """These columns."""
+        """Read these columns."""
         frames = []
         for piece in self.pieces:
             with readable(piece.part.path), _ONE_AT_A_TIME:
@@ -88,13 +88,13 @@ class Batch:
             raise InputError(f"{name}{what}: {sentence}") from error
 
 
-def batches_of(parts: Parts, size: int, start: int = 0) -> Iterator[Batch]:
+def batches_of(parts: Parts, size: int, start: int = 0) -> Iterator[RowBatch]:
     """Batches of `size` rows, in the order of the files, from row `start` of the whole table on.
 
     The very first has few rows: the others wait until it has said what the columns hold.
     """
     waiting: list[Piece] = []
-    held = 0 if start else size - min(size, FIRST)
+    held = 0 if start else size - min(size, ROWS_OF_FIRST_BATCH)
     for part in parts.files:
         begin = min(start, part.rows)
         start -= begin
@@ -103,23 +103,23 @@ def batches_of(parts: Parts, size: int, start: int = 0) -> Iterator[Batch]:
             waiting.append(Piece(part, begin, rows))
             begin, held = begin + rows, held + rows
             if held == size:
-                yield Batch(tuple(waiting))
+                yield RowBatch(tuple(waiting))
                 waiting, held = [], 0
     if waiting:
-        yield Batch(tuple(waiting))
+        yield RowBatch(tuple(waiting))
 
 
 def spread_over(parts: Parts, names: Sequence[str], rows: int, stretches: int) -> polars.DataFrame:
     """About so many rows, in stretches evenly over the table and at least one in every file; all, if it is small."""
     if parts.rows <= rows:
-        return Batch(tuple(Piece(part, 0, part.rows) for part in parts.files if part.rows)).read(names)
+        return RowBatch(tuple(Piece(part, 0, part.rows) for part in parts.files if part.rows)).read(names)
     pieces: list[Piece] = []
     for part in parts.files:
         here = max(1, round(stretches * part.rows / parts.rows))
         length = min(max(1, rows // max(stretches, len(parts.files))), -(-part.rows // here))
         pieces += [Piece(part, k * part.rows // here, min(length, part.rows)) for k in range(here) if part.rows]
     pieces = [piece._replace(rows=min(piece.rows, piece.part.rows - piece.start)) for piece in pieces]
-    return _one_below_the_other([Batch((piece,)).read(names) for piece in pieces])
+    return _one_below_the_other([RowBatch((piece,)).read(names) for piece in pieces])
 
 
 def _one_below_the_other(frames: Sequence[polars.DataFrame]) -> polars.DataFrame:

@@ -16,9 +16,9 @@ from believable.readers.passes.parts import Parts
 from believable.stats import Summary
 from believable.stats.saved import MAGIC, check_beginning, pack, unpack
 
-SCHEMA = "believable.Checkpoint"
-VERSION = 1
-PREVIOUS = ".previous"  # the one before: a file can be damaged from outside, and hours are worth a second copy
+CHECKPOINT_SCHEMA = "believable.Checkpoint"
+CHECKPOINT_VERSION = 1
+PREVIOUS_ENDING = ".previous"  # the one before: a file can be damaged from outside, and hours are worth a second copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,8 @@ class Checkpoint:
     def save(self, state: State) -> None:
         """Write the state, whole or not at all; the one before stays beside it."""
         form = {
-            "schema": SCHEMA,
-            "version": VERSION,
+            "schema": CHECKPOINT_SCHEMA,
+            "version": CHECKPOINT_VERSION,
             "rows": state.rows,
             "of": sum(rows for _, rows, _, _ in self.files),
             "files": self.files,
@@ -111,7 +111,7 @@ class Checkpoint:
     @property
     def _previous(self) -> Path:
         target = self.path.resolve()
-        return target.with_name(target.name + PREVIOUS)
+        return target.with_name(target.name + PREVIOUS_ENDING)
 
     def _keep_previous(self) -> None:
         """A second name for the present file; at no moment is there none."""
@@ -205,10 +205,10 @@ def read_checkpoint(path: Path, called: Path | None = None) -> dict[str, Any]:
     except SchemaError as error:
         what = "is empty" if not data else "is damaged (cut short)" if "cut short" in str(error) else "is damaged"
         raise Damaged(f"the checkpoint {called} {what}") from error
-    if form.get("schema") != SCHEMA:
+    if form.get("schema") != CHECKPOINT_SCHEMA:
         what = str(form.get("schema")).removeprefix("believable.")
         raise InputError(f"{called} is a saved {what}, no checkpoint: name another file for the checkpoint")
-    if form.get("version") != VERSION:
+    if form.get("version") != CHECKPOINT_VERSION:
         raise InputError(f"{called} was written by another version of this program: delete it to begin anew")
     return form
 
@@ -241,7 +241,7 @@ def load_summary(path: str | os.PathLike[str]) -> Summary:
     if not is_saved(path):
         return Summary.load(path)
     form = unpack(path.read_bytes(), str(path))
-    if form.get("schema") != SCHEMA:
+    if form.get("schema") != CHECKPOINT_SCHEMA:
         return Summary.load(path)
     state = _state_of(form, path)
     if state.rows < form["of"]:

@@ -13,8 +13,16 @@ from believable.errors import InputError
 from believable.predictions import Predictions
 from believable.readers import cells
 from believable.readers.columns import Columns
-from believable.readers.files import as_in, named, refuse_another_order, refuse_text
-from believable.readers.passes.batches import Batch
+from believable.readers.files import (
+    Interpretation,
+    as_in,
+    named,
+    refuse_another_order,
+    refuse_text,
+    scale_of_scores,
+    tidied,
+)
+from believable.readers.passes.batches import RowBatch
 from believable.readers.passes.level_rules import LevelRule, with_levels
 from believable.stats import Summary
 from believable.stats.layout import Layout
@@ -24,14 +32,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What every batch is read as; see `summarize_files`."""
+class CountSettings:
+    """What every batch is read as, and what is counted of it; see `summarize_files`."""
 
     columns: Columns
-    from_logits: bool = False
-    percent: bool = False
-    pos_label: Any = None
-    classes: tuple[Any, ...] | None = None
+    means: Interpretation
     drop_missing: bool = False
     cells: int | None = None
     notions: tuple[Notion, ...] | None = None
@@ -88,33 +93,33 @@ class Counted:
     seen: Seen | None
 
 
-def count_batch(batch: Batch, asked: Asked, rules: Mapping[str, LevelRule], seen: Seen | None) -> Counted:
+def count_batch(batch: RowBatch, settings: CountSettings, rules: Mapping[str, LevelRule], seen: Seen | None) -> Counted:
     """Read a batch and count it; an error names the file, the columns and the row."""
-    columns = asked.columns
+    columns = settings.columns
     frame = batch.read(columns.names)
     with batch.said_of(columns):
-        meaning = cells.meaning(frame, columns, percent=asked.percent, from_logits=asked.from_logits)
+        scale = scale_of_scores(frame, columns, settings.means)
         by = frame.select(columns.by)
-        frame = cells.tidied(frame, replace(columns, by=()), percent=asked.percent)
-        rows, dropped = _rows_with_values(frame, columns, asked.drop_missing)
+        frame = tidied(frame, replace(columns, by=()), settings.means)
+        rows, dropped = _rows_with_values(frame, columns, settings.drop_missing)
     if rows is not None:
         frame, by = frame[rows], by[rows] if rules else by
     if not frame.height:
         return Counted(batch.rows, None, dropped, None)
     with batch.said_of(columns, rows):
-        scores, labels, classes, words = _arrays(frame, asked)
+        scores, labels, classes, words = _arrays(frame, settings)
         n_classes = scores.shape[1] if scores.ndim == 2 else 0
-        here = Seen(meaning, frame[columns.label].dtype == _string(), words, n_classes)
+        here = Seen(scale, frame[columns.label].dtype == _string(), words, n_classes)
         if seen is not None:
             seen.refuse_other(here, columns)
         weights = None if columns.weight is None else cells.array(frame[columns.weight])
         empty = weights is not None and not weights.any()
         weighing = None if empty else weights  # that all weigh nothing is an error in a table, but not in a batch
-        if asked.from_logits:
+        if settings.means.from_logits:
             predictions = Predictions(scores, labels, sample_weight=weighing, from_logits=True)
         else:
             predictions = Predictions.borrowing(scores, labels, weighing)
-        layout = layout_for(predictions, asked)
+        layout = layout_for(predictions, settings)
         n = 0 if empty else len(predictions)
         summary = Summary.of(predictions, layout) if n else None  # which is where borrowed rows are checked
     if weights is not None and n < frame.height:
@@ -128,10 +133,10 @@ def count_batch(batch: Batch, asked: Asked, rules: Mapping[str, LevelRule], seen
     return Counted(batch.rows, summary, dropped, here)
 
 
-def layout_for(predictions: Predictions, asked: Asked) -> Layout:
-    """What is counted of such predictions."""
+def layout_for(predictions: Predictions, settings: CountSettings) -> Layout:
+    """Return what is counted of such predictions."""
     return Layout.of(
-        predictions.kind, predictions.n_classes, predictions.score_type, notions=asked.notions, cells=asked.cells
+        predictions.kind, predictions.n_classes, predictions.score_type, notions=settings.notions, cells=settings.cells
     )
 
 
@@ -169,22 +174,24 @@ def _is_whole(column: polars.Series) -> bool:
     return not (column.dtype.is_float() and column.is_nan().any())
 
 
-def _arrays(frame: polars.DataFrame, asked: Asked) -> tuple[Array, Array, Sequence[Any] | None, tuple[str, ...]]:
+def _arrays(
+    frame: polars.DataFrame, settings: CountSettings
+) -> tuple[Array, Array, Sequence[Any] | None, tuple[str, ...]]:
     """Scores, labels as numbers, the names of the classes, and some labels for a sentence."""
-    columns, column = asked.columns, frame[asked.columns.label]
+    columns, column = settings.columns, frame[settings.columns.label]
     arrays = [cells.array(frame[name]) for name in columns.prob]
     scores = arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
     is_text = column.dtype == _string()
     words = tuple(sorted({repr(value) for value in column.head(1000).to_list()})[:5])
     if scores.ndim == 1:
-        if asked.pos_label is not None:
-            return scores, _positive(column, asked.pos_label), None, words
+        if settings.means.pos_label is not None:
+            return scores, _positive(column, settings.means.pos_label), None, words
         if is_text:
             refuse_text(column.head(1000).to_list(), columns, 1)
         return scores, cells.array(column), None, words
-    if asked.pos_label is not None:
+    if settings.means.pos_label is not None:
         raise InputError("pos_label goes with 1-D predictions; pass classes=[...] in the order of the columns")
-    classes = asked.classes
+    classes = settings.means.classes
     if classes is not None:
         refuse_another_order(columns, classes)
         if column.dtype.is_integer():

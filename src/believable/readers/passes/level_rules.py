@@ -12,8 +12,8 @@ from believable._types import Float64s, Ints
 from believable.predictions import Predictions
 from believable.readers import cells
 from believable.readers.levels import (
-    MOST_LEVELS,
-    MOST_NUMBERS,
+    MAX_NUMBERS_AS_LEVELS,
+    MAX_SUBGROUP_LEVELS,
     cut_at,
     is_identifier,
     quarters,
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     import polars
 
 
-LOOKED_AT = 1_000_000  # rows
-STRETCHES = 64
-MISSING = "missing"
-OTHERS = "other values"
+ROWS_LOOKED_AT = 1_000_000
+STRETCHES_LOOKED_AT = 64
+MISSING_LEVEL = "missing"
+OTHER_LEVELS = "other values"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class LevelRule:
         counts = np.bincount(code, minlength=len(self.names) + 2)
         rows = np.split(order, np.cumsum(counts)[:-1])
         found: dict[str, Summary] = {}
-        for name, here in zip((*self.names, OTHERS, MISSING), rows, strict=True):
+        for name, here in zip((*self.names, OTHER_LEVELS, MISSING_LEVEL), rows, strict=True):
             if len(here):
                 level = Summary.of(predictions.take(here), layout)
                 found[name] = found[name] + level if name in found else level  # a value may be the word "missing"
@@ -112,7 +112,7 @@ def level_rules(parts: Parts, by: Sequence[str]) -> tuple[dict[str, LevelRule], 
     rules, notes = {}, []
     of_folders = _of_folders(parts)
     inside = [name for name in by if name not in of_folders]
-    frame = spread_over(parts, inside, LOOKED_AT, STRETCHES) if inside else None
+    frame = spread_over(parts, inside, ROWS_LOOKED_AT, STRETCHES_LOOKED_AT) if inside else None
     where = "" if frame is None or frame.height == parts.rows else f" in {frame.height:,} rows spread over the files"
     for name in by:
         if frame is None or name not in inside:
@@ -150,19 +150,21 @@ def _rule(name: str, values: polars.Series, weights: polars.Series, where: str) 
         .sort("rows", descending=True, maintain_order=True)
     )
     distinct = counted["value"].to_list()
-    numbers = None if len(distinct) <= MOST_NUMBERS or is_identifier(name) else _series_as_numbers(counted["value"])
+    numbers = (
+        None if len(distinct) <= MAX_NUMBERS_AS_LEVELS or is_identifier(name) else _series_as_numbers(counted["value"])
+    )
     if numbers is not None:
         cuts = quarters(numbers, counted["rows"].to_numpy())
         note = cut_at(name, cuts, f"{len(distinct):,} different numbers{where}")
         return LevelRule(tuple(ranges(cuts)), cuts=tuple(cuts.tolist())), [note]
     notes = []
-    if len(distinct) > MOST_LEVELS:
+    if len(distinct) > MAX_SUBGROUP_LEVELS:
         refuse_names_of_rows(name, len(distinct), int(weights.sum()))
         notes = [
-            f"column {name} has {len(distinct):,} values{where}: the {MOST_LEVELS} with the most rows are shown, the "
-            "others together"
+            f"column {name} has {len(distinct):,} values{where}: the {MAX_SUBGROUP_LEVELS} with the most rows are "
+            "shown, the others together"
         ]
-    kept = distinct[:MOST_LEVELS]
+    kept = distinct[:MAX_SUBGROUP_LEVELS]
     return LevelRule(tuple(map(str, kept)), kept=tuple(kept)), notes
 
 

@@ -1,4 +1,4 @@
-"""The pass itself: batches counted by several threads, added in their order, with the state kept now and then."""
+"""`summarize_files`: batches counted by several threads, added in their order, with the state kept now and then."""
 
 from __future__ import annotations
 
@@ -14,42 +14,89 @@ from pathlib import Path
 from typing import Any
 
 from believable import _check, _kernels
-from believable._progress import counting
+from believable._progress import counting as progress_bar
 from believable._types import Notion
 from believable.errors import InputError
-from believable.readers.columns import Columns, calibrated_too, choose_columns, telling_names
-from believable.readers.passes.batches import ROWS, Batch, batches_of, spread_over
+from believable.readers.columns import (
+    Columns,
+    ColumnsAsked,
+    calibrated_too,
+    choose_columns,
+    columns_among,
+    telling_names,
+)
+from believable.readers.files import Interpretation
+from believable.readers.passes.batches import SCORES_PER_BATCH, RowBatch, batches_of, spread_over
 from believable.readers.passes.checkpoint import Checkpoint, State
-from believable.readers.passes.count_batch import Asked, Counted, Seen, count_batch
-from believable.readers.passes.level_rules import LOOKED_AT, STRETCHES, LevelRule, level_rules
-from believable.readers.passes.parts import Given, Parts, find_parts
+from believable.readers.passes.count_batch import Counted, CountSettings, Seen, count_batch
+from believable.readers.passes.level_rules import ROWS_LOOKED_AT, STRETCHES_LOOKED_AT, LevelRule, level_rules
+from believable.readers.passes.parts import GivenPaths, Parts, find_parts
 from believable.stats import Summary
 
-SECONDS = 10.0  # between checkpoints, where nothing else is asked
+SECONDS_BETWEEN_CHECKPOINTS = 10.0  # where nothing else is asked
+
+
+@dataclass(frozen=True, slots=True)
+class PassSettings:
+    """The choices of a pass over files; see `summarize_files`, whose arguments they are."""
+
+    prob: str | None = None
+    prob_prefix: str | None = None
+    label: str | None = None
+    weight: str | None = None
+    by: str | Sequence[str] = ()
+    from_logits: bool = False
+    percent: bool = False
+    pos_label: Any = None
+    classes: Sequence[Any] | None = None
+    drop_missing: bool = False
+    notions: Sequence[Notion] | None = None
+    cells: int | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    every: int | None = None
+    progress: bool | None = None
+    threads: int = 2
+
+    @property
+    def columns_asked(self) -> ColumnsAsked:
+        """The columns that are named."""
+        names = self.prob, self.prob_prefix, self.label, self.weight
+        return ColumnsAsked(*names, by=self.by, logits=self.from_logits)
+
+    def counting(self, columns: Columns) -> CountSettings:
+        """Return what every batch is read as, with the columns that were chosen."""
+        classes = None if self.classes is None else tuple(self.classes)
+        return CountSettings(
+            columns,
+            Interpretation(self.from_logits, self.percent, self.pos_label, classes),
+            drop_missing=self.drop_missing,
+            cells=self.cells,
+            notions=None if self.notions is None else tuple(self.notions),
+        )
 
 
 def run(
     parts: Parts,
-    asked: Asked,
+    counting: CountSettings,
     rules: Mapping[str, LevelRule],
     state: State,
     kept: Checkpoint | None,
-    every: int | None,
-    progress: bool | None,
-    threads: int,
+    settings: PassSettings,
     say: Callable[[str], None],
 ) -> State:
-    """The state after the last row."""
-    size = _batch_rows(parts, asked.columns, every if kept is not None else None)
+    """Count what is left of the files, and return the state after the last row."""
+    every, threads = settings.every, settings.threads
+    size = _batch_rows(parts, counting.columns, every if kept is not None else None)
     batches = batches_of(parts, size, state.rows)
     saved, saved_at = state.rows, time.monotonic()
-    with counting(parts.rows, state.rows, progress) as advance, ThreadPoolExecutor(threads) as workers:
+    with progress_bar(parts.rows, state.rows, settings.progress) as advance, ThreadPoolExecutor(threads) as workers:
         try:
-            for counted in _in_order(batches, asked, rules, state.seen, workers, threads):
+            for counted in _in_order(batches, counting, rules, state.seen, workers, threads):
                 state = _after(state, counted)
                 advance(counted.rows)
                 if kept is not None and state.rows < parts.rows:
-                    due = state.rows - saved >= every if every is not None else time.monotonic() - saved_at >= SECONDS
+                    elapsed = time.monotonic() - saved_at
+                    due = state.rows - saved >= every if every is not None else elapsed >= SECONDS_BETWEEN_CHECKPOINTS
                     if due:
                         kept.save(state)
                         saved, saved_at = state.rows, time.monotonic()
@@ -65,8 +112,8 @@ def run(
 
 
 def _in_order(
-    batches: Iterator[Batch],
-    asked: Asked,
+    batches: Iterator[RowBatch],
+    counting: CountSettings,
     rules: Mapping[str, LevelRule],
     seen: Seen | None,
     workers: ThreadPoolExecutor,
@@ -74,12 +121,12 @@ def _in_order(
 ) -> Iterator[Counted]:
     """Batches counted by several threads, handed on in their order; the first rows say what the others must be."""
     while seen is None and (batch := next(batches, None)) is not None:
-        counted = count_batch(batch, asked, rules, None)
+        counted = count_batch(batch, counting, rules, None)
         seen = counted.seen
         yield counted
 
-    def start(batch: Batch) -> Future[Counted]:
-        return workers.submit(_one_of_several if threads > 1 else count_batch, batch, asked, rules, seen)
+    def start(batch: RowBatch) -> Future[Counted]:
+        return workers.submit(_one_of_several if threads > 1 else count_batch, batch, counting, rules, seen)
 
     waiting = deque(map(start, islice(batches, threads + 1)))
     while waiting:
@@ -88,10 +135,12 @@ def _in_order(
         yield counted
 
 
-def _one_of_several(batch: Batch, asked: Asked, rules: Mapping[str, LevelRule], seen: Seen | None) -> Counted:
+def _one_of_several(
+    batch: RowBatch, counting: CountSettings, rules: Mapping[str, LevelRule], seen: Seen | None
+) -> Counted:
     """A batch, while others are counted too: its kernels need no threads of their own."""
     with _kernels.alone():
-        return count_batch(batch, asked, rules, seen)
+        return count_batch(batch, counting, rules, seen)
 
 
 def _after(state: State, counted: Counted) -> State:
@@ -111,7 +160,7 @@ def _batch_rows(parts: Parts, columns: Columns, every: int | None) -> int:
         frame = spread_over(parts, columns.prob, 1, 1)
         lengths = frame[columns.prob[0]].drop_nulls()
         width = max(2, len(lengths[0]) if len(lengths) else 2) if kind.is_nested() else 1
-    rows = max(1, min(ROWS, max(parts.rows * width // 8, ROWS // 4)) // width)
+    rows = max(1, min(SCORES_PER_BATCH, max(parts.rows * width // 8, SCORES_PER_BATCH // 4)) // width)
     return rows if every is None else min(rows, every)
 
 
@@ -140,7 +189,7 @@ class Passed:
 
 
 def summarize_files(
-    path: Given,
+    path: GivenPaths,
     *,
     prob: str | None = None,
     prob_prefix: str | None = None,
@@ -208,8 +257,7 @@ def summarize_files(
     >>> round(believable.expected_calibration_error(summary.cells_of("binary")), 6)
     0.3
     """
-    return pass_over(
-        path,
+    settings = PassSettings(
         prob=prob,
         prob_prefix=prob_prefix,
         label=label,
@@ -226,65 +274,42 @@ def summarize_files(
         every=every,
         progress=progress,
         threads=threads,
-    ).summary
+    )
+    return pass_over(path, settings).summary
 
 
 def pass_over(
-    path: Given,
-    *,
-    by: str | Sequence[str] = (),
-    from_logits: bool = False,
-    percent: bool = False,
-    pos_label: Any = None,
-    classes: Sequence[Any] | None = None,
-    drop_missing: bool = False,
-    notions: Sequence[Notion] | None = None,
-    cells: int | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    every: int | None = None,
-    progress: bool | None = None,
-    threads: int = 2,
-    say: Callable[[str], None] = lambda sentence: None,
-    **names: str | None,
+    path: GivenPaths, settings: PassSettings, *, say: Callable[[str], None] = lambda sentence: None
 ) -> Passed:
     """`summarize_files`, with what there is to say; `say` is told at once what cannot wait for the end."""
-    threads = _check.positive_integer(threads, "threads")
-    every = None if every is None else _check.positive_integer(every, "every")
-    parts = find_parts(path)
-    parts, columns = _columns(parts, from_logits, by, names)
-    asked = Asked(
-        columns,
-        from_logits=from_logits,
-        percent=percent,
-        pos_label=pos_label,
-        classes=None if classes is None else tuple(classes),
-        drop_missing=drop_missing,
-        cells=cells,
-        notions=None if notions is None else tuple(notions),
-    )
+    threads = _check.positive_integer(settings.threads, "threads")
+    every = None if settings.every is None else _check.positive_integer(settings.every, "every")
+    settings = replace(settings, threads=threads, every=every)
+    parts, columns = _columns(find_parts(path), settings.columns_asked)
+    counting = settings.counting(columns)
     with _said_of(parts):
-        rules, notes = level_rules(parts, columns.by)
-    kept = None if checkpoint is None else Checkpoint.of(checkpoint, parts, _question(asked, rules))
+        rules, said_of_levels = level_rules(parts, columns.by)
+    kept = None
+    if settings.checkpoint is not None:
+        kept = Checkpoint.of(settings.checkpoint, parts, _question(counting, rules))
     state, said = (State(), []) if kept is None else kept.resume()
     for sentence in said:
         say(sentence)
-    state = run(parts, asked, rules, state, kept, every, progress, threads, say)
-    summary = _checked(state, parts, asked)
+    state = run(parts, counting, rules, state, kept, settings, say)
+    summary = _checked(state, parts, counting)
     notes = [
-        *_notes(parts, summary, asked),
-        *notes,
-        *([] if names.get("prob") else calibrated_too([*parts.schema], columns)),
+        *_notes(parts, summary, counting),
+        *said_of_levels,
+        *([] if settings.prob else calibrated_too([*parts.schema], columns)),
     ]
     title = Path(parts.name).name or parts.name
-    meaning = "" if state.seen is None else state.seen.meaning
-    return Passed(summary, title, columns.words(meaning), tuple(notes))
+    scale = "" if state.seen is None else state.seen.meaning
+    return Passed(summary, title, columns.words(scale), tuple(notes))
 
 
-def _columns(
-    parts: Parts, logits: bool, by: str | Sequence[str], names: dict[str, str | None]
-) -> tuple[Parts, Columns]:
+def _columns(parts: Parts, asked: ColumnsAsked) -> tuple[Parts, Columns]:
     with _said_of(parts):
-        columns = choose_columns(list(parts.schema), logits=logits, by=by, **names)
+        columns = columns_among(list(parts.schema), asked)
     parts = parts.checked(columns.names, columns.prob)
     _refuse_more_classes(parts, columns)
     if not parts.rows:
@@ -311,39 +336,40 @@ def _said_of(parts: Parts) -> Iterator[None]:
         raise InputError(f"{parts.name}: {error}") from error
 
 
-def _question(asked: Asked, rules: dict[str, LevelRule]) -> dict[str, Any]:
+def _question(counting: CountSettings, rules: dict[str, LevelRule]) -> dict[str, Any]:
     """What a checkpoint must have been asked too."""
-    columns = asked.columns
+    columns, means = counting.columns, counting.means
     return {
         "prob": list(columns.prob),
         "label": columns.label,
         "weight": columns.weight,
         "by": list(columns.by),
         "levels": [(rule.names, rule.cuts) for rule in rules.values()],
-        **{name: getattr(asked, name) for name in Asked.__slots__ if name != "columns"},
+        **{name: getattr(means, name) for name in Interpretation.__slots__},
+        **{name: getattr(counting, name) for name in ("drop_missing", "cells", "notions")},
     }
 
 
 # --- afterwards -------------------------------------------------------------------------------------------------------
 
 
-def _checked(state: State, parts: Parts, asked: Asked) -> Summary:
+def _checked(state: State, parts: Parts, counting: CountSettings) -> Summary:
     summary = state.result
     if summary is None:
         why = {"weight 0": "weighs nothing"}
         reasons = dict.fromkeys(why.get(one, "lacks a score, label or weight") for one in state.dropped)
         raise InputError(f"{parts.name}: every row {' or '.join(reasons)}: there is nothing to measure")
-    if asked.pos_label is not None and summary.kind == "binary" and not summary.sums.wy[0]:
+    if counting.means.pos_label is not None and summary.kind == "binary" and not summary.sums.wy[0]:
         words = ", ".join(state.seen.words) if state.seen is not None else ""
         raise InputError(
-            f"{parts.name} ({asked.columns}): pos_label={asked.pos_label!r} does not occur in column "
-            f"{asked.columns.label!r} (it holds {words})"
+            f"{parts.name} ({counting.columns}): pos_label={counting.means.pos_label!r} does not occur in column "
+            f"{counting.columns.label!r} (it holds {words})"
         )
     return replace(summary, dropped={why: n for why, n in summary.dropped.items() if n})
 
 
-def _notes(parts: Parts, summary: Summary, asked: Asked) -> list[str]:
-    columns = asked.columns
+def _notes(parts: Parts, summary: Summary, counting: CountSettings) -> list[str]:
+    columns = counting.columns
     files = f" in {len(parts.files):,} files" if len(parts.files) > 1 else ""
     grid = summary.cells[0].grid
     notes = [
@@ -365,7 +391,7 @@ def _clusters(parts: Parts, columns: Columns) -> str | None:
     """A column that is called as clusters are, and whose values repeat."""
     for name in telling_names(list(parts.schema), columns):
         try:
-            column = spread_over(parts, [name], LOOKED_AT // 10, STRETCHES // 8)[name].drop_nulls()
+            column = spread_over(parts, [name], ROWS_LOOKED_AT // 10, STRETCHES_LOOKED_AT // 8)[name].drop_nulls()
         except InputError:  # it is not wanted, so what is wrong with it is nobody's concern
             continue
         if 1 < column.n_unique() < len(column):

@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from believable.errors import InputError, MissingDependencyError
+from believable.readers.formats import format_by_ending
+from believable.readers.formats.parquet import PARQUET
 from believable.stats.saved import MAGIC
 
 if TYPE_CHECKING:
     import polars
 
-ENDING = ".parquet"
-HIDDEN = ("_", ".")  # _SUCCESS, _metadata, .part-0.parquet.crc: what Spark writes beside the data
-NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-ONE_BY_ONE = "saved summaries are named one by one, with no file of rows among them"
-WIDE = ("UInt64", "Int128", "UInt128")  # beside other integers they become numbers that NumPy does not know
+HIDDEN_BEGINNINGS = ("_", ".")  # _SUCCESS, _metadata, .part-0.parquet.crc: what Spark writes beside the data
+HIVE_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+ADVICE_ON_SUMMARIES = "saved summaries are named one by one, with no file of rows among them"
+WIDE_INTEGERS = ("UInt64", "Int128", "UInt128")  # beside other integers they become numbers that NumPy does not know
 
-Given = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+GivenPaths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,7 @@ class Parts:
 
     @property
     def rows(self) -> int:
-        """Of all files."""
+        """The number of rows of all files."""
         return sum(part.rows for part in self.files)
 
     def checked(self, names: Iterable[str], scores: Sequence[str]) -> Parts:
@@ -114,7 +115,7 @@ class Parts:
         return replace(self, schema=kinds)
 
 
-def find_parts(given: Given) -> Parts:
+def find_parts(given: GivenPaths) -> Parts:
     """The files behind a name: one file, a folder with all .parquet files below it, a pattern, or a list of such.
 
     Files are in the order of their names. Those that begin with _ or a point, or lie in such folders, are left out
@@ -177,7 +178,9 @@ def _files_of(name: str) -> list[str]:
     if os.path.isdir(name):
         found = _below(name)
         if not found:
-            raise InputError(f"there is no {ENDING} file in the folder {name}, or below it{_of_other_kinds(name)}")
+            raise InputError(
+                f"there is no {PARQUET.endings[0]} file in the folder {name}, or below it{_of_other_kinds(name)}"
+            )
         return found
     if os.path.isfile(name):
         return [name]
@@ -194,12 +197,9 @@ def _files_of(name: str) -> list[str]:
 
 def _of_other_kinds(folder: str) -> str:
     """What to do with the tables of other kinds that are there instead; nothing to say without any."""
-    from believable.readers.formats.source import ENDINGS
-
     if any(is_statistic(os.path.join(folder, one)) for one in os.listdir(folder)):
-        return f"; {ONE_BY_ONE}"
-    endings = tuple(ending for ending, kind in ENDINGS.items() if kind != "parquet")
-    found = sorted(one for one in os.listdir(folder) if one.lower().removesuffix(".gz").endswith(endings))
+        return f"; {ADVICE_ON_SUMMARIES}"
+    found = sorted(one for one in os.listdir(folder) if format_by_ending(one) not in (None, PARQUET))
     if not found:
         return ""
     return f"; other files, such as {found[0]}, are read one at a time, or after they are written as Parquet"
@@ -219,7 +219,9 @@ def _below(folder: str) -> list[str]:
         inside = {one: os.path.realpath(os.path.join(parent, one)) for one in sorted(folders) if not _hidden(one)}
         folders[:] = [one for one, real in inside.items() if real not in seen]  # a link may lead back
         seen.update(inside.values())
-        found += [os.path.join(parent, one) for one in files if one.lower().endswith(ENDING) and not _hidden(one)]
+        found += [
+            os.path.join(parent, one) for one in files if one.lower().endswith(PARQUET.endings) and not _hidden(one)
+        ]
     return sorted(found, key=lambda path: Path(path).parts)
 
 
@@ -228,7 +230,7 @@ def _refuse_unlisted(error: OSError) -> None:
 
 
 def _hidden(name: str) -> bool:
-    return name.startswith(HIDDEN)
+    return name.startswith(HIDDEN_BEGINNINGS)
 
 
 def _part(path: str) -> Part:
@@ -236,10 +238,10 @@ def _part(path: str) -> Part:
 
     with readable(path):
         with open(path, "rb") as file:
-            begins = file.read(4)
-        if begins != b"PAR1":
+            begins = file.read(len(PARQUET.magic))
+        if begins != PARQUET.magic:
             what = "empty" if not begins else "not a Parquet file"
-            advice = f"; {ONE_BY_ONE}" if begins and MAGIC.startswith(begins) else ""
+            advice = f"; {ADVICE_ON_SUMMARIES}" if begins and MAGIC.startswith(begins) else ""
             raise InputError(f"{path} is {what}: only Parquet files are read in batches{advice}")
         status = os.stat(path)
         rows = polars.scan_parquet(path, glob=False, hive_partitioning=False).select(polars.len()).collect().item()
@@ -250,7 +252,9 @@ def _folders(path: str) -> dict[str, str | None]:
     """country=DE/day=3 as columns; characters that a name cannot have are written as %20 and the like."""
     pairs = (folder.partition("=") for folder in Path(path).parts[:-1])
     return {
-        unquote(name): None if value == NO_VALUE else unquote(value) for name, equals, value in pairs if name and equals
+        unquote(name): None if value == HIVE_NO_VALUE else unquote(value)
+        for name, equals, value in pairs
+        if name and equals
     }
 
 
@@ -258,6 +262,6 @@ def _family(kind: Any) -> str:
     """Types that mean the same in a column of labels, weights or subgroups."""
     import polars
 
-    if kind.is_integer() and str(kind) not in WIDE:
+    if kind.is_integer() and str(kind) not in WIDE_INTEGERS:
         return "integer"
     return "text" if kind == polars.String or isinstance(kind, (polars.Categorical, polars.Enum)) else str(kind)

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
+from believable._write import write_beside
 from believable.errors import InputError
-from believable.readers import write_beside
 
 
 def half_write(target, error):
