@@ -24,8 +24,8 @@ def run():
 @pytest.fixture
 def quick(monkeypatch):
     """Audits with few metrics: everything else is as it is."""
-    monkeypatch.setattr(measure, "ERRORS", {"binary": ("ece",), "multiclass": ("ece", "sce")})
-    monkeypatch.setattr(measure, "DISCRIMINATION", ("auc", "acc"))
+    monkeypatch.setattr(measure, "AUDITED_ERRORS", {"binary": ("ece",), "multiclass": ("ece", "sce")})
+    monkeypatch.setattr(measure, "AUDITED_DISCRIMINATION", ("auc", "acc"))
 
 
 @pytest.fixture(scope="session")

@@ -22,9 +22,7 @@ from believable.readers import load_summary, summarize_files
 N = 1_500_000
 EVERY = 60_000
 COMMAND = "from believable.cli import main\nmain()\n"
-FEW_METRICS = (
-    "from believable.auditing import measure\nmeasure.ERRORS, measure.DISCRIMINATION = {'binary': ('ece',)}, ('auc',)\n"
-)
+FEW_METRICS = "from believable.auditing import measure\nmeasure.AUDITED_ERRORS, measure.AUDITED_DISCRIMINATION = {'binary': ('ece',)}, ('auc',)\n"
 
 
 @pytest.fixture(scope="module")
@@ -91,8 +89,8 @@ def test_it_can_be_killed_at_any_moment(large, tmp_path):
 def few_metrics():
     """Audits with few metrics: everything else is as it is."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measure, "ERRORS", {"binary": ("ece", "mce", "slope")})
-        patch.setattr(measure, "DISCRIMINATION", ("auc", "acc"))
+        patch.setattr(measure, "AUDITED_ERRORS", {"binary": ("ece", "mce", "slope")})
+        patch.setattr(measure, "AUDITED_DISCRIMINATION", ("auc", "acc"))
         yield
 
 

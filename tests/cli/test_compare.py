@@ -7,7 +7,6 @@ import pytest
 
 import believable
 from believable.report.parts import Versus
-from believable.report.verdict_words import in_words
 
 
 def test_two_files(run, folder):
@@ -154,4 +153,4 @@ def test_files_of_one_name_are_told_apart(run, folder, tmp_path):
 )  # fmt: skip
 def test_words_follow_the_interval(found, words):
     """Better is said of the right model, and only where the interval leaves out 0."""
-    assert words in in_words(found, "A", "B")
+    assert words in found.in_words("A", "B")

@@ -11,7 +11,7 @@ from believable.cli._gates import Gate, find, gates_of
 from believable.errors import InputError
 from believable.metrics import METRICS
 from believable.readers import load_demo
-from believable.report.parts import long_name, short_name
+from believable.report.wording import long_name, short_name
 
 
 @pytest.fixture(scope="module")

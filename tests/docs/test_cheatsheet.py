@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 import believable
 from believable.readers import load_demo
-from believable.report.verdict_words import Standing
+from believable.report.verdicts import Standing
 from tests.docs.test_readme import COMMANDS
 from tests.needs import need
 

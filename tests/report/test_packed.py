@@ -17,15 +17,15 @@ from believable import CellStats, Predictions, expected_calibration_error
 from believable.binning import Grid
 from believable.errors import InputError, SchemaError
 from believable.predictions import View
-from believable.report.packed import N_CELLS, PackedCells
+from believable.report.packed import N_PAGE_CELLS, PackedCells
 from tests.needs import real_data
 
-DIVISORS = [m for m in range(1, N_CELLS + 1) if N_CELLS % m == 0]
+DIVISORS = [m for m in range(1, N_PAGE_CELLS + 1) if N_PAGE_CELLS % m == 0]
 KEPT = ("key", "n", "ny", "w", "wp", "wy", "w2")
 
 
 def count(p, y, w=None, soft=False):
-    return CellStats.of(Predictions(p, y, sample_weight=w, soft_labels=soft), cells=N_CELLS)
+    return CellStats.of(Predictions(p, y, sample_weight=w, soft_labels=soft), cells=N_PAGE_CELLS)
 
 
 def round_trip(cells):
@@ -35,7 +35,7 @@ def round_trip(cells):
 
 def example(weighted=False, soft=False, n=400, seed=0):
     rng = np.random.default_rng(seed)
-    p = np.concatenate([rng.random(n), rng.integers(0, N_CELLS + 1, n) / N_CELLS, [0, 0, 1, 1]])
+    p = np.concatenate([rng.random(n), rng.integers(0, N_PAGE_CELLS + 1, n) / N_PAGE_CELLS, [0, 0, 1, 1]])
     y = rng.random(len(p)) if soft else rng.integers(0, 2, len(p))
     return count(p, y, rng.exponential(size=len(p)) if weighted else None, soft)
 
@@ -132,9 +132,9 @@ def test_soft_labels_keep_whole_weights():
 
 SCORES = st.one_of(
     st.floats(0, 1),
-    st.integers(0, N_CELLS).map(lambda k: k / N_CELLS),
-    st.integers(0, N_CELLS).map(lambda k: float(np.nextafter(k / N_CELLS, 0))),
-    st.integers(0, N_CELLS - 1).map(lambda k: float(np.nextafter(k / N_CELLS, 1))),
+    st.integers(0, N_PAGE_CELLS).map(lambda k: k / N_PAGE_CELLS),
+    st.integers(0, N_PAGE_CELLS).map(lambda k: float(np.nextafter(k / N_PAGE_CELLS, 0))),
+    st.integers(0, N_PAGE_CELLS - 1).map(lambda k: float(np.nextafter(k / N_PAGE_CELLS, 1))),
     st.sampled_from([0.0, 1.0, 5e-324, 1 - 2**-53]),
 )
 ROWS = st.lists(
@@ -154,12 +154,12 @@ def test_laws(rows, weighted, soft, dtype):
     assert np.array_equal(back.key, cells.key)
     assert np.array_equal(back.n, cells.n)
     assert np.abs(back.conf - cells.conf).max() < (2e-8 if dtype is np.float64 else 5e-8)
-    inner = (back.key > 0) & (back.key <= N_CELLS)
+    inner = (back.key > 0) & (back.key <= N_PAGE_CELLS)
     tiny = 1e-15  # of w * mean / w
-    assert np.all(back.conf[inner] > (back.key[inner] - 1) / N_CELLS - tiny)
-    assert np.all(back.conf[inner] <= back.key[inner] / N_CELLS + tiny)
+    assert np.all(back.conf[inner] > (back.key[inner] - 1) / N_PAGE_CELLS - tiny)
+    assert np.all(back.conf[inner] <= back.key[inner] / N_PAGE_CELLS + tiny)
     assert np.all(back.conf[back.key == 0] == 0)
-    assert np.all(back.conf[back.key > N_CELLS] == 1)
+    assert np.all(back.conf[back.key > N_PAGE_CELLS] == 1)
     assert np.all((back.wy >= 0) & (back.wy <= back.w))
     assert np.all((back.effective_n >= 1 - tiny) & (back.w2 > 0))
 
@@ -189,10 +189,10 @@ def test_weights_of_one_are_none():
 
 def test_scores_on_edges():
     """A score that ends a cell is in it; 0 and 1 come back as they are."""
-    p = np.arange(N_CELLS + 1) / N_CELLS
+    p = np.arange(N_PAGE_CELLS + 1) / N_PAGE_CELLS
     back = round_trip(count(p, np.zeros(len(p), int)))
     assert np.array_equal(back.conf, p)
-    assert back.key.tolist() == [0, *range(1, N_CELLS), N_CELLS + 1]
+    assert back.key.tolist() == [0, *range(1, N_PAGE_CELLS), N_PAGE_CELLS + 1]
 
 
 @pytest.mark.parametrize("p", [0.0, 1.0, 0.5, 1e-300, 1 - 2**-53])
@@ -208,7 +208,7 @@ def test_one_row(p, w):
 def test_no_rows():
     """A threshold that keeps nothing is packed as nothing."""
     data = Predictions([[0.6, 0.4]], [0])
-    cells = CellStats.of(data, data.view("confidence", threshold=0.9), cells=N_CELLS)
+    cells = CellStats.of(data, data.view("confidence", threshold=0.9), cells=N_PAGE_CELLS)
     assert len(round_trip(cells).n) == 0
 
 
@@ -249,7 +249,7 @@ def test_size_of_ten_real_classes():
     rng = np.random.default_rng(0)
     for weights, most in ((None, 100_000), (rng.random(10_000) + 0.1, 230_000)):
         data = Predictions(saved["probs"], saved["labels"], sample_weight=weights)
-        cells = CellStats.of(data, data.view("classwise"), cells=N_CELLS)
+        cells = CellStats.of(data, data.view("classwise"), cells=N_PAGE_CELLS)
         packed = [PackedCells.of(cells.only_group(k)) for k in range(10)]
         assert 2 * sum(len(json.dumps(one.to_dict())) for one in packed) < most
 

@@ -24,11 +24,11 @@ from believable.metrics import (
     root_mean_square_calibration_error,
 )
 from believable.report.by_chance import expected_by_chance
-from believable.report.packed import N_CELLS, PackedCells
+from believable.report.packed import N_PAGE_CELLS, PackedCells
 from tests.needs import need, real_data
 
 SCRIPT = Path(believable.__file__).parent / "report" / "html" / "statistic.js"
-BIN_COUNTS = [m for m in range(2, 61) if N_CELLS % m == 0]
+BIN_COUNTS = [m for m in range(2, 61) if N_PAGE_CELLS % m == 0]
 QUANTILES = range(1, 41)
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 CLOSE = {"rel": 1e-12, "abs": 1e-13}
@@ -60,7 +60,7 @@ console.log(JSON.stringify({
 
 
 def count(p, y, w=None, **choices):
-    return CellStats.of(Predictions(p, y, sample_weight=w, **choices), cells=N_CELLS)
+    return CellStats.of(Predictions(p, y, sample_weight=w, **choices), cells=N_PAGE_CELLS)
 
 
 def many(cells, times):
@@ -117,7 +117,7 @@ def real_cases():
     weights = np.random.default_rng(1).random(len(saved["labels"]))
     for name, w in (("real", None), ("real, weighted", weights)):
         data = Predictions(saved["probs"], saved["labels"], sample_weight=w)
-        classes = CellStats.of(data, data.view("classwise")).regrid(N_CELLS)
+        classes = CellStats.of(data, data.view("classwise")).regrid(N_PAGE_CELLS)
         for k in (0, 3, 9):
             yield f"{name}, class {k}", classes.only_group(k)
     saved = np.load(folder / "fte_nfl.npz")

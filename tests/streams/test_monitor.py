@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import believable
+from believable import CalibrationMeter, DriftAlarm, Predictions
 from believable import CalibrationMonitor as FullMonitor
-from believable import DriftAlarm, Predictions
 from believable.errors import InputError, SchemaError, UndefinedError
 
 CalibrationMonitor = partial(FullMonitor, n_resamples=100)
@@ -184,7 +184,7 @@ def test_damaged_monitors_are_refused():
         {"stream": ["binary", 2, "float32"]},
         {"stream": [1]},
         {"open": {"a": {}}},
-        {"open": {"3": CalibrationMonitor(3)._meter.state_dict()}},
+        {"open": {"3": CalibrationMeter(spacing="uniform").state_dict()}},
         {"closed": {"1": {}}},
         {"windows": [{}]},
         {"windows": [window | {"n": 1.5}]},

@@ -8,46 +8,46 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from believable._types import Ints
-from believable.auditing.source import Source, ends_of, heaps_of, n_rows, sums_of
-from believable.report.parts import Fix, Measured, Part, rounded_up
-from believable.report.verdict_words import GUIDELINE, Verdict
+from believable.auditing.source import AuditSource
+from believable.report.parts import Fix, Measured, Part
+from believable.report.verdicts import ECE_GUIDELINE, Verdict
+from believable.report.wording import rounded_up
 from believable.stats import BinStats
 
-EMPTY_SHARE = 0.4  # of uniform bins
-FEW = 5  # expected events, or others, of a bin that can tell something
-ENDS = (0.03, 0.97)
-DESIGN_EFFECT = 2.0
-FEW_CLUSTERS = 10
-FEW_PER_CLASS = 30  # rows; in simulations 95 % intervals of the class-wise error covered 84 % with 33, 52 % with 5
-CONSTANT = 0.01  # standard deviation of scores that hardly differ
-MANY_ROWS = 100_000
+MANY_EMPTY_BINS = 0.4  # the share of uniform bins from which quantile bins are suggested
+FEWEST_EXPECTED_IN_BIN = 5  # events, and others, that a bin has to expect to tell something
+SHARE_IN_SPARSE_BINS = 0.05  # of the weight: less than that in bins that tell little is not worth a sentence
+SEEN_TO_THE_ENDS = (0.03, 0.97)  # scores that reach beyond both are known from end to end
+UNEVEN_WEIGHTS = 2.0  # rows for each row of equal weight that they are worth: the design effect
+FEWEST_CLUSTERS = 10
+# In simulations 95 % intervals of the class-wise error covered 84 % with 33 rows per class, 52 % with 5.
+FEWEST_ROWS_PER_CLASS = 30
+NEARLY_CONSTANT = 0.01  # standard deviation of scores that hardly differ, and the rate below which events are rare
+ROWS_THAT_SHOW_EVERYTHING = 100_000  # with which the smallest error is beyond chance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Facts:
-    """What the rules read."""
+class AuditFacts:
+    """What an audit found, as the rules of advice read it."""
 
-    source: Source
+    source: AuditSource
     stats: BinStats
     verdict: Verdict
     metrics: Mapping[str, Measured]
     fix: Fix | None
     parts: tuple[Part, ...]
     subgroups: tuple[Part, ...]
-    cluster: Ints | None
     dropped: Mapping[str, int]
-    effective_n: float
 
 
-def advice(facts: Facts) -> tuple[str, ...]:
-    """What to do."""
+def advice(facts: AuditFacts) -> tuple[str, ...]:
+    """What to do, the most useful first."""
     rules = (_more_data, _recalibrate, _worst_subgroup, _quantile_bins, _classes_that_are_off)
     return tuple(sentence for rule in rules if (sentence := rule(facts)))
 
 
-def caveats(facts: Facts) -> tuple[str, ...]:
-    """What to keep in mind."""
+def caveats(facts: AuditFacts) -> tuple[str, ...]:
+    """What to keep in mind when reading the numbers."""
     rules = (
         _dropped,
         _few_per_bin,
@@ -66,14 +66,14 @@ def caveats(facts: Facts) -> tuple[str, ...]:
 # --- advice -----------------------------------------------------------------------------------------------------------
 
 
-def _more_data(facts: Facts) -> str:
+def _more_data(facts: AuditFacts) -> str:
     needed = facts.verdict.needed
     return f"Collect more data. {needed} would tell good calibration from poor." if needed else ""
 
 
-def _recalibrate(facts: Facts) -> str:
+def _recalibrate(facts: AuditFacts) -> str:
     verdict, fix = facts.verdict, facts.fix
-    large = verdict.beyond_chance and verdict.ece >= GUIDELINE[1][1]
+    large = verdict.beyond_chance and verdict.ece >= ECE_GUIDELINE[1][1]
     if fix is None:
         return "The ECE is above 0.10: recalibrate." if large else ""
     if fix.chosen == "nothing":
@@ -83,7 +83,7 @@ def _recalibrate(facts: Facts) -> str:
     return f"Recalibration helps. {fix.advice}"
 
 
-def _worst_subgroup(facts: Facts) -> str:
+def _worst_subgroup(facts: AuditFacts) -> str:
     """A subgroup that is off; where the whole is off too, one that is worse than that for sure."""
     verdict = facts.verdict
     least = verdict.high if verdict.beyond_chance else 0.0
@@ -96,15 +96,15 @@ def _worst_subgroup(facts: Facts) -> str:
     return f"Look at {worst.column} = {worst.name}{others}: {worst.in_words}."
 
 
-def _quantile_bins(facts: Facts) -> str:
+def _quantile_bins(facts: AuditFacts) -> str:
     stats = facts.stats
     empty = stats.per_group - len(stats.n)
-    if stats.strategy != "uniform" or stats.per_group < 5 or empty < EMPTY_SHARE * stats.per_group:
+    if stats.strategy != "uniform" or stats.per_group < 5 or empty < MANY_EMPTY_BINS * stats.per_group:
         return ""
     return f"{empty} of {stats.per_group} uniform bins are empty: look at quantile bins too."
 
 
-def _classes_that_are_off(facts: Facts) -> str:
+def _classes_that_are_off(facts: AuditFacts) -> str:
     flagged = [part for part in facts.parts if part.flagged]
     if not flagged:
         return ""
@@ -116,36 +116,37 @@ def _classes_that_are_off(facts: Facts) -> str:
 # --- caveats ----------------------------------------------------------------------------------------------------------
 
 
-def _dropped(facts: Facts) -> str:
+def _dropped(facts: AuditFacts) -> str:
     counted = {reason: n for reason, n in facts.dropped.items() if n}
     if not counted:
         return ""
     return "Rows left out: " + ", ".join(f"{n:,} ({reason})" for reason, n in counted.items()) + "."
 
 
-def _few_per_bin(facts: Facts) -> str:
+def _few_per_bin(facts: AuditFacts) -> str:
     """Bins where fewer than five events, or fewer than five others, are to be expected."""
     stats = facts.stats
     conf, size = stats.conf, stats.effective_n
     expected = size * np.minimum(conf, 1 - conf)
-    sparse = expected < FEW
+    fewest = FEWEST_EXPECTED_IN_BIN
+    sparse = expected < fewest
     if not sparse.any() or facts.verdict.standing == "too little data":
         return ""
     share = float(stats.w[sparse].sum() / stats.w.sum())
-    if share < 0.05:
+    if share < SHARE_IN_SPARSE_BINS:
         return ""
     worst = float(np.median(expected[sparse]))
-    needed = n_rows(facts.source) * FEW / worst if worst > 0 else math.inf
+    needed = facts.source.n * fewest / worst if worst > 0 else math.inf
     more = f"; about {rounded_up(needed):,} rows would help" if needed < 1e9 else ""
     return (
-        f"{int(sparse.sum())} of {len(stats.n)} bins, with {100 * share:.0f} % of the rows, expect fewer than {FEW} "
-        f"events (or fewer than {FEW} others): they tell little{more}."
+        f"{int(sparse.sum())} of {len(stats.n)} bins, with {100 * share:.0f} % of the rows, expect fewer than {fewest} "
+        f"events (or fewer than {fewest} others): they tell little{more}."
     )
 
 
-def _few_per_class(facts: Facts) -> str:
-    n, n_classes = n_rows(facts.source), facts.source.n_classes
-    if facts.source.kind != "multiclass" or n >= FEW_PER_CLASS * n_classes:
+def _few_per_class(facts: AuditFacts) -> str:
+    n, n_classes = facts.source.n, facts.source.n_classes
+    if facts.source.kind != "multiclass" or n >= FEWEST_ROWS_PER_CLASS * n_classes:
         return ""
     return (
         f"{n:,} rows are few for {n_classes:,} classes: class-wise and top-label errors are mostly noise, and their "
@@ -153,17 +154,17 @@ def _few_per_class(facts: Facts) -> str:
     )
 
 
-def _never_seen(facts: Facts) -> str:
+def _never_seen(facts: AuditFacts) -> str:
     """Scores that never come near an end: nothing is known there."""
     if facts.source.kind != "binary":
         return ""
-    lowest, highest = ends_of(facts.source)
-    if lowest < ENDS[0] and highest > ENDS[1]:
+    lowest, highest = facts.source.score_range()
+    if lowest < SEEN_TO_THE_ENDS[0] and highest > SEEN_TO_THE_ENDS[1]:
         return ""
     below, above = _rounded_away(lowest, math.floor), _rounded_away(highest, math.ceil)
-    if lowest < ENDS[0]:
+    if lowest < SEEN_TO_THE_ENDS[0]:
         return f"No score is above {above:g}: nothing is known about scores higher than that."
-    if highest > ENDS[1]:
+    if highest > SEEN_TO_THE_ENDS[1]:
         return f"No score is below {below:g}: nothing is known about scores lower than that."
     return f"All scores lie between {below:g} and {above:g}: nothing is known about others."
 
@@ -177,48 +178,50 @@ def _rounded_away(score: float, way: Callable[[float], int]) -> float:
     return (nearest if abs(score * step - nearest) < 1e-4 else way(score * step)) / step  # a float32 is that close
 
 
-def _heaped(facts: Facts) -> str:
-    found = heaps_of(facts.source)
+def _heaped(facts: AuditFacts) -> str:
+    found = facts.source.heaps()
     return "" if found is None else f"{found} Equal scores always stay in one bin."
 
 
-def _impossible_happened(facts: Facts) -> str:
+def _impossible_happened(facts: AuditFacts) -> str:
     loss = facts.metrics.get("nll")
     if loss is None or math.isfinite(loss.value):
         return ""
     return "A probability of exactly 0 or 1 was wrong: the log loss is infinite as it is."
 
 
-def _weights(facts: Facts) -> str:
-    n = n_rows(facts.source)
-    if n < DESIGN_EFFECT * facts.effective_n:
+def _weights(facts: AuditFacts) -> str:
+    n = facts.source.n
+    if n < UNEVEN_WEIGHTS * facts.source.effective_n:
         return ""
-    return f"The weights are uneven: {n:,} rows tell as much as {facts.effective_n:,.0f} of equal weight."
+    return f"The weights are uneven: {n:,} rows tell as much as {facts.source.effective_n:,.0f} of equal weight."
 
 
-def _clusters(facts: Facts) -> str:
-    if facts.cluster is None:
+def _clusters(facts: AuditFacts) -> str:
+    n = facts.source.n_clusters
+    if n is None:
         return ""
-    n = int(facts.cluster.max()) + 1
-    few = " So few clusters say little about how clusters differ: the intervals are rough." if n < FEW_CLUSTERS else ""
+    few = (
+        " So few clusters say little about how clusters differ: the intervals are rough." if n < FEWEST_CLUSTERS else ""
+    )
     return (
         f"Rows come in {n:,} clusters, which the intervals and the verdict allow for; noise floors take rows as "
         f"independent.{few}"
     )
 
 
-def _constant(facts: Facts) -> str:
-    sums = sums_of(facts.source)
-    if sums.kind != "binary" or math.sqrt(float(sums.deviation[0] / sums.w)) > CONSTANT:
+def _constant(facts: AuditFacts) -> str:
+    sums = facts.source.sums
+    if sums.kind != "binary" or math.sqrt(float(sums.deviation[0] / sums.w)) > NEARLY_CONSTANT:
         return ""
     rate = float(sums.wy[0] / sums.w)
-    if min(rate, 1 - rate) < CONSTANT:  # rare events have small scores
+    if min(rate, 1 - rate) < NEARLY_CONSTANT:  # rare events have small scores
         return ""
     return "The scores hardly differ from each other: a constant can be calibrated, and says nothing about who is who."
 
 
-def _large(facts: Facts) -> str:
+def _large(facts: AuditFacts) -> str:
     verdict = facts.verdict
-    if n_rows(facts.source) < MANY_ROWS or not verdict.beyond_chance or verdict.ece >= 0.01:
+    if facts.source.n < ROWS_THAT_SHOW_EVERYTHING or not verdict.beyond_chance or verdict.ece >= 0.01:
         return ""
     return "With so many rows the smallest error is beyond chance: go by its size."

@@ -3,39 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from believable._check import generator
-from believable._types import Ints, Strategy
 from believable.auditing.means import Means
-from believable.auditing.source import Source, event_of
+from believable.auditing.settings import AuditSettings
+from believable.auditing.source import AuditSource
 from believable.inference.interval import interval
 from believable.inference.noise import chance_of_clusters
 from believable.inference.noise_floor import noise_floor
 from believable.inference.question import ask
-from believable.report.parts import Direction, Part
+from believable.report.parts import Part, PartDirection
 from believable.stats import BinStats
 from believable.stats.source import count_bins
 
-MOST_CLASSES = 20  # that get an interval, and a line
-RATE = 0.05
-DRAWS, DRAWS_OF_FLOOR = 200, 1000
+MAX_CLASSES_LOOKED_AT = 20  # each gets an interval, and a line in the report
+FALSE_DISCOVERY_RATE = 0.05
+INTERVAL_DRAWS_PER_CLASS, FLOOR_DRAWS_PER_CLASS = 200, 1000
 
 
-def by_class(
-    source: Source, n_bins: int, strategy: Strategy, cluster: Ints | None, level: float, random_state: Any
-) -> tuple[Part, ...]:
+def by_class(source: AuditSource, settings: AuditSettings) -> tuple[Part, ...]:
     """The classes whose probabilities look worst, with intervals; all of them, where there are at most 20.
 
     Those are looked at whose ECE is furthest above what chance makes of it. They come in the order of the lower ends of
     their intervals: the most surely bad first. p-values are adjusted for the number of all classes.
     """
-    stats = count_bins(source, n_bins, strategy, notion="classwise", squares=True)
+    stats = count_bins(source.data, **settings.bins, notion="classwise", squares=True)
     excess = [_excess(stats.only_group(k)) for k in range(source.n_classes)]
-    chosen = sorted(range(source.n_classes), key=lambda k: -excess[k])[:MOST_CLASSES]
-    made = [_of_class(source, k, n_bins, strategy, cluster, level, random_state) for k in chosen]
+    chosen = sorted(range(source.n_classes), key=lambda k: -excess[k])[:MAX_CLASSES_LOOKED_AT]
+    made = [_of_class(source, k, settings) for k in chosen]
     parts = _adjusted(made, source.n_classes)
     return tuple(sorted(parts, key=lambda part: (-(part.low or 0), -(part.ece or 0))))
 
@@ -46,24 +43,24 @@ def _excess(stats: BinStats) -> float:
     return float((np.abs(stats.wy - stats.wp) - chance).sum() / stats.w.sum())
 
 
-def _of_class(
-    source: Source,
-    k: int,
-    n_bins: int,
-    strategy: Strategy,
-    cluster: Ints | None,
-    level: float,
-    random_state: Any,
-) -> tuple[Part, Means]:
-    event, options = event_of(source, k), {"n_bins": n_bins, "strategy": strategy}
+def _of_class(source: AuditSource, k: int, settings: AuditSettings) -> tuple[Part, Means]:
+    event, cluster, random_state = source.event(k), source.cluster, settings.random_state
     ends = interval(
-        "ece", event.pairs, options=options, groups=cluster, level=level, n_resamples=DRAWS, random_state=random_state
+        "ece",
+        event.pairs,
+        options=settings.bins,
+        groups=cluster,
+        level=settings.level,
+        n_resamples=INTERVAL_DRAWS_PER_CLASS,
+        random_state=random_state,
     )
-    floor = noise_floor("ece", event.pairs, options=options, n_resamples=DRAWS_OF_FLOOR, random_state=random_state)
+    floor = noise_floor(
+        "ece", event.pairs, options=settings.bins, n_resamples=FLOOR_DRAWS_PER_CLASS, random_state=random_state
+    )
     chance = floor.p_value
     if cluster is not None and chance is not None:
-        asked = ask("ece", event.pairs, options=options)
-        chance = max(chance, chance_of_clusters(asked, cluster, DRAWS_OF_FLOOR, generator(random_state)))
+        asked = ask("ece", event.pairs, options=settings.bins)
+        chance = max(chance, chance_of_clusters(asked, cluster, FLOOR_DRAWS_PER_CLASS, generator(random_state)))
     assert event.means.mean_score is not None
     assert event.means.rate is not None
     part = Part(
@@ -93,12 +90,12 @@ def _adjusted(parts: list[tuple[Part, Means]], n_classes: int) -> list[Part]:
     adjusted = false_discovery_control([*p_values, *[1.0] * (n_classes - len(parts))])
     made = []
     for (part, means), p in zip(parts, adjusted, strict=False):
-        part = replace(part, adjusted=float(p), flagged=float(p) <= RATE and bool(part.low))
+        part = replace(part, adjusted=float(p), flagged=float(p) <= FALSE_DISCOVERY_RATE and bool(part.low))
         made.append(replace(part, direction=direction_of(part, means)))
     return made
 
 
-def direction_of(part: Part, means: Means) -> Direction:
+def direction_of(part: Part, means: Means) -> PartDirection:
     """Which way the scores are off, if most of the error goes that way: on average, or away from one half."""
     if not part.flagged or part.ece is None:
         return "unclear"

@@ -11,15 +11,15 @@ from believable import _check
 from believable._types import Array, Float64s, Int64s
 from believable.stats import CellStats
 
-HEAP = 0.02  # of the weight: a value that holds so much is a heap
-FEWEST_TIMES = 3  # rows on a heap
-MOST_HEAPED = 0.5  # of the weight on heaps, or on round numbers: from here it is worth a sentence
-FEWEST_ROWS = 20
-SHOWN = 8
-STEP = 0.05
-ROUND = 1e-6  # a float32 is that close to the number it stands for
-LOGIT_WIDTH = 0.0016
-ALIKE = 1e-13  # of the squared mean: a variance that rounding explains, also that of very many additions
+HEAP_SHARE = 0.02  # of the weight: a value that holds so much is a heap
+FEWEST_ROWS_ON_HEAP = 3
+HEAPED_SHARE = 0.5  # of the weight on heaps, or on round numbers: from here it is worth a sentence
+FEWEST_ROWS_FOR_HEAPS = 20
+MAX_HEAPS_NAMED = 8
+ROUND_STEP = 0.05
+FLOAT32_CLOSENESS = 1e-6  # how close a float32 is to the number that it stands for
+LOGIT_CELL_WIDTH = 0.0016
+ONE_SCORE_VARIANCE = 1e-13  # of the squared mean: a variance that rounding explains, also that of very many additions
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,14 @@ class Heaping:
     round_share: float
 
     def __str__(self) -> str:
-        if self.share < MOST_HEAPED:
+        if self.share < HEAPED_SHARE:
             return (
                 f"{_percent(self.round_share)} of the scores are multiples of 0.05: such numbers are rounded, so bins "
                 "finer than 0.05 tell nothing more."
             )
-        order = sorted(range(len(self.values)), key=lambda k: (-self.shares[k], self.values[k]))[:SHOWN]
+        order = sorted(range(len(self.values)), key=lambda k: (-self.shares[k], self.values[k]))[:MAX_HEAPS_NAMED]
         listed = ", ".join(f"{self.values[k]:.4g}" for k in sorted(order))
-        more = "" if len(self.values) <= SHOWN else f" and {len(self.values) - SHOWN} more"
+        more = "" if len(self.values) <= MAX_HEAPS_NAMED else f" and {len(self.values) - MAX_HEAPS_NAMED} more"
         several = f"one of {len(self.values)} values" if len(self.values) > 1 else "one value"
         return (
             f"{_percent(self.share)} of the scores are {several}: {listed}{more}. What is known of calibration is "
@@ -91,7 +91,7 @@ def heaping(scores: Any, sample_weight: Any = None) -> Heaping | None:
     values = _check.numeric(scores, "scores").ravel()
     weights = np.ones(len(values)) if sample_weight is None else _check.weights(sample_weight, len(values))
     values, weights = values[weights > 0], weights[weights > 0]
-    if len(values) < FEWEST_ROWS:
+    if len(values) < FEWEST_ROWS_FOR_HEAPS:
         return None
     found, inverse, times = np.unique(values, return_inverse=True, return_counts=True)
     return _heaping(found.astype(np.float64), times, np.bincount(inverse.reshape(-1), weights).astype(np.float64))
@@ -104,16 +104,16 @@ def heaping_of_cells(cells: CellStats) -> Heaping | None:
     that about one row in twenty may lie elsewhere in it. Near 0 and 1 that width is taken as 0.0016 p (1 - p), that of
     a logit-spaced cell. `distinct` counts cells.
     """
-    if int(cells.n.sum()) < FEWEST_ROWS:
+    if int(cells.n.sum()) < FEWEST_ROWS_FOR_HEAPS:
         return None
-    width = np.minimum(1 / cells.grid.n_cells, LOGIT_WIDTH * cells.conf * (1 - cells.conf))
+    width = np.minimum(1 / cells.grid.n_cells, LOGIT_CELL_WIDTH * cells.conf * (1 - cells.conf))
     alike = holds_one_score(cells) | (_variance(cells) <= width**2 / 50)
-    return _heaping(cells.conf, cells.n, cells.w, alike, near=max(0.1 / cells.grid.n_cells, ROUND))
+    return _heaping(cells.conf, cells.n, cells.w, alike, near=max(0.1 / cells.grid.n_cells, FLOAT32_CLOSENESS))
 
 
 def holds_one_score(cells: CellStats) -> Array:
     """Whether all scores of a cell are the same, to about three parts in ten million."""
-    return np.asarray(_variance(cells) <= ALIKE * cells.conf**2)
+    return np.asarray(_variance(cells) <= ONE_SCORE_VARIANCE * cells.conf**2)
 
 
 def _variance(cells: CellStats) -> Float64s:
@@ -121,12 +121,12 @@ def _variance(cells: CellStats) -> Float64s:
 
 
 def _heaping(
-    values: Float64s, times: Int64s, weights: Float64s, one_score: Array | bool = True, near: float = ROUND
+    values: Float64s, times: Int64s, weights: Float64s, one_score: Array | bool = True, near: float = FLOAT32_CLOSENESS
 ) -> Heaping | None:
     shares = weights / weights.sum()
-    heaps = np.flatnonzero((shares >= HEAP) & (times >= FEWEST_TIMES) & one_score)
-    steps = values / STEP
-    on_steps = (np.abs(steps - np.rint(steps)) < near / STEP) & one_score
+    heaps = np.flatnonzero((shares >= HEAP_SHARE) & (times >= FEWEST_ROWS_ON_HEAP) & one_score)
+    steps = values / ROUND_STEP
+    on_steps = (np.abs(steps - np.rint(steps)) < near / ROUND_STEP) & one_score
     result = Heaping(
         n=int(times.sum()),
         distinct=len(values),
@@ -135,7 +135,7 @@ def _heaping(
         share=float(shares[heaps].sum()),
         round_share=float(shares[on_steps].sum()),
     )
-    return result if max(result.share, result.round_share) >= MOST_HEAPED else None
+    return result if max(result.share, result.round_share) >= HEAPED_SHARE else None
 
 
 def _percent(share: float) -> str:

@@ -1,4 +1,4 @@
-"""How much the rows of a bin tell where they come in clusters."""
+"""`verdict`: the calibration of predictions in words, from the ECE, its interval and what chance would show."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from believable._check import generator
-from believable._types import Float64s, Ints, Notion, Strategy
-from believable.auditing.means import DRAWS, Means, confidence_bins
-from believable.auditing.source import as_source, cluster_of, n_rows, sums_of
+from believable._types import Float64s, Notion, Strategy
+from believable.auditing.means import VERDICT_DRAWS, Means
+from believable.auditing.settings import AuditSettings
+from believable.auditing.source import AuditSource, ClusteredRows, source_of_audit
 from believable.curves.binned import ReliabilityTable, table_of
 from believable.errors import InputError
 from believable.inference.cells import Cells
@@ -17,71 +18,13 @@ from believable.inference.interval import interval
 from believable.inference.noise import chance_of_clusters
 from believable.inference.noise_floor import noise_floor
 from believable.inference.question import ask
-from believable.predictions import Predictions
-from believable.report.verdict_words import GUIDELINE, Grade, Place, Standing, Verdict
+from believable.report.verdicts import ECE_GUIDELINE, Grade, Place, Standing, Verdict
 from believable.stats import BinStats
 from believable.stats.source import TEN, UNIFORM, count_bins
 
-
-def effective_rows(predictions: Predictions, stats: BinStats, cluster: Ints) -> Float64s:
-    r"""The number of independent rows that tell as much about the rate of each occupied bin.
-
-    .. math:: n_b = \frac{q (1 - q)}{V_b}, \quad
-              V_b = \frac{G}{G - 1} \frac{\sum_c (\sum_{i \in c, b} w_i (y_i - q))^2}{(\sum_{i \in b} w_i)^2}
-
-    with q the rate of the bin and G the number of its clusters; at most as many as without clusters, and where all
-    outcomes of a bin are the same, or it holds one cluster, the number of its clusters.
-    """
-    score, outcome, weight, group = predictions.all_pairs(stats.view)
-    entry = Cells.of(stats, []).locate(score, group)
-    unit = np.repeat(cluster, len(score) // len(cluster))
-    w = np.ones(len(score)) if weight is None else weight
-    key, at = np.unique(unit * len(stats.n) + entry, return_inverse=True)
-    bin_of_key = key % len(stats.n)
-    residual = np.bincount(at, w * (outcome - stats.acc[entry]))
-    clusters = np.bincount(bin_of_key, minlength=len(stats.n))
-    squares = np.bincount(bin_of_key, residual**2, len(stats.n))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        variance = squares / stats.w**2 * (clusters / (clusters - 1))
-        rows = stats.acc * (1 - stats.acc) / variance
-    alike = (squares < 1e-12 * stats.w**2) | (clusters < 2)
-    return np.asarray(np.clip(np.where(alike, clusters, rows), 1, stats.effective_n))
-
-
-# --- places: ranges of scores that are off ----------------------------------------------------------------------------
-
-
-def places_of(table: ReliabilityTable) -> list[Place]:
-    """Neighbouring bins that are off in the same direction, together."""
-    with np.errstate(invalid="ignore"):
-        sign = np.where(table.conf > table.high, -1, np.where(table.conf < table.low, 1, 0))
-    occupied = np.flatnonzero(table.n)
-    places: list[Place] = []
-    run: list[int] = []
-    for i, following in zip(occupied, [*occupied[1:], None], strict=True):
-        if sign[i]:
-            run.append(int(i))
-        if run and (following is None or sign[following] != sign[run[0]]):
-            weight = table.weight[run]
-            conf, acc = np.average(table.conf[run], weights=weight), np.average(table.acc[run], weights=weight)
-            places.append(
-                Place(
-                    float(table.edges[run[0], 0]),
-                    float(table.edges[run[-1], 1]),
-                    float(conf),
-                    float(acc),
-                    int(table.n[run].sum()),
-                )
-            )
-            run = []
-    return places
-
-
-# --- the verdict in words: how good, which way, and where -------------------------------------------------------------
-
-
 ONE_IN_TWENTY, ONE_IN_HUNDRED = 0.05, 0.01
-CROWD, ONE_SIDE = 0.9, 0.95
+CROWDED_BIN_SHARE = 0.9  # of the weight in one bin, beyond which the bins tell little
+ONE_SIDED_SHARE = 0.95  # of the weight on one side of one half
 
 
 def verdict(
@@ -129,31 +72,35 @@ def verdict(
     Scores from 0.00 to 0.50 are too high: 0.150 predicted, 0.000 happened (100 rows).
     Scores from 0.50 to 1.00 are too low: 0.850 predicted, 1.000 happened (100 rows).
     """
-    checked = as_source(predictions, actuals, sample_weight)
-    stats = count_bins(checked, n_bins, strategy, notion=notion, pooled=pooled, squares=True)
-    if pairs and checked.kind != "binary":
+    source = source_of_audit(predictions, actuals, sample_weight, groups=groups)
+    return judge(source, AuditSettings(n_bins, strategy, notion, pooled, pairs, level, random_state))
+
+
+def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
+    """The verdict on predictions that were checked."""
+    level, random_state, options = settings.level, settings.random_state, settings.options
+    stats = count_bins(source.data, **options, squares=True)
+    if settings.pairs and source.kind != "binary":
         raise InputError("pairs=True is for 1-D scores, confidences in an answer, with whether it was right")
     if stats.view.n_groups > 1:
         raise InputError(f"a verdict is about one curve, not notion={stats.view.notion!r}: pass pooled=True")
-    cluster = cluster_of(groups, predictions, checked, sample_weight)
-    options = {"n_bins": n_bins, "strategy": strategy, "notion": notion, "pooled": pooled}
-    ends = interval("ece", checked, options=options, groups=cluster, level=level, random_state=random_state)
-    floor = noise_floor("ece", checked, options=options, n_resamples=DRAWS, random_state=random_state)
-    means, chance, worth = Means.of(sums_of(checked), pairs), floor.p_value or 1.0, None
-    if cluster is None:
-        confident = confidence_bins(checked, stats, n_bins, strategy)
+    ends = interval("ece", source.data, options=options, groups=source.cluster, level=level, random_state=random_state)
+    floor = noise_floor("ece", source.data, options=options, n_resamples=VERDICT_DRAWS, random_state=random_state)
+    means, chance, worth = Means.of(source.sums, settings.pairs), floor.p_value or 1.0, None
+    if source.clustered is None:
+        confident = _confidence_bins(source, stats, settings)
         shift, tilt = means.chances(stats, confident, generator(random_state))
     else:
-        assert isinstance(checked, Predictions)
-        shift, tilt = means.chances_of_clusters(checked, cluster)
-        asked = ask("ece", checked, options=options)
-        chance = max(chance, chance_of_clusters(asked, cluster, DRAWS, generator(random_state)))
-        worth = effective_rows(checked, stats, cluster)
+        rows, cluster = source.clustered
+        shift, tilt = means.chances_of_clusters(rows, cluster)
+        asked = ask("ece", rows, options=options)
+        chance = max(chance, chance_of_clusters(asked, cluster, VERDICT_DRAWS, generator(random_state)))
+        worth = effective_rows(source.clustered, stats)
     by_ece = chance <= ONE_IN_TWENTY
     low = ends.low if by_ece or level < 0.95 else 0.0  # few clusters vary too little to say so themselves
     beyond = by_ece or min(shift, tilt) <= ONE_IN_HUNDRED
     unlikely = ONE_IN_TWENTY if by_ece else ONE_IN_HUNDRED
-    one_sided = means.mean_score is not None and not pairs and _is_one_sided(stats)
+    one_sided = means.mean_score is not None and not settings.pairs and _is_one_sided(stats)
     return Verdict(
         grade=grade(ends.value),
         standing=_standing(low, ends.high, beyond),
@@ -168,8 +115,8 @@ def verdict(
         n_bins=stats.per_group,
         strategy=stats.strategy,
         notion=stats.view.notion,
-        n=n_rows(checked),
-        n_clusters=None if cluster is None else int(cluster.max()) + 1,
+        n=source.n,
+        n_clusters=source.n_clusters,
         mean_score=means.mean_score,
         rate=means.rate,
         # Scores that are too sure vary less than their outcomes do, so the draws are too quick to call a shift one.
@@ -177,28 +124,97 @@ def verdict(
         direction=means.direction if tilt <= unlikely and not one_sided else "unclear",
         confidence=means.confidence,
         accuracy=means.accuracy,
-        pairs=pairs,
+        pairs=settings.pairs,
         one_sided=one_sided,
         places=tuple(places_of(table_of(stats, effective_n=worth))) if beyond else (),
-        crowded=stats.strategy == "uniform" and stats.per_group > 1 and float(stats.w.max() / stats.w.sum()) > CROWD,
+        crowded=_is_crowded(stats),
     )
 
 
+def grade(ece: float) -> Grade:
+    """The guideline's word for an ECE."""
+    for word, below in ECE_GUIDELINE:
+        if ece < below:
+            return word  # type: ignore[return-value]
+    return "poor"
+
+
 def _standing(low: float, high: float, beyond_chance: bool) -> Standing:
-    (_, excellent), (_, good), _ = GUIDELINE
+    (_, excellent), (_, good), _ = ECE_GUIDELINE
     if low < excellent and high >= good:
         return "too little data"
     return "off" if beyond_chance else "cannot be told from perfect"
 
 
+def _is_crowded(stats: BinStats) -> bool:
+    share = float(stats.w.max() / stats.w.sum())
+    return stats.strategy == "uniform" and stats.per_group > 1 and share > CROWDED_BIN_SHARE
+
+
 def _is_one_sided(stats: BinStats) -> bool:
     above = float(stats.w[stats.conf > 0.5].sum() / stats.w.sum())
-    return max(above, 1 - above) >= ONE_SIDE
+    return max(above, 1 - above) >= ONE_SIDED_SHARE
 
 
-def grade(ece: float) -> Grade:
-    """The guideline's word for an ECE."""
-    for word, below in GUIDELINE:
-        if ece < below:
-            return word  # type: ignore[return-value]
-    return "poor"
+def _confidence_bins(source: AuditSource, stats: BinStats, settings: AuditSettings) -> BinStats | None:
+    """Bins of the predicted class's probability; None for events, of which none is predicted in the place of others."""
+    if source.kind != "multiclass":
+        return None
+    if stats.view.notion in ("confidence", "top_label"):
+        return stats
+    return count_bins(source.data, **settings.bins, notion="confidence", squares=True)
+
+
+# --- where the scores are off -----------------------------------------------------------------------------------------
+
+
+def places_of(table: ReliabilityTable) -> list[Place]:
+    """Neighbouring bins that are off in the same direction, together."""
+    with np.errstate(invalid="ignore"):
+        sign = np.where(table.conf > table.high, -1, np.where(table.conf < table.low, 1, 0))
+    occupied = np.flatnonzero(table.n)
+    places: list[Place] = []
+    run: list[int] = []
+    for i, following in zip(occupied, [*occupied[1:], None], strict=True):
+        if sign[i]:
+            run.append(int(i))
+        if run and (following is None or sign[following] != sign[run[0]]):
+            weight = table.weight[run]
+            conf, acc = np.average(table.conf[run], weights=weight), np.average(table.acc[run], weights=weight)
+            places.append(
+                Place(
+                    float(table.edges[run[0], 0]),
+                    float(table.edges[run[-1], 1]),
+                    float(conf),
+                    float(acc),
+                    int(table.n[run].sum()),
+                )
+            )
+            run = []
+    return places
+
+
+def effective_rows(clustered: ClusteredRows, stats: BinStats) -> Float64s:
+    r"""The number of independent rows that tell as much about the rate of each occupied bin.
+
+    .. math:: n_b = \frac{q (1 - q)}{V_b}, \quad
+              V_b = \frac{G}{G - 1} \frac{\sum_c (\sum_{i \in c, b} w_i (y_i - q))^2}{(\sum_{i \in b} w_i)^2}
+
+    with q the rate of the bin and G the number of its clusters; at most as many as without clusters, and where all
+    outcomes of a bin are the same, or it holds one cluster, the number of its clusters.
+    """
+    predictions, cluster = clustered
+    score, outcome, weight, group = predictions.all_pairs(stats.view)
+    entry = Cells.of(stats, []).locate(score, group)
+    unit = np.repeat(cluster, len(score) // len(cluster))
+    w = np.ones(len(score)) if weight is None else weight
+    key, at = np.unique(unit * len(stats.n) + entry, return_inverse=True)
+    bin_of_key = key % len(stats.n)
+    residual = np.bincount(at, w * (outcome - stats.acc[entry]))
+    clusters = np.bincount(bin_of_key, minlength=len(stats.n))
+    squares = np.bincount(bin_of_key, residual**2, len(stats.n))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = squares / stats.w**2 * (clusters / (clusters - 1))
+        rows = stats.acc * (1 - stats.acc) / variance
+    alike = (squares < 1e-12 * stats.w**2) | (clusters < 2)
+    return np.asarray(np.clip(np.where(alike, clusters, rows), 1, stats.effective_n))

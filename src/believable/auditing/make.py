@@ -3,50 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
 from believable import _check
 from believable._check import generator
-from believable._types import Array, Notion, Strategy
-from believable.auditing.advice import Facts, advice, caveats
+from believable._types import Notion, Strategy
+from believable.auditing.advice import AuditFacts, advice, caveats
 from believable.auditing.by_class import by_class, direction_of
 from believable.auditing.fix import Remedy, remedy
-from believable.auditing.judgement import effective_rows, verdict
+from believable.auditing.judgement import effective_rows, judge
 from believable.auditing.means import Means
 from believable.auditing.measure import Measurer
+from believable.auditing.settings import AuditSettings
 from believable.auditing.slices import slices_of
-from believable.auditing.source import (
-    Source,
-    as_source,
-    cluster_of,
-    effective_n,
-    has_classes,
-    is_weighted,
-    left_out,
-    n_rows,
-    subgroup_of,
-    sums_of,
-    too_coarse,
-    view_of,
-)
+from believable.auditing.source import AuditSource, source_of_audit
 from believable.auditing.versus import versus
 from believable.curves import corp_curve, smoothed_calibration_curve
-from believable.curves.binned import ReliabilityTable, table_of
-from believable.errors import InputError
-from believable.inference.subgroups import columns_of, subgroups, with_columns
+from believable.curves.binned import table_of
+from believable.curves.curve import Curve
+from believable.inference.subgroups import Subgroup, subgroups
 from believable.predictions import Predictions
+from believable.predictions.view import View
 from believable.readers.load import Loaded
 from believable.report.document import Audit
-from believable.report.parts import Bin, Line, Part, Stage, Versus
-from believable.stats import Summary
+from believable.report.parts import Bin, CurveLine, Part, Stage, Versus
+from believable.stats import BinStats
 from believable.stats.source import TEN, UNIFORM, count_bins, refuse_extras
 
-LINE_POINTS = 201
-DRAWS = 300
-POOLED = ("classwise", "top_label")  # notions with a curve for each class: the headline puts them together
+MAX_POINTS_OF_LINE = 201
+BAND_DRAWS, SUBGROUP_DRAWS = 300, 300
+NOTIONS_POOLED_IN_HEADLINE = ("classwise", "top_label")  # which have a curve for each class
 
 
 def audit(
@@ -131,99 +120,105 @@ def audit(
         groups, by = loaded.groups if groups is None else groups, (dict(loaded.by) or None) if by is None else by
         title, taken, pairs = title or loaded.title, taken or loaded.taken, pairs or loaded.pairs
         dropped, notes = {**loaded.dropped, **(dropped or {})}, (*loaded.notes, *notes)
-    checked = as_source(predictions, actuals, sample_weight)
-    if isinstance(checked, Summary):
-        checked = with_columns(checked, by)
-        columns: Mapping[str, Array] = {}
-    else:
-        if checked.borrowed:
-            checked = checked._with(borrowed=False)  # for the length of this call it may remember what was counted
-        columns = {} if by is None else columns_of(by, checked, predictions, sample_weight)
-    cluster = cluster_of(groups, predictions, checked, sample_weight)
-    rival = None if compare_with is None else _rival(compare_with, checked, actuals, sample_weight)
+    source = source_of_audit(predictions, actuals, sample_weight, groups=groups, by=by).remembering()
+    compared = None if compare_with is None else source.beside(compare_with, actuals, sample_weight)
     seed = random_state if isinstance(random_state, int) else int(generator(random_state).integers(2**31))
-    view = view_of(checked, notion, pooled=(notion or checked.default_notion) in POOLED)
-    n_bins = _check.positive_integer(n_bins, "n_bins")
-    options = {"n_bins": n_bins, "strategy": str(strategy), "notion": view.notion, "pooled": view.pooled}
-    judged = verdict(checked, None, pairs=pairs, groups=cluster, level=level, random_state=seed, **options)  # type: ignore[arg-type]
-    stats = count_bins(checked, **options, squares=True)  # type: ignore[arg-type]
-    metrics = Measurer(checked, options, judged, cluster, level, seed).all()
-    worth = None
-    if cluster is not None:
-        assert isinstance(checked, Predictions)
-        worth = effective_rows(checked, stats, cluster)
-    coarse = too_coarse(checked, n_bins, strategy)
-    parts = by_class(checked, n_bins, strategy, cluster, level, seed) if has_classes(checked) and not coarse else ()
-    found = _subgroups(checked, columns, options, cluster, level, seed)
-    mended = remedy(checked, cluster, level, seed, progress) if fix else Remedy(None, "it was not asked for", None, ())
-    stages: dict[Stage, Source] = {"before": checked}
+    view = source.view(notion, pooled=(notion or source.default_notion) in NOTIONS_POOLED_IN_HEADLINE)
+    settings = AuditSettings(
+        n_bins=_check.positive_integer(n_bins, "n_bins"),
+        strategy=str(strategy),  # type: ignore[arg-type]
+        notion=view.notion,
+        pooled=view.pooled,
+        pairs=pairs,
+        level=level,
+        random_state=seed,
+    )
+    extras = AuditExtras(
+        compared=compared,
+        fix=fix,
+        progress=progress,
+        title=title,
+        taken=taken or source.taken,
+        other="" if compared is None else other,
+        dropped={str(reason): int(n) for reason, n in (dropped or {}).items()} | source.left_out(),
+        notes=tuple(notes),
+    )
+    return _audited(source, view, settings, extras)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AuditExtras:
+    """What else an audit is to look at, and what its report is to say beside what is found."""
+
+    compared: tuple[Predictions, Predictions] | None  # these and the others, of the same rows
+    fix: bool
+    progress: bool | None
+    title: str
+    taken: str
+    other: str
+    dropped: dict[str, int]
+    notes: tuple[str, ...]
+
+
+def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: AuditExtras) -> Audit:
+    """Ask the rest of the library, and fill the audit."""
+    judged = judge(source, settings)
+    stats = count_bins(source.data, **settings.options, squares=True)
+    metrics = Measurer(source, settings, judged).all()
+    coarse = source.too_coarse(settings.n_bins, settings.strategy)
+    parts = by_class(source, settings) if source.has_classes and not coarse else ()
+    found = _subgroups(source, settings)
+    mended = remedy(source, settings, extras.progress) if extras.fix else Remedy(None, "it was not asked for", None, ())
+    stages: dict[Stage, AuditSource] = {"before": source}
     if mended.after is not None:
-        stages["after"] = mended.after
-    slices, not_shown = slices_of(stages, view, parts, found, columns)
-    left = {str(reason): int(n) for reason, n in (dropped or {}).items()} | left_out(checked)
-    against: tuple[Versus, ...] = ()
-    if rival is not None:
-        assert isinstance(checked, Predictions)
-        against = versus(checked, rival, options=options, cluster=cluster, level=level, random_state=seed)
-    facts = Facts(
-        source=checked,
+        stages["after"] = source.recalibrated(mended.after)
+    slices, not_shown = slices_of(stages, view, parts, found)
+    facts = AuditFacts(
+        source=source,
         stats=stats,
         verdict=judged,
         metrics={one.alias: one for one in metrics},
         fix=mended.fix,
         parts=parts,
         subgroups=found,
-        cluster=cluster,
-        dropped=left,
-        effective_n=effective_n(checked),
+        dropped=extras.dropped,
     )
+    sums = source.sums
     return Audit(
-        title=title,
-        taken=taken or ("the cells of a summary" if isinstance(checked, Summary) else ""),
-        kind=checked.kind,
-        n=n_rows(checked),
-        effective_n=facts.effective_n,
-        n_clusters=None if cluster is None else int(cluster.max()) + 1,
-        weighted=is_weighted(checked),
-        pairs=pairs,
-        dropped=left,
-        classes=tuple(checked.class_name(k) for k in range(checked.n_classes)),
-        rates=tuple((sums_of(checked).wy / sums_of(checked).class_weight).tolist()),
+        title=extras.title,
+        taken=extras.taken,
+        kind=source.kind,
+        n=source.n,
+        effective_n=source.effective_n,
+        n_clusters=source.n_clusters,
+        weighted=source.is_weighted,
+        pairs=settings.pairs,
+        dropped=extras.dropped,
+        classes=tuple(source.class_name(k) for k in range(source.n_classes)),
+        rates=tuple((sums.wy / sums.class_weight).tolist()),
         verdict=judged,
         metrics=metrics,
-        table=_bins(table_of(stats, level, worth)),
-        lines=_lines(checked, view.notion, level, seed) if not view.pooled else (),
+        table=_table(source, stats, settings.level),
+        lines=_lines(source, view, settings) if not view.pooled else (),
         parts=parts,
-        n_parts=checked.n_classes if has_classes(checked) and not coarse else 0,
+        n_parts=source.n_classes if source.has_classes and not coarse else 0,
         subgroups=found,
         fix=mended.fix,
         no_fix=mended.why_none,
-        versus=against,
-        other="" if rival is None else other,
+        versus=_versus(source, settings, extras.compared),
+        other=extras.other,
         advice=advice(facts),
         caveats=(*mended.caveats, *caveats(facts)),
-        notes=(*notes, *([coarse] if coarse else [])),
+        notes=(*extras.notes, *([coarse] if coarse else [])),
         slices=slices,
         left_out=not_shown,
     )
 
 
-def _rival(other: Any, checked: Source, actuals: Any, sample_weight: Any) -> Predictions:
-    if isinstance(checked, Summary) or isinstance(other, Summary):
-        raise InputError(
-            "compare_with sets two models side by side row by row, and a summary has put all rows into cells: audit "
-            "each by itself, or compare them on a sample of rows"
-        )
-    if actuals is None and not isinstance(other, Predictions):
-        raise InputError("compare_with must be a Predictions too, where the predictions are one")
-    given = isinstance(other, Predictions)
-    rival: Predictions = other if given else Predictions(other, actuals, sample_weight=sample_weight)
-    if (rival.kind, rival.n_classes) != (checked.kind, checked.n_classes):
-        raise InputError(f"compare_with must be of the same kind as the predictions, got {rival!r} beside {checked!r}")
-    return rival
-
-
-def _bins(table: ReliabilityTable) -> tuple[Bin, ...]:
+def _table(source: AuditSource, stats: BinStats, level: float) -> tuple[Bin, ...]:
+    """The reliability table, whose intervals allow for clusters."""
+    clustered = source.clustered
+    table = table_of(stats, level, None if clustered is None else effective_rows(clustered, stats))
     rows = zip(
         *(column.tolist() for column in (table.n, table.weight, table.conf, table.acc, table.low, table.high)),
         strict=True,
@@ -234,9 +229,18 @@ def _bins(table: ReliabilityTable) -> tuple[Bin, ...]:
     )
 
 
-def _lines(source: Source, notion: Notion, level: float, seed: Any) -> tuple[Line, ...]:
-    smooth = smoothed_calibration_curve(source, notion=notion, level=level)
-    corp = corp_curve(source, band="consistency", notion=notion, level=level, n_resamples=DRAWS, random_state=seed)
+def _lines(source: AuditSource, view: View, settings: AuditSettings) -> tuple[CurveLine, ...]:
+    """The smoothed and the isotonic calibration curve, with their bands."""
+    level = settings.level
+    smooth = smoothed_calibration_curve(source.data, notion=view.notion, level=level)
+    corp = corp_curve(
+        source.data,
+        band="consistency",
+        notion=view.notion,
+        level=level,
+        n_resamples=BAND_DRAWS,
+        random_state=settings.random_state,
+    )
     percent = f"{100 * level:.4g} %"
     return (
         _line("smoothed", smooth, f"{percent} interval around the curve, point by point"),
@@ -244,54 +248,61 @@ def _lines(source: Source, notion: Notion, level: float, seed: Any) -> tuple[Lin
     )
 
 
-def _line(method: Any, curve: Any, band: str) -> Line:
+def _line(method: Literal["smoothed", "corp"], curve: Curve, band: str) -> CurveLine:
     """At most 201 points of a curve."""
-    at = np.unique(np.linspace(0, len(curve.x) - 1, min(len(curve.x), LINE_POINTS)).round().astype(int))
+    at = np.unique(np.linspace(0, len(curve.x) - 1, min(len(curve.x), MAX_POINTS_OF_LINE)).round().astype(int))
     x, y, low, high = (tuple(np.asarray(one)[at].tolist()) for one in (curve.x, curve.y, curve.low, curve.high))
-    return Line(method, x, y, low, high, band)
+    return CurveLine(method, x, y, low, high, band)
 
 
-def _subgroups(
-    source: Source,
-    columns: Mapping[str, Array],
-    options: Mapping[str, Any],
-    cluster: Any,
-    level: float,
-    seed: Any,
-) -> tuple[Part, ...]:
-    if not columns and not (isinstance(source, Summary) and source.by):
+def _subgroups(source: AuditSource, settings: AuditSettings) -> tuple[Part, ...]:
+    if not source.has_subgroups:
         return ()
     found = subgroups(
-        source,
+        source.data,
         None,
-        columns or None,
-        options=options,
-        groups=cluster,
-        level=level,
-        n_resamples=DRAWS,
-        random_state=seed,
+        source.columns,
+        options=settings.options,
+        groups=source.cluster,
+        level=settings.level,
+        n_resamples=SUBGROUP_DRAWS,
+        random_state=settings.random_state,
     )
-    parts = []
-    for group in found:
-        part = Part(
-            column=group.column,
-            name=group.name,
-            n=group.n,
-            mean_score=group.mean_score,
-            rate=group.rate,
-            ece=group.value,
-            low=group.low,
-            high=group.high,
-            floor=group.floor,
-            p_value=group.p_value,
-            adjusted=group.adjusted,
-            flagged=group.flagged and bool(group.low),  # what is called off has an interval that leaves out 0
-            direction="unclear",
-            detectable=group.detectable,
-            note=group.note,
-        )
-        rows = np.flatnonzero(columns[group.column] == group.name) if columns else None
-        here = subgroup_of(source, group.column, group.name, rows)
-        assert here is not None
-        parts.append(replace(part, direction=direction_of(part, Means.of(sums_of(here)))))
-    return tuple(parts)
+    return tuple(_of_subgroup(source, one) for one in found)
+
+
+def _of_subgroup(source: AuditSource, found: Subgroup) -> Part:
+    part = Part(
+        column=found.column,
+        name=found.name,
+        n=found.n,
+        mean_score=found.mean_score,
+        rate=found.rate,
+        ece=found.value,
+        low=found.low,
+        high=found.high,
+        floor=found.floor,
+        p_value=found.p_value,
+        adjusted=found.adjusted,
+        flagged=found.flagged and bool(found.low),  # what is called off has an interval that leaves out 0
+        direction="unclear",
+        detectable=found.detectable,
+        note=found.note,
+    )
+    here = source.subgroup(found.column, found.name)
+    assert here is not None  # it was found there
+    return replace(part, direction=direction_of(part, Means.of(here.sums)))
+
+
+def _versus(
+    source: AuditSource, settings: AuditSettings, compared: tuple[Predictions, Predictions] | None
+) -> tuple[Versus, ...]:
+    if compared is None:
+        return ()
+    return versus(
+        *compared,
+        options=settings.options,
+        cluster=source.cluster,
+        level=settings.level,
+        random_state=settings.random_state,
+    )

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from believable._types import Float64s, Ints, Strategy
+from believable._types import Float64s, Ints
 from believable.inference.cells import Cells
 from believable.predictions import Predictions
-from believable.report.verdict_words import Direction
-from believable.stats import BinStats, CellStats, ScoreSums, Summary
-from believable.stats.source import count_bins
+from believable.report.verdicts import ConfidenceDirection
+from believable.stats import BinStats, CellStats, ScoreSums
 from believable.stats.sums import row_terms
 
-DRAWS = 4000
+VERDICT_DRAWS = 4000  # of the outcomes that a calibrated model would have
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +55,13 @@ class Means:
         return cls(wp / w, wy / w, float(confidence / w), float(correct / w))
 
     @property
-    def direction(self) -> Direction:
+    def direction(self) -> ConfidenceDirection:
+        """Which way the confidence is off."""
         return "over-confident" if self.confidence > self.accuracy else "under-confident"
 
     @property
     def shift(self) -> float:
-        """Of the scores on the whole; none for a matrix."""
+        """How much more often it happens than is predicted, on the whole; 0 for a matrix."""
         return 0.0 if self.mean_score is None or self.rate is None else self.rate - self.mean_score
 
     def chances(self, stats: BinStats, confident: BinStats | None, rng: np.random.Generator) -> tuple[float, float]:
@@ -101,19 +101,10 @@ class Means:
         return shift, shift if self.pairs else tilt
 
 
-def confidence_bins(source: Predictions | Summary, stats: BinStats, n_bins: int, strategy: Strategy) -> BinStats | None:
-    """Bins of the predicted class's probability; None for events, of which none is predicted in the place of others."""
-    if source.kind != "multiclass":
-        return None
-    if stats.view.notion in ("confidence", "top_label"):
-        return stats
-    return count_bins(source, n_bins, strategy, notion="confidence", squares=True)
-
-
 def _drift(stats: BinStats, rng: np.random.Generator) -> Float64s:
     """What calibrated outcomes add to the scores by chance, draw by draw and bin by bin, as a share of all."""
     cells = Cells.of(stats, [])
-    return np.asarray((cells.draw(cells.conf, rng, DRAWS) - stats.wp) / stats.w.sum())
+    return np.asarray((cells.draw(cells.conf, rng, VERDICT_DRAWS) - stats.wp) / stats.w.sum())
 
 
 def _row_mean(values: Float64s) -> Float64s:

@@ -1,4 +1,4 @@
-"""Which of the headline's choices a metric takes."""
+"""The metrics of an audit, each with its interval and its noise floor."""
 
 from __future__ import annotations
 
@@ -7,45 +7,36 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from believable._types import Ints, Kind
-from believable.auditing.source import Source, effective_n, n_entries, sums_of, too_coarse
+from believable._types import Kind
+from believable.auditing.settings import AuditSettings
+from believable.auditing.source import AuditSource
 from believable.errors import BelievableError, ClippedWarning, CoarseCellsWarning, InputError, UndefinedError
 from believable.inference.interval import interval
 from believable.inference.noise_floor import noise_floor
-from believable.metrics import METRICS, Metric, find_metric
+from believable.metrics import Metric, find_metric
 from believable.report.parts import Family, Measured
-from believable.report.verdict_words import Verdict
-from believable.stats import Summary
+from believable.report.verdicts import Verdict
 
-
-def options_for(row: Metric, options: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
-    """The options that a metric knows, but for what its name fixes: which probabilities, how bins are made."""
-    known = {name: value for name, value in options.items() if name in row.options}
-    if row.of != "confidence" or kind == "binary":
-        known = {name: value for name, value in known.items() if name not in ("notion", "pooled")}
-    if row.bins != "uniform":
-        known.pop("strategy", None)
-    return known
-
-
-# --- the metrics of an audit, each with its interval and its noise floor ----------------------------------------------
-
-
-ERRORS: Mapping[Kind, tuple[str, ...]] = {
+AUDITED_ERRORS: Mapping[Kind, tuple[str, ...]] = {
     "binary": ("ece", "smece", "ace", "mce", "rmsce", "ks", "ici", "slope", "citl", "oe"),
     "multiclass": ("ece", "sce", "tlce", "smece", "ace", "mce", "rmsce", "ks"),
     "multilabel": ("ece", "sce", "ace", "mce", "rmsce"),
 }
-SCORES = ("brier", "nll")
-DISCRIMINATION = ("auc", "acc", "bss", "sharpness")
-TOLD = (ClippedWarning, CoarseCellsWarning)  # warnings that become notes of the metric
-CLOSED_FORM = ("slope", "citl", "oe")  # bring the intervals of the clinical literature: nothing is drawn
-DRAWS, DRAWS_OF_FLOOR, FEWEST_DRAWS = 300, 1000, 200
-NARROWEST = 1e-4  # smooth errors below have a bandwidth as small, and a floor that would take minutes
-MOST_ROWS = 200_000_000  # beyond, the smooth error of a perfect model is below 0.0005, finer than what is drawn from
-NARROW = 1e-3  # smooth errors of a summary below get no interval: it would take most of the time of the audit
-BELOW = "with so many rows chance alone shows less than 0.0005"
-MOST_ENTRIES = 200_000  # rows times classes: beyond, the AUC of a matrix gets no interval and its floors fewer draws
+AUDITED_SCORES = ("brier", "nll")
+AUDITED_DISCRIMINATION = ("auc", "acc", "bss", "sharpness")
+HEADLINE_METRIC = "expected_calibration_error"  # the verdict has its interval and floor: they are not drawn again
+CLOSED_FORM_INTERVALS = ("slope", "citl", "oe")  # those of the clinical literature, for which nothing is drawn
+WARNINGS_TOLD_AS_NOTES = (ClippedWarning, CoarseCellsWarning)
+INTERVAL_DRAWS, FLOOR_DRAWS, FEWEST_FLOOR_DRAWS = 300, 1000, 200
+# Rows times classes: beyond, the AUC of a matrix gets no interval, and noise floors get fewer draws.
+MAX_ENTRIES_TO_DRAW_FROM = 200_000
+# A smooth error has a bandwidth as small as itself. Below the first, its floor would take minutes; below the second,
+# its interval would take most of the time of the audit of a summary.
+SMALLEST_SMOOTH_ERROR_WITH_FLOOR = 1e-4
+SMALLEST_SMOOTH_ERROR_OF_CELLS_WITH_INTERVAL = 1e-3
+# Beyond so many rows the smooth error of a perfect model is below 0.0005, finer than the cells that are drawn from.
+MAX_ROWS_WITH_SMOOTH_FLOOR = 200_000_000
+NO_SMOOTH_FLOOR = "with so many rows chance alone shows less than 0.0005"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,29 +45,23 @@ class Measurer:
 
     Attributes
     ----------
-    source : Predictions or Summary
-    options : dict
-        Bins and notion of the headline, for the metrics that know them.
+    source : AuditSource
+    settings : AuditSettings
+        Bins and notion of the headline are for the metrics that know them.
     verdict : Verdict
         Holds the interval and the floor of the ECE, which are not drawn a second time.
-    cluster : ndarray or None
-    level : float
-    random_state
     """
 
-    source: Source
-    options: Mapping[str, Any]
+    source: AuditSource
+    settings: AuditSettings
     verdict: Verdict
-    cluster: Ints | None
-    level: float
-    random_state: Any
 
     def all(self) -> tuple[Measured, ...]:
         """Every metric that suits the predictions."""
         families: dict[Family, tuple[str, ...]] = {
-            "calibration": ERRORS[self.source.kind],
-            "score": SCORES,
-            "discrimination": DISCRIMINATION,
+            "calibration": AUDITED_ERRORS[self.source.kind],
+            "score": AUDITED_SCORES,
+            "discrimination": AUDITED_DISCRIMINATION,
         }
         found = []
         for family, aliases in families.items():
@@ -88,22 +73,22 @@ class Measurer:
                 except UndefinedError:  # the AUC of one class, say: nothing to show
                     continue
                 except InputError:
-                    if not too_coarse(self.source, self.options["n_bins"], self.options["strategy"]):
+                    if not self.source.too_coarse(self.settings.n_bins, self.settings.strategy):
                         raise
         return tuple(found)
 
     def _measured(self, row: Metric, family: Family) -> Measured:
-        asked = options_for(row, self.options, self.source.kind)
+        asked = options_for(row, self.settings.options, self.source.kind)
         with warnings.catch_warnings(record=True) as said:
-            for kind in TOLD:
+            for kind in WARNINGS_TOLD_AS_NOTES:
                 warnings.simplefilter("always", kind)
-            value = float(row.function(self.source, **asked))
+            value = float(row.function(self.source.data, **asked))
         with warnings.catch_warnings():
-            for kind in TOLD:
+            for kind in WARNINGS_TOLD_AS_NOTES:
                 warnings.simplefilter("ignore", kind)  # said with the value
             low, high, note = self._interval(row, asked, value)
             floor, q95, p_value = self._floor(row, asked, value)
-        note = note or (BELOW if row.fixed_point and self._has_many_rows else "")
+        note = note or (NO_SMOOTH_FLOOR if row.fixed_point and self._has_many_rows else "")
         notion = "binary" if self.source.kind == "binary" else asked.get("notion", row.of)
         return Measured(
             name=row.name,
@@ -116,31 +101,32 @@ class Measurer:
             high=high,
             floor=floor,
             q95=q95,
-            p_value=p_value if self.cluster is None or row is METRICS["expected_calibration_error"] else None,
+            p_value=p_value if self.source.cluster is None or row.name == HEADLINE_METRIC else None,
             best=row.best,
-            note="; ".join(dict.fromkeys(filter(None, [note, *_words(said)]))),
+            note="; ".join(dict.fromkeys(filter(None, [note, *(str(one.message) for one in said)]))),
         )
 
     def _interval(self, row: Metric, asked: dict[str, Any], value: float) -> tuple[float | None, float | None, str]:
-        if row is METRICS["expected_calibration_error"]:
+        if row.name == HEADLINE_METRIC:
             return self.verdict.low, self.verdict.high, ""
-        if row is METRICS["auc"] and n_entries(self.source) > MOST_ENTRIES:
+        if row.alias == "auc" and self.source.n_entries > MAX_ENTRIES_TO_DRAW_FROM:
             return None, None, "no interval: it would take too long for so many rows and classes"
-        if row.fixed_point and isinstance(self.source, Summary) and 0 < value < NARROW:
+        smallest = SMALLEST_SMOOTH_ERROR_OF_CELLS_WITH_INTERVAL
+        if row.fixed_point and self.source.counted_in_cells and 0 < value < smallest:
             return None, None, "no interval: so small an error is smoothed over so little that it would take too long"
-        if row.alias in CLOSED_FORM and self.cluster is None:
-            estimate = row.function(self.source, level=self.level, **asked)
+        if row.alias in CLOSED_FORM_INTERVALS and self.source.cluster is None:
+            estimate = row.function(self.source.data, level=self.settings.level, **asked)
             estimate = getattr(estimate, "slope", estimate)
             return estimate.low, estimate.high, ""
         try:
             found = interval(
                 row.name,
-                self.source,
+                self.source.data,
                 options=asked,
-                groups=self.cluster,
-                level=self.level,
-                n_resamples=DRAWS,
-                random_state=self.random_state,
+                groups=self.source.cluster,
+                level=self.settings.level,
+                n_resamples=INTERVAL_DRAWS,
+                random_state=self.settings.random_state,
             )
         except BelievableError as reason:
             return None, None, str(reason)
@@ -149,36 +135,42 @@ class Measurer:
     def _floor(
         self, row: Metric, asked: dict[str, Any], value: float
     ) -> tuple[float | None, float | None, float | None]:
-        if row is METRICS["expected_calibration_error"]:
+        if row.name == HEADLINE_METRIC:
             return self.verdict.by_chance, self.verdict.q95, self.verdict.p_value
-        if row.fixed_point and (value < NARROWEST or self._has_many_rows):
+        if row.fixed_point and (value < SMALLEST_SMOOTH_ERROR_WITH_FLOOR or self._has_many_rows):
             return None, None, None
         if row.power is not None:
             found = noise_floor(
                 row.name,
-                self.source,
+                self.source.data,
                 options=asked,
-                n_resamples=DRAWS if row.fixed_point else self._draws_of_floor,  # fixed points take long
-                random_state=self.random_state,
+                n_resamples=INTERVAL_DRAWS if row.fixed_point else self._floor_draws,  # fixed points take long
+                random_state=self.settings.random_state,
             )
             return found.mean, found.q95, found.p_value
         # Of scores the mean under calibration is known exactly, and nothing is drawn.
-        sums = sums_of(self.source)
-        if row is METRICS["brier_score"]:
+        sums = self.source.sums
+        if row.name == "brier_score":
             return (sums.brier - sums.spread) / sums.w, None, None
-        if row is METRICS["negative_log_likelihood"]:
+        if row.name == "negative_log_likelihood":
             return sums.entropy / sums.w, None, None
         return None, None, None
 
     @property
     def _has_many_rows(self) -> bool:
-        return effective_n(self.source) > MOST_ROWS
+        return self.source.effective_n > MAX_ROWS_WITH_SMOOTH_FLOOR
 
     @property
-    def _draws_of_floor(self) -> int:
+    def _floor_draws(self) -> int:
         """Those of one event are drawn from bins and cost nothing; those of classes go through all rows each time."""
-        return max(DRAWS_OF_FLOOR // max(n_entries(self.source) // MOST_ENTRIES, 1), FEWEST_DRAWS)
+        return max(FLOOR_DRAWS // max(self.source.n_entries // MAX_ENTRIES_TO_DRAW_FROM, 1), FEWEST_FLOOR_DRAWS)
 
 
-def _words(said: list[warnings.WarningMessage]) -> list[str]:
-    return [str(one.message) for one in said]
+def options_for(row: Metric, options: Mapping[str, Any], kind: Kind) -> dict[str, Any]:
+    """The options that a metric knows, but for what its name fixes: which probabilities, how bins are made."""
+    known = {name: value for name, value in options.items() if name in row.options}
+    if row.of != "confidence" or kind == "binary":
+        known = {name: value for name, value in known.items() if name not in ("notion", "pooled")}
+    if row.bins != "uniform":
+        known.pop("strategy", None)
+    return known

@@ -1,4 +1,4 @@
-"""Two models on the same rows: the numbers of both, their differences, and what that means in words."""
+"""Two models on the same rows: the numbers of both, and their differences with intervals."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from believable.errors import UndefinedError
 from believable.inference.compare import compare
 from believable.metrics import find_metric
 from believable.predictions import Predictions
-from believable.report.parts import Versus
-from believable.report.verdict_words import COMPARISON_DRAWS
+from believable.report.parts import COMPARISON_DRAWS, Versus
 
-COMPARED = ("ece", "smece", "brier", "nll", "auc", "acc")
-FEWER_DRAWS = 100
-MOST_ENTRIES = 200_000  # rows times classes: beyond, what has to be computed anew for each draw gets fewer of them
+COMPARED_METRICS = ("ece", "smece", "brier", "nll", "auc", "acc")
+# Rows times classes: beyond, what has to be computed anew for each draw gets fewer of them.
+MAX_ENTRIES_WITH_ALL_DRAWS = 200_000
+COSTLY_COMPARISON_DRAWS = 100
 
 
 def versus(
@@ -51,10 +51,10 @@ def versus(
     """
     asked = metrics is not None
     found = []
-    for row in map(find_metric, COMPARED if metrics is None else metrics):
+    for row in map(find_metric, COMPARED_METRICS if metrics is None else metrics):
         if not asked and a.kind not in row.kinds:
             continue
-        costly = row.needs == "pairs" and a.scores.size > MOST_ENTRIES
+        costly = row.needs == "pairs" and a.scores.size > MAX_ENTRIES_WITH_ALL_DRAWS
         try:
             one = compare(
                 a,
@@ -64,7 +64,7 @@ def versus(
                 options=options_for(row, options or {}, a.kind),
                 groups=cluster,
                 level=level,
-                n_resamples=FEWER_DRAWS if costly else COMPARISON_DRAWS,
+                n_resamples=COSTLY_COMPARISON_DRAWS if costly else COMPARISON_DRAWS,
                 random_state=random_state,
             )
         except UndefinedError:  # the AUC of one class, say: nothing to compare

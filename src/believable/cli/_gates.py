@@ -69,9 +69,9 @@ class Gate:
 
     def refuse_kind(self, kind: Kind) -> None:
         """An error where an audit of such predictions does not measure this."""
-        from believable.auditing.measure import DISCRIMINATION, ERRORS, SCORES
+        from believable.auditing.measure import AUDITED_DISCRIMINATION, AUDITED_ERRORS, AUDITED_SCORES
 
-        measured = (*ERRORS[kind], *SCORES, *DISCRIMINATION)
+        measured = (*AUDITED_ERRORS[kind], *AUDITED_SCORES, *AUDITED_DISCRIMINATION)
         if self.name not in measured:
             what = {"binary": "one score per row", "multiclass": "a score for each class"}.get(kind, "labels")
             raise InputError(f"{self}: with {what} an audit does not measure {self.name}; it has {', '.join(measured)}")
@@ -126,7 +126,7 @@ def gates_of(fail_above: Iterable[str], fail_below: Iterable[str]) -> list[Gate]
 def find(name: str, where: str) -> Metric:
     """A metric by name, alias or what reports call it, whatever the case; an error that suggests one like it."""
     from believable.metrics import METRICS
-    from believable.report.parts import long_name, short_name
+    from believable.report.wording import long_name, short_name
 
     known: dict[str, Metric] = {}
     for row in METRICS.values():

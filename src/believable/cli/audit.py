@@ -157,7 +157,7 @@ def audit(
     n = what.n if isinstance(found_in, Large) else len(what)
     with warnings_as_notes(), working(f"Auditing {n:,} rows"):
         from believable.auditing import audit as make
-        from believable.auditing.make import POOLED
+        from believable.auditing.make import NOTIONS_POOLED_IN_HEADLINE
 
         found: Audit = make(
             found_in.summary if isinstance(found_in, Large) else found_in,
@@ -173,7 +173,13 @@ def audit(
             **_words(found_in, title),
         )
         results = [gate.result(found) for gate in gates]
-        how = {"n_bins": bins, "strategy": strategy, "notion": notion, "pooled": notion in POOLED, "level": level}
+        how = {
+            "n_bins": bins,
+            "strategy": strategy,
+            "notion": notion,
+            "pooled": notion in NOTIONS_POOLED_IN_HEADLINE,
+            "level": level,
+        }
         written = write_outputs(outputs, found, what, how)
     if asked["save_summary"] is not None:
         written.append(f"Summary written to {asked['save_summary']}")

@@ -52,7 +52,6 @@ def compare(
     from believable.inference.clusters import cluster_of_rows
     from believable.readers.same_rows import refuse_other_ids, refuse_other_rows
     from believable.report.text import Section, versus_rows
-    from believable.report.verdict_words import in_words
 
     metrics = [find(name, f"--metric {name}").name for name in metric] or None
     check_level(level, "--level")
@@ -76,7 +75,7 @@ def compare(
     title = f"{name_a} less {name_b} ({100 * level:.4g} % intervals; {bins} {strategy} bins where there are any)"
     show_section(console, Section(title, versus_rows(found, name_a, name_b)))
     console.print()
-    show_section(console, Section(lines=[in_words(one, name_a, name_b) for one in found]))
+    show_section(console, Section(lines=[one.in_words(name_a, name_b) for one in found]))
     notes = tuple(dict.fromkeys([*first.notes, *second.notes]))
     if notes:
         console.print()

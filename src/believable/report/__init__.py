@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from believable.report.document import Audit
-from believable.report.verdict_words import Place, Verdict
+from believable.report.verdicts import Place, Verdict
 
 __all__ = ["Audit", "Place", "Verdict", "audit", "verdict"]
 

@@ -1,4 +1,4 @@
-"""Frozen dataclasses as JSON and back: every field is checked by its type, nothing is executed."""
+"""`Audit`: everything there is to say about some predictions, as plain data, and its saved form."""
 
 from __future__ import annotations
 
@@ -13,95 +13,12 @@ from typing import Any, Literal, Self, Union, final, get_args, get_origin, get_t
 from believable._types import Kind
 from believable._version import __version__
 from believable.errors import SchemaError
-from believable.report.parts import Bin, Fix, Line, Measured, Part, Slice, Versus
-from believable.report.verdict_words import Verdict
+from believable.report.parts import Bin, CurveLine, Fix, Measured, Part, Slice, Versus
+from believable.report.verdicts import Verdict
 from believable.stats.saved import open_saved
 
-NOT_FINITE = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}  # JSON has no such numbers
-
-
-def to_plain(value: Any) -> Any:
-    """What JSON can hold: dictionaries, lists, numbers, text."""
-    if hasattr(value, "to_dict"):
-        return value.to_dict()
-    if is_dataclass(value) and not isinstance(value, type):
-        return {item.name: to_plain(getattr(value, item.name)) for item in fields(value)}
-    if isinstance(value, dict):
-        return {name: to_plain(entry) for name, entry in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [to_plain(entry) for entry in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
-    return value
-
-
-def from_plain(kind: Any, plain: Any, where: str) -> Any:
-    """The value of a type behind `to_plain`; a `SchemaError` names the place where it does not fit."""
-    origin = get_origin(kind)
-    if kind is Any:
-        return plain
-    if origin in (Union, UnionType):
-        return _of_union(get_args(kind), plain, where)
-    if origin is Literal:
-        return _checked(plain, plain in get_args(kind), f"one of {get_args(kind)}", where)
-    if origin is tuple:
-        _checked(plain, isinstance(plain, list), "a list", where)
-        (entry, *_) = get_args(kind)
-        return tuple(from_plain(entry, one, f"{where}[{i}]") for i, one in enumerate(plain))
-    if origin is dict:
-        _checked(plain, isinstance(plain, dict), "an object", where)
-        return {name: from_plain(get_args(kind)[1], one, f"{where}.{name}") for name, one in plain.items()}
-    if is_dataclass(kind):
-        return _of_dataclass(kind, plain, where)
-    if kind is float:
-        if isinstance(plain, str) and plain in NOT_FINITE:
-            return NOT_FINITE[plain]
-        number = isinstance(plain, (int, float)) and not isinstance(plain, bool)
-        return float(_checked(plain, number, "a number", where))
-    if kind is int:
-        return _checked(plain, isinstance(plain, int) and not isinstance(plain, bool), "an integer", where)
-    return _checked(plain, isinstance(plain, kind), f"a {kind.__name__}", where)
-
-
-def _of_union(kinds: tuple[Any, ...], plain: Any, where: str) -> Any:
-    if plain is None and NoneType in kinds:
-        return None
-    (kind,) = [one for one in kinds if one is not NoneType]
-    return from_plain(kind, plain, where)
-
-
-def _of_dataclass(kind: Any, plain: Any, where: str) -> Any:
-    if hasattr(kind, "from_dict"):
-        return kind.from_dict(plain)
-    return kind(**dataclass_fields(kind, plain, where))
-
-
-def dataclass_fields(kind: Any, plain: Any, where: str) -> dict[str, Any]:
-    """The checked fields of a dataclass."""
-    _checked(plain, isinstance(plain, dict), "an object", where)
-    known = {item.name: item for item in fields(kind)}
-    missing = [
-        name
-        for name, item in known.items()
-        if name not in plain and item.default is MISSING and item.default_factory is MISSING
-    ]
-    unknown = sorted(set(plain) - set(known))
-    if missing or unknown:
-        raise SchemaError(f"the saved {where} lacks {missing} and has unknown fields {unknown}")
-    hints = get_type_hints(kind)
-    return {name: from_plain(hints[name], entry, f"{where}.{name}") for name, entry in plain.items()}
-
-
-def _checked(plain: Any, fine: bool, wanted: str, where: str) -> Any:
-    if not fine:
-        raise SchemaError(f"the saved {where} must be {wanted}, got {str(plain)[:60]!r}")
-    return plain
-
-
-# --- `Audit`: everything there is to say about some predictions, as plain data ----------------------------------------
-
-
-SCHEMA, VERSION = "believable.Audit", 1
+AUDIT_SCHEMA, AUDIT_VERSION = "believable.Audit", 1
+NOT_FINITE_IN_JSON = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}  # JSON has no such numbers
 
 
 @final
@@ -136,7 +53,7 @@ class Audit:
         With interval and noise floor, calibration first.
     table : tuple of Bin
         The reliability table of the verdict's bins.
-    lines : tuple of Line
+    lines : tuple of CurveLine
         Calibration curves with bands.
     parts : tuple of Part
         Every class, worst first; of many, those that look worst.
@@ -174,7 +91,7 @@ class Audit:
     verdict: Verdict
     metrics: tuple[Measured, ...]
     table: tuple[Bin, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[CurveLine, ...]
     parts: tuple[Part, ...]
     n_parts: int
     subgroups: tuple[Part, ...]
@@ -212,14 +129,14 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """A dictionary that JSON can hold, with the name and version of its schema."""
-        return {"schema": SCHEMA, "version": VERSION} | {
+        return {"schema": AUDIT_SCHEMA, "version": AUDIT_VERSION} | {
             name: to_plain(getattr(self, name)) for name in self.__dataclass_fields__
         }
 
     @classmethod
     def from_dict(cls, saved: Any) -> Self:
         """The audit behind `to_dict`; a damaged or foreign dictionary is refused."""
-        open_saved(saved, SCHEMA, VERSION)
+        open_saved(saved, AUDIT_SCHEMA, AUDIT_VERSION)
         fields = {name: entry for name, entry in saved.items() if name not in ("schema", "version")}
         return cls(**dataclass_fields(cls, fields, "audit"))
 
@@ -275,3 +192,84 @@ def _written(text: str, path: str | os.PathLike[str] | None) -> str:
         with write_beside(path) as beside:
             Path(beside).write_text(text, encoding="utf-8")
     return text
+
+
+# --- the saved form: frozen dataclasses as JSON and back, every field checked by its type, nothing executed -----------
+
+
+def to_plain(value: Any) -> Any:
+    """What JSON can hold: dictionaries, lists, numbers, text."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: to_plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, dict):
+        return {name: to_plain(entry) for name, entry in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [to_plain(entry) for entry in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def from_plain(kind: Any, plain: Any, where: str) -> Any:
+    """The value of a type behind `to_plain`; a `SchemaError` names the place where it does not fit."""
+    origin = get_origin(kind)
+    if kind is Any:
+        return plain
+    if origin in (Union, UnionType):
+        return _of_union(get_args(kind), plain, where)
+    if origin is Literal:
+        return _checked(plain, plain in get_args(kind), f"one of {get_args(kind)}", where)
+    if origin is tuple:
+        _checked(plain, isinstance(plain, list), "a list", where)
+        (entry, *_) = get_args(kind)
+        return tuple(from_plain(entry, one, f"{where}[{i}]") for i, one in enumerate(plain))
+    if origin is dict:
+        _checked(plain, isinstance(plain, dict), "an object", where)
+        return {name: from_plain(get_args(kind)[1], one, f"{where}.{name}") for name, one in plain.items()}
+    if is_dataclass(kind):
+        return _of_dataclass(kind, plain, where)
+    if kind is float:
+        if isinstance(plain, str) and plain in NOT_FINITE_IN_JSON:
+            return NOT_FINITE_IN_JSON[plain]
+        number = isinstance(plain, (int, float)) and not isinstance(plain, bool)
+        return float(_checked(plain, number, "a number", where))
+    if kind is int:
+        return _checked(plain, isinstance(plain, int) and not isinstance(plain, bool), "an integer", where)
+    return _checked(plain, isinstance(plain, kind), f"a {kind.__name__}", where)
+
+
+def _of_union(kinds: tuple[Any, ...], plain: Any, where: str) -> Any:
+    if plain is None and NoneType in kinds:
+        return None
+    (kind,) = [one for one in kinds if one is not NoneType]
+    return from_plain(kind, plain, where)
+
+
+def _of_dataclass(kind: Any, plain: Any, where: str) -> Any:
+    if hasattr(kind, "from_dict"):
+        return kind.from_dict(plain)
+    return kind(**dataclass_fields(kind, plain, where))
+
+
+def dataclass_fields(kind: Any, plain: Any, where: str) -> dict[str, Any]:
+    """The checked fields of a dataclass."""
+    _checked(plain, isinstance(plain, dict), "an object", where)
+    known = {item.name: item for item in fields(kind)}
+    missing = [
+        name
+        for name, item in known.items()
+        if name not in plain and item.default is MISSING and item.default_factory is MISSING
+    ]
+    unknown = sorted(set(plain) - set(known))
+    if missing or unknown:
+        raise SchemaError(f"the saved {where} lacks {missing} and has unknown fields {unknown}")
+    hints = get_type_hints(kind)
+    return {name: from_plain(hints[name], entry, f"{where}.{name}") for name, entry in plain.items()}
+
+
+def _checked(plain: Any, fine: bool, wanted: str, where: str) -> Any:
+    if not fine:
+        raise SchemaError(f"the saved {where} must be {wanted}, got {str(plain)[:60]!r}")
+    return plain

@@ -44,12 +44,12 @@ from believable.stats import CellStats
 from believable.stats.counts import SUMS, load_view
 from believable.stats.saved import field_of, open_saved
 
-N_CELLS = 840  # nests 2 to 8, 10, 12, 14, 15, 20, 21, 24, 28, 30, 35, 40, 42, 56 and 60 bins
-SCHEMA, VERSION = "believable.PackedCells", 1
-WEIGHTED, FRACTIONAL, FLOAT32 = 1, 2, 4
-PLACES = 1 << 16
-LARGEST = (1 << 53) - 1  # the largest integer that JavaScript counts to
-TINY = float(np.finfo(np.float32).tiny)  # in units of about the heaviest cell; lighter ones count as this
+N_PAGE_CELLS = 840  # nests 2 to 8, 10, 12, 14, 15, 20, 21, 24, 28, 30, 35, 40, 42, 56 and 60 bins
+PACKED_SCHEMA, PACKED_VERSION = "believable.PackedCells", 1
+FLAG_WEIGHTED, FLAG_FRACTIONAL, FLAG_FLOAT32 = 1, 2, 4
+PLACES_IN_CELL = 1 << 16
+LARGEST_JS_INTEGER = (1 << 53) - 1  # the largest integer that JavaScript counts to
+LIGHTEST_CELL = float(np.finfo(np.float32).tiny)  # in units of about the heaviest cell; lighter ones count as this
 
 
 @final
@@ -80,11 +80,13 @@ class PackedCells:
     @classmethod
     def of(cls, cells: CellStats) -> PackedCells:
         """Pack a statistic: `CellStats.of(predictions, cells=840)`, or a finer one's `regrid(840)`."""
-        if cells.grid.n_cells != N_CELLS or cells.grid.spacing != "uniform":
-            raise InputError(f"a page statistic has {N_CELLS} uniform cells, got {cells.grid}: use regrid({N_CELLS})")
+        if cells.grid.n_cells != N_PAGE_CELLS or cells.grid.spacing != "uniform":
+            raise InputError(
+                f"a page statistic has {N_PAGE_CELLS} uniform cells, got {cells.grid}: use regrid({N_PAGE_CELLS})"
+            )
         if cells.view.n_groups != 1:
             raise InputError(f"there are {cells.view.n_groups} groups: pack each by itself, with only_group")
-        if len(cells.n) and cells.n.max() > LARGEST:
+        if len(cells.n) and cells.n.max() > LARGEST_JS_INTEGER:
             raise InputError(f"a cell counts {cells.n.max():,} pairs, more than a page can count exactly")
         return cls(cells.view, base64.b64encode(_encode(cells)).decode("ascii"))
 
@@ -92,21 +94,21 @@ class PackedCells:
         """The statistic: key, n, ny, w, wp, wy and w2; sums that were not packed are NaN."""
         flags, columns = _decode(self.data)
         missing = np.full(len(columns["key"]), np.nan)
-        if not flags & WEIGHTED:
+        if not flags & FLAG_WEIGHTED:
             columns |= {"ny": columns["wy"], "w2p": columns["wp"], "w2y": columns["wy"]}
         sums = {name: columns.get(name, missing) for name in SUMS}
-        grid = Grid(N_CELLS, "uniform", "float32" if flags & FLOAT32 else "float64")
+        grid = Grid(N_PAGE_CELLS, "uniform", "float32" if flags & FLAG_FLOAT32 else "float64")
         key, n = columns["key"].astype(np.int64), columns["n"].astype(np.int64)
         return CellStats(view=self.view, grid=grid, key=key, n=n, **sums)
 
     def to_dict(self) -> dict[str, Any]:
         """A dictionary that JSON can hold, with the name and version of its schema; see `from_dict`."""
-        return {"schema": SCHEMA, "version": VERSION, "view": self.view.to_dict(), "data": self.data}
+        return {"schema": PACKED_SCHEMA, "version": PACKED_VERSION, "view": self.view.to_dict(), "data": self.data}
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> PackedCells:
         """The statistic behind `to_dict`; a damaged or foreign dictionary is refused."""
-        open_saved(saved, SCHEMA, VERSION)
+        open_saved(saved, PACKED_SCHEMA, PACKED_VERSION)
         view = load_view(saved)
         if view.n_groups != 1:
             raise SchemaError(f"a page statistic has one group, the saved view has {view.n_groups}")
@@ -123,18 +125,21 @@ def _encode(cells: CellStats) -> bytes:
     fractional = not np.array_equal(cells.ny, np.rint(cells.ny))
     if not weighted and not np.array_equal(cells.wy, cells.ny):
         raise InputError("wy and ny differ though there are no weights: this statistic was not counted")
-    flags = WEIGHTED * weighted | FRACTIONAL * fractional | FLOAT32 * (cells.grid.dtype == "float32")
-    out = bytearray([VERSION, flags])
+    flags = FLAG_WEIGHTED * weighted | FLAG_FRACTIONAL * fractional | FLAG_FLOAT32 * (cells.grid.dtype == "float32")
+    out = bytearray([PACKED_VERSION, flags])
     scale = 2.0 ** math.floor(math.log2(cells.w.max())) if weighted else 1.0
     out += struct.pack("<d", scale) if weighted else b""
-    w = _float24(np.maximum(cells.w / scale, TINY))
+    w = _float24(np.maximum(cells.w / scale, LIGHTEST_CELL))
     spread = _float24(np.minimum(cells.w2 / cells.w**2, 1))
     rate = _float24(np.clip(cells.acc, 0, 1))
-    place = np.clip(np.rint((cells.conf * N_CELLS - (cells.key - 1)) * PLACES), 1, PLACES).astype(int) - 1
+    place = (
+        np.clip(np.rint((cells.conf * N_PAGE_CELLS - (cells.key - 1)) * PLACES_IN_CELL), 1, PLACES_IN_CELL).astype(int)
+        - 1
+    )
     previous = -1
     for i, key in enumerate(cells.key.tolist()):
         out += _varint(key - previous - 1) + _varint(int(cells.n[i]))
-        if 1 <= key <= N_CELLS:
+        if 1 <= key <= N_PAGE_CELLS:
             out += struct.pack("<H", place[i])
         if weighted:
             out += w[i]
@@ -200,16 +205,18 @@ def _decode(text: str) -> tuple[int, dict[str, Float64s]]:
     if len(data) < 6 or struct.pack("<I", zlib.crc32(data[:-4])) != data[-4:]:
         raise SchemaError("the packed cells are damaged: their checksum does not fit")
     version, flags = data[:2]
-    if version != VERSION:
-        raise SchemaError(f"packed cells of version {version} cannot be read by this package, which knows {VERSION}")
-    if flags > (WEIGHTED | FRACTIONAL | FLOAT32):
+    if version != PACKED_VERSION:
+        raise SchemaError(
+            f"packed cells of version {version} cannot be read by this package, which knows {PACKED_VERSION}"
+        )
+    if flags > (FLAG_WEIGHTED | FLAG_FRACTIONAL | FLAG_FLOAT32):
         raise SchemaError(f"the packed cells are damaged: there are no flags {flags}")
     try:
         columns = np.array(_rows(_Bytes(data[2:-4]), flags), np.float64).reshape(-1, 7).T
     except (IndexError, OverflowError, ZeroDivisionError, struct.error) as error:
         raise SchemaError("the packed cells are damaged: they end too early, or a count is out of range") from error
     key, n, ny, w, wp, wy, w2 = columns
-    if np.any(key > N_CELLS + 1) or np.any(n < 1) or np.any(n > LARGEST) or np.any(ny > n):
+    if np.any(key > N_PAGE_CELLS + 1) or np.any(n < 1) or np.any(n > LARGEST_JS_INTEGER) or np.any(ny > n):
         raise SchemaError("the packed cells are damaged: a cell or its count is out of range")
     if not (np.isfinite([w, wp, wy, w2]).all() and np.all(w > 0) and np.all(w2 > 0) and np.all((wy >= 0) & (wy <= w))):
         raise SchemaError("the packed cells are damaged: weights must be positive and outcomes within them")
@@ -218,7 +225,7 @@ def _decode(text: str) -> tuple[int, dict[str, Float64s]]:
 
 def _rows(data: _Bytes, flags: int) -> list[tuple[float, ...]]:
     """(key, n, ny, w, wp, wy, w2) of every occupied cell; `statistic.js` has the same lines."""
-    weighted, fractional = bool(flags & WEIGHTED), bool(flags & FRACTIONAL)
+    weighted, fractional = bool(flags & FLAG_WEIGHTED), bool(flags & FLAG_FRACTIONAL)
     scale = data.number("<d") if weighted else 1.0
     rows: list[tuple[float, ...]] = []
     key = -1
@@ -226,8 +233,8 @@ def _rows(data: _Bytes, flags: int) -> list[tuple[float, ...]]:
         key += 1 + data.varint()
         n = data.varint()
         mean = float(key > 0)
-        if 1 <= key <= N_CELLS:
-            mean = (key - 1 + (data.number("<H") + 1) / PLACES) / N_CELLS
+        if 1 <= key <= N_PAGE_CELLS:
+            mean = (key - 1 + (data.number("<H") + 1) / PLACES_IN_CELL) / N_PAGE_CELLS
         w = data.float24() * scale if weighted else n
         w2 = w * w * (data.float24() if n > 1 else 1.0) if weighted else n
         ny = math.nan if fractional else data.varint()

@@ -1,4 +1,4 @@
-"""How many digits a number deserves."""
+"""The parts of an audit: small plain values, one for each thing it says."""
 
 from __future__ import annotations
 
@@ -8,89 +8,20 @@ from typing import Literal
 
 from believable.metrics import find_metric
 from believable.report.packed import PackedCells
+from believable.report.wording import decimals, long_name, shown, signed
 
-
-def decimals(least: int, *shares: float) -> int:
-    """Digits after the point: two that count of the smallest share, and of what the largest lacks of 1; at most 8."""
-    seen = [one for share in shares for one in (share, 1 - share) if one > 1e-8]
-    return min(max([least, *(1 - math.floor(math.log10(one)) for one in seen)]), 8)
-
-
-def digits_apart(low: float, high: float) -> int:
-    """Digits after the point, with which the ends of an interval differ: four, or more where very many rows make it
-    narrow; at most 10."""
-    width = abs(high - low)
-    return min(max(4, -math.floor(math.log10(width))), 10) if 0 < width < math.inf else 4
-
-
-def rounded_up(number: float) -> int:
-    """To two digits that count: a number of rows that is asked for is never less than those there are."""
-    step: int = 10 ** max(math.floor(math.log10(number)) - 1, 0)
-    return math.ceil(number / step - 1e-9) * step
-
-
-def shown(value: float | None, digits: int = 4) -> str:
-    """Four digits after the point, or so many; or what stands for no number."""
-    if value is None or value != value:
-        return "–"
-    return f"{value:.{digits}f}" if math.isfinite(value) else "infinite" if value > 0 else "-infinite"
-
-
-def signed(value: float) -> str:
-    """A difference, as `shown` shows it and with its sign."""
-    return f"{value:+.4f}" if math.isfinite(value) else f"{'+' if value > 0 else ''}{shown(value)}"
-
-
-# --- what metrics are called: in tables of text, and short where there is little room ---------------------------------
-
-
-_LONG = {
-    "auc": "AUC",
-    "brier": "Brier score",
-    "bss": "Brier skill score",
-    "ks": "Kolmogorov–Smirnov error",
-    "nll": "log loss",
-    "oe": "observed over expected",
-    "slope": "calibration slope",
+COMPARISON_DRAWS = 300
+SMALLEST_COMPARISON_P = 2 / (1 + COMPARISON_DRAWS)  # two-sided, that so many draws can tell
+COMPARED_ERROR_NAMES = {"ece": "ECE", "smece": "smooth ECE"}
+PRAISE_OF_BETTER_MODEL = {
+    "brier": "predicts better on the whole",
+    "nll": "predicts better on the whole",
+    "auc": "ranks better",
+    "acc": "is right more often",
 }
-_SHORT = {
-    "ece": "ECE",
-    "smece": "Smooth ECE",
-    "ace": "Adaptive error",
-    "mce": "Largest gap (MCE)",
-    "rmsce": "Root mean square error",
-    "dce": "Debiased error",
-    "ks": "Kolmogorov–Smirnov error",
-    "ici": "Integrated index (ICI)",
-    "slope": "Calibration slope",
-    "citl": "Shift on the whole",
-    "oe": "Happened / predicted",
-    "sce": "Class-wise error",
-    "tlce": "Top-label error",
-    "brier": "Brier score",
-    "nll": "Log loss",
-    "auc": "AUC",
-    "acc": "Accuracy",
-    "bss": "Brier skill",
-    "sharpness": "Sharpness",
-}
-
-
-def long_name(alias: str, name: str) -> str:
-    """The name in words."""
-    return _LONG.get(alias, name.replace("_", " "))
-
-
-def short_name(alias: str, name: str) -> str:
-    """Two or three words, with a capital."""
-    return _SHORT.get(alias, name.replace("_", " ").capitalize())
-
-
-# --- the parts of an audit: small plain values, one for each thing it says --------------------------------------------
-
 
 Family = Literal["calibration", "score", "discrimination"]
-Direction = Literal["too high", "too low", "over-confident", "under-confident", "mixed", "unclear"]
+PartDirection = Literal["too high", "too low", "over-confident", "under-confident", "mixed", "unclear"]
 Stage = Literal["before", "after"]
 
 
@@ -154,7 +85,7 @@ class Bin:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CurveLine:
     """A calibration curve with its band.
 
     Attributes
@@ -208,7 +139,7 @@ class Part:
     p_value: float | None
     adjusted: float | None
     flagged: bool
-    direction: Direction
+    direction: PartDirection
     detectable: float | None = None
     note: str = ""
 
@@ -330,3 +261,40 @@ class Versus:
     def title(self) -> str:
         """What to call it."""
         return long_name(find_metric(self.name).alias, self.name)
+
+    def in_words(self, a: str, b: str) -> str:
+        """Which of two models, called a and b, is better at this, or that the difference can be chance.
+
+        Examples
+        --------
+        >>> Versus("expected_calibration_error", 0.15, 0.05, 0.1, 0.08, 0.12, 0.01).in_words("A", "B")
+        'B is better calibrated: its ECE is 0.1000 lower (0.0800 … 0.1200).'
+        >>> Versus("auc", 0.75, 0.76, -0.01, -0.03, 0.01, 0.2).in_words("A", "B")
+        'The difference in AUC can be chance: -0.0100 (-0.0300 … 0.0100).'
+        >>> infinite = float("inf")
+        >>> Versus("negative_log_likelihood", infinite, 0.3, infinite, -0.1, infinite, 0.8).in_words("A", "B")
+        'The difference in log loss can be chance: +infinite (-0.1000 … infinite).'
+        >>> Versus("negative_log_likelihood", infinite, 0.3, infinite, 0.1, infinite, 0.01).in_words("A", "B")
+        'B predicts better on the whole: its log loss is infinitely lower (0.1000 … infinite).'
+        """
+        row = find_metric(self.name)
+        what = COMPARED_ERROR_NAMES.get(row.alias, self.title)
+        if self.difference == self.low == self.high == 0:
+            return f"Both have the same {what}."
+        if self.low != self.low or self.high != self.high:
+            return f"The two cannot be told apart by the {what}: it is infinite or undefined in some draws."
+        if self.low <= 0 <= self.high:
+            ends = f"({shown(self.low)} … {shown(self.high)})"
+            return f"The difference in {what} can be chance: {signed(self.difference)} {ends}."
+        higher, lower = (a, b) if self.low > 0 else (b, a)
+        size, low, high = self.difference, self.low, self.high
+        if low < 0:
+            size, low, high = -size, -high, -low
+        ends = f"({shown(low)} … {shown(high)})"
+        outside = "" if low <= size <= high else "; chance adds more to one than to the other, so go by the interval"
+        if row.direction is None:
+            return f"{higher} has the higher {what}, by {shown(size)} {ends}{outside}."
+        better, way = (lower, "lower") if row.direction == "lower" else (higher, "higher")
+        praise = "is better calibrated" if row.power is not None else PRAISE_OF_BETTER_MODEL.get(row.alias, "is better")
+        by = "infinitely" if math.isinf(size) else shown(size)
+        return f"{better} {praise}: its {what} is {by} {way} {ends}{outside}."

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from unicodedata import combining, east_asian_width
 
-from believable.report.parts import Measured, Part, Versus, digits_apart, shown, signed
-from believable.report.verdict_words import SMALLEST_P, in_words
+from believable.report.parts import SMALLEST_COMPARISON_P, Measured, Part, Versus
+from believable.report.wording import digits_apart, shown, signed
 
 if TYPE_CHECKING:
     from believable.report.document import Audit
 
-HEADINGS = {"calibration": "Calibration", "score": "Proper scores", "discrimination": "Discrimination"}
-LONGEST = 60  # letters of a name in a table
-USELESS = (
+FAMILY_HEADINGS = {"calibration": "Calibration", "score": "Proper scores", "discrimination": "Discrimination"}
+MAX_NAME_LENGTH_IN_TEXT = 60  # letters of a name in a table
+A_CONSTANT_IS_CALIBRATED = (
     "Calibration is not everything: a constant at the base rate is perfectly calibrated, and tells nobody from anybody."
 )
-ABOVE = "Chance adds to an error, so a value may lie above the interval of the true one."
-INFINITE = "Infinite: a probability of exactly 0 or 1 was wrong."
+VALUE_ABOVE_INTERVAL = "Chance adds to an error, so a value may lie above the interval of the true one."
+INFINITE_LOG_LOSS = "Infinite: a probability of exactly 0 or 1 was wrong."
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def columns_of(words: str) -> int:
 
 def shortened(name: str) -> str:
     """A name that fits into a table."""
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    return name if len(name) <= MAX_NAME_LENGTH_IN_TEXT else f"{name[: MAX_NAME_LENGTH_IN_TEXT - 1]}…"
 
 
 def as_text(audit: Audit) -> str:
@@ -95,13 +95,15 @@ def sections(audit: Audit) -> Iterator[Section]:
     yield Section(lines=[*audit.verdict.lines(), *([audit.exception] if audit.exception else [])])
     if audit.advice:
         yield Section("What to do", lines=audit.advice, listed=True)
-    for family, heading in HEADINGS.items():
+    for family, heading in FAMILY_HEADINGS.items():
         rows = [one for one in audit.metrics if one.family == family]
         if rows:
             of = audit.kind != "binary" and family == "calibration"
             above = any(one.high is not None and one.value > one.high for one in rows)
             said = [f"{one.title}: {one.note}." for one in rows if one.low is None and one.note]
-            said += [USELESS] if family == "discrimination" else [ABOVE] if above else []
+            said += (
+                [A_CONSTANT_IS_CALIBRATED] if family == "discrimination" else [VALUE_ABOVE_INTERVAL] if above else []
+            )
             yield Section(heading, metric_rows(rows, of), said)
     yield Section(f"Reliability ({audit.verdict.bins})", table_rows(audit))
     if audit.parts:
@@ -112,7 +114,7 @@ def sections(audit: Audit) -> Iterator[Section]:
     if audit.fix is not None or audit.no_fix:
         yield fix_section(audit)
     if audit.versus:
-        said = [in_words(one, audit.title or "This model", audit.other) for one in audit.versus]
+        said = [one.in_words(audit.title or "This model", audit.other) for one in audit.versus]
         title = f"Compared with {audit.other} (this less other, {audit.verdict.bins})"
         yield Section(title, versus_rows(audit.versus), said)
     if audit.caveats:
@@ -191,7 +193,7 @@ def fix_section(audit: Audit) -> Section:
     if fix.refinement:
         lines.append(f"{fix.refinement[0].upper()}{fix.refinement[1:]}.")
     if any(math.isinf(one.log_loss) for one in fix.tried):
-        lines.append(INFINITE)
+        lines.append(INFINITE_LOG_LOSS)
     return Section("Recalibration, out of fold", tried_rows(audit), lines)
 
 
@@ -227,7 +229,7 @@ def _ends(low: float | None, high: float | None) -> tuple[int, str]:
 
 def _p_value(p: float) -> str:
     """The smallest that so many draws can give is an upper bound."""
-    return f"< {p:.1g}" if p <= SMALLEST_P else f"{p:.2g}"
+    return f"< {p:.1g}" if p <= SMALLEST_COMPARISON_P else f"{p:.2g}"
 
 
 def _is_number(cell: str) -> bool:

@@ -15,7 +15,7 @@ from believable.errors import InputError
 from believable.predictions import Predictions, as_predictions
 
 
-class Batch(NamedTuple):
+class CheckedBatch(NamedTuple):
     """What is left to count (None: nothing), the rows that were ignored, and whether the positive label occurred."""
 
     rows: Predictions | None
@@ -24,7 +24,7 @@ class Batch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Doors:
+class BatchFormat:
     """How the arrays of every batch are to be read; see `Predictions`."""
 
     from_logits: bool = False
@@ -43,25 +43,25 @@ class Doors:
         if self.dtype is not None:
             _check.choice(self.dtype, ("float32", "float64"), "dtype")
 
-    def check(self, predictions: Any, actuals: Any, sample_weight: Any) -> Batch:
+    def check(self, predictions: Any, actuals: Any, sample_weight: Any) -> CheckedBatch:
         """The checked rows of a batch, or an error that says it was refused as a whole."""
         try:
             return self._check(predictions, actuals, sample_weight)
         except InputError as error:
             raise refused(str(error).replace("Predictions(...", f"{self.owner}(...")) from error
 
-    def _check(self, predictions: Any, actuals: Any, sample_weight: Any) -> Batch:
+    def _check(self, predictions: Any, actuals: Any, sample_weight: Any) -> CheckedBatch:
         if isinstance(predictions, Predictions):
             given = self._typed(as_predictions(predictions, actuals, sample_weight))
-            return Batch(given, given.n_ignored, True)
+            return CheckedBatch(given, given.n_ignored, True)
         if is_empty(predictions, actuals):
-            return Batch(None, 0, False)
+            return CheckedBatch(None, 0, False)
         labels, weight = _check.labels_as_array(actuals), sample_weight
         if weight is not None:
             weight = as_numpy(weight, "sample_weight")
         counted = self._counted(labels)
         if not counted.any() and len(counted) == _length(predictions):
-            return Batch(None, len(counted), False)
+            return CheckedBatch(None, len(counted), False)
         kept = _has_weight(weight, counted)
         pos_label, ignore_label, positive = self.pos_label, self.ignore_label, True
         if pos_label is not None and labels.ndim == 1:
@@ -81,7 +81,7 @@ class Doors:
             multilabel=self.multilabel,
         )
         _check.doors(rows.scores.ndim, rows.n_classes, self.pos_label, self.classes, False, None, self.multilabel)
-        return Batch(self._typed(rows) if kept else None, rows.n_ignored, positive)
+        return CheckedBatch(self._typed(rows) if kept else None, rows.n_ignored, positive)
 
     def kept(self, actuals: Any, sample_weight: Any) -> Array:
         """Which rows of a batch that was checked are counted: those not ignored, and with weight."""

@@ -23,13 +23,13 @@ from believable.errors import InputError
 from believable.predictions.view import Pairs
 from believable.stats import CellStats
 
-STAKES = 2.0 ** -np.arange(1, 8)  # shares of the largest stake that cannot lose everything
-DIRECTIONS = ("too low", "too high")  # what is wrong with the scores
-SMALLEST_LOSS = 0.01  # per unit of stake: keeps stakes below 100 where almost nothing can be lost
+STAKE_SHARES = 2.0 ** -np.arange(1, 8)  # of the largest stake that cannot lose everything
+BET_DIRECTIONS = ("too low", "too high")  # what is wrong with the scores
+SMALLEST_LOSS_PER_STAKE = 0.01  # per unit of stake: keeps stakes below 100 where almost nothing can be lost
 
 
 @dataclass(frozen=True, slots=True)
-class Cells:
+class BetCells:
     """Rows by place and cell: ends of the scores, and counts and mean scores of events and of the others.
 
     A mean that is not known is NaN; then the end at which less is won stands for the rows.
@@ -50,10 +50,10 @@ def largest_stakes(low: Float64s, high: Float64s, margin: Float64s) -> Float64s:
     `margin` has a row for each direction.
     """
     most_lost = np.stack([high, 1 - low]) + margin
-    return np.asarray(1 / np.maximum(most_lost, SMALLEST_LOSS))
+    return np.asarray(1 / np.maximum(most_lost, SMALLEST_LOSS_PER_STAKE))
 
 
-def log_factors(cells: Cells, stake: Float64s, margin: Float64s, direction: int) -> Float64s:
+def log_factors(cells: BetCells, stake: Float64s, margin: Float64s, direction: int) -> Float64s:
     """The log of what each cell's rows multiply a capital by.
 
     `margin` has an entry for each cell, `stake` too, or several rows of them.
@@ -80,28 +80,28 @@ def by_place(values: Float64s, place: Array, n_places: int) -> Float64s:
     return np.stack([np.bincount(place, row, minlength=n_places) for row in values])
 
 
-# --- from rows or statistics to the places of bets, and what a reference period says about them -----------------------
+# --- from rows or statistics to bets, and what a reference period says about them -------------------------------------
 
 
-def cells_of_rows(pairs: Pairs, edges: Edges) -> Cells:
+def cells_of_rows(pairs: Pairs, edges: Edges) -> BetCells:
     """Each pair as a cell of its own, whose ends are its score."""
     score, events = pairs.score.astype(np.float64), np.asarray(pairs.outcome, np.float64)
     place = edges.index(pairs.score).astype(np.int64)
     if pairs.group is not None:
         place = place + pairs.group * len(edges)
-    return Cells(place, score, score, events, 1 - events, score, score)
+    return BetCells(place, score, score, events, 1 - events, score, score)
 
 
-def cells_of_statistic(cells: CellStats, n_bins: int) -> Cells:
-    """Cells with their mean scores; where rows had weights the mean is not known, and the worse end is taken."""
+def cells_of_statistic(cells: CellStats, n_bins: int) -> BetCells:
+    """BetCells with their mean scores; where rows had weights the mean is not known, and the worse end is taken."""
     low, high = _ends(cells)
     others = cells.n - cells.ny
     place = cells.group * n_bins + np.clip(-(-cells.index * n_bins // cells.grid.n_cells) - 1, 0, n_bins - 1)
     if is_weighted(cells):
-        return Cells(place, low, high, cells.ny, others, np.full(len(low), np.nan), np.full(len(low), np.nan))
+        return BetCells(place, low, high, cells.ny, others, np.full(len(low), np.nan), np.full(len(low), np.nan))
     mean_events = np.divide(cells.wpy, cells.ny, out=low.copy(), where=cells.ny > 0)
     mean_others = np.divide(cells.wp - cells.wpy, others, out=low.copy(), where=others > 0)
-    return Cells(place, low, high, cells.ny, others, mean_events, mean_others)
+    return BetCells(place, low, high, cells.ny, others, mean_events, mean_others)
 
 
 def is_weighted(cells: CellStats) -> bool:

@@ -17,9 +17,9 @@ from believable.stats import CellStats, Summary
 from believable.stats.saved import field_of, float_list, number_in, open_saved
 from believable.streams.batch import is_empty
 from believable.streams.bets import (
-    DIRECTIONS,
-    STAKES,
-    Cells,
+    BET_DIRECTIONS,
+    STAKE_SHARES,
+    BetCells,
     by_place,
     cells_of_rows,
     cells_of_statistic,
@@ -28,7 +28,7 @@ from believable.streams.bets import (
     reference_margins,
 )
 
-_SCHEMA = "believable.DriftAlarm"
+ALARM_SCHEMA = "believable.DriftAlarm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class DriftAlarm:
         blocks = [cells_of_rows(pairs, Edges.uniform(self.n_bins, batch.scores.dtype)) for pairs in batch.pairs(view)]
         self._bet(view, blocks, len(batch))
 
-    def _bet(self, view: View, blocks: list[Cells], n: int) -> None:
+    def _bet(self, view: View, blocks: list[BetCells], n: int) -> None:
         if not n:
             return
         if self._view is None:
@@ -198,9 +198,9 @@ class DriftAlarm:
         if self._reference is not None:
             margin = margin + reference_margins(self._reference, self.n_bins, self.alpha / 2)
         self._view, self._margin = view, margin
-        self._log_capital = np.full((2, len(STAKES), n_places + view.n_groups), -np.inf)
+        self._log_capital = np.full((2, len(STAKE_SHARES), n_places + view.n_groups), -np.inf)
 
-    def _won(self, cells: Cells) -> Float64s:
+    def _won(self, cells: BetCells) -> Float64s:
         """The log of what a batch multiplies each capital by."""
         assert self._view is not None
         assert self._margin is not None
@@ -209,12 +209,12 @@ class DriftAlarm:
         ends = np.arange(self.n_bins + 1) / self.n_bins
         most = largest_stakes(np.tile(ends[:-1], n_groups), np.tile(ends[1:], n_groups), self._margin)
         together = most.reshape(2, n_groups, self.n_bins).min(axis=2)  # one stake for all scores of a group
-        won = np.empty((2, len(STAKES), n_places + n_groups))
+        won = np.empty((2, len(STAKE_SHARES), n_places + n_groups))
         for d in range(2):
             margin = self._margin[d, cells.place]
-            in_bin = log_factors(cells, STAKES[:, None] * most[d, cells.place], margin, d)
+            in_bin = log_factors(cells, STAKE_SHARES[:, None] * most[d, cells.place], margin, d)
             won[d, :, :n_places] = by_place(in_bin, cells.place, n_places)
-            in_all = log_factors(cells, STAKES[:, None] * together[d, group], margin, d)
+            in_all = log_factors(cells, STAKE_SHARES[:, None] * together[d, group], margin, d)
             won[d, :, n_places:] = by_place(in_all, group, n_groups)
         return won
 
@@ -273,7 +273,7 @@ class DriftAlarm:
             group, k = divmod(place, self.n_bins)
             low, high = k / self.n_bins, (k + 1) / self.n_bins
         of = group if self._view.n_groups > 1 else None
-        return Drift(self.batches, self.n, self.capital, of, low, high, DIRECTIONS[d], share)
+        return Drift(self.batches, self.n, self.capital, of, low, high, BET_DIRECTIONS[d], share)
 
     def __str__(self) -> str:
         within = f"within {self.tolerance:g} of " + ("the scores" if self._reference is None else "the reference")
@@ -290,7 +290,7 @@ class DriftAlarm:
         """What it has seen, as a dictionary that JSON can hold; see `load_state_dict`."""
         capital = self._log_capital
         return {
-            "schema": _SCHEMA,
+            "schema": ALARM_SCHEMA,
             "version": 1,
             "settings": self._settings(),
             "view": None if self._view is None else self._view.to_dict(),
@@ -304,7 +304,7 @@ class DriftAlarm:
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
         """Go on from what another alarm of the same settings has seen; a damaged or foreign state is refused."""
-        open_saved(saved, _SCHEMA, 1)
+        open_saved(saved, ALARM_SCHEMA, 1)
         if saved.get("settings") != self._settings():
             raise SchemaError(f"the saved alarm has other settings: {saved.get('settings')}, not {self._settings()}")
         other = DriftAlarm(

@@ -130,10 +130,10 @@ class History(Sequence[Window]):
     __repr__ = __str__
 
 
-# --- the saved form of windows: plain values, times as ISO words ------------------------------------------------------
+# --- the saved form of windows: plain values, with times as ISO strings -----------------------------------------------
 
 
-_COUNTS, _FLAGS = ("n",), ("flagged", "alarm")
+INTEGER_FIELDS, BOOLEAN_FIELDS = ("n",), ("flagged", "alarm")
 
 
 def window_out(window: Window) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def window_in(saved: Any) -> Window:
         raise SchemaError("a saved window is damaged: it must have the fields of a Window")
     values: dict[str, Any] = {}
     for name, value in saved.items():
-        kind: Any = int if name in _COUNTS else bool if name in _FLAGS else (int, float)
+        kind: Any = int if name in INTEGER_FIELDS else bool if name in BOOLEAN_FIELDS else (int, float)
         if name in ("start", "end") and isinstance(value, str):
             try:
                 value = datetime.fromisoformat(value)
@@ -176,12 +176,12 @@ def panes_in(saved: dict[str, Any], name: str) -> dict[int, Any]:
     return found
 
 
-# --- which pane a row belongs to: by its number in the stream, by its time, or by any number that grows ---------------
+# --- the pane that a row belongs to: by its number in the stream, its time, or a number that grows --------------------
 
 
-_MICROSECOND = timedelta(microseconds=1)
-_EPOCH = datetime(1970, 1, 1)
-_FURTHEST = 2.0**53
+MICROSECOND = timedelta(microseconds=1)
+START_OF_1970 = datetime(1970, 1, 1)
+MAX_PANE_NUMBER = 2.0**53  # beyond, a float does not tell neighbours apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +199,7 @@ class Clock:
                 )
             object.__setattr__(self, "every", given.astype("timedelta64[us]").item())
         if isinstance(self.every, timedelta):
-            if self.every < _MICROSECOND:
+            if self.every < MICROSECOND:
                 raise InputError(f"every must be a positive length of time, a microsecond at least, got {given!r}")
             return
         if isinstance(given, (np.integer, np.floating)):
@@ -213,13 +213,13 @@ class Clock:
         if values.shape not in ((), (n,)):
             raise InputError(f"at must be one time, or one for each of {n} rows, got shape {values.shape}")
         if isinstance(self.every, timedelta):
-            panes = values // (self.every // _MICROSECOND)
+            panes = values // (self.every // MICROSECOND)
         else:
             # Whole numbers stay whole: nanoseconds since 1970 are more than a float tells apart.
             whole = values.dtype.kind == "i" and isinstance(self.every, int) and self.every < 2**63
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
                 places = values // self.every if whole else values / self.every
-            if not ((places > -_FURTHEST) & (places < _FURTHEST)).all():
+            if not ((places > -MAX_PANE_NUMBER) & (places < MAX_PANE_NUMBER)).all():
                 raise InputError("at must be finite numbers, and not so large that panes cannot be told apart")
             panes = np.floor(places).astype(np.int64)
         return np.broadcast_to(panes, (n,))
@@ -247,7 +247,7 @@ class Clock:
     def start(self, pane: int) -> Any:
         """Where a pane begins: a number, or a time (UTC)."""
         if isinstance(self.every, timedelta):
-            return _EPOCH + pane * self.every
+            return START_OF_1970 + pane * self.every
         start = pane * self.every
         return round(start) if math.isclose(start, round(start), rel_tol=1e-15) else float(start)
 

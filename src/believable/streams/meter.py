@@ -4,21 +4,118 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Any, Literal, Self
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, final
 
 import numpy as np
 
 from believable import _check
-from believable._types import Notion, Spacing
+from believable._types import Kind, Notion, Spacing
 from believable.errors import InputError, MergeError, SchemaError, UndefinedError
 from believable.metrics.evaluate import Evaluation, evaluate
 from believable.predictions import Predictions, View
 from believable.stats import Layout, RunningTotal, Summary
 from believable.stats.saved import field_of, open_saved
-from believable.streams.batch import Doors, as_classes, refused
+from believable.streams.batch import BatchFormat, as_classes, refused
 
-_SCHEMA = "believable.CalibrationMeter"
+METER_SCHEMA = "believable.CalibrationMeter"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MeterSettings:
+    """The choices of a meter.
+
+    Attributes
+    ----------
+    n_classes : int or None
+        If given, batches of another number of classes are refused.
+    format : BatchFormat
+        How the arrays of a batch are to be read.
+    notions, cells, spacing
+        What is counted, as for `Layout.of`.
+    """
+
+    n_classes: int | None
+    format: BatchFormat
+    notions: tuple[Notion | View, ...] | None
+    cells: int | None
+    spacing: Spacing | tuple[Spacing, ...] | None
+
+    @classmethod
+    def of(
+        cls,
+        n_classes: int | None,
+        format: BatchFormat,
+        *,
+        notions: Sequence[Notion | View] | None = None,
+        cells: int | None = None,
+        spacing: Spacing | Sequence[Spacing] | None = None,
+    ) -> MeterSettings:
+        """The choices, checked as far as they can be before the first batch."""
+        n_classes = None if n_classes is None else _check.positive_integer(n_classes, "n_classes", 2)
+        if notions is not None and (isinstance(notions, (str, View)) or not isinstance(notions, Iterable)):
+            raise InputError(f"notions must be a list of notions, got {notions!r}")
+        settings = cls(
+            n_classes,
+            format,
+            None if notions is None else tuple(notions),
+            cells,
+            spacing if spacing is None or isinstance(spacing, str) else tuple(spacing),
+        )
+        if notions is None and (cells is not None or spacing is not None):
+            settings.layout_of("binary", 2, "float64")  # says now what is wrong with them
+        return settings
+
+    def layout_of(self, kind: Kind, n_classes: int, dtype: str) -> Layout:
+        """What is counted of predictions of a kind."""
+        return Layout.of(kind, n_classes, dtype, notions=self.notions, cells=self.cells, spacing=self.spacing)
+
+    def layout_for(self, rows: Predictions, layout: Layout | None = None) -> Layout:
+        """The layout for these rows: that of the stream so far, or a new one for the first batch."""
+        dtype = rows.scores.dtype.name
+        if self.n_classes is not None and rows.n_classes != self.n_classes:
+            raise refused(f"it has {rows.n_classes} classes, the meter was made for {self.n_classes}")
+        if rows.classes != self.format.classes:
+            raise refused(f"its classes are {rows.classes}, those of the meter {self.format.classes}")
+        if layout is None:
+            try:
+                return self.layout_of(rows.kind, rows.n_classes, dtype)
+            except InputError as error:
+                raise refused(error) from error
+        if (layout.kind, layout.n_classes) != (rows.kind, rows.n_classes):
+            raise refused(
+                f"it holds {rows.kind} predictions of {rows.n_classes} classes, the stream {layout.kind} predictions "
+                f"of {layout.n_classes}"
+            )
+        counted = layout.views[0][1].dtype
+        if counted != dtype:
+            raise refused(
+                f"its scores are {dtype}, those before were {counted}, and bins differ between the two; pass "
+                f"CalibrationMeter(..., dtype={counted!r}) to have every batch converted"
+            )
+        return layout
+
+    def to_dict(self) -> dict[str, Any]:
+        """A dictionary that JSON can hold, by which saved counts are told to have the same choices."""
+        format, notions = self.format, self.notions
+        return {
+            "n_classes": self.n_classes,
+            "from_logits": format.from_logits,
+            "pos_label": _label_as_text(format.pos_label),
+            "classes": None if format.classes is None else [_label_as_text(name) for name in format.classes],
+            "soft_labels": format.soft_labels,
+            "ignore_label": _label_as_text(format.ignore_label),
+            "multilabel": format.multilabel,
+            "notions": None if notions is None else [v.to_dict() if isinstance(v, View) else v for v in notions],
+            "cells": self.cells,
+            "spacing": list(self.spacing) if isinstance(self.spacing, tuple) else self.spacing,
+            "dtype": format.dtype,
+        }
+
+
+def _label_as_text(value: Any) -> str | None:
+    return None if value is None else repr(value.item() if isinstance(value, np.generic) else value)
 
 
 class CalibrationMeter:
@@ -85,17 +182,10 @@ class CalibrationMeter:
         spacing: Spacing | Sequence[Spacing] | None = None,
         dtype: Literal["float32", "float64"] | None = None,
     ) -> None:
-        self._n_classes = None if n_classes is None else _check.positive_integer(n_classes, "n_classes", 2)
-        self._doors = Doors(from_logits, pos_label, as_classes(classes), soft_labels, ignore_label, multilabel, dtype)
-        if notions is not None and (isinstance(notions, (str, View)) or not isinstance(notions, Iterable)):
-            raise InputError(f"notions must be a list of notions, got {notions!r}")
-        self._counts = (
-            None if notions is None else tuple(notions),
-            cells,
-            spacing if spacing is None or isinstance(spacing, str) else tuple(spacing),
+        described = BatchFormat(
+            from_logits, pos_label, as_classes(classes), soft_labels, ignore_label, multilabel, dtype
         )
-        if notions is None and (cells is not None or spacing is not None):
-            self._layout_of("binary", 2, "float64")  # says now what is wrong with them
+        self._settings = MeterSettings.of(n_classes, described, notions=notions, cells=cells, spacing=spacing)
         self._lock = threading.Lock()
         self.reset()
 
@@ -112,7 +202,7 @@ class CalibrationMeter:
 
     def update(self, predictions: Any, actuals: Any = None, sample_weight: Any = None) -> None:
         """Count a batch: (predictions, actuals) arrays, or a `Predictions`. An invalid one changes nothing."""
-        rows, ignored, positive = self._doors.check(predictions, actuals, sample_weight)
+        rows, ignored, positive = self._settings.format.check(predictions, actuals, sample_weight)
         if rows is None:
             with self._lock:
                 self._ignored += ignored
@@ -121,11 +211,11 @@ class CalibrationMeter:
             rows = rows.take(np.arange(len(rows)))
         counted = None
         with self._lock:
-            layout = self._fitting(rows)
+            layout = self._settings.layout_for(rows, self._layout)
         if rows.scores.size >= _enough(layout):  # other threads need not wait for it
             counted = Summary.of(rows, layout)
         with self._lock:
-            layout = self._fitting(rows)
+            layout = self._settings.layout_for(rows, self._layout)
             if counted is not None:
                 self._add(counted)
             else:
@@ -186,7 +276,7 @@ class CalibrationMeter:
         """A new meter with what both have counted."""
         if not isinstance(other, (CalibrationMeter, Summary)):
             return NotImplemented
-        return self._same().merge(self).merge(other)
+        return self._made(self._settings).merge(self).merge(other)
 
     # --- reading ---
 
@@ -204,8 +294,8 @@ class CalibrationMeter:
             raise UndefinedError("the meter has counted no rows yet: there is nothing to measure")
         if not positive:
             raise UndefinedError(
-                f"pos_label={self._doors.pos_label!r} has not occurred in {summary.n:,} rows; if there are truly no "
-                "positives, pass classes=[negative, positive] instead"
+                f"pos_label={self._settings.format.pos_label!r} has not occurred in {summary.n:,} rows; if there are "
+                "truly no positives, pass classes=[negative, positive] instead"
             )
         return replace(summary, dropped={"ignored label": ignored} if ignored else {})
 
@@ -225,9 +315,9 @@ class CalibrationMeter:
         """What was counted, as a dictionary that JSON can hold, with the name and version of its schema."""
         summary, positive, ignored = self._counted()
         return {
-            "schema": _SCHEMA,
+            "schema": METER_SCHEMA,
             "version": 1,
-            "settings": self._settings(),
+            "settings": self._settings.to_dict(),
             "summary": None if summary is None else summary.to_dict(),
             "ignored": ignored,
             "positive": int(positive),
@@ -238,8 +328,8 @@ class CalibrationMeter:
 
         A damaged or foreign state, or one of other choices, is refused and changes nothing.
         """
-        open_saved(saved, _SCHEMA, 1)
-        settings = self._settings()
+        open_saved(saved, METER_SCHEMA, 1)
+        settings = self._settings.to_dict()
         if saved.get("settings") != settings:
             found = saved.get("settings")
             differ = [name for name in settings if not isinstance(found, dict) or found.get(name) != settings[name]]
@@ -250,7 +340,7 @@ class CalibrationMeter:
         summary = None if saved.get("summary") is None else Summary.from_dict(field_of(saved, "summary", dict))
         if ignored < 0 or positive not in (0, 1):
             raise SchemaError("the saved meter is damaged: its counts are not counts")
-        other = self._same()
+        other = self._made(self._settings)
         if summary is not None:
             try:
                 other.merge(summary)
@@ -274,41 +364,11 @@ class CalibrationMeter:
 
     # --- inside; the lock is held where state is read or written ---
 
-    def _layout_of(self, kind: Any, n_classes: int, dtype: Any) -> Layout:
-        notions, cells, spacing = self._counts
-        return Layout.of(kind, n_classes, dtype, notions=notions, cells=cells, spacing=spacing)
-
-    def _fitting(self, rows: Predictions) -> Layout:
-        """The layout for these rows: that of the stream, or a new one for the first batch."""
-        dtype = rows.scores.dtype.name
-        if self._n_classes is not None and rows.n_classes != self._n_classes:
-            raise refused(f"it has {rows.n_classes} classes, the meter was made for {self._n_classes}")
-        if rows.classes != self._doors.classes:
-            raise refused(f"its classes are {rows.classes}, those of the meter {self._doors.classes}")
-        layout = self._layout
-        if layout is None:
-            try:
-                return self._layout_of(rows.kind, rows.n_classes, dtype)
-            except InputError as error:
-                raise refused(error) from error
-        if (layout.kind, layout.n_classes) != (rows.kind, rows.n_classes):
-            raise refused(
-                f"it holds {rows.kind} predictions of {rows.n_classes} classes, the stream {layout.kind} predictions "
-                f"of {layout.n_classes}"
-            )
-        counted = layout.views[0][1].dtype
-        if counted != dtype:
-            raise refused(
-                f"its scores are {dtype}, those before were {counted}, and bins differ between the two; pass "
-                f"CalibrationMeter(..., dtype={counted!r}) to have every batch converted"
-            )
-        return layout
-
     def _fold(self) -> None:
         """Count the rows that wait."""
         if not self._waiting:
             return
-        rows, layout = _joined(self._waiting), self._layout or self._fitting(self._waiting[0])
+        rows, layout = _joined(self._waiting), self._layout or self._settings.layout_for(self._waiting[0])
         self._add(Summary.of(rows, layout))
         self._waiting, self._scores_waiting, self._rows_waiting = [], 0, 0
 
@@ -323,45 +383,27 @@ class CalibrationMeter:
             return self._total.value, self._positive, self._ignored
 
     def _check_mergeable(self, summary: Summary) -> None:
-        if self._n_classes is not None and summary.n_classes != self._n_classes:
-            raise MergeError(f"cannot merge {summary!r}: the meter was made for {self._n_classes} classes")
+        if self._settings.n_classes is not None and summary.n_classes != self._settings.n_classes:
+            raise MergeError(f"cannot merge {summary!r}: the meter was made for {self._settings.n_classes} classes")
         if summary.by:
             raise MergeError("cannot merge a summary by subgroups into a meter, which knows none")
-        names = None if self._doors.classes is None else tuple(map(str, self._doors.classes))
+        names = None if self._settings.format.classes is None else tuple(map(str, self._settings.format.classes))
         if summary.classes != names:
             raise MergeError(f"cannot merge statistics: their classes differ, {names} and {summary.classes}")
         dtype = summary.cells[0].grid.dtype
-        wanted = self._layout or self._layout_of(summary.kind, summary.n_classes, self._doors.dtype or dtype)
-        if (summary.kind == "multilabel") != self._doors.multilabel or summary.layout != wanted:
+        wanted = self._layout or self._settings.layout_of(
+            summary.kind, summary.n_classes, self._settings.format.dtype or dtype
+        )
+        if (summary.kind == "multilabel") != self._settings.format.multilabel or summary.layout != wanted:
             raise MergeError(
                 f"cannot merge statistics: {summary!r} of {dtype} scores counts other things than the meter"
             )
 
-    def _settings(self) -> dict[str, Any]:
-        doors, (notions, cells, spacing) = self._doors, self._counts
-        return {
-            "n_classes": self._n_classes,
-            "from_logits": doors.from_logits,
-            "pos_label": _words(doors.pos_label),
-            "classes": None if doors.classes is None else [_words(name) for name in doors.classes],
-            "soft_labels": doors.soft_labels,
-            "ignore_label": _words(doors.ignore_label),
-            "multilabel": doors.multilabel,
-            "notions": None if notions is None else [v.to_dict() if isinstance(v, View) else v for v in notions],
-            "cells": cells,
-            "spacing": list(spacing) if isinstance(spacing, tuple) else spacing,
-            "dtype": doors.dtype,
-        }
-
-    def _same(self) -> CalibrationMeter:
-        """An empty meter with the same choices."""
-        new = CalibrationMeter.__new__(CalibrationMeter)
-        new._n_classes, new._doors, new._counts, new._lock = (
-            self._n_classes,
-            self._doors,
-            self._counts,
-            threading.Lock(),
-        )
+    @classmethod
+    def _made(cls, settings: MeterSettings) -> Self:
+        """An empty meter with these choices."""
+        new = cls.__new__(cls)
+        new._settings, new._lock = settings, threading.Lock()
         new.reset()
         return new
 
@@ -385,7 +427,3 @@ def _joined(batches: list[Predictions]) -> Predictions:
         n_ignored=0,
         borrowed=False,
     )
-
-
-def _words(value: Any) -> str | None:
-    return None if value is None else repr(value.item() if isinstance(value, np.generic) else value)

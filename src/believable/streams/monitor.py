@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -20,14 +19,14 @@ from believable.inference.noise_floor import noise_floor
 from believable.predictions import Predictions
 from believable.stats import CellStats, Layout
 from believable.stats.saved import field_of, open_saved
-from believable.streams.batch import refused
+from believable.streams.batch import BatchFormat, as_classes, refused
 from believable.streams.drift import DriftAlarm, pairs_per_row
 from believable.streams.history import Clock, History, Window, panes_in, window_in, window_out
-from believable.streams.meter import CalibrationMeter
+from believable.streams.meter import CalibrationMeter, MeterSettings
 
-_SCHEMA = "believable.CalibrationMonitor"
-_COUNTERS = ("n", "n_late", "n_ignored", "_first", "_last", "_first_open", "_ended", "_positive")
-METRIC = "expected_calibration_error"
+MONITOR_SCHEMA = "believable.CalibrationMonitor"
+SAVED_COUNTERS = ("n", "n_late", "n_ignored", "_first", "_last", "_first_open", "_ended", "_positive")
+WATCHED_METRIC = "expected_calibration_error"
 
 
 class CalibrationMonitor:
@@ -127,19 +126,22 @@ class CalibrationMonitor:
         )
         self._n_resamples = _check.positive_integer(n_resamples, "n_resamples", 100)
         self._random = generator(random_state)
-        self._meter = CalibrationMeter(
+        self._settings = MeterSettings.of(
             n_classes,
-            from_logits=from_logits,
-            pos_label=pos_label,
-            classes=classes,
-            soft_labels=soft_labels,
-            ignore_label=ignore_label,
-            multilabel=multilabel,
+            BatchFormat(
+                from_logits,
+                pos_label,
+                as_classes(classes),
+                soft_labels,
+                ignore_label,
+                multilabel,
+                dtype,
+                owner="CalibrationMonitor",
+            ),
             notions=None if notion is None else [notion],
             spacing="uniform",
-            dtype=dtype,
         )
-        self._meter._doors = replace(self._meter._doors, owner="CalibrationMonitor")
+        self._layout: Layout | None = None
         self._lock = threading.Lock()
         self._rows: deque[Window] = deque(maxlen=_check.positive_integer(history, "history"))
         self._open: dict[int, CalibrationMeter] = {}
@@ -157,12 +159,12 @@ class CalibrationMonitor:
 
         Weights are used for the windows, not for the alarm. An invalid batch changes nothing.
         """
-        rows, ignored, positive = self._meter._doors.check(predictions, actuals, sample_weight)
+        rows, ignored, positive = self._settings.format.check(predictions, actuals, sample_weight)
         if rows is None:
             with self._lock:
                 self.n_ignored += ignored
             return
-        kept = None if isinstance(predictions, Predictions) else self._meter._doors.kept(actuals, sample_weight)
+        kept = None if isinstance(predictions, Predictions) else self._settings.format.kept(actuals, sample_weight)
         if rows.borrowed:
             rows = rows.take(np.arange(len(rows)))
         with self._lock:
@@ -174,7 +176,7 @@ class CalibrationMonitor:
             n_late = int(np.count_nonzero(panes < self._first_open))
             if n_late and self.late == "refuse":
                 raise refused(f"{n_late} of its rows are late, their pane is complete; pass wait=…, or late='count'")
-            self._meter._layout, self._by_rows = layout, at is None
+            self._layout, self._by_rows = layout, at is None
             self._positive |= positive
             self.n_ignored += ignored
             self.n_late += n_late
@@ -197,12 +199,12 @@ class CalibrationMonitor:
         """The complete windows, the oldest first."""
         with self._lock:
             if self._rows and not self._positive:
-                pos_label = self._meter._doors.pos_label
+                pos_label = self._settings.format.pos_label
                 raise UndefinedError(
                     f"pos_label={pos_label!r} has not occurred in {self.n:,} rows; if there are truly no positives, "
                     "pass classes=[negative, positive] instead"
                 )
-            layout = self._meter._layout
+            layout = self._layout
             notion = "" if layout is None else layout.views[0][0].notion
             return History(tuple(self._rows), self.n_bins, notion, self.level, self.alarm.alpha)
 
@@ -216,14 +218,14 @@ class CalibrationMonitor:
     def state_dict(self) -> dict[str, Any]:
         """Open panes, windows and alarm, as a dictionary that JSON can hold; see `load_state_dict`."""
         with self._lock:
-            layout = self._meter._layout
+            layout = self._layout
             return {
-                "schema": _SCHEMA,
+                "schema": MONITOR_SCHEMA,
                 "version": 1,
-                "settings": self._settings(),
+                "settings": self._saved_settings(),
                 "stream": None if layout is None else [layout.kind, layout.n_classes, layout.views[0][1].dtype],
                 "by_rows": self._by_rows,
-                "counters": {name: int(getattr(self, name)) for name in _COUNTERS},
+                "counters": {name: int(getattr(self, name)) for name in SAVED_COUNTERS},
                 "open": {str(pane): meter.state_dict() for pane, meter in self._open.items()},
                 "closed": {str(pane): cells.to_dict() for pane, cells in self._closed.items()},
                 "windows": [window_out(one) for one in self._rows],
@@ -235,20 +237,20 @@ class CalibrationMonitor:
 
         The draws behind intervals to come begin anew with this monitor's `random_state`.
         """
-        open_saved(saved, _SCHEMA, 1)
-        if saved.get("settings") != self._settings():
+        open_saved(saved, MONITOR_SCHEMA, 1)
+        if saved.get("settings") != self._saved_settings():
             raise SchemaError("the saved monitor was made with other choices")
-        counters = {name: field_of(field_of(saved, "counters", dict), name, int) for name in _COUNTERS}
+        counters = {name: field_of(field_of(saved, "counters", dict), name, int) for name in SAVED_COUNTERS}
         by_rows, stream = saved.get("by_rows"), saved.get("stream")
-        if by_rows not in (None, True, False) or any(counters[name] < 0 for name in _COUNTERS if name[0] != "_"):
+        if by_rows not in (None, True, False) or any(counters[name] < 0 for name in SAVED_COUNTERS if name[0] != "_"):
             raise SchemaError("the saved monitor is damaged: its counts are not counts")
         closed = {pane: CellStats.from_dict(one) for pane, one in panes_in(saved, "closed").items()}
         windows = [window_in(one) for one in field_of(saved, "windows", list)]
         panes = {}
         try:
-            layout = None if stream is None else self._meter._layout_of(*stream)
+            layout = None if stream is None else self._settings.layout_of(*stream)
             for pane, one in panes_in(saved, "open").items():
-                panes[pane] = self._meter._same()
+                panes[pane] = CalibrationMeter._made(self._settings)
                 panes[pane].load_state_dict(one)
         except (TypeError, InputError) as error:
             raise SchemaError(f"the saved monitor is damaged: {error}") from error
@@ -263,7 +265,7 @@ class CalibrationMonitor:
             raise SchemaError("the saved monitor is damaged: its panes do not hold the rows that it counted")
         with self._lock:
             self.alarm.load_state_dict(field_of(saved, "alarm", dict))
-            self._meter._layout, self._by_rows = layout, by_rows
+            self._layout, self._by_rows = layout, by_rows
             self._open, self._closed = panes, closed
             self._rows = deque(windows, maxlen=self._rows.maxlen)
             for name, value in counters.items():
@@ -276,11 +278,11 @@ class CalibrationMonitor:
             return n < 2**62 and n_open == n % self._rows_per_pane()
         return n_open <= n
 
-    def _settings(self) -> dict[str, Any]:
+    def _saved_settings(self) -> dict[str, Any]:
         every = self._clock.every
         length = {"microseconds": every // timedelta(microseconds=1)} if isinstance(every, timedelta) else every
         chosen = {name: getattr(self, name) for name in ("windows", "wait", "late", "n_bins", "level")}
-        return chosen | {"every": length, "history": self._rows.maxlen, "meter": self._meter._settings()}
+        return chosen | {"every": length, "history": self._rows.maxlen, "meter": self._settings.to_dict()}
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
@@ -299,8 +301,8 @@ class CalibrationMonitor:
             raise refused("the stream was closed; make a new CalibrationMonitor")
         if self._by_rows is not None and self._by_rows != (at is None):
             raise refused("give at with every batch, or with none")
-        layout = self._meter._fitting(rows)
-        if self._meter._layout is None:
+        layout = self._settings.layout_for(rows, self._layout)
+        if self._layout is None:
             view, grid = layout.views[0]
             try:
                 self.alarm.check(view, grid)
@@ -328,7 +330,7 @@ class CalibrationMonitor:
         found, starts = np.unique(panes[order], return_index=True)
         for pane, part in zip(found.tolist(), np.split(order, starts[1:]), strict=True):
             if pane >= self._first_open:
-                self._open.setdefault(pane, self._meter._same()).update(rows.take(part))
+                self._open.setdefault(pane, CalibrationMeter._made(self._settings)).update(rows.take(part))
                 self._last = max(self._last, pane)
 
     def _complete_before(self, boundary: int) -> None:
@@ -344,8 +346,8 @@ class CalibrationMonitor:
     def _measured(self, pane: int, cells: Any) -> Window:
         draws: dict[str, Any] = {"n_resamples": self._n_resamples, "random_state": self._random}
         bins = cells.coarsen(self.n_bins)
-        ends = interval(METRIC, bins, level=self.level, **draws)
-        floor = noise_floor(METRIC, bins, **draws)
+        ends = interval(WATCHED_METRIC, bins, level=self.level, **draws)
+        floor = noise_floor(WATCHED_METRIC, bins, **draws)
         assert floor.p_value is not None
         first = max(pane - self.windows + 1, self._first)  # at first there are fewer panes than a window has
         start, end = self._clock.start(first), self._clock.start(pane + 1)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from believable.report.document import Audit
-from believable.report.html.sections import KEY, facts, key_numbers, mark_of, sections, verdict
+from believable.report.html.sections import KEY_METRICS, facts, key_numbers, mark_of, sections, verdict
 from believable.report.html.svg import diagram
 from believable.report.html.words import (
     count,
@@ -27,23 +27,24 @@ from believable.report.html.words import (
     text,
     why,
 )
-from believable.report.parts import Line, short_name
-from believable.report.verdict_words import Verdict
+from believable.report.parts import CurveLine
+from believable.report.verdicts import Verdict
+from believable.report.wording import short_name
 
-SCRIPTS = ("statistic.js", "draw.js", "tables.js", "controls.js")
-WHOLE = {"confidence": "all: the predicted one", "top_label": "all: the predicted one"}
-SLIDER = (
+PAGE_SCRIPTS = ("statistic.js", "draw.js", "tables.js", "controls.js")
+ALL_CLASSES_IN_WORDS = {"confidence": "all: the predicted one", "top_label": "all: the predicted one"}
+BINS_SLIDER = (
     '<label class="slide"><span>Number of bins <output id="bins-shown"></output></span>'
     '<input type="range" id="bins"></label>'
 )
-CURVES = {"smoothed": "smoothed curve", "corp": "isotonic curve (CORP)"}
-OF_BINS = {"ece": "ECE", "chance": "by chance ≈", "mce": "largest gap", "rmsce": "RMS of gaps"}
-OF_ROWS = {"n": "rows", "base": "happened", "mean": "mean score"}
-BY_ROWS = (
+CURVES_IN_WORDS = {"smoothed": "smoothed curve", "corp": "isotonic curve (CORP)"}
+NUMBERS_OF_BINS = {"ece": "ECE", "chance": "by chance ≈", "mce": "largest gap", "rmsce": "RMS of gaps"}
+NUMBERS_OF_ROWS = {"n": "rows", "base": "happened", "mean": "mean score"}
+CLUSTERS_NOT_ALLOWED_FOR = (
     "Intervals in this diagram and its table, and what it calls chance, take rows as independent: they may be too "
     "narrow. The verdict and the key numbers allow for the {n} clusters."
 )
-UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # within JSON they can only stand in text
+JSON_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # within JSON they can only stand in text
 
 
 def as_page(audit: Audit) -> str:
@@ -61,7 +62,7 @@ def as_page(audit: Audit) -> str:
     str
         HTML.
     """
-    script = "\n" + "\n".join(part(one) for one in SCRIPTS)
+    script = "\n" + "\n".join(part(one) for one in PAGE_SCRIPTS)
     further = list(sections(audit))
     labels = axis_labels(audit.verdict.notion)
     return template(
@@ -124,10 +125,10 @@ def as_data(audit: Audit) -> str:
         "map": None if audit.fix is None else audit.fix.map,
     }
     written = json.dumps(data, separators=(",", ":"), allow_nan=False)
-    return re.sub("[<>&]", lambda match: UNSAFE[match[0]], written)
+    return re.sub("[<>&]", lambda match: JSON_ESCAPES[match[0]], written)
 
 
-def _line(line: Line) -> dict[str, Any]:
+def _line(line: CurveLine) -> dict[str, Any]:
     """The points of a curve that can be drawn, to four digits: a small part of a pixel."""
     points = zip(line.x, line.y, line.low, line.high, strict=True)
     drawn = [tuple(round(value, 4) for value in point) for point in points if all(map(math.isfinite, point))]
@@ -141,16 +142,16 @@ def _nav(entries: Iterable[tuple[str, str]]) -> str:
 
 def _controls(audit: Audit) -> str:
     """The controls that this audit has a use for; the script fills and enables them."""
-    made = [_choice("strategy", "Bins of", {"uniform": "equal width", "quantile": "equal counts"}), SLIDER]
+    made = [_choice("strategy", "Bins of", {"uniform": "equal width", "quantile": "equal counts"}), BINS_SLIDER]
     if any(one.class_name is not None for one in audit.slices):
-        made.append(_select("class", "Class", WHOLE.get(audit.verdict.notion, "all together")))
+        made.append(_select("class", "Class", ALL_CLASSES_IN_WORDS.get(audit.verdict.notion, "all together")))
     if any(one.column is not None for one in audit.slices):
         made.append(_select("group", "Subgroup", "all rows"))
     if any(one.stage == "after" for one in audit.slices):
         made.append(_choice("stage", "Recalibration", {"before": "before", "after": "after"}))
     methods = {line.method for line in audit.lines}
     layers = [("band", "chance band", True), ("zoom", "zoom to the scores", True)]
-    layers += [(key, f"{_stroke(key)}{words}", key in methods) for key, words in CURVES.items()]
+    layers += [(key, f"{_stroke(key)}{words}", key in methods) for key, words in CURVES_IN_WORDS.items()]
     boxes = "".join(
         f'<label{"" if there else " hidden"}><input type="checkbox" id="{key}"> {words}</label>'
         for key, words, there in layers
@@ -181,8 +182,8 @@ def _live(audit: Audit) -> str:
     """The numbers of what is looked at, and the legend."""
     left = f'<p class="quiet">{text(audit.left_out)}</p>' if audit.left_out else ""
     if audit.n_clusters is not None:
-        left += f'<p class="quiet">{BY_ROWS.format(n=count(audit.n_clusters))}</p>'
-    return template("live", of_bins=_entries(OF_BINS), of_rows=_entries(OF_ROWS), left_out=left)
+        left += f'<p class="quiet">{CLUSTERS_NOT_ALLOWED_FOR.format(n=count(audit.n_clusters))}</p>'
+    return template("live", of_bins=_entries(NUMBERS_OF_BINS), of_rows=_entries(NUMBERS_OF_ROWS), left_out=left)
 
 
 def _entries(found: Mapping[str, str]) -> str:
@@ -194,9 +195,9 @@ def _entries(found: Mapping[str, str]) -> str:
 # --- `as_cell`: an audit as a short fragment of HTML, for a notebook --------------------------------------------------
 
 
-BADGES = {"good": "#00795a", "warn": "#a86400", "bad": "#b34700", "unsure": "#64717e"}
-MOST_PLACES, MOST_ADVICE = 3, 2
-_TD = "padding:1px 12px 1px 0;text-align:right;white-space:nowrap;background:transparent"
+COLOUR_OF_TONE = {"good": "#00795a", "warn": "#a86400", "bad": "#b34700", "unsure": "#64717e"}
+MAX_PLACES_IN_NOTEBOOK, MAX_ADVICE_IN_NOTEBOOK = 3, 2
+TABLE_CELL_STYLE = "padding:1px 12px 1px 0;text-align:right;white-space:nowrap;background:transparent"
 
 
 def as_cell(audit: Audit) -> str:
@@ -216,11 +217,11 @@ def as_cell(audit: Audit) -> str:
     found = audit.verdict
     tone, mark = found.tone, mark_of(found)
     badge = (
-        f'<span style="background:{BADGES[tone]};color:#fff;border-radius:4px;padding:2px 9px;font-weight:600">'
+        f'<span style="background:{COLOUR_OF_TONE[tone]};color:#fff;border-radius:4px;padding:2px 9px;font-weight:600">'
         f"{mark} {text(found.label)}</span>"
     )
     title = f"<strong>{name(audit.title)}</strong> · " if audit.title else ""
-    said = "".join(f"<li>{text(line)}</li>" for line in [*_lines(found), *audit.advice[:MOST_ADVICE]])
+    said = "".join(f"<li>{text(line)}</li>" for line in [*_lines(found), *audit.advice[:MAX_ADVICE_IN_NOTEBOOK]])
     picture = diagram(audit.table, *axis_labels(found.notion), size=180)
     clusters = "" if audit.n_clusters is None else f" in {count(audit.n_clusters)} clusters"
     weighted = f", worth {count(audit.effective_n)} of equal weight" if audit.weighted else ""
@@ -236,21 +237,23 @@ def as_cell(audit: Audit) -> str:
 
 def _lines(found: Verdict) -> list[str]:
     """The verdict without the guideline, and of the places those that weigh most."""
-    heaviest = sorted(found.places, key=lambda place: -place.n * abs(place.conf - place.acc))[:MOST_PLACES]
+    heaviest = sorted(found.places, key=lambda place: -place.n * abs(place.conf - place.acc))[:MAX_PLACES_IN_NOTEBOOK]
     kept = replace(found, places=tuple(place for place in found.places if place in heaviest))
     return kept.details()
 
 
 def _numbers(audit: Audit) -> str:
     head = ("", "value", f"{percent(audit.verdict.level)} interval", "chance alone", "bins")
-    made = [f"<tr>{''.join(f'<th style={_quoted(_TD)}>{text(one)}</th>' for one in head)}</tr>"]
-    for alias in KEY:
+    made = [f"<tr>{''.join(f'<th style={_quoted(TABLE_CELL_STYLE)}>{text(one)}</th>' for one in head)}</tr>"]
+    for alias in KEY_METRICS:
         for one in audit.metrics:
             if one.alias != alias:
                 continue
             cells = (number(one.value), span(one.low, one.high), number(one.floor), text(one.bins))
-            first = f'<th style="{_TD};text-align:left">{text(short_name(one.alias, one.name))}</th>'
-            made.append(f"<tr>{first}{''.join(f'<td style={_quoted(_TD)}>{cell}</td>' for cell in cells)}</tr>")
+            first = f'<th style="{TABLE_CELL_STYLE};text-align:left">{text(short_name(one.alias, one.name))}</th>'
+            made.append(
+                f"<tr>{first}{''.join(f'<td style={_quoted(TABLE_CELL_STYLE)}>{cell}</td>' for cell in cells)}</tr>"
+            )
     return f'<table style="border-collapse:collapse;font-size:90%">{"".join(made)}</table>'
 
 

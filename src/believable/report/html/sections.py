@@ -16,20 +16,21 @@ from believable.report.html.tables import (
     tried_table,
     versus_table,
 )
-from believable.report.html.words import NOTIONS, count, name, number, percent, rows, span, template, text, why
-from believable.report.parts import Family, Measured, short_name
-from believable.report.verdict_words import GUIDELINE, Verdict
+from believable.report.html.words import NOTIONS_IN_WORDS, count, name, number, percent, rows, span, template, text, why
+from believable.report.parts import Family, Measured
+from believable.report.verdicts import ECE_GUIDELINE, Verdict
+from believable.report.wording import short_name
 
-KEY = ("ece", "sce", "tlce", "smece", "slope", "brier", "nll", "auc", "acc")
-FAMILIES: dict[Family, str] = {
+KEY_METRICS = ("ece", "sce", "tlce", "smece", "slope", "brier", "nll", "auc", "acc")
+FAMILY_QUESTIONS: dict[Family, str] = {
     "calibration": "Calibration: are the scores right?",
     "score": "Both at once",
     "discrimination": "Discrimination: do they tell cases apart?",
 }
-USELESS = "A constant forecast of the base rate is calibrated, and useless: look at both."
-MARKS = {"good": "✓", "warn": "!", "bad": "✕", "unsure": "?"}
-MOST_LINES = 6
-STEPS = ", ".join(f"below {below:.2f} {word}" for word, below in GUIDELINE)
+A_CONSTANT_IS_USELESS = "A constant forecast of the base rate is calibrated, and useless: look at both."
+MARK_OF_TONE = {"good": "✓", "warn": "!", "bad": "✕", "unsure": "?"}
+MAX_VERDICT_LINES = 6
+GUIDELINE_STEPS = ", ".join(f"below {below:.2f} {word}" for word, below in ECE_GUIDELINE)
 
 
 class Section(NamedTuple):
@@ -64,7 +65,7 @@ def facts(audit: Audit) -> str:
 
 def mark_of(found: Verdict) -> str:
     """A sign beside the colour."""
-    return "≈" if found.standing == "cannot be told from perfect" else MARKS[found.tone]
+    return "≈" if found.standing == "cannot be told from perfect" else MARK_OF_TONE[found.tone]
 
 
 def verdict(audit: Audit) -> str:
@@ -73,14 +74,12 @@ def verdict(audit: Audit) -> str:
     tone, mark = found.tone, mark_of(found)
     lines = [*found.details(), *([audit.exception] if audit.exception else [])]
     more = ""
-    if len(lines) > MOST_LINES:
-        more = (
-            f"<details><summary>{len(lines) - MOST_LINES + 1} more</summary>{listed(lines[MOST_LINES - 1 :])}</details>"
-        )
-        lines = lines[: MOST_LINES - 1]
+    if len(lines) > MAX_VERDICT_LINES:
+        lines, hidden = lines[: MAX_VERDICT_LINES - 1], lines[MAX_VERDICT_LINES - 1 :]
+        more = f"<details><summary>{len(hidden)} more</summary>{listed(hidden)}</details>"
     return (
         f'<h2 id="verdict-title" class="badge {tone}"><span aria-hidden="true">{mark}</span> {text(found.label)}</h2>'
-        f'<span class="quiet">about {NOTIONS.get(found.notion, text(found.notion))}</span>'
+        f'<span class="quiet">about {NOTIONS_IN_WORDS.get(found.notion, text(found.notion))}</span>'
         f'<p class="lead">{text(found.headline)}</p>{listed(lines)}{more}'
     )
 
@@ -91,13 +90,13 @@ def verdict(audit: Audit) -> str:
 def key_numbers(audit: Audit) -> str:
     """The numbers of the first screen, each with a bar."""
     blocks = []
-    for family, heading in FAMILIES.items():
-        found = [one for alias in KEY for one in audit.metrics if one.alias == alias and one.family == family]
+    for family, heading in FAMILY_QUESTIONS.items():
+        found = [one for alias in KEY_METRICS for one in audit.metrics if one.alias == alias and one.family == family]
         if not found:
             continue
         shared = scale_of([end for one in found if not _is_inside(one) for end in (one.value, one.high, one.q95)])
         items = "".join(_key_number(one, shared) for one in found)
-        note = f'<p class="quiet">{USELESS}</p>' if family == "discrimination" else ""
+        note = f'<p class="quiet">{A_CONSTANT_IS_USELESS}</p>' if family == "discrimination" else ""
         blocks.append(f'<h3>{heading}</h3><ul class="keys">{items}</ul>{note}')
     level = percent(audit.verdict.level)
     legend = template("legend", level=level, interval=why("interval", "interval"), floor=why("floor", "chance alone"))
@@ -151,7 +150,9 @@ def sections(audit: Audit) -> Iterator[Section]:
         yield Section("compared", "Comparison", body)
     yield Section("table", "Reliability table", _table(audit))
     yield Section("all", "All numbers", metrics_table(audit))
-    yield Section("read", "How to read this page", template("reading", level=percent(audit.verdict.level), steps=STEPS))
+    yield Section(
+        "read", "How to read this page", template("reading", level=percent(audit.verdict.level), steps=GUIDELINE_STEPS)
+    )
     yield Section("from", "Where it comes from", _provenance(audit))
 
 
@@ -192,8 +193,8 @@ def _classes(audit: Audit) -> str:
         cards = "".join(
             f"<li><strong>{text(short_name(one.alias, one.name))}</strong> {why(one.alias, one.alias)} "
             f"<b>{number(one.value)}</b>{bar(one.value, one.low, one.high, one.floor, one.q95, scale)}"
-            f"<small>{NOTIONS.get(one.notion, text(one.notion))}; {text(one.bins)}; {span(one.low, one.high)}; "
-            f"by chance about {number(one.floor)}</small></li>"
+            f"<small>{NOTIONS_IN_WORDS.get(one.notion, text(one.notion))}; {text(one.bins)}; "
+            f"{span(one.low, one.high)}; by chance about {number(one.floor)}</small></li>"
             for one in notions
         )
         side = f'<h3>Side by side</h3><ul class="notions">{cards}</ul>'

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from believable.report.html.words import share, text
 from believable.report.parts import Bin
 
-ROUND = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+ROUND_MULTIPLES = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
 def rounded_up(value: float) -> float:
@@ -16,7 +16,7 @@ def rounded_up(value: float) -> float:
     if not 0 < value < math.inf:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
-    return float(f"{min(m for m in ROUND if m * power >= value * (1 - 1e-12)) * power:.3g}")
+    return float(f"{min(m for m in ROUND_MULTIPLES if m * power >= value * (1 - 1e-12)) * power:.3g}")
 
 
 def scale_of(values: Sequence[float | None]) -> tuple[float, float]:

@@ -10,15 +10,16 @@ from believable.metrics import find_metric
 from believable.report.document import Audit
 from believable.report.html.svg import bar, scale_of
 from believable.report.html.words import chance, count, name, number, percent, share, span, span_of_shares, text, why
-from believable.report.parts import Bin, Part, short_name
+from believable.report.parts import Bin, Part
+from believable.report.wording import short_name
 
-ABOUT = {
+NOTIONS_IN_TABLE = {
     "binary": "the event",
     "confidence": "the predicted class",
     "top_label": "the predicted class, by class",
     "classwise": "each class",
 }
-FAMILIES = {"calibration": "calibration", "score": "both", "discrimination": "discrimination"}
+FAMILIES_IN_TABLE = {"calibration": "calibration", "score": "both", "discrimination": "discrimination"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +115,9 @@ def metrics_table(audit: Audit) -> str:
                 Cell(chance(one.p_value), one.p_value),
                 Cell("–" if one.best is None else f"{one.best:g}", one.best),
                 of_words(one.bins),
-                of_words(ABOUT.get(one.notion) or one.notion.replace("_", " ") or FAMILIES[one.family]),
+                of_words(
+                    NOTIONS_IN_TABLE.get(one.notion) or one.notion.replace("_", " ") or FAMILIES_IN_TABLE[one.family]
+                ),
             )
         )
     return table("Every number, with its interval and what chance alone would show", columns, rows)

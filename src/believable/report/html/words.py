@@ -9,14 +9,17 @@ from importlib.resources import files
 from string import Template
 
 from believable.metrics import METRICS
-from believable.report.parts import digits_apart, short_name
+from believable.report.wording import digits_apart, short_name
 
-NOTHING = "–"
-LONGEST, LONGEST_TITLE = 120, 1000  # letters of a name that are shown, and that a mouse over it shows
-SMALLEST = 0.00005
-CONTROLS = {code: "\ufffd" for code in range(32) if chr(code) not in "\t\n\r"}  # HTML cannot hold them
+NO_NUMBER = "–"
+MAX_NAME_LENGTH_ON_PAGE, MAX_TOOLTIP_LENGTH = (
+    120,
+    1000,
+)  # letters of a name that are shown, and that a mouse over it shows
+SMALLEST_NUMBER_SHOWN = 0.00005
+CONTROL_CHARACTERS = {code: "\ufffd" for code in range(32) if chr(code) not in "\t\n\r"}  # HTML cannot hold them
 
-NOTIONS = {
+NOTIONS_IN_WORDS = {
     "binary": "the probability of the event",
     "confidence": "the probability of the predicted class",
     "top_label": "the probability of the predicted class, by predicted class",
@@ -36,19 +39,19 @@ def template(key: str, **words: str) -> str:
 
 def text(words: object) -> str:
     """Text, escaped for elements and for attributes in double quotes."""
-    return html.escape(str(words).translate(CONTROLS).encode("utf-8", "replace").decode("utf-8"), quote=True)
+    return html.escape(str(words).translate(CONTROL_CHARACTERS).encode("utf-8", "replace").decode("utf-8"), quote=True)
 
 
 def name(words: str) -> str:
     """A name from the file: escaped, cut if it is endless, and kept from turning its surroundings right to left."""
-    if len(words) <= LONGEST:
+    if len(words) <= MAX_NAME_LENGTH_ON_PAGE:
         return f"<bdi>{text(words)}</bdi>"
-    return f'<bdi title="{text(words[:LONGEST_TITLE])}">{text(words[:LONGEST])}…</bdi>'
+    return f'<bdi title="{text(words[:MAX_TOOLTIP_LENGTH])}">{text(words[:MAX_NAME_LENGTH_ON_PAGE])}…</bdi>'
 
 
 def number(value: float | None) -> str:
     """Four digits after the point; two that count for small numbers, and none of those that four digits round to 0."""
-    if value is not None and abs(value) < SMALLEST:
+    if value is not None and abs(value) < SMALLEST_NUMBER_SHOWN:
         return "0.0000"
     return share(value)
 
@@ -56,7 +59,7 @@ def number(value: float | None) -> str:
 def share(value: float | None) -> str:
     """A number that may be small and still matter, as how often a rare event happens: two digits that count."""
     if value is None or math.isnan(value):
-        return NOTHING
+        return NO_NUMBER
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     digits = min(1 - int(f"{value:.1e}"[-3:]), 8) if 0 < abs(value) < 0.001 else 4
@@ -76,7 +79,7 @@ def span_of_shares(low: float | None, high: float | None) -> str:
 def _ends(low: float | None, high: float | None, shown: Callable[[float], str]) -> str:
     """As they are shown by themselves, or with the digits it takes to tell them apart."""
     if low is None or high is None:
-        return NOTHING
+        return NO_NUMBER
     digits = digits_apart(low, high)
     if digits == 4:
         return f"{shown(low)} to {shown(high)}"
@@ -96,7 +99,7 @@ def rows(value: int) -> str:
 def chance(p_value: float | None) -> str:
     """A p-value."""
     if p_value is None:
-        return NOTHING
+        return NO_NUMBER
     return "&lt; 0.001" if p_value < 0.001 else f"{p_value:.3f}"
 
 
@@ -113,10 +116,10 @@ def sentence(words: str) -> str:
 # --- what each number means, in plain words ---------------------------------------------------------------------------
 
 
-KNOWN = {metric.alias: metric for metric in METRICS.values()}
+METRICS_BY_ALIAS = {metric.alias: metric for metric in METRICS.values()}
 
 # Beside the first line of the metric's own definition.
-MORE = {
+METRICS_EXPLAINED = {
     "ece": "Scores are sorted into bins; in each, the mean score is compared with how often it happened, and the gaps "
     "are averaged, bins with more rows counting more. 0.03 means that a score is off by three percentage points on "
     "average. The value depends on the bins, and is never exactly 0 even for a perfect model: compare it with chance.",
@@ -139,7 +142,7 @@ MORE = {
     "bss": "1 is perfect, 0 no better than always saying how often it happens.",
     "sharpness": "A forecast that is always the same has 0. More is better only if the scores are calibrated.",
 }
-TERMS = {
+TERMS_EXPLAINED = {
     "interval": (
         "Interval",
         "Another sample of the same kind would give another number. The interval is where the number lies for endless "
@@ -178,11 +181,15 @@ TERMS = {
 
 def explanations(aliases: Iterable[str]) -> str:
     """Every explanation, as a popover where the browser knows them and as a list of words where not."""
-    entries = [(f"why-{key}", title, words) for key, (title, words) in TERMS.items()]
-    for alias in dict.fromkeys([*filter(KNOWN.get, aliases), "ece", "mce", "rmsce"]):
-        metric = KNOWN[alias]
+    entries = [(f"why-{key}", title, words) for key, (title, words) in TERMS_EXPLAINED.items()]
+    for alias in dict.fromkeys([*filter(METRICS_BY_ALIAS.get, aliases), "ece", "mce", "rmsce"]):
+        metric = METRICS_BY_ALIAS[alias]
         entries.append(
-            (f"why-{alias}", short_name(alias, metric.name), f"{sentence(metric.summary)} {MORE.get(alias, '')}")
+            (
+                f"why-{alias}",
+                short_name(alias, metric.name),
+                f"{sentence(metric.summary)} {METRICS_EXPLAINED.get(alias, '')}",
+            )
         )
     return "\n".join(
         f'<div popover id="{key}" class="why"><h3>{text(title)}</h3><p>{text(words)}</p></div>'
@@ -192,6 +199,6 @@ def explanations(aliases: Iterable[str]) -> str:
 
 def why(key: str, what: str) -> str:
     """The button that shows an explanation, where there is one."""
-    if key not in TERMS and key not in KNOWN:
+    if key not in TERMS_EXPLAINED and key not in METRICS_BY_ALIAS:
         return ""
     return f'<button class="ask" popovertarget="why-{key}" aria-label="What is: {text(what)}?">?</button>'

@@ -7,8 +7,10 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from believable.auditing.heaping import heaping
+from believable import Predictions, Summary
+from believable.auditing.heaping import heaping, heaping_of_cells
 from believable.errors import InputError
+from tests.auditing.data import times
 
 RNG = np.random.default_rng(0)
 STATED = RNG.choice([0.6, 0.8, 0.9, 0.95, 1.0], 200, p=[0.1, 0.3, 0.4, 0.1, 0.1])
@@ -94,3 +96,17 @@ def test_bad_weights():
     """As everywhere, a negative weight is an error."""
     with pytest.raises(InputError, match="sample_weight must not be negative"):
         heaping([0.5] * 30, [-1.0] * 30)
+
+
+@pytest.mark.parametrize("scale", [1, 1e-4, 1e-8])
+def test_heaps_are_found_in_cells(scale):
+    """Heaps and round numbers are those of the rows; scores that differ are no heap, however small they are."""
+    rng = np.random.default_rng(9)
+    heaped = np.concatenate([rng.choice([0.6, 0.8, 0.95, 1.0], 3000), rng.random(1000)])
+    spread = scale * rng.random(3000)
+    summary = times(Summary.of(Predictions(heaped, rng.random(4000) < 0.5)), 20)  # sums are rounded often
+    rows, cells = heaping(heaped), heaping_of_cells(summary.cells_of())
+    assert cells.values == pytest.approx(rows.values, rel=1e-6)  # others share their cells
+    assert (cells.share, cells.round_share) == pytest.approx((rows.share, rows.round_share), rel=1e-3)
+    assert str(cells) == str(rows)
+    assert heaping_of_cells(Summary.of(Predictions(spread, spread > 0)).cells_of()) is None

@@ -1,4 +1,4 @@
-"""`Verdict`: what the numbers say, in words; and the places where scores are off, which it names."""
+"""`Verdict`: what the numbers say, in words, and the ranges of scores that are off."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from believable.metrics import find_metric
-from believable.report.parts import Versus, decimals, digits_apart, rounded_up, shown, signed
+from believable.report.wording import decimals, digits_apart, rounded_up
 
-GUIDELINE = (("excellent", 0.05), ("good", 0.10), ("moderate", 0.15))  # below so much ECE; otherwise poor
-OFF_BY_A_FACTOR = 1.25
+ECE_GUIDELINE = (("excellent", 0.05), ("good", 0.10), ("moderate", 0.15))  # below so much ECE; otherwise poor
+FACTOR_OFF_ON_THE_WHOLE = 1.25
 Grade = Literal["excellent", "good", "moderate", "poor"]
 Standing = Literal["off", "cannot be told from perfect", "too little data"]
 Tone = Literal["good", "warn", "bad", "unsure"]
-Direction = Literal["over-confident", "under-confident", "unclear"]
+ConfidenceDirection = Literal["over-confident", "under-confident", "unclear"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ class Place:
 
     @property
     def way(self) -> Literal["too high", "too low"]:
-        """Of the scores."""
+        """Which way the scores are off there."""
         return "too high" if self.conf > self.acc else "too low"
 
     def __str__(self) -> str:
@@ -114,7 +113,7 @@ class Verdict:
     mean_score: float | None
     rate: float | None
     off_on_the_whole: bool
-    direction: Direction
+    direction: ConfidenceDirection
     confidence: float
     accuracy: float
     pairs: bool
@@ -148,7 +147,7 @@ class Verdict:
         """Whether much more or less happened than predicted, which the ECE of rare events does not show."""
         if not self.off_on_the_whole or self.mean_score is None or self.rate is None:
             return False
-        return not self.mean_score < OFF_BY_A_FACTOR * self.rate < OFF_BY_A_FACTOR**2 * self.mean_score
+        return not self.mean_score < FACTOR_OFF_ON_THE_WHOLE * self.rate < FACTOR_OFF_ON_THE_WHOLE**2 * self.mean_score
 
     @property
     def rows_needed(self) -> int | None:
@@ -158,11 +157,11 @@ class Verdict:
         """
         if self.standing != "too little data":
             return None
-        return rounded_up(self.n * ((self.high - self.low) / GUIDELINE[0][1]) ** 2)
+        return rounded_up(self.n * ((self.high - self.low) / ECE_GUIDELINE[0][1]) ** 2)
 
     @property
     def needed(self) -> str:
-        """The same in words, and in clusters where rows come in them."""
+        """How much data would do, in words: clusters, where rows come in them."""
         if self.rows_needed is None:
             return ""
         if self.n_clusters is None:
@@ -193,7 +192,7 @@ class Verdict:
 
     def lines(self) -> list[str]:
         """The verdict as sentences."""
-        steps = ", ".join(f"below {below:.2f} {word}" for word, below in GUIDELINE)
+        steps = ", ".join(f"below {below:.2f} {word}" for word, below in ECE_GUIDELINE)
         guideline = [f"Guideline for the ECE: {steps}, otherwise poor."] if self.standing == "off" else []
         return [self.headline, *guideline, *self.details()]
 
@@ -230,53 +229,3 @@ class Verdict:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
-
-
-# --- which of two models is better, in words --------------------------------------------------------------------------
-
-
-COMPARISON_DRAWS = 300
-SMALLEST_P = 2 / (1 + COMPARISON_DRAWS)  # two-sided, that so many draws can tell
-SHORT = {"ece": "ECE", "smece": "smooth ECE"}
-BETTER = {
-    "brier": "predicts better on the whole",
-    "nll": "predicts better on the whole",
-    "auc": "ranks better",
-    "acc": "is right more often",
-}
-
-
-def in_words(one: Versus, a: str, b: str) -> str:
-    """Which model is better at what, or that the difference can be chance.
-
-    Examples
-    --------
-    >>> in_words(Versus("expected_calibration_error", 0.15, 0.05, 0.1, 0.08, 0.12, 0.01), "A", "B")
-    'B is better calibrated: its ECE is 0.1000 lower (0.0800 … 0.1200).'
-    >>> in_words(Versus("auc", 0.75, 0.76, -0.01, -0.03, 0.01, 0.2), "A", "B")
-    'The difference in AUC can be chance: -0.0100 (-0.0300 … 0.0100).'
-    >>> in_words(Versus("negative_log_likelihood", float("inf"), 0.3, float("inf"), -0.1, float("inf"), 0.8), "A", "B")
-    'The difference in log loss can be chance: +infinite (-0.1000 … infinite).'
-    >>> in_words(Versus("negative_log_likelihood", float("inf"), 0.3, float("inf"), 0.1, float("inf"), 0.01), "A", "B")
-    'B predicts better on the whole: its log loss is infinitely lower (0.1000 … infinite).'
-    """
-    row = find_metric(one.name)
-    what = SHORT.get(row.alias, one.title)
-    if one.difference == one.low == one.high == 0:
-        return f"Both have the same {what}."
-    if one.low != one.low or one.high != one.high:
-        return f"The two cannot be told apart by the {what}: it is infinite or undefined in some draws."
-    if one.low <= 0 <= one.high:
-        ends = f"({shown(one.low)} … {shown(one.high)})"
-        return f"The difference in {what} can be chance: {signed(one.difference)} {ends}."
-    higher, lower = (a, b) if one.low > 0 else (b, a)
-    size, low, high = (one.difference, one.low, one.high) if one.low > 0 else (-one.difference, -one.high, -one.low)
-    ends = f"({shown(low)} … {shown(high)})"
-    outside = "" if low <= size <= high else "; chance adds more to one than to the other, so go by the interval"
-    if row.direction is None:
-        return f"{higher} has the higher {what}, by {shown(size)} {ends}{outside}."
-    better, way = (lower, "lower") if row.direction == "lower" else (higher, "higher")
-    praise = "is better calibrated" if row.power is not None else BETTER.get(row.alias, "is better")
-    return (
-        f"{better} {praise}: its {what} is {'infinitely' if math.isinf(size) else shown(size)} {way} {ends}{outside}."
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,42 +9,12 @@ import pytest
 
 import believable
 from believable import Audit, Layout, Predictions, Summary, audit, expected_calibration_error, subgroups, verdict
-from believable.auditing import fix
-from believable.auditing.fix import drawn_rows
-from believable.auditing.heaping import heaping, heaping_of_cells
-from believable.auditing.means import Means
-from believable.auditing.source import ends_of, event_of
+from believable.auditing.source import SummarySource
 from believable.errors import InputError
-from believable.recalibrate import TemperatureScaling
 from believable.recalibrate.facts import as_method
-from believable.report.parts import digits_apart
-from believable.stats import ScoreSums
+from tests.auditing.data import few_metrics, times, too_sure
 
 N = 50_000
-
-
-def too_sure(n, rng, k=None):
-    """Scores whose logits are 1.3 times what they should be."""
-    if k is None:
-        z = rng.normal(-0.5, 1.5, n)
-        return 1 / (1 + np.exp(-1.3 * z)), (rng.random(n) < 1 / (1 + np.exp(-z))).astype(int)
-    z = rng.normal(0, 1.5, (n, k))
-    rate, p = (np.exp(t * z) / np.exp(t * z).sum(axis=1, keepdims=True) for t in (1, 1.3))
-    return p, (rate.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=k - 1)
-
-
-def times(summary, doublings):
-    """The same rows so often."""
-    for _ in range(doublings):
-        summary = summary + summary
-    return summary
-
-
-@pytest.fixture
-def few_metrics(monkeypatch):
-    """Where the others would only take time."""
-    kinds = ("binary", "multiclass", "multilabel")
-    monkeypatch.setattr("believable.auditing.measure.ERRORS", dict.fromkeys(kinds, ("ece",)))
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +39,7 @@ def matrix():
     site = rng.choice(["north", "south"], 3000)
     summary = Summary.of(predictions, by={"site": site})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("believable.auditing.measure.ERRORS", {"multiclass": ("ece", "sce", "tlce", "ks")})
+        patch.setattr("believable.auditing.measure.AUDITED_ERRORS", {"multiclass": ("ece", "sce", "tlce", "ks")})
         rows = audit(predictions, by={"site": site}, fix=False)
         return rows, audit(summary, fix=False), (p, y), summary
 
@@ -179,8 +148,9 @@ def test_every_form(event, matrix):
 @pytest.mark.parametrize(
     "case", ["weights", "rare", "constant", "one row", "perfect", "certain", "empty bins", "labels"]
 )
-def test_cases(case, few_metrics):
+def test_cases(case, monkeypatch):
     """Weights, rare events, constants, one row, perfect and certain models, empty bins, independent labels."""
+    few_metrics(monkeypatch)
     rng = np.random.default_rng(2)
     p = rng.beta(0.7, 0.7, 3000)
     q = rng.beta(0.5, 500, 10_000)
@@ -236,8 +206,9 @@ def test_pooled_classes(matrix):
         verdict(summary, notion="classwise")
 
 
-def test_what_a_summary_cannot_give(event, matrix, few_metrics):
+def test_what_a_summary_cannot_give(event, matrix, monkeypatch):
     """Clusters, comparisons, outcomes once more and other grids are refused in words."""
+    few_metrics(monkeypatch)
     summary = event[-1]
     with pytest.raises(InputError, match="groups says which rows belong together, and a summary has put all rows into"):
         audit(summary, groups=[1, 2])
@@ -265,7 +236,7 @@ def test_what_a_summary_cannot_give(event, matrix, few_metrics):
 def huge(event):
     """The same rows 16 million times."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("believable.auditing.measure.ERRORS", {"binary": ("ece", "smece")})
+        patch.setattr("believable.auditing.measure.AUDITED_ERRORS", {"binary": ("ece", "smece")})
         return audit(times(event[-1], 24), progress=False)
 
 
@@ -290,64 +261,6 @@ def test_the_fix(event, huge):
     assert int(huge.slices[1].cells.cells().n.sum()) == 1_000_000
 
 
-def test_drawn_rows_are_the_cells():
-    """Where there are few rows, those that come back have the counts, scores and outcomes of the cells."""
-    p, y = too_sure(5000, np.random.default_rng(4))
-    rows = drawn_rows(Summary.of(Predictions(p, y)), 0)
-    assert rows.weights is None
-    assert (len(rows), int(rows.labels.sum())) == (5000, int(y.sum()))
-    assert np.sort(rows.scores) == pytest.approx(np.sort(p), rel=2e-3)  # a logit-spaced cell is 0.16 % wide
-
-
-def test_rows_are_drawn_without_replacement(monkeypatch):
-    """No cell gives more rows than it has, and the share of outcomes stays, also where the event is rare."""
-    monkeypatch.setattr(fix, "MAX_DRAWN_ROWS", 2000)
-    monkeypatch.setattr(fix, "FEWEST", 300)
-    rng = np.random.default_rng(5)
-    p = np.round(rng.beta(1, 20, 20_000), 2)
-    y = rng.random(20_000) < p / 4
-    for monkeypatched in (10**9 - 1, 1000):  # and with replacement, where the counts are beyond what can be drawn so
-        monkeypatch.setattr(fix, "MOST_COUNTED", monkeypatched)
-        rows = drawn_rows(Summary.of(Predictions(p, y)), 0)
-        rate = np.average(rows.labels, weights=rows.weights)
-        assert rate == pytest.approx(y.mean(), rel=2e-3)
-        assert rows.labels.sum() == min(300, y.sum())
-        assert 1900 <= len(rows) <= 2300
-        assert np.average(rows.scores, weights=rows.weights) == pytest.approx(p.mean(), rel=0.1)
-        if monkeypatched > 1000:
-            for value in np.unique(p):
-                counted = np.isclose(rows.scores, value, rtol=1e-9)
-                assert np.sum(counted & (rows.labels == 1)) <= np.sum((p == value) & y)
-
-
-def test_weights_are_kept_in_drawn_rows():
-    """The sum of weights is kept exactly, and that of their squares but for rounding."""
-    rng = np.random.default_rng(6)
-    p, w = np.round(rng.random(4000), 1), rng.exponential(size=4000)
-    predictions = Predictions(p, rng.random(4000) < p, sample_weight=w)
-    rows, sums = drawn_rows(Summary.of(predictions), 0), ScoreSums.of(predictions)
-    mine = ScoreSums.of(rows)
-    assert (mine.w, mine.wp[0], mine.wy[0]) == pytest.approx((sums.w, sums.wp[0], sums.wy[0]), rel=1e-9)
-    assert mine.w2 == pytest.approx(sums.w2, rel=0.02)
-
-
-def test_what_cannot_be_drawn():
-    """Shares of annotators are no labels, and one outcome alone teaches nothing; the report says so."""
-    soft = Summary.of(Predictions([0.2, 0.7, 0.6], [0.1, 0.5, 1.0], soft_labels=True))
-    assert "not soft labels" in audit(soft).no_fix
-    assert "two classes" in audit(Summary.of(Predictions([0.2, 0.7], [1, 1]))).no_fix
-
-
-def test_a_method_of_matrices_learns_from_cells_too():
-    """Temperature scaling has no `fit_from_cells`: cells are its rows, with weights, under the names of the classes."""
-    p, y = too_sure(3000, np.random.default_rng(7))
-    summary = Summary.of(Predictions(p, np.array(["no", "yes"])[y], pos_label="yes"))
-    learnt = fix._fitted("temperature", replace(summary, classes=("no", "yes")))
-    direct = TemperatureScaling().fit(p, y)
-    assert learnt.transform([0.1, 0.6]) == pytest.approx(direct.transform([0.1, 0.6]), abs=1e-5)
-    assert learnt.classes_.tolist() == ["no", "yes"]
-
-
 # --- what is read from cells ------------------------------------------------------------------------------------------
 
 
@@ -355,7 +268,7 @@ def test_one_class_against_the_rest(matrix):
     """Means of a class are those of its column, row by row."""
     *_, (p, y), summary = matrix
     for k in range(4):
-        event = event_of(summary, k)
+        event = SummarySource(summary).event(k)
         confidence = correct = 0.0
         for score, label in zip(p[:, k].tolist(), y.tolist(), strict=True):
             confidence += max(score, 1 - score)
@@ -366,40 +279,18 @@ def test_one_class_against_the_rest(matrix):
         assert (found.mean_score, found.rate, found.confidence, found.accuracy) == pytest.approx(expected, rel=1e-9)
 
 
-def test_means_of_cells_are_those_of_sums():
-    """Scores of exactly one half, 0 and 1 are on the side that rows put them on."""
-    rng = np.random.default_rng(8)
-    p = rng.choice([0.0, 0.25, 0.5, 0.50001, 1.0], 500)
-    predictions = Predictions(p, rng.random(500) < 0.5, sample_weight=rng.exponential(size=500))
-    of_cells, of_rows = Means.of_cells(Summary.of(predictions).cells_of()), Means.of(ScoreSums.of(predictions))
-    for name in ("mean_score", "rate", "confidence", "accuracy"):
-        assert getattr(of_cells, name) == pytest.approx(getattr(of_rows, name), rel=1e-12)
-
-
-@pytest.mark.parametrize("scale", [1, 1e-4, 1e-8])
-def test_heaps_are_found_in_cells(scale):
-    """Heaps and round numbers are those of the rows; scores that differ are no heap, however small they are."""
-    rng = np.random.default_rng(9)
-    heaped = np.concatenate([rng.choice([0.6, 0.8, 0.95, 1.0], 3000), rng.random(1000)])
-    spread = scale * rng.random(3000)
-    summary = times(Summary.of(Predictions(heaped, rng.random(4000) < 0.5)), 20)  # sums are rounded often
-    rows, cells = heaping(heaped), heaping_of_cells(summary.cells_of())
-    assert cells.values == pytest.approx(rows.values, rel=1e-6)  # others share their cells
-    assert (cells.share, cells.round_share) == pytest.approx((rows.share, rows.round_share), rel=1e-3)
-    assert str(cells) == str(rows)
-    assert heaping_of_cells(Summary.of(Predictions(spread, spread > 0)).cells_of()) is None
-
-
 def test_where_no_score_has_been():
     """The ends are those of the scores where a heap is outermost, and otherwise contain them within a cell."""
     rng = np.random.default_rng(10)
     p = rng.uniform(0.2, 0.4, 1000)
-    low, high = ends_of(Summary.of(Predictions(p, p > 0.3)))
+    low, high = SummarySource(Summary.of(Predictions(p, p > 0.3))).score_range()
     assert p.min() - 2.1e-5 <= low <= p.min()
     assert p.max() <= high <= p.max() + 2.1e-5
-    assert ends_of(Summary.of(Predictions([0.1, 0.3, 0.3], [0, 1, 0]))) == pytest.approx((0.1, 0.3), rel=1e-12)
+    assert SummarySource(Summary.of(Predictions([0.1, 0.3, 0.3], [0, 1, 0]))).score_range() == pytest.approx(
+        (0.1, 0.3), rel=1e-12
+    )
     tiny = 10.0 ** rng.uniform(-6, -4, 1000)
-    low, high = ends_of(Summary.of(Predictions(tiny, tiny > 1e-5)))
+    low, high = SummarySource(Summary.of(Predictions(tiny, tiny > 1e-5))).score_range()
     assert 0.998 * tiny.min() <= low <= tiny.min()
     assert tiny.max() <= high <= 1.002 * tiny.max()
 
@@ -425,15 +316,6 @@ def test_a_smooth_error_without_floor(huge):
     """With so many rows that chance shows less than can be drawn, the report says that instead."""
     assert huge["smece"].floor is None
     assert huge["smece"].note == "with so many rows chance alone shows less than 0.0005"
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "digits"),
-    [(0.0, 0.1, 4), (0.03, 0.03011, 4), (0.03, 0.03005, 5), (0.5, 0.5 + 3e-7, 7), (0.5, 0.5, 4), (0.0, math.inf, 4)],
-)
-def test_digits_that_tell_ends_apart(low, high, digits):
-    """Four, or as many as the width of the interval takes."""
-    assert digits_apart(low, high) == digits
 
 
 def test_bins_that_the_cells_of_many_classes_do_not_make():

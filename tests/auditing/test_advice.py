@@ -12,7 +12,7 @@ from believable import Predictions, audit
 def few_metrics(monkeypatch):
     """The rules read the ECE and the log loss; the others would only take time."""
     monkeypatch.setattr(
-        "believable.auditing.measure.ERRORS", dict.fromkeys(("binary", "multiclass", "multilabel"), ("ece",))
+        "believable.auditing.measure.AUDITED_ERRORS", dict.fromkeys(("binary", "multiclass", "multilabel"), ("ece",))
     )
 
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import believable
-from believable import verdict
+from believable import Predictions, reliability_table, verdict
 from believable.auditing import judgement
-from believable.auditing.judgement import grade
+from believable.auditing.judgement import effective_rows, grade
+from believable.auditing.source import ClusteredRows
 from believable.errors import InputError
 from believable.inference.interval import Interval, interval
-from believable.readers import load_demo
-from believable.report import Place, parts
-from believable.report.verdict_words import GUIDELINE
+from believable.report.verdicts import ECE_GUIDELINE
+from believable.stats.source import count_bins
 
 RNG = np.random.default_rng(0)
 
@@ -205,7 +205,7 @@ def test_as_many_rows_as_it_asks_for_are_enough():
     y = rng.random(100_000) < p
     few = verdict(p[:60], y[:60])
     assert few.standing == "too little data"
-    width = (few.high - few.low) / GUIDELINE[0][1]
+    width = (few.high - few.low) / ECE_GUIDELINE[0][1]
     assert few.rows_needed == pytest.approx(60 * width**2, rel=0.5)  # one digit that counts
     for part in range(5):
         rows = slice(1000 + part * few.rows_needed, 1000 + (part + 1) * few.rows_needed)
@@ -268,7 +268,7 @@ def test_a_perfect_model_of_classes_has_no_direction(notion, without_interval, m
 def test_words_never_contradict_each_other(monkeypatch):
     """What cannot be told from perfect has no direction, no place and no shift; nor has it a grade."""
     monkeypatch.setattr(judgement, "interval", partial(interval, n_resamples=100))  # words, not digits, are looked at
-    monkeypatch.setattr(judgement, "DRAWS", 400)
+    monkeypatch.setattr(judgement, "VERDICT_DRAWS", 400)
     rng = np.random.default_rng(14)
     standings = set()
     for _ in range(250):
@@ -305,20 +305,6 @@ def test_what_had_no_probability_is_no_excellent_forecast():
     judged = verdict([0.0] * 300, np.arange(300) == 0)
     assert judged.label == "off on the whole"
     assert "happened 0.0033, which had a probability of 0" in str(judged)
-
-
-def test_small_probabilities_keep_their_digits():
-    """Places and means of rare events are not all 0.000."""
-    place = Place(0.0001, 0.0003, 0.00021, 0.00084, 5000)
-    assert str(place) == "scores from 0.0001 to 0.0003 are too low: 0.00021 predicted, 0.00084 happened (5,000 rows)"
-    assert parts.decimals(3, 0.5, 0.99987) == 5
-    assert parts.decimals(4, 0.0, 1.0) == 4
-
-
-@pytest.mark.parametrize(("number", "up"), [(1428.1, 1500), (7166.7, 7200), (99.2, 100), (7.01, 8), (2000, 2000)])
-def test_rows_asked_for_are_rounded_up(number, up):
-    """Two digits that count, and never fewer than needed."""
-    assert parts.rounded_up(number) == up
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95])
@@ -368,17 +354,70 @@ def test_rare_events_have_no_confidence():
     assert "confident" not in str(judged)
 
 
-def test_a_value_above_its_interval_is_explained():
-    """Chance adds to the error, and the headline says so."""
-    judged = verdict(load_demo()["logistic"])
-    above = replace(judged, ece=judged.high + 0.001)
-    assert f"ECE {above.ece:.4f} (chance adds to it), 95 % interval" in above.headline
-    assert "(chance adds to it)" not in replace(judged, ece=judged.high).headline
-
-
 def test_clusters_are_asked_for():
     """Where rows come in clusters, so many clusters would do."""
     p = np.repeat(RNG.random(30), 5)
     judged = verdict(p, RNG.random(150) < p, groups=np.arange(150) // 5)
     assert judged.standing == "too little data"
     assert "clusters would do" in judged.headline
+
+
+# --- how much the rows of a bin tell, where they come in clusters ------------------------------------------------------
+
+
+def literal(p, y, w, cluster, edges):
+    """The definition, bin by bin and cluster by cluster."""
+    found = []
+    for low, high in pairwise(edges):
+        here = [i for i in range(len(p)) if low < p[i] <= high or (low == 0 and p[i] == 0)]
+        if not here:
+            continue
+        total = sum(w[i] for i in here)
+        rate = sum(w[i] * y[i] for i in here) / total
+        names = sorted({cluster[i] for i in here})
+        sums = [sum(w[i] * (y[i] - rate) for i in here if cluster[i] == name) for name in names]
+        plain = total**2 / sum(w[i] ** 2 for i in here)
+        if rate in (0, 1) or len(names) < 2:
+            found.append(min(len(names), plain))
+            continue
+        variance = sum(one**2 for one in sums) / total**2 * len(names) / (len(names) - 1)
+        found.append(min(max(rate * (1 - rate) / variance, 1), plain))
+    return found
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_definition(weighted):
+    """It is the loop over bins and clusters."""
+    p = RNG.random(200).round(2)
+    y = (RNG.random(200) < p).astype(int)
+    cluster = RNG.integers(0, 25, 200)
+    w = RNG.random(200) + 0.1 if weighted else np.ones(200)
+    predictions = Predictions(p, y, sample_weight=w if weighted else None)
+    stats = count_bins(predictions, 5, "uniform")
+    assert effective_rows(ClusteredRows(predictions, cluster), stats) == pytest.approx(
+        literal(p, y, w, cluster, [0, 0.2, 0.4, 0.6, 0.8, 1]), rel=1e-9
+    )
+
+
+def test_copies_tell_nothing_new():
+    """Rows that come ten times, as clusters, are worth about the rows themselves."""
+    p = RNG.random(400)
+    y = (RNG.random(400) < p).astype(int)
+    many = Predictions(np.repeat(p, 10), np.repeat(y, 10))
+    stats = count_bins(many, 4, "uniform")
+    once = reliability_table(p, y, n_bins=4).n
+    worth = effective_rows(ClusteredRows(many, np.repeat(np.arange(400), 10)), stats)
+    assert worth == pytest.approx(once, rel=0.02)  # less the one that the rate of the bin takes: (G - 1)/G
+
+
+def test_classes_of_a_row_are_one_cluster():
+    """With all classes in common bins a row has as many pairs as there are classes."""
+    q = RNG.dirichlet([1, 1, 1], 150)
+    y = RNG.integers(0, 3, 150)
+    predictions = Predictions(q, y)
+    stats = count_bins(predictions, 4, "uniform", notion="classwise", pooled=True)
+    worth = effective_rows(ClusteredRows(predictions, np.arange(150) // 3), stats)
+    expected = literal(
+        q.ravel(), (y[:, None] == np.arange(3)).ravel().astype(int), np.ones(450), np.repeat(np.arange(150) // 3, 3), [0, 0.25, 0.5, 0.75, 1]
+    )  # fmt: skip
+    assert worth == pytest.approx(expected, rel=1e-9)

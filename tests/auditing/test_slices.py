@@ -8,7 +8,9 @@ import pytest
 from believable import Predictions
 from believable.auditing import slices
 from believable.auditing.by_class import by_class
+from believable.auditing.settings import AuditSettings
 from believable.auditing.slices import slices_of
+from believable.auditing.source import RowSource
 from believable.report.parts import Part
 from believable.stats import CellStats
 
@@ -27,13 +29,15 @@ def given():
         Part(column="site", name=name, low=low, adjusted=0.5, flagged=False, direction="unclear", **numbers)
         for name, low in (("north", 0.0), ("south", 0.1))
     ]
-    parts = by_class(predictions, 10, "uniform", None, 0.95, 0)
-    return {"before": predictions}, predictions.view("confidence"), parts, subgroups, {"site": site}
+    source = RowSource(predictions, columns={"site": site})
+    parts = by_class(source, AuditSettings(10, "uniform", "confidence", False, False, 0.95, 0))
+    return {"before": source}, predictions.view("confidence"), parts, subgroups
 
 
 def test_all_that_fits_is_there_in_order(given):
     """All rows, classes and subgroups with the worst first, classes within subgroups; each counts its own rows."""
-    (predictions,), site, worst = given[0].values(), given[-1]["site"], [part.name for part in given[2]]
+    source, worst = given[0]["before"], [part.name for part in given[2]]
+    predictions, site = source.data, source.columns["site"]
     found, left_out = slices_of(*given)
     assert left_out == ""
     groups = ["south", "north"]
@@ -63,7 +67,7 @@ def test_all_that_fits_is_there_in_order(given):
 def test_what_does_not_fit_is_named(given, monkeypatch, room_for, words):
     """Where the page is full, what is missing is said by its kind; a subgroup may use the room twice."""
     everything, _ = slices_of(*given)
-    monkeypatch.setattr(slices, "BUDGET", sum(len(one.cells.data) for one in everything[:room_for]))
+    monkeypatch.setattr(slices, "PAGE_BUDGET", sum(len(one.cells.data) for one in everything[:room_for]))
     found, left_out = slices_of(*given)
     assert left_out == words
     assert found[0] == everything[0]
