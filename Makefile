@@ -83,7 +83,7 @@ $(LOWEST)/.lowest: $(PROJECT_FILES) scripts/lowest_versions.py
 	@test -x $(LOWEST)/bin/python || $(PYTHON) -m venv $(LOWEST)
 	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --editable . \
-		$$($(LOWEST)/bin/python scripts/lowest_versions.py) "pytest>=8.2" "pytest-xdist>=3.6" "hypothesis>=6.100"
+		$$($(LOWEST)/bin/python scripts/lowest_versions.py)
 	@touch $@
 
 test-lowest: $(LOWEST)/.lowest  ## the core with the oldest versions of its dependencies

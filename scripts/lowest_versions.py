@@ -1,4 +1,4 @@
-"""Print the oldest version of each dependency that pyproject.toml admits, as requirements for pip.
+"""Print the oldest version of each dependency that pyproject.toml admits, those of the tests included, for pip.
 
 `make test-lowest` installs these and runs the tests of the core, so that a floor is a promise that was kept.
 """
@@ -24,4 +24,5 @@ def lowest(requirements: list[str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    print("\n".join(lowest(tomllib.loads(PROJECT.read_text())["project"]["dependencies"])))
+    project = tomllib.loads(PROJECT.read_text())
+    print("\n".join(lowest([*project["project"]["dependencies"], *project["dependency-groups"]["test"]])))
