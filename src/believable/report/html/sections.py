@@ -139,7 +139,7 @@ def _key_number(one: Measured, shared: tuple[float, float]) -> str:
 
 def sections(audit: Audit) -> Iterator[Section]:
     """Everything below the first screen that has something to say."""
-    yield Section("do", "What to do", _words(audit))
+    yield Section("do", "What to do", _advice_and_notes(audit))
     yield Section("fix", "Recalibration", _fix(audit))
     if audit.parts:
         yield Section("classes", "Labels" if audit.kind == "multilabel" else "Classes", _classes(audit))
@@ -156,7 +156,7 @@ def sections(audit: Audit) -> Iterator[Section]:
     yield Section("from", "Where it comes from", _provenance(audit))
 
 
-def _words(audit: Audit) -> str:
+def _advice_and_notes(audit: Audit) -> str:
     advice = audit.advice or ("Nothing: no rule for advice applies.",)
     blocks = [f"<div><h3>Advice</h3>{listed(advice)}</div>"]
     if audit.caveats:
