@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MAX_LEVEL_NAME_LENGTH = 34  # letters of a name
-INCHES_PER_SUBGROUP, INCHES_PER_LETTER = 0.24, 0.08  # inches
+MAX_LEVEL_NAME_LENGTH = 34
+INCHES_PER_SUBGROUP, INCHES_PER_LETTER = 0.24, 0.08
 
 
 def chosen(value: Subgroups, most: int) -> tuple[Subgroup, ...]:

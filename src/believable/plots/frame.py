@@ -21,7 +21,7 @@ from believable.stats.source import cells_in, count_points, one_group, source_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MAX_POINTS_DRAWN = 2000  # points of a line; more cannot be seen
+MAX_POINTS_DRAWN = 2000  # of a line; more cannot be seen
 SMALL_SCORES_END = 0.25  # if no score and hardly a rate is above, the frame ends before 1
 ROUND_MULTIPLES = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 

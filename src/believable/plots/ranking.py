@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-INCHES_PER_ROW = 0.24  # inches
-MAX_ROW_NAME_LENGTH = 18  # letters of a name
+INCHES_PER_ROW = 0.24
+MAX_ROW_NAME_LENGTH = 18
 LINES_BESIDE_AX = (-1.8, -0.1)  # where the lines between the two orders lie, in inches from the ax
 
 

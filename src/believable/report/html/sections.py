@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from believable.metrics import find_metric
 from believable.report.document import Audit
+from believable.report.html.explanations import why
 from believable.report.html.svg import bar, scale_of
 from believable.report.html.tables import (
     changes_table,
@@ -16,7 +17,7 @@ from believable.report.html.tables import (
     tried_table,
     versus_table,
 )
-from believable.report.html.words import NOTIONS_IN_WORDS, count, name, number, percent, rows, span, template, text, why
+from believable.report.html.words import NOTIONS_IN_WORDS, count, name, number, percent, rows, span, template, text
 from believable.report.parts import Family, Measured
 from believable.report.verdicts import ECE_GUIDELINE, Verdict
 from believable.report.wording import short_name
@@ -84,7 +85,7 @@ def verdict(audit: Audit) -> str:
     )
 
 
-# --- key numbers ------------------------------------------------------------------------------------------------------
+# --- the key numbers of the first screen ------------------------------------------------------------------------------
 
 
 def key_numbers(audit: Audit) -> str:
@@ -134,7 +135,7 @@ def _key_number(one: Measured, shared: tuple[float, float]) -> str:
     )
 
 
-# --- further down -----------------------------------------------------------------------------------------------------
+# --- below the first screen -------------------------------------------------------------------------------------------
 
 
 def sections(audit: Audit) -> Iterator[Section]:
