@@ -12,7 +12,7 @@ import pytest
 import believable
 from believable import Predictions, reliability_table, verdict
 from believable.auditing import judgement
-from believable.auditing.judgement import effective_rows, grade
+from believable.auditing.judgement import effective_rows_of_bins, grade
 from believable.auditing.source import ClusteredRows
 from believable.errors import InputError
 from believable.inference.interval import Interval, interval
@@ -394,7 +394,7 @@ def test_the_definition(weighted):
     w = RNG.random(200) + 0.1 if weighted else np.ones(200)
     predictions = Predictions(p, y, sample_weight=w if weighted else None)
     stats = count_bins(predictions, 5, "uniform")
-    assert effective_rows(ClusteredRows(predictions, cluster), stats) == pytest.approx(
+    assert effective_rows_of_bins(ClusteredRows(predictions, cluster), stats) == pytest.approx(
         literal(p, y, w, cluster, [0, 0.2, 0.4, 0.6, 0.8, 1]), rel=1e-9
     )
 
@@ -406,7 +406,7 @@ def test_copies_tell_nothing_new():
     many = Predictions(np.repeat(p, 10), np.repeat(y, 10))
     stats = count_bins(many, 4, "uniform")
     once = reliability_table(p, y, n_bins=4).n
-    worth = effective_rows(ClusteredRows(many, np.repeat(np.arange(400), 10)), stats)
+    worth = effective_rows_of_bins(ClusteredRows(many, np.repeat(np.arange(400), 10)), stats)
     assert worth == pytest.approx(once, rel=0.02)  # less the one that the rate of the bin takes: (G - 1)/G
 
 
@@ -416,7 +416,7 @@ def test_classes_of_a_row_are_one_cluster():
     y = RNG.integers(0, 3, 150)
     predictions = Predictions(q, y)
     stats = count_bins(predictions, 4, "uniform", notion="classwise", pooled=True)
-    worth = effective_rows(ClusteredRows(predictions, np.arange(150) // 3), stats)
+    worth = effective_rows_of_bins(ClusteredRows(predictions, np.arange(150) // 3), stats)
     expected = literal(
         q.ravel(), (y[:, None] == np.arange(3)).ravel().astype(int), np.ones(450), np.repeat(np.arange(150) // 3, 3), [0, 0.25, 0.5, 0.75, 1]
     )  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 
 from believable import Predictions
 from believable.plots import ScoreHistogram
-from believable.plots.frame import Gathered, decimals, frame_end, rounded_up, spread
+from believable.plots.frame import Gathered, decimals, frame_end, next_round_number, spread
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -30,7 +30,7 @@ def test_a_limit_leaves_scores_out():
 
 def test_frames_end_at_round_numbers():
     """Just above small scores and nearly all of their rates; at 1 for others; where asked, if asked."""
-    ends = [rounded_up(x) for x in (0.0123, 0.012, 0.99e-3, 0.21, 0.0)]
+    ends = [next_round_number(x) for x in (0.0123, 0.012, 0.99e-3, 0.21, 0.0)]
     assert ends == [0.015, 0.012, 0.001, 0.25, 1.0]
     score, weight = np.linspace(0, 0.05, 200), np.ones(200)
     rate = np.append(np.linspace(0, 0.06, 199), 1.0)

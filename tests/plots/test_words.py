@@ -8,7 +8,7 @@ import pytest
 from believable import confidence_words, plot_confidence_words
 from believable.decide import SCALE
 from believable.errors import InputError
-from believable.plots.words import BANDS
+from believable.plots.words import WORD_BANDS
 from tests.plots.drawn import nothing_is_cut
 
 
@@ -37,9 +37,9 @@ def test_the_bands_are_the_scale():
     named = [" ".join(text.get_text().split()) for text in ax.texts[:7]]
     middles = [0.005, 0.05, 0.2, 0.5, 0.8, 0.95, 0.995]
     assert named == confidence_words(middles, style="word")
-    assert set(BANDS) == {end for _, low, high in SCALE[:7] for end in (low, high)} - {0, 1}
+    assert set(WORD_BANDS) == {end for _, low, high in SCALE[:7] for end in (low, high)} - {0, 1}
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "10", "33", "66", "90", "99"]
-    for border in BANDS:
+    for border in WORD_BANDS:
         below, above = confidence_words([border - 1e-6, border + 1e-6], style="word")
         assert below != above
 

@@ -16,7 +16,7 @@ from believable.readers import load_demo
 from believable.report.document import Audit
 from believable.report.html import as_cell, as_page
 from believable.report.html.sections import _key_number, key_numbers
-from believable.report.html.svg import bar, rounded_up
+from believable.report.html.svg import bar, next_round_number
 from believable.report.html.words import name, number, share
 from tests.needs import real_data
 
@@ -309,4 +309,4 @@ def test_bars_stay_inside():
     """What lies outside the scale is drawn at its end."""
     drawn = bar(7.0, -3.0, float("inf"), 0.5, 9.0, (0.0, 1.0))
     assert all(0 <= float(x) <= 100 for x in re.findall(r'="([\d.]+)%"', drawn))
-    assert [rounded_up(x) for x in (0, 0.011, 0.1, 0.51, 1, 3.2)] == [1, 0.012, 0.1, 0.6, 1, 4]
+    assert [next_round_number(x) for x in (0, 0.011, 0.1, 0.51, 1, 3.2)] == [1, 0.012, 0.1, 0.6, 1, 4]

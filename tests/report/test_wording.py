@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from believable.report.wording import decimals, digits_apart, rounded_up
+from believable.report.wording import decimals, digits_apart, rows_rounded_up
 
 
 def test_shares_keep_two_digits_that_count():
@@ -18,7 +18,7 @@ def test_shares_keep_two_digits_that_count():
 @pytest.mark.parametrize(("number", "up"), [(1428.1, 1500), (7166.7, 7200), (99.2, 100), (7.01, 8), (2000, 2000)])
 def test_rows_asked_for_are_rounded_up(number, up):
     """Two digits that count, and never fewer than needed."""
-    assert rounded_up(number) == up
+    assert rows_rounded_up(number) == up
 
 
 @pytest.mark.parametrize(

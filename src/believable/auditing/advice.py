@@ -11,7 +11,7 @@ import numpy as np
 from believable.auditing.source import AuditSource
 from believable.report.parts import Fix, Measured, Part
 from believable.report.verdicts import ECE_GUIDELINE, Verdict
-from believable.report.wording import rounded_up
+from believable.report.wording import rows_rounded_up
 from believable.stats import BinStats
 
 MANY_EMPTY_BINS = 0.4  # the share of uniform bins from which quantile bins are suggested
@@ -137,7 +137,7 @@ def _few_per_bin(facts: AuditFacts) -> str:
         return ""
     worst = float(np.median(expected[sparse]))
     needed = facts.source.n * fewest / worst if worst > 0 else math.inf
-    more = f"; about {rounded_up(needed):,} rows would help" if needed < 1e9 else ""
+    more = f"; about {rows_rounded_up(needed):,} rows would help" if needed < 1e9 else ""
     return (
         f"{int(sparse.sum())} of {len(stats.n)} bins, with {100 * share:.0f} % of the rows, expect fewer than {fewest} "
         f"events (or fewer than {fewest} others): they tell little{more}."

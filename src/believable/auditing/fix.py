@@ -15,7 +15,7 @@ from believable.auditing.source import AuditSource, SummarySource
 from believable.errors import BelievableError, LimitWarning, SmallSampleWarning
 from believable.predictions import Predictions
 from believable.recalibrate.base import BinaryRecalibrator, Recalibrator
-from believable.recalibrate.crossfit import WORDS, Judge, Problem
+from believable.recalibrate.crossfit import WORDS, Judge, Problem, Scored
 from believable.recalibrate.facts import as_method
 from believable.recalibrate.refinement import refinement
 from believable.recalibrate.select import NOTHING, Candidate, Selection, select
@@ -128,7 +128,7 @@ def _tried(candidate: Candidate, chosen: bool) -> Tried:
     )
 
 
-def _changes(after: Any, before: Any) -> tuple[Change, ...]:
+def _changes(after: Scored, before: Scored) -> tuple[Change, ...]:
     return tuple(
         Change(
             name=WORDS[name],

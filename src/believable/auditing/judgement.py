@@ -95,7 +95,7 @@ def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
         shift, tilt = means.chances_of_clusters(rows, cluster)
         asked = ask("ece", rows, options=options)
         chance = max(chance, chance_of_clusters(asked, cluster, VERDICT_DRAWS, generator(random_state)))
-        worth = effective_rows(source.clustered, stats)
+        worth = effective_rows_of_bins(source.clustered, stats)
     by_ece = chance <= ONE_IN_TWENTY
     low = ends.low if by_ece or level < 0.95 else 0.0  # few clusters vary too little to say so themselves
     beyond = by_ece or min(shift, tilt) <= ONE_IN_HUNDRED
@@ -194,7 +194,7 @@ def places_of(table: ReliabilityTable) -> list[Place]:
     return places
 
 
-def effective_rows(clustered: ClusteredRows, stats: BinStats) -> Float64s:
+def effective_rows_of_bins(clustered: ClusteredRows, stats: BinStats) -> Float64s:
     r"""The number of independent rows that tell as much about the rate of each occupied bin.
 
     .. math:: n_b = \frac{q (1 - q)}{V_b}, \quad

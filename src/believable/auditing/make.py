@@ -14,7 +14,7 @@ from believable._types import Notion, Strategy
 from believable.auditing.advice import AuditFacts, advice, caveats
 from believable.auditing.by_class import by_class, direction_of
 from believable.auditing.fix import Remedy, remedy
-from believable.auditing.judgement import effective_rows, judge
+from believable.auditing.judgement import effective_rows_of_bins, judge
 from believable.auditing.means import Means
 from believable.auditing.measure import Measurer
 from believable.auditing.settings import AuditSettings
@@ -218,7 +218,7 @@ def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: A
 def _table(source: AuditSource, stats: BinStats, level: float) -> tuple[Bin, ...]:
     """The reliability table, whose intervals allow for clusters."""
     clustered = source.clustered
-    table = table_of(stats, level, None if clustered is None else effective_rows(clustered, stats))
+    table = table_of(stats, level, None if clustered is None else effective_rows_of_bins(clustered, stats))
     rows = zip(
         *(column.tolist() for column in (table.n, table.weight, table.conf, table.acc, table.low, table.high)),
         strict=True,

@@ -12,14 +12,14 @@ from believable._arrays import as_numpy
 from believable._check import generator
 from believable._types import Array, Ints
 from believable.decide.confidence import answer, checked_scores, confidence, equalled_confidence, rounded, share_wrong
-from believable.decide.costs import CostCurve, Prices, Rows
+from believable.decide.costs import CascadeRows, CostCurve, Prices
 from believable.errors import InputError
 from believable.inference.clusters import cluster_of_rows
 from believable.inference.compare import mean_of_rows
 from believable.inference.interval import Interval
 from believable.predictions import Predictions, as_predictions
 
-MOST = 1e100  # that anything may cost: sums over rows stay finite
+MAX_COST = 1e100  # of anything, so that sums over rows stay finite
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -223,9 +223,9 @@ def cascade(
     array([False,  True, False])
     """
     prices = Prices(
-        _check.number(cost_fast, "cost_fast", 0, MOST),
-        _check.number(cost_slow, "cost_slow", 0, MOST),
-        _check.number(cost_error, "cost_error", 0, MOST),
+        _check.number(cost_fast, "cost_fast", 0, MAX_COST),
+        _check.number(cost_slow, "cost_slow", 0, MAX_COST),
+        _check.number(cost_error, "cost_error", 0, MAX_COST),
     )
     if prices.error == 0:
         raise InputError("cost_error must be above 0: if errors cost nothing, no answer is worth asking for")
@@ -242,14 +242,14 @@ def cascade(
     else:
         slow_wrong = share_wrong(_answers_of_slow(slow, predictions, source, sample_weight), source.labels)
     fast_wrong = share_wrong(answer(source.scores), source.labels)
-    rows = Rows(equalled_confidence(source.scores, np.maximum), fast_wrong, slow_wrong, source.weights)
+    rows = CascadeRows(equalled_confidence(source.scores, np.maximum), fast_wrong, slow_wrong, source.weights)
     cluster = cluster_of_rows(groups, predictions, source, sample_weight)
     fresh_cost, saving = _saving(rows, prices, cluster, n_folds, level, generator(random_state))
     return _result(rows, prices, fresh_cost, saving)
 
 
 def _saving(
-    rows: Rows, prices: Prices, cluster: Ints | None, n_folds: int, level: float, rng: np.random.Generator
+    rows: CascadeRows, prices: Prices, cluster: Ints | None, n_folds: int, level: float, rng: np.random.Generator
 ) -> tuple[float, Interval]:
     """The cross-fitted cost per row, and how much less that is than the cheaper single model's."""
     from scipy.special import stdtrit
@@ -274,7 +274,7 @@ def _saving(
     return rows.mean(cost), Interval(low, high, level, value, value, "cross-fitted mean")
 
 
-def _result(rows: Rows, prices: Prices, fresh_cost: float, saving: Interval) -> Cascade:
+def _result(rows: CascadeRows, prices: Prices, fresh_cost: float, saving: Interval) -> Cascade:
     curve = rows.curve(prices)
     best = curve.cheapest
     cut, sent = float(curve.cut[best]), rows.sure <= curve.cut[best]

@@ -1,4 +1,4 @@
-"""Scores that need no outcomes, checked; the answer they give, and how sure of it they are."""
+"""What decisions share: checked scores, the answer they give and how sure it is, intervals, and resampling."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from believable.errors import InputError
 from believable.inference.clusters import drawn_counts, unit_of_rows
 from believable.predictions import Predictions
 
-LOGITS = "these look like logits: take the sigmoid or softmax first"
-ONE_EACH = "one column at a time if they are independent"
-CONFIDENCE_DECIMALS = {"float32": 6, "float64": 12}  # decimals: 1 - 0.07 and 0.93 are the same confidence
+LOOK_LIKE_LOGITS = "these look like logits: take the sigmoid or softmax first"
+ONE_COLUMN_AT_A_TIME = "one column at a time if they are independent"
+INTERVAL_SLACK = 1e-6  # scores may lie outside their interval by so much: float32 knows no better
+CONFIDENCE_DECIMALS = {"float32": 6, "float64": 12}  # 1 - 0.07 and 0.93 are the same confidence
 
 
 def checked_scores(predictions: Any, name: str = "predictions") -> Floats:
     """P(y = 1), or one column per class, of as many rows as there are; the scores of a `Predictions`."""
     if isinstance(predictions, Predictions):
         if predictions.kind == "multilabel":
-            raise InputError(f"{name} must give one answer per row, not several labels: pass {ONE_EACH}")
+            raise InputError(f"{name} must give one answer per row, not several labels: pass {ONE_COLUMN_AT_A_TIME}")
         return predictions.scores
     scores = _check.numeric(predictions, name)
     _check.shape_of_predictions(scores, multilabel=False)
-    _check.probabilities(scores, name, None, LOGITS)
+    _check.probabilities(scores, name, None, LOOK_LIKE_LOGITS)
     if scores.ndim == 2:
-        _check.row_sums(scores, predictions, None, name, ONE_EACH)
+        _check.row_sums(scores, predictions, None, name, ONE_COLUMN_AT_A_TIME)
     return scores
 
 
@@ -67,10 +68,7 @@ def share_wrong(answers: Array, labels: Array) -> Float64s:
     return np.asarray(answers != labels, np.float64)
 
 
-# --- the two ends of intervals around scores --------------------------------------------------------------------------
-
-
-INTERVAL_SLACK = 1e-6  # scores may lie outside their interval by so much: float32 knows no better
+# --- intervals around scores ------------------------------------------------------------------------------------------
 
 
 def interval_ends(interval: Any, scores: Float64s) -> tuple[Float64s, Float64s]:
@@ -108,7 +106,7 @@ def interval_ends(interval: Any, scores: Float64s) -> tuple[Float64s, Float64s]:
     return low, high
 
 
-# --- sums in cells, as rows (or clusters) drawn again would give them -------------------------------------------------
+# --- resampling: rows, or clusters, drawn again -----------------------------------------------------------------------
 
 
 def resampled_sums(

@@ -10,7 +10,7 @@ import numpy as np
 from believable import _kernels
 from believable._types import Array, Float64s, Floats
 
-ALIKE = 1e-12  # costs that differ by rounding alone
+EQUAL_COST_TOLERANCE = 1e-12  # costs that differ by rounding alone
 
 
 class Prices(NamedTuple):
@@ -48,11 +48,11 @@ class CostCurve:
     @property
     def cheapest(self) -> int:
         """Where the cost is lowest; of several such places the one that routes least."""
-        return int(np.argmax(self.cost <= self.cost.min() + ALIKE * np.abs(self.cost).max()))
+        return int(np.argmax(self.cost <= self.cost.min() + EQUAL_COST_TOLERANCE * np.abs(self.cost).max()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class CascadeRows:
     """How sure the fast model is of each row, and whether either is wrong there."""
 
     sure: Floats
@@ -60,9 +60,9 @@ class Rows:
     slow_wrong: Float64s
     weight: Float64s | None
 
-    def take(self, rows: Array) -> Rows:
+    def take(self, rows: Array) -> CascadeRows:
         weight = None if self.weight is None else self.weight[rows]
-        return Rows(self.sure[rows], self.fast_wrong[rows], self.slow_wrong[rows], weight)
+        return CascadeRows(self.sure[rows], self.fast_wrong[rows], self.slow_wrong[rows], weight)
 
     def mean(self, values: Float64s, rows: Array | slice = slice(None)) -> float:
         return float(np.average(values[rows], weights=None if self.weight is None else self.weight[rows]))

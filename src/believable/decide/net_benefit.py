@@ -16,9 +16,9 @@ from believable.errors import InputError
 from believable.inference.clusters import cluster_of_rows
 from believable.predictions import Predictions, as_predictions
 
-EVERY_PERCENT = np.arange(1, 100) / 100
-ROUNDING = 1e-12
-MOST_STRETCHES = 3  # that a sentence names
+DEFAULT_THRESHOLDS = np.arange(1, 100) / 100
+ZERO_GAIN_TOLERANCE = 1e-12
+MAX_STRETCHES_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -169,7 +169,7 @@ def net_benefit(
         low=np.minimum(low, over_none[0]),
         high=np.maximum(high, over_none[1]),
         treat_all=everyone,
-        gain=np.where(np.abs(gain) < ROUNDING, 0, gain),
+        gain=np.where(np.abs(gain) < ZERO_GAIN_TOLERANCE, 0, gain),
         gain_low=np.minimum(gain_low, np.minimum(over_none[0], over_all[0])),
         gain_high=np.maximum(gain_high, np.minimum(over_none[1], over_all[1])),
         treated=treated,
@@ -222,7 +222,7 @@ def _one_event(source: Predictions) -> tuple[Array, Float64s]:
 def _checked(thresholds: Any) -> Float64s:
     """Distinct thresholds in [0, 1), sorted."""
     if thresholds is None:
-        return EVERY_PERCENT
+        return DEFAULT_THRESHOLDS
     found = np.unique(_check.numeric(np.atleast_1d(np.asarray(thresholds)), "thresholds").astype(np.float64))
     if found.size == 0:
         raise InputError("thresholds are empty: there is nothing to measure")
@@ -241,7 +241,7 @@ def _stretches(threshold: Float64s, where: Array) -> tuple[tuple[float, float], 
 
 def _spans(stretches: tuple[tuple[float, float], ...]) -> str:
     """The longest few in words, in order."""
-    longest = sorted(sorted(stretches, key=lambda ends: ends[0] - ends[1])[:MOST_STRETCHES])
+    longest = sorted(sorted(stretches, key=lambda ends: ends[0] - ends[1])[:MAX_STRETCHES_NAMED])
     words = [f"{a:g}" if a == b else f"{a:g} … {b:g}" for a, b in longest]
     if len(stretches) > len(longest):
         words.append(f"{len(stretches) - len(longest)} shorter stretches")

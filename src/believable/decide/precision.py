@@ -1,4 +1,4 @@
-"""How sure a rate is: exact binomial chances and bounds, for fractions of rows too."""
+"""How sure a precision is: exact binomial chances and bounds, and what every cut keeps."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from believable._types import Array, Float64s, Int64s, Ints
 
-MOST_ROWS = 10**9
+MAX_ROWS_NEEDED = 10**9
 
 
 def chance_of_as_many(hits: Any, n: Any, target: float) -> Float64s:
@@ -37,7 +37,7 @@ def rows_at_least(mistakes: int, target: float, confidence: float) -> int:
 
 def rows_needed(rate: float, target: float, confidence: float) -> int | None:
     """The fewest rows of this rate whose bound reaches the target; None unless the rate is clearly above it."""
-    if rate <= target or chance_of_as_many(MOST_ROWS * rate, MOST_ROWS, target) > 1 - confidence:
+    if rate <= target or chance_of_as_many(MAX_ROWS_NEEDED * rate, MAX_ROWS_NEEDED, target) > 1 - confidence:
         return None
     return _fewest(lambda n: n * rate, target, confidence, 1)
 
@@ -56,8 +56,7 @@ def _fewest(hits: Callable[[int], float], target: float, confidence: float, low:
     return low
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# what every cut keeps: rows from the highest score down, and what they are worth for a test of their precision
+# --- what every cut keeps: rows from the highest score down, and what they are worth for a test -----------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +75,7 @@ class Kept:
         How many independent observations they are at least, whatever happened: (sum W)^2 / sum W^2 over clusters of
         weight W.
     effective : ndarray
-        As how many they count, see `effective_rows`.
+        As how many they count, see `effective_rows_kept`.
     """
 
     cut: Float64s
@@ -106,7 +105,7 @@ class Kept:
         unit = np.arange(len(y)) if cluster is None else cluster[order]
         total, happened = np.cumsum(w)[last], np.cumsum(w * y)[last]
         squares, products, hits = (part[last] for part in _sums_of_clusters(w, w * y, unit))
-        effective = effective_rows(total, happened, squares, products, hits, np.cumsum(w * w)[last])
+        effective = effective_rows_kept(total, happened, squares, products, hits, np.cumsum(w * w)[last])
         return cls(ordered[last].astype(np.float64), n, total, happened, total**2 / squares, effective)
 
 
@@ -129,7 +128,7 @@ def _sums_of_clusters(w: Float64s, wy: Float64s, unit: Ints) -> tuple[Float64s, 
     )
 
 
-def effective_rows(
+def effective_rows_kept(
     w: Float64s, wy: Float64s, squares: Float64s, products: Float64s, hits: Float64s, row_squares: Float64s
 ) -> Float64s:
     """As how many independent rows of equal weight the kept rows tell their precision.

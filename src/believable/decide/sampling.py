@@ -13,7 +13,7 @@ from believable.decide.confidence import checked_scores, confidence, rounded
 from believable.errors import InputError
 
 SampleBy = Literal["margin", "entropy", "confidence"]
-STRATEGIES = ("margin", "entropy", "confidence")
+SAMPLING_STRATEGIES = ("margin", "entropy", "confidence")
 
 
 def uncertainty_sample(
@@ -75,7 +75,7 @@ def sampled(scores: Floats, n: Any, strategy: Any, random_share: Any, random_sta
     n = _check.positive_integer(n, "n")
     if n > len(scores):
         raise InputError(f"n must be at most the number of rows, {len(scores)}, got {n}")
-    _check.choice(strategy, STRATEGIES, "strategy")
+    _check.choice(strategy, SAMPLING_STRATEGIES, "strategy")
     share = _check.number(random_share, "random_share", 0, 1)
     rng = generator(random_state)
     n_random = int(share * n + 0.5)

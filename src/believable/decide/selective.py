@@ -15,8 +15,8 @@ from believable.errors import InputError
 from believable.inference.clusters import cluster_of_rows
 from believable.predictions import Predictions, as_predictions
 
-MOST_CELLS = 1000  # of the replicates; the curve itself has all confidences
-MOST_PLACES = 500  # of the best curve
+MAX_CELLS_OF_REPLICATES = 1000  # the curve itself has all confidences
+MAX_POINTS_OF_BEST_CURVE = 500
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,7 +150,7 @@ def selective(
     cut, place = np.unique(-sure, return_inverse=True)
     w, e = (np.bincount(place, values).astype(np.float64) for values in (weight, weight * wrong))
     area, best = area_under(w, e), best_area(weight, wrong)
-    cell = place if len(cut) <= MOST_CELLS else _fewer(w)[place]
+    cell = place if len(cut) <= MAX_CELLS_OF_REPLICATES else _fewer(w)[place]
     n_cells = int(cell.max()) + 1
     drawn = resampled_sums([weight, weight * wrong], cell, n_cells, cluster, n_resamples, rng)
     grouped = area_under(*(np.bincount(cell, values, n_cells) for values in (weight, weight * wrong)))
@@ -195,7 +195,7 @@ def best_curve(weight: Float64s, wrong: Float64s) -> dict[str, Float64s]:
     """Coverage and risk in that order, at places spread over the rows."""
     order = _best_order(weight, wrong)
     w, e = np.cumsum(weight[order]), np.cumsum((weight * wrong)[order])
-    at = np.unique(np.linspace(0, len(w) - 1, MOST_PLACES).astype(np.intp))
+    at = np.unique(np.linspace(0, len(w) - 1, MAX_POINTS_OF_BEST_CURVE).astype(np.intp))
     return {"best_coverage": np.minimum(w[at] / w[-1], 1), "best_risk": np.clip(e[at] / w[at], 0, 1)}
 
 
@@ -206,5 +206,5 @@ def _best_order(weight: Float64s, wrong: Float64s) -> Array:
 def _fewer(w: Float64s) -> Array:
     """Neighbouring confidences put together, into cells of about the same weight."""
     reached = np.cumsum(w)
-    place = np.minimum((reached - w / 2) / reached[-1] * MOST_CELLS, MOST_CELLS - 1)
+    place = np.minimum((reached - w / 2) / reached[-1] * MAX_CELLS_OF_REPLICATES, MAX_CELLS_OF_REPLICATES - 1)
     return np.asarray(place.astype(np.intp))

@@ -15,7 +15,7 @@ from believable.errors import InputError
 from believable.inference.clusters import cluster_of_rows
 from believable.predictions import as_predictions
 
-MOST_POINTS = 1000  # cuts that are kept for a picture
+MAX_CUTS_OF_CURVE = 1000  # which are kept for a picture
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +91,7 @@ class Threshold:
 
     def lines(self) -> list[str]:
         """The answer, sentence by sentence."""
-        what, score, right = _words(self.notion)
+        what, score, right = _names_of_shares(self.notion)
         promise = f"{what} of at least {self.target:g} with {100 * self.confidence:.4g} % confidence"
         if self.is_found:
             return [
@@ -244,8 +244,8 @@ def _last_passed(kept: Kept, first: int, target: float, confidence: float) -> in
 
 def _curve(kept: Kept, confidence: float, also: list[int]) -> CutCurve:
     at: Ints = np.arange(len(kept.cut))
-    if len(at) > MOST_POINTS:
-        evenly = np.searchsorted(kept.n, np.linspace(kept.n[0], kept.n[-1], MOST_POINTS))
+    if len(at) > MAX_CUTS_OF_CURVE:
+        evenly = np.searchsorted(kept.n, np.linspace(kept.n[0], kept.n[-1], MAX_CUTS_OF_CURVE))
         at = np.union1d(evenly, np.array(also, np.intp))
     rate = kept.rate[at]
     happened = kept.wy[-1]
@@ -259,7 +259,7 @@ def _curve(kept: Kept, confidence: float, also: list[int]) -> CutCurve:
     )
 
 
-def _words(notion: str) -> tuple[str, str, str]:
+def _names_of_shares(notion: str) -> tuple[str, str, str]:
     """What to call the share that is promised, the score, and all that the recall is of."""
     if notion == "confidence":
         return "accuracy", "confidence", "the right answers"

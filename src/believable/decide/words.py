@@ -10,15 +10,15 @@ import numpy as np
 
 from believable import _check
 from believable._types import Array, Float64s, Floats
-from believable.decide.confidence import LOGITS, interval_ends
+from believable.decide.confidence import LOOK_LIKE_LOGITS, interval_ends
 from believable.errors import InputError
 
 Style = Literal["both", "word", "frequency"]
-STYLES = ("both", "word", "frequency")
-UNCLEAR = "unclear"
-OUT_OF = (10, 100, 1000, 10_000)
-DECIMALS = 7  # what float32 knows: its 0.9 is 0.9, not a little less
-SLACK = 1e-9  # of rounding: 0.07 * 100 is a little more than 7
+WORDING_STYLES = ("both", "word", "frequency")
+UNCLEAR_LIKELIHOOD = "unclear"
+FREQUENCY_BASES = (10, 100, 1000, 10_000)
+FLOAT32_DECIMALS = 7  # what float32 knows: its 0.9 is 0.9, not a little less
+FREQUENCY_SLACK = 1e-9  # of rounding: 0.07 * 100 is a little more than 7
 
 
 class Likelihood(NamedTuple):
@@ -29,7 +29,7 @@ class Likelihood(NamedTuple):
     high: float
 
 
-HALF = 0.5
+ONE_HALF = 0.5
 # The stronger words first. The IPCC has no mirror of "more likely than not"; that one is ours.
 SCALE = (
     Likelihood("virtually certain", 0.99, 1.0),
@@ -39,8 +39,8 @@ SCALE = (
     Likelihood("likely", 0.66, 1.0),
     Likelihood("unlikely", 0.0, 0.33),
     Likelihood("about as likely as not", 0.33, 0.66),
-    Likelihood("more likely than not", math.nextafter(HALF, 1), 1.0),
-    Likelihood("less likely than not", 0.0, math.nextafter(HALF, 0)),
+    Likelihood("more likely than not", math.nextafter(ONE_HALF, 1), 1.0),
+    Likelihood("less likely than not", 0.0, math.nextafter(ONE_HALF, 0)),
 )
 
 
@@ -101,14 +101,14 @@ def confidence_words(p: Any, interval: Any = None, *, style: Style = "both") -> 
     >>> confidence_words([0.3, 0.8], ([0.2, 0.7], [0.7, 0.9]))
     ['unclear (between 2 and 7 in 10)', 'likely (between 7 and 9 in 10)']
     """
-    _check.choice(style, STYLES, "style")
+    _check.choice(style, WORDING_STYLES, "style")
     given = _check.numeric(p, "p")
     if given.ndim > 1:
         raise InputError(f"p must be one probability or a list of them, got shape {given.shape}")
     if not given.size:
         return []
     rows = np.atleast_1d(given)
-    _check.probabilities(rows, "p", None, LOGITS)
+    _check.probabilities(rows, "p", None, LOOK_LIKE_LOGITS)
     low, high = word_ends(rows, interval if given.ndim or np.ndim(interval) != 1 else tuple(interval))
     words = [_phrase(*row, style) for row in zip(rows.tolist(), low.tolist(), high.tolist(), strict=True)]
     return words if given.ndim else words[0]
@@ -119,28 +119,30 @@ def word_ends(rows: Floats, interval: Any) -> tuple[Float64s, Float64s]:
     exact = rows.astype(np.float64)
     ends = (exact, exact) if interval is None else interval_ends(interval, exact)
     for end in ends:
-        _check.probabilities(end, "interval", None, LOGITS)
-    return ends[0].round(DECIMALS), ends[1].round(DECIMALS)
+        _check.probabilities(end, "interval", None, LOOK_LIKE_LOGITS)
+    return ends[0].round(FLOAT32_DECIMALS), ends[1].round(FLOAT32_DECIMALS)
 
 
 def likelihood(low: float, high: float) -> str:
     """The first word of the scale whose range holds the interval."""
-    return next((word for word, least, most in SCALE if least <= low and high <= most), UNCLEAR)
+    return next((word for word, least, most in SCALE if least <= low and high <= most), UNCLEAR_LIKELIHOOD)
 
 
 def frequency(p: float) -> str:
     """A probability as a whole number in ten, or as many as it takes for neither outcome to be none."""
-    for out_of in OUT_OF:
-        if 1 - SLACK <= p * out_of <= out_of - 1 + SLACK:
-            return "about " + _in(math.floor(p * out_of + 0.5 + SLACK), out_of)
-    return "fewer than 1 in 10,000" if p < HALF else "more than 9,999 in 10,000"
+    for out_of in FREQUENCY_BASES:
+        if 1 - FREQUENCY_SLACK <= p * out_of <= out_of - 1 + FREQUENCY_SLACK:
+            return "about " + _in(math.floor(p * out_of + 0.5 + FREQUENCY_SLACK), out_of)
+    return "fewer than 1 in 10,000" if p < ONE_HALF else "more than 9,999 in 10,000"
 
 
 def frequency_between(low: float, high: float) -> str:
     """An interval as whole numbers in ten, or more, rounded outwards."""
     steps = 1 if low == 0 or high == 1 else 2  # that it should be wide, at least
-    out_of = next((many for many in OUT_OF if (high - low) * many >= steps - SLACK), OUT_OF[-1])
-    least, most = math.floor(low * out_of + SLACK), math.ceil(high * out_of - SLACK)
+    out_of = next(
+        (many for many in FREQUENCY_BASES if (high - low) * many >= steps - FREQUENCY_SLACK), FREQUENCY_BASES[-1]
+    )
+    least, most = math.floor(low * out_of + FREQUENCY_SLACK), math.ceil(high * out_of - FREQUENCY_SLACK)
     if most == out_of:
         return "anywhere from none to all" if least == 0 else f"at least {_in(least, out_of)}"
     return f"at most {_in(most, out_of)}" if least == 0 else f"between {least:,} and {most:,} in {out_of:,}"
@@ -155,6 +157,6 @@ def _phrase(p: float, low: float, high: float, style: Style) -> str:
 
 def _in(count: int, out_of: int) -> str:
     """90 in 100 is 9 in 10."""
-    while out_of > OUT_OF[0] and count % 10 == 0:
+    while out_of > FREQUENCY_BASES[0] and count % 10 == 0:
         count, out_of = count // 10, out_of // 10
     return f"{count:,} in {out_of:,}"

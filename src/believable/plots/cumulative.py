@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TICKS = 6
+N_SHARE_TICKS = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,17 +112,19 @@ def draw_cumulative(value: CumulativeDifferences, ax: Axes) -> Axes:
     )
     ax.hlines([low, high], [value.share[value.lowest], value.share[value.highest]], 1.03, color=INK, lw=0.6, ls=":")
     ax.set(xlim=(0, 1.06), xlabel="share of rows, lowest scores first", ylabel="observed less predicted, added up")
-    ax.set_xticks(np.linspace(0, 1, TICKS))
+    ax.set_xticks(np.linspace(0, 1, N_SHARE_TICKS))
     plain(ax)
     above = ax.secondary_xaxis("top")
-    above.set_xticks(np.linspace(0, 1, TICKS), [_words(value.score_at(s)) for s in np.linspace(0, 1, TICKS)])
+    above.set_xticks(
+        np.linspace(0, 1, N_SHARE_TICKS), [_score_in_words(value.score_at(s)) for s in np.linspace(0, 1, N_SHARE_TICKS)]
+    )
     above.set_xlabel("score", fontsize=9, color=INK)
     above.tick_params(colors=INK, labelsize=9, color=GREY)
     above.spines["top"].set_visible(False)
     return ax
 
 
-def _words(score: float) -> str:
+def _score_in_words(score: float) -> str:
     """A score in a few characters, also next to 0 and 1."""
     if 0 < score < 0.1:
         return f"{score:.2g}" if score >= 1e-4 else "<0.0001"

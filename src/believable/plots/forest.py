@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LONGEST = 34  # letters of a name
-LINE, LETTER = 0.24, 0.08  # inches
+MAX_LEVEL_NAME_LENGTH = 34
+INCHES_PER_SUBGROUP, INCHES_PER_LETTER = 0.24, 0.08
 
 
 def chosen(value: Subgroups, most: int) -> tuple[Subgroup, ...]:
@@ -100,8 +100,8 @@ def _lines(groups: Sequence[Subgroup]) -> list[tuple[str, Subgroup | None]]:
     lines: list[tuple[str, Subgroup | None]] = []
     for i, group in enumerate(groups):
         if headed and (i == 0 or groups[i - 1].column != group.column):
-            lines.append((shortened(group.column, LONGEST), None))
-        lines.append((shortened(group.name, LONGEST), group))
+            lines.append((shortened(group.column, MAX_LEVEL_NAME_LENGTH), None))
+        lines.append((shortened(group.name, MAX_LEVEL_NAME_LENGTH), group))
     return lines
 
 
@@ -197,8 +197,8 @@ def plot_subgroup_forest(
         raise UndefinedError("there are no subgroups to draw")
     groups = chosen(value, max_groups)
     lines = _lines(groups)
-    width = 5.2 + LETTER * max(len(words) for words, _ in lines)
-    figure = new_figure(width, 1.9 + LINE * len(lines)) if ax is None else figure_of(ax)
+    width = 5.2 + INCHES_PER_LETTER * max(len(words) for words, _ in lines)
+    figure = new_figure(width, 1.9 + INCHES_PER_SUBGROUP * len(lines)) if ax is None else figure_of(ax)
     ax = draw_subgroups(value, figure.subplots() if ax is None else ax, groups)
     headed(ax, title, title_of(value, len(groups)))
     legend_below(ax, columns=2)

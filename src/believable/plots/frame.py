@@ -21,9 +21,9 @@ from believable.stats.source import cells_in, count_points, one_group, source_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_DRAWN = 2000  # points of a line; more cannot be seen
-SMALL = 0.25  # if no score and hardly a rate is above, the frame ends before 1
-ROUND = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+MAX_POINTS_DRAWN = 2000  # of a line; more cannot be seen
+SMALL_SCORES_END = 0.25  # if no score and hardly a rate is above, the frame ends before 1
+ROUND_MULTIPLES = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,15 +91,15 @@ def frame_end(asked: float | None, score: Float64s, rate: Float64s, weight: Floa
     reached = np.cumsum(weight[order])
     common = rate[order][np.searchsorted(reached, 0.99 * reached[-1])]
     top = float(max(score[-1], common))
-    return 1.0 if top > SMALL else rounded_up(1.02 * top)
+    return 1.0 if top > SMALL_SCORES_END else next_round_number(1.02 * top)
 
 
-def rounded_up(value: float) -> float:
+def next_round_number(value: float) -> float:
     """The next round number; 1 for 0."""
     if value <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
-    return float(f"{min(m for m in ROUND if m * power >= value * (1 - 1e-12)) * power:.3g}")
+    return float(f"{min(m for m in ROUND_MULTIPLES if m * power >= value * (1 - 1e-12)) * power:.3g}")
 
 
 def decimals(value: float) -> int:
@@ -170,7 +170,7 @@ def inside(ax: Axes, y: float, words: str) -> None:
 
 def spread(n: int, *also: int) -> Ints:
     """At most some 2,000 of n positions in order, both ends and `also` among them."""
-    evenly = np.linspace(0, n - 1, min(n, MOST_DRAWN)).astype(np.int64)
+    evenly = np.linspace(0, n - 1, min(n, MAX_POINTS_DRAWN)).astype(np.int64)
     return np.union1d(evenly, np.array(also, np.int64))
 
 

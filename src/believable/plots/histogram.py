@@ -1,4 +1,4 @@
-"""The histogram of scores that hangs below a diagram."""
+"""Histograms: of the scores, as it hangs below a diagram, and of the confidences."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def hang_histogram(table: ReliabilityTable | ScoreHistogram, ax: Axes, *, drop: 
     return below
 
 
-# --- the confidence histogram: how sure the model is, against how often it is right -----------------------------------
+# --- confidences, with the accuracy that they should agree with -------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-DEFAULT = ("ece", "rmsce", "smece", "ici", "ks", "kuiper")
+DEFAULT_METRIC_BARS = ("ece", "rmsce", "smece", "ici", "ks", "kuiper")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class MetricBar:
 
 def metric_bars(
     source: Any,
-    metrics: Iterable[str] = DEFAULT,
+    metrics: Iterable[str] = DEFAULT_METRIC_BARS,
     *,
     n_bins: int | None = None,
     notion: Notion | None = None,
@@ -132,7 +132,7 @@ def draw_metrics(bars: Sequence[MetricBar], ax: Axes) -> Axes:
 def plot_metrics(
     predictions: Any,
     actuals: Any = None,
-    metrics: Iterable[str] = DEFAULT,
+    metrics: Iterable[str] = DEFAULT_METRIC_BARS,
     save_path: str | os.PathLike[str] | None = None,
     *,
     ax: Axes | None = None,
@@ -186,9 +186,10 @@ def plot_metrics(
     source: Predictions | BinStats | CellStats | ScoreSums
     if isinstance(predictions, (BinStats, CellStats, ScoreSums)):
         refuse_extras(type(predictions).__name__, actuals=actuals, sample_weight=sample_weight)
-        source = predictions
+        source, n = predictions, int(np.sum(predictions.n))
     else:
         source = as_predictions(predictions, actuals, sample_weight)
+        n = len(source)
     bars = metric_bars(
         source,
         metrics,
@@ -200,7 +201,7 @@ def plot_metrics(
     )
     figure = new_figure(6.2, 1.9 + 0.46 * len(bars)) if ax is None else figure_of(ax)
     ax = draw_metrics(bars, figure.subplots() if ax is None else ax)
-    headed(ax, title, title_of(bars), _size(source))
+    headed(ax, title, title_of(bars), f"n = {thousands(n)}")
     legend_below(ax, columns=2)
     save(figure, save_path)
     return figure
@@ -211,8 +212,3 @@ def title_of(bars: Sequence[MetricBar]) -> str:
     beyond = sum(bar.beyond_chance for bar in bars)
     n = sum(bar.interval is not None for bar in bars)
     return f"{beyond or 'none'} of {n} errors {'are' if beyond > 1 else 'is'} more than chance explains"
-
-
-def _size(source: Predictions | BinStats | CellStats | ScoreSums) -> str:
-    n = len(source) if isinstance(source, Predictions) else int(np.sum(source.n))
-    return f"n = {thousands(n)}"

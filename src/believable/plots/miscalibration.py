@@ -12,7 +12,7 @@ from believable._types import Array, Float64s, Notion
 from believable.curves.smoothed import Degree
 from believable.plots.frame import Gathered, draw_band, headed, legend_below
 from believable.plots.histogram import hang_histogram
-from believable.plots.smoothed import NAMES, Method, SmoothedCalibration
+from believable.plots.smoothed import METHODS_IN_WORDS, Method, SmoothedCalibration
 from believable.plots.style import GREY, INK, TOO_HIGH, TOO_LOW, axis_labels, figure_of, new_figure, plain, save
 
 if TYPE_CHECKING:
@@ -26,7 +26,9 @@ def draw_miscalibration(value: SmoothedCalibration, ax: Axes) -> Axes:
     gap = curve.y - curve.x
     low, high = (curve.y if end is None else end for end in (curve.low, curve.high))
     marker = "o" if len(gap) == 1 else ""
-    ax.plot(curve.x, gap, marker=marker, color=INK, lw=2, zorder=4, label=f"{NAMES[value.method]} less score")
+    ax.plot(
+        curve.x, gap, marker=marker, color=INK, lw=2, zorder=4, label=f"{METHODS_IN_WORDS[value.method]} less score"
+    )
     words = f"{100 * curve.settings['level']:.4g} % confidence band"
     draw_band(ax, curve.x, low - curve.x, high - curve.x, GREY, words, 0.3)
     ax.axhline(0, ls=(0, (4, 3)), lw=1, color=GREY, zorder=3, label="perfect calibration")

@@ -10,10 +10,10 @@ from believable._check import generator
 from believable.decide.net_benefit import DecisionCurve, net_benefit
 from believable.plots.frame import headed, legend_below
 from believable.plots.style import (
-    COLOURS,
     GREY,
     INK,
-    STYLES,
+    MODEL_COLOURS,
+    MODEL_LINE_STYLES,
     by_name,
     figure_of,
     new_figure,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BELOW = 0.12  # how far the frame goes below 0, as a share of the prevalence
+FRAME_BELOW_ZERO = 0.12  # how far the frame goes below 0, as a share of the prevalence
 
 
 def draw_net_benefit(value: DecisionCurve | Mapping[str, DecisionCurve], ax: Axes) -> Axes:
@@ -38,16 +38,26 @@ def draw_net_benefit(value: DecisionCurve | Mapping[str, DecisionCurve], ax: Axe
     ax.axhline(0, color=INK, lw=1.0, ls=(0, (1.5, 1.5)), zorder=2, label="treat no one")
     for i, (name, one) in enumerate(models.items()):
         label = shortened(name, 30) if name else "treat where score ≥ threshold"
-        ax.plot(one.threshold, one.net_benefit, color=COLOURS[i], lw=1.8, ls=STYLES[i % 4], zorder=4, label=label)
+        ax.plot(
+            one.threshold,
+            one.net_benefit,
+            color=MODEL_COLOURS[i],
+            lw=1.8,
+            ls=MODEL_LINE_STYLES[i % 4],
+            zorder=4,
+            label=label,
+        )
         if len(models) == 1:
             words = f"{100 * one.level:.4g} % interval at each threshold"
-            ax.fill_between(one.threshold, one.low, one.high, color=COLOURS[i], alpha=0.16, lw=0, zorder=1, label=words)
+            ax.fill_between(
+                one.threshold, one.low, one.high, color=MODEL_COLOURS[i], alpha=0.16, lw=0, zorder=1, label=words
+            )
             _mark_sure(one, ax)
     top = max(max(float(one.net_benefit.max()), one.prevalence) for one in models.values())
     if len(models) == 1:
         top = max(top, float(first.high.max()))
     top = top if top > 0 else 0.1
-    ax.set(xlim=(0, _end(first)), ylim=(-BELOW * top, 1.05 * top))
+    ax.set(xlim=(0, _end(first)), ylim=(-FRAME_BELOW_ZERO * top, 1.05 * top))
     ax.set(xlabel="threshold probability", ylabel="net benefit (cases found per row)")
     plain(ax)
     return ax
@@ -60,7 +70,7 @@ def _mark_sure(value: DecisionCurve, ax: Axes) -> None:
     along = blended_transform_factory(ax.transData, ax.transAxes)
     for i, (low, high) in enumerate(value.surely_useful):
         label = "better than both beyond chance" if i == 0 else None
-        ax.plot([low, high], [0.015, 0.015], color=COLOURS[2], lw=5, transform=along, zorder=3, label=label)
+        ax.plot([low, high], [0.015, 0.015], color=MODEL_COLOURS[2], lw=5, transform=along, zorder=3, label=label)
 
 
 def _end(value: DecisionCurve) -> float:

@@ -57,11 +57,11 @@ def title_of(value: History) -> str:
     flagged = sum(one.flagged for one in value)
     count = f"{flagged or 'none'} of {len(value)} windows {'are' if flagged > 1 else 'is'}"
     rang = next((one for one in value if one.alarm), None)
-    alarm = "no alarm" if rang is None else f"alarm in the window that ends {_words(rang.end)}"
+    alarm = "no alarm" if rang is None else f"alarm in the window that ends {_end_in_words(rang.end)}"
     return f"{count} off by more than chance explains\n{alarm} (rate of false alarms {value.alpha:g})"
 
 
-def _words(end: Any) -> str:
+def _end_in_words(end: Any) -> str:
     if isinstance(end, datetime) and end.time() == time.min:
         return str(end.date())
     return f"{end:,}" if isinstance(end, int) else str(end)

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LINE = 0.24  # inches
-LONGEST = 18  # letters of a name
-SLOPES = (-1.8, -0.1)  # where the lines between the two orders lie, in inches from the ax
+INCHES_PER_ROW = 0.24
+MAX_ROW_NAME_LENGTH = 18
+LINES_BESIDE_AX = (-1.8, -0.1)  # where the lines between the two orders lie, in inches from the ax
 
 
 def first_rows(value: Ranking, most: int, query: int = 0) -> Ints:
@@ -58,7 +58,7 @@ def _draw_slopes(value: Ranking, ax: Axes, rows: Ints, names: Sequence[Any] | No
         colour = TOO_LOW if now[row] < was[row] else FLAG if now[row] > was[row] else GREY
         colours.add(colour)
         beside.plot([0, 1], [was[row], now[row]], color=colour, lw=1.5)
-        name = f"row {row}" if names is None else shortened(str(names[row]), LONGEST)
+        name = f"row {row}" if names is None else shortened(str(names[row]), MAX_ROW_NAME_LENGTH)
         if was[row] <= len(rows):
             _label(beside, 0, int(was[row]), name)
         if now[row] <= len(rows):
@@ -79,7 +79,7 @@ def _to_the_left(ax: Axes) -> Axes:
     corner: Any = ax.transAxes
     from_corner = figure_of(ax).dpi_scale_trans + ScaledTranslation(0, 0, corner)
     where = blended_transform_factory(from_corner, ax.transAxes)
-    return ax.inset_axes((SLOPES[0], 0, SLOPES[1] - SLOPES[0], 1), transform=where)
+    return ax.inset_axes((LINES_BESIDE_AX[0], 0, LINES_BESIDE_AX[1] - LINES_BESIDE_AX[0], 1), transform=where)
 
 
 def _label(ax: Axes, side: int, place: float, words: str, weight: str = "normal") -> None:
@@ -171,7 +171,7 @@ def plot_ranking(
         raise InputError(f"there is no query {query}: they are numbered from 0 to {int(value.query.max())}")
     if names is not None and len(names) != len(value):
         raise InputError(f"names must be one for each of {len(value)} rows, got {len(names)}")
-    figure = new_figure(7.6, 1.7 + LINE * len(rows)) if ax is None else figure_of(ax)
+    figure = new_figure(7.6, 1.7 + INCHES_PER_ROW * len(rows)) if ax is None else figure_of(ax)
     ax = draw_ranking(value, figure.subplots() if ax is None else ax, rows, names)
     headed(ax, title, title_of(value, rows), pad=16)
     slopes: Any = ax.child_axes[0]

@@ -10,11 +10,11 @@ import numpy as np
 
 from believable._check import generator
 from believable.decide.selective import RiskCoverage, selective
-from believable.plots.frame import headed, legend_below, rounded_up, spread
+from believable.plots.frame import headed, legend_below, next_round_number, spread
 from believable.plots.style import (
-    COLOURS,
     GREY,
-    STYLES,
+    MODEL_COLOURS,
+    MODEL_LINE_STYLES,
     by_name,
     figure_of,
     new_figure,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FEW = 0.02  # the risk of the first rows may be anything; the frame does not grow for it
+COVERAGE_OF_FIRST_ROWS = 0.02  # the risk of the first rows may be anything; the frame does not grow for it
 
 
 def draw_risk_coverage(value: RiskCoverage | Mapping[str, RiskCoverage], ax: Axes) -> Axes:
@@ -40,8 +40,17 @@ def draw_risk_coverage(value: RiskCoverage | Mapping[str, RiskCoverage], ax: Axe
         interval = f"{one.area:.4f} ({one.low:.4f} … {one.high:.4f})"
         label = f"{shortened(name, 30)}: area {interval}" if name else "risk of what is answered"
         x, y = 100 * np.append(0, one.coverage[at]), 100 * np.append(one.risk[0], one.risk[at])  # from 0 on
-        ax.plot(x, y, drawstyle="steps-pre", lw=1.7, color=COLOURS[i], ls=STYLES[i % 4], zorder=4, label=label)
-        later = one.coverage >= FEW
+        ax.plot(
+            x,
+            y,
+            drawstyle="steps-pre",
+            lw=1.7,
+            color=MODEL_COLOURS[i],
+            ls=MODEL_LINE_STYLES[i % 4],
+            zorder=4,
+            label=label,
+        )
+        later = one.coverage >= COVERAGE_OF_FIRST_ROWS
         highest = max(highest, float(one.risk[later].max()))
     if len(models) == 1:
         (one,) = models.values()
@@ -50,9 +59,9 @@ def draw_risk_coverage(value: RiskCoverage | Mapping[str, RiskCoverage], ax: Axe
         ax.plot(x, y, color=GREY, lw=1.2, ls=(0, (4, 3)), zorder=3, label=label)
         coverage = np.linspace(1e-3, 1, 1000)
         best, ours = np.interp(100 * coverage, x, y), 100 * one.risk_at(coverage)  # in steps, as the line is
-        ax.fill_between(100 * coverage, best, ours, color=COLOURS[0], alpha=0.12, lw=0, label="excess")
+        ax.fill_between(100 * coverage, best, ours, color=MODEL_COLOURS[0], alpha=0.12, lw=0, label="excess")
         ax.axhline(100 * one.risk[-1], color=GREY, lw=0.8, ls=":", zorder=2, label="any order, on average")
-    ax.set(xlim=(0, 100), ylim=(0, 100 * min(rounded_up(1.05 * highest), 1.0)))
+    ax.set(xlim=(0, 100), ylim=(0, 100 * min(next_round_number(1.05 * highest), 1.0)))
     ax.set(xlabel="answered (%), surest first", ylabel="wrong answers among them (%)")
     plain(ax)
     return ax

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BINS = 40
-X_LABELS = {
+SAMPLE_HISTOGRAM_BINS = 40
+AXIS_LABEL_OF_STRATEGY = {
     "margin": "margin: largest probability less the second",
     "entropy": "entropy, in nats",
     "confidence": "confidence: largest probability",
@@ -61,12 +61,14 @@ class SampledScores:
         if scores.ndim == 1:
             x, top, x_label = scores.astype(np.float64), 1.0, "predicted probability"
         else:
-            x, top, x_label = sureness(scores, strategy), 1.0, X_LABELS[strategy]
+            x, top, x_label = sureness(scores, strategy), 1.0, AXIS_LABEL_OF_STRATEGY[strategy]
         if scores.ndim == 2 and strategy == "entropy":
             x, top = np.maximum(-x, 0.0), float(np.log(scores.shape[1]))
-        edges = np.arange(BINS + 1) * top / BINS
-        bins = np.clip(np.searchsorted(edges, x, side="left") - 1, 0, BINS - 1)
-        everyone, first, second = (np.bincount(bins[rows], minlength=BINS) for rows in (slice(None), unsure, drawn))
+        edges = np.arange(SAMPLE_HISTOGRAM_BINS + 1) * top / SAMPLE_HISTOGRAM_BINS
+        bins = np.clip(np.searchsorted(edges, x, side="left") - 1, 0, SAMPLE_HISTOGRAM_BINS - 1)
+        everyone, first, second = (
+            np.bincount(bins[rows], minlength=SAMPLE_HISTOGRAM_BINS) for rows in (slice(None), unsure, drawn)
+        )
         return cls(edges, everyone, first, second, x_label)
 
 

@@ -36,8 +36,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Method = Literal["local", "kernel", "logistic"]
-CHOICES = {"local": ("span", "bandwidth", "degree"), "kernel": ("bandwidth",), "logistic": ()}
-NAMES = {"local": "smoothed curve (loess)", "kernel": "smoothed curve (kernel)", "logistic": "logistic curve"}
+OPTIONS_OF_METHOD = {"local": ("span", "bandwidth", "degree"), "kernel": ("bandwidth",), "logistic": ()}
+METHODS_IN_WORDS = {
+    "local": "smoothed curve (loess)",
+    "kernel": "smoothed curve (kernel)",
+    "logistic": "logistic curve",
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +85,7 @@ class SmoothedCalibration:
         _check.choice(method, get_args(Method), "method")
         choices = {"span": span, "bandwidth": bandwidth, "degree": degree}
         for name, asked in choices.items():
-            if asked is not None and name not in CHOICES[method]:
+            if asked is not None and name not in OPTIONS_OF_METHOD[method]:
                 raise InputError(f"method={method!r} has no {name}: leave it out")
         if method == "local":
             curve, summary = _local(gathered, 0.75 if span is None else span, bandwidth, degree, level)
@@ -122,7 +126,7 @@ def draw_smoothed(value: SmoothedCalibration, ax: Axes) -> Axes:
     """Draw the diagonal, the curve and its band."""
     curve = value.curve
     marker = "o" if len(curve.x) == 1 else ""
-    ax.plot(curve.x, curve.y, marker=marker, color=INK, lw=2, zorder=3, label=NAMES[value.method])
+    ax.plot(curve.x, curve.y, marker=marker, color=INK, lw=2, zorder=3, label=METHODS_IN_WORDS[value.method])
     if curve.low is not None and curve.high is not None:
         words = f"{100 * curve.settings['level']:.4g} % confidence band"
         draw_band(ax, curve.x, curve.low, curve.high, BAR, words, 0.5)

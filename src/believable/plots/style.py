@@ -1,37 +1,17 @@
-"""A figure that shows itself in a notebook."""
+"""What all pictures share: colours, words, a figure that belongs to nobody else, saving, and several models in one."""
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from matplotlib.figure import Figure
-
 from believable.errors import InputError, MissingDependencyError
-from believable.metrics.table import find_metric
+from believable.metrics import find_metric
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-
-class Picture(Figure):
-    """A figure outside pyplot that a notebook can show.
-
-    IPython shows a plain Figure only once pyplot has drawn one, or after `%matplotlib inline`; otherwise it would print
-    `<Figure size 480x600 with 1 Axes>`. Where it does know how, it does not ask for this.
-    """
-
-    def _repr_png_(self) -> bytes:
-        written = io.BytesIO()
-        self.savefig(written, format="png", bbox_inches="tight")
-        return written.getvalue()
-
-
-# --- what all pictures share: colours, a figure that belongs to nobody else, and saving -------------------------------
-
 
 INK = "#1f2933"
 GREY = "#9aa5b1"
@@ -39,8 +19,10 @@ BAR = "#8fb3d9"
 TOO_HIGH = "#c8472f"
 TOO_LOW = "#2a6fb0"
 FLAG = "#d9822b"  # more than chance explains, whichever way
-_PROPER = (("kolmogorov smirnov", "Kolmogorov–Smirnov"), ("kuiper", "Kuiper"), ("brier", "Brier"), ("auc", "AUC"))
-_AXIS_LABELS = {
+MODEL_COLOURS = (TOO_LOW, FLAG, "#3d8f5f", "#8a5fb0", INK, TOO_HIGH)  # told apart by colour-blind readers too
+MODEL_LINE_STYLES = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
+PROPER_NAMES = (("kolmogorov smirnov", "Kolmogorov–Smirnov"), ("kuiper", "Kuiper"), ("brier", "Brier"), ("auc", "AUC"))
+AXIS_LABELS_OF_NOTION = {
     "binary": ("predicted probability", "observed frequency"),
     "confidence": ("confidence", "accuracy"),
     "top_label": ("confidence", "accuracy"),
@@ -50,7 +32,7 @@ _AXIS_LABELS = {
 def new_figure(width: float, height: float) -> Figure:
     """A figure outside pyplot: nothing global changes and nothing has to be closed."""
     try:
-        pass
+        from believable.plots.picture import Picture
     except ImportError as error:
         raise MissingDependencyError("pictures need matplotlib: pip install matplotlib") from error
     return Picture(figsize=(width, height), layout="constrained")
@@ -85,7 +67,7 @@ def plain(ax: Axes) -> None:
 
 def axis_labels(notion: str) -> tuple[str, str]:
     """What to call the scores and the rates of a notion."""
-    return _AXIS_LABELS.get(notion, ("score", "frequency"))
+    return AXIS_LABELS_OF_NOTION.get(notion, ("score", "frequency"))
 
 
 def in_words(metric: str) -> str:
@@ -95,7 +77,7 @@ def in_words(metric: str) -> str:
     except InputError:
         name = metric
     words = name.replace("_", " ")
-    for plain_words, proper in _PROPER:
+    for plain_words, proper in PROPER_NAMES:
         words = words.replace(plain_words, proper)
     return words
 
@@ -111,13 +93,6 @@ def thousands(n: int) -> str:
     return f"{n:,}"
 
 
-# --- several models in one picture ------------------------------------------------------------------------------------
-
-
-COLOURS = (TOO_LOW, FLAG, "#3d8f5f", "#8a5fb0", INK, TOO_HIGH)  # told apart by colour-blind readers too
-STYLES = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
-
-
 def by_name(predictions: Any, compute: Callable[[Any], Any], *kinds: type) -> dict[str, Any]:
     """What is drawn of each model: of one (with no name), or of several given by name.
 
@@ -126,6 +101,6 @@ def by_name(predictions: Any, compute: Callable[[Any], Any], *kinds: type) -> di
     several = predictions if isinstance(predictions, Mapping) else {"": predictions}
     if not several:
         raise InputError("there are no models to draw: the dict is empty")
-    if len(several) > len(COLOURS):
-        raise InputError(f"at most {len(COLOURS)} models can be told apart in one picture, got {len(several)}")
+    if len(several) > len(MODEL_COLOURS):
+        raise InputError(f"at most {len(MODEL_COLOURS)} models can be told apart in one picture, got {len(several)}")
     return {str(name): one if isinstance(one, kinds) else compute(one) for name, one in several.items()}

@@ -56,13 +56,13 @@ def _scores_above(value: Threshold, ax: Axes, score: str) -> None:
     shares = np.linspace(0, 1, 6)
     at = np.minimum(np.searchsorted(value.curve.share, shares - 1e-12), len(value.curve.cut) - 1)
     above = ax.secondary_xaxis("top")
-    above.set_xticks(100 * shares, [_words(float(value.curve.cut[i])) for i in at])
+    above.set_xticks(100 * shares, [_cut_in_words(float(value.curve.cut[i])) for i in at])
     above.set_xlabel(f"cut: {score} of at least", fontsize=9, color=INK)
     above.tick_params(colors=INK, labelsize=9, color=GREY)
     above.spines["top"].set_visible(False)
 
 
-def _words(score: float) -> str:
+def _cut_in_words(score: float) -> str:
     """A score in a few characters, also next to 0 and 1."""
     if 0.999 < score < 1:
         return f"{score:.5f}" if score <= 0.99999 else ">0.99999"

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BANDS = (0.01, 0.10, 0.33, 0.66, 0.90, 0.99)  # where the word of a lone probability changes
-FURTHEST = 0.999  # the axis is that of log-odds, and ends here
-SHADES = ("#9db8d6", "#c0d2e6", "#dfe9f3", "#eef0f2", "#f8e6d3", "#f0cba3", "#e5ac70")
-LINE = 0.26  # inches
-MOST = 40
+WORD_BANDS = (0.01, 0.10, 0.33, 0.66, 0.90, 0.99)  # where the word of a lone probability changes
+END_OF_LOG_ODDS_AXIS = 0.999
+WORD_BAND_SHADES = ("#9db8d6", "#c0d2e6", "#dfe9f3", "#eef0f2", "#f8e6d3", "#f0cba3", "#e5ac70")
+INCHES_PER_PROBABILITY = 0.26
+MAX_PROBABILITIES_DRAWN = 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,11 +66,11 @@ class SpokenScores:
 
 def draw_confidence_words(value: SpokenScores, ax: Axes) -> Axes:
     """Draw the bands of the scale with their words above, and a line for each probability with its own to the right."""
-    ends = [_place(np.array(each)) for each in (0.0, *BANDS, 1.0)]
+    ends = [_place(np.array(each)) for each in (0.0, *WORD_BANDS, 1.0)]
     lines = -np.arange(len(value.p), dtype=np.float64)
     for i, (left, right) in enumerate(pairwise(ends)):
-        ax.axvspan(float(left), float(right), color=SHADES[i], lw=0, zorder=0)
-        middle = 0.0 if i == 0 else 1.0 if i == len(BANDS) else (BANDS[i - 1] + BANDS[i]) / 2
+        ax.axvspan(float(left), float(right), color=WORD_BAND_SHADES[i], lw=0, zorder=0)
+        middle = 0.0 if i == 0 else 1.0 if i == len(WORD_BANDS) else (WORD_BANDS[i - 1] + WORD_BANDS[i]) / 2
         word = "\n".join(wrap(confidence_words(middle, style="word"), 11, break_long_words=False))
         x = float(left + right) / 2
         ax.text(x, 1.0, word, transform=ax.get_xaxis_transform(), ha="center", va="bottom", fontsize=7.5, color=INK)
@@ -89,7 +89,7 @@ def draw_confidence_words(value: SpokenScores, ax: Axes) -> Axes:
             annotation_clip=False,
         )
     ax.set(xlim=(float(ends[0]), float(ends[-1])), ylim=(0.5 - len(lines), 0.5), xlabel="probability (%)")
-    ax.set_xticks([float(each) for each in ends[1:-1]], [f"{100 * each:g}" for each in BANDS])
+    ax.set_xticks([float(each) for each in ends[1:-1]], [f"{100 * each:g}" for each in WORD_BANDS])
     plain(ax)
     ax.set_yticks(lines, [shortened(name, 30) for name in value.names])
     ax.tick_params(axis="y", length=0)
@@ -101,7 +101,7 @@ def draw_confidence_words(value: SpokenScores, ax: Axes) -> Axes:
 
 def _place(p: Float64s) -> Float64s:
     """On the axis of log-odds, which has room for both 1 % and 99 %."""
-    inside = np.clip(p, 1 - FURTHEST, FURTHEST)
+    inside = np.clip(p, 1 - END_OF_LOG_ODDS_AXIS, END_OF_LOG_ODDS_AXIS)
     return np.asarray(np.log(inside / (1 - inside)))
 
 
@@ -144,9 +144,11 @@ def plot_confidence_words(
     'more likely than not (at least 6 in 10)'
     """
     value = SpokenScores.of(p, interval, names)
-    if not 0 < len(value.p) <= MOST:
-        raise InputError(f"from 1 to {MOST} probabilities can be drawn, got {len(value.p)}: choose some")
-    figure = new_figure(8.4, 1.9 + LINE * len(value.p)) if ax is None else figure_of(ax)
+    if not 0 < len(value.p) <= MAX_PROBABILITIES_DRAWN:
+        raise InputError(
+            f"from 1 to {MAX_PROBABILITIES_DRAWN} probabilities can be drawn, got {len(value.p)}: choose some"
+        )
+    figure = new_figure(8.4, 1.9 + INCHES_PER_PROBABILITY * len(value.p)) if ax is None else figure_of(ax)
     ax = draw_confidence_words(value, figure.subplots() if ax is None else ax)
     if title:
         headed(ax, title, pad=44)

@@ -48,7 +48,7 @@ N_PAGE_CELLS = 840  # nests 2 to 8, 10, 12, 14, 15, 20, 21, 24, 28, 30, 35, 40, 
 PACKED_SCHEMA, PACKED_VERSION = "believable.PackedCells", 1
 FLAG_WEIGHTED, FLAG_FRACTIONAL, FLAG_FLOAT32 = 1, 2, 4
 PLACES_IN_CELL = 1 << 16
-LARGEST_JS_INTEGER = (1 << 53) - 1  # the largest integer that JavaScript counts to
+LARGEST_JS_INTEGER = (1 << 53) - 1  # that JavaScript counts to
 LIGHTEST_CELL = float(np.finfo(np.float32).tiny)  # in units of about the heaviest cell; lighter ones count as this
 
 

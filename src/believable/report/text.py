@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from believable.report.document import Audit
 
 FAMILY_HEADINGS = {"calibration": "Calibration", "score": "Proper scores", "discrimination": "Discrimination"}
-MAX_NAME_LENGTH_IN_TEXT = 60  # letters of a name in a table
+MAX_NAME_LENGTH_IN_TEXT = 60
 A_CONSTANT_IS_CALIBRATED = (
     "Calibration is not everything: a constant at the base rate is perfectly calibrated, and tells nobody from anybody."
 )

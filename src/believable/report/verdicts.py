@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from believable.report.wording import decimals, digits_apart, rounded_up
+from believable.report.wording import decimals, digits_apart, rows_rounded_up
 
 ECE_GUIDELINE = (("excellent", 0.05), ("good", 0.10), ("moderate", 0.15))  # below so much ECE; otherwise poor
 FACTOR_OFF_ON_THE_WHOLE = 1.25
@@ -157,7 +157,7 @@ class Verdict:
         """
         if self.standing != "too little data":
             return None
-        return rounded_up(self.n * ((self.high - self.low) / ECE_GUIDELINE[0][1]) ** 2)
+        return rows_rounded_up(self.n * ((self.high - self.low) / ECE_GUIDELINE[0][1]) ** 2)
 
     @property
     def needed(self) -> str:
@@ -166,7 +166,7 @@ class Verdict:
             return ""
         if self.n_clusters is None:
             return f"About {self.rows_needed:,} rows"
-        return f"About {rounded_up(self.n_clusters * self.rows_needed / self.n):,} clusters"
+        return f"About {rows_rounded_up(self.n_clusters * self.rows_needed / self.n):,} clusters"
 
     @property
     def headline(self) -> str:

@@ -59,7 +59,7 @@ def digits_apart(low: float, high: float) -> int:
     return min(max(4, -math.floor(math.log10(width))), 10) if 0 < width < math.inf else 4
 
 
-def rounded_up(number: float) -> int:
+def rows_rounded_up(number: float) -> int:
     """To two digits that count: a number of rows that is asked for is never less than those there are."""
     step: int = 10 ** max(math.floor(math.log10(number)) - 1, 0)
     return math.ceil(number / step - 1e-9) * step

@@ -93,7 +93,7 @@ def cells_of_rows(pairs: Pairs, edges: Edges) -> BetCells:
 
 
 def cells_of_statistic(cells: CellStats, n_bins: int) -> BetCells:
-    """BetCells with their mean scores; where rows had weights the mean is not known, and the worse end is taken."""
+    """Cells with their mean scores; where rows had weights the mean is not known, and the worse end is taken."""
     low, high = _ends(cells)
     others = cells.n - cells.ny
     place = cells.group * n_bins + np.clip(-(-cells.index * n_bins // cells.grid.n_cells) - 1, 0, n_bins - 1)

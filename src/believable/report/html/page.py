@@ -1,4 +1,4 @@
-"""`as_page`: an audit as one HTML file."""
+"""An audit as HTML: `as_page`, one file that needs nothing else, and `as_cell`, the short form for a notebook."""
 
 from __future__ import annotations
 
@@ -12,21 +12,10 @@ from dataclasses import replace
 from typing import Any
 
 from believable.report.document import Audit
+from believable.report.html.explanations import explanations, why
 from believable.report.html.sections import KEY_METRICS, facts, key_numbers, mark_of, sections, verdict
 from believable.report.html.svg import diagram
-from believable.report.html.words import (
-    count,
-    explanations,
-    name,
-    number,
-    part,
-    percent,
-    rows,
-    span,
-    template,
-    text,
-    why,
-)
+from believable.report.html.words import asset, count, name, number, percent, rows, span, template, text
 from believable.report.parts import CurveLine
 from believable.report.verdicts import Verdict
 from believable.report.wording import short_name
@@ -45,6 +34,9 @@ CLUSTERS_NOT_ALLOWED_FOR = (
     "narrow. The verdict and the key numbers allow for the {n} clusters."
 )
 JSON_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # within JSON they can only stand in text
+COLOUR_OF_TONE = {"good": "#00795a", "warn": "#a86400", "bad": "#b34700", "unsure": "#64717e"}
+MAX_PLACES_IN_NOTEBOOK, MAX_ADVICE_IN_NOTEBOOK = 3, 2
+TABLE_CELL_STYLE = "padding:1px 12px 1px 0;text-align:right;white-space:nowrap;background:transparent"
 
 
 def as_page(audit: Audit) -> str:
@@ -62,7 +54,7 @@ def as_page(audit: Audit) -> str:
     str
         HTML.
     """
-    script = "\n" + "\n".join(part(one) for one in PAGE_SCRIPTS)
+    script = "\n" + "\n".join(asset(one) for one in PAGE_SCRIPTS)
     further = list(sections(audit))
     labels = axis_labels(audit.verdict.notion)
     return template(
@@ -71,7 +63,7 @@ def as_page(audit: Audit) -> str:
         package=text(audit.package),
         title=text(audit.title or "Predictions"),
         heading=name(audit.title or "Predictions"),
-        css=part("page.css"),
+        css=asset("page.css"),
         facts=facts(audit),
         nav=_nav((("numbers", "Key numbers"), *((one.key, one.title) for one in further))),
         verdict=verdict(audit),
@@ -192,12 +184,7 @@ def _entries(found: Mapping[str, str]) -> str:
     )
 
 
-# --- `as_cell`: an audit as a short fragment of HTML, for a notebook --------------------------------------------------
-
-
-COLOUR_OF_TONE = {"good": "#00795a", "warn": "#a86400", "bad": "#b34700", "unsure": "#64717e"}
-MAX_PLACES_IN_NOTEBOOK, MAX_ADVICE_IN_NOTEBOOK = 3, 2
-TABLE_CELL_STYLE = "padding:1px 12px 1px 0;text-align:right;white-space:nowrap;background:transparent"
+# --- the short form that a notebook shows -----------------------------------------------------------------------------
 
 
 def as_cell(audit: Audit) -> str:

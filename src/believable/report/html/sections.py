@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from believable.metrics import find_metric
 from believable.report.document import Audit
+from believable.report.html.explanations import why
 from believable.report.html.svg import bar, scale_of
 from believable.report.html.tables import (
     changes_table,
@@ -16,7 +17,7 @@ from believable.report.html.tables import (
     tried_table,
     versus_table,
 )
-from believable.report.html.words import NOTIONS_IN_WORDS, count, name, number, percent, rows, span, template, text, why
+from believable.report.html.words import NOTIONS_IN_WORDS, count, name, number, percent, rows, span, template, text
 from believable.report.parts import Family, Measured
 from believable.report.verdicts import ECE_GUIDELINE, Verdict
 from believable.report.wording import short_name
@@ -84,7 +85,7 @@ def verdict(audit: Audit) -> str:
     )
 
 
-# --- key numbers ------------------------------------------------------------------------------------------------------
+# --- the key numbers of the first screen ------------------------------------------------------------------------------
 
 
 def key_numbers(audit: Audit) -> str:
@@ -134,12 +135,12 @@ def _key_number(one: Measured, shared: tuple[float, float]) -> str:
     )
 
 
-# --- further down -----------------------------------------------------------------------------------------------------
+# --- below the first screen -------------------------------------------------------------------------------------------
 
 
 def sections(audit: Audit) -> Iterator[Section]:
     """Everything below the first screen that has something to say."""
-    yield Section("do", "What to do", _words(audit))
+    yield Section("do", "What to do", _advice_and_notes(audit))
     yield Section("fix", "Recalibration", _fix(audit))
     if audit.parts:
         yield Section("classes", "Labels" if audit.kind == "multilabel" else "Classes", _classes(audit))
@@ -156,7 +157,7 @@ def sections(audit: Audit) -> Iterator[Section]:
     yield Section("from", "Where it comes from", _provenance(audit))
 
 
-def _words(audit: Audit) -> str:
+def _advice_and_notes(audit: Audit) -> str:
     advice = audit.advice or ("Nothing: no rule for advice applies.",)
     blocks = [f"<div><h3>Advice</h3>{listed(advice)}</div>"]
     if audit.caveats:

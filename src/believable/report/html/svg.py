@@ -11,7 +11,7 @@ from believable.report.parts import Bin
 ROUND_MULTIPLES = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
-def rounded_up(value: float) -> float:
+def next_round_number(value: float) -> float:
     """The next round number; 1 for 0."""
     if not 0 < value < math.inf:
         return 1.0
@@ -22,7 +22,7 @@ def rounded_up(value: float) -> float:
 def scale_of(values: Sequence[float | None]) -> tuple[float, float]:
     """Ends of an axis that holds these and 0."""
     known = [value for value in values if value is not None and math.isfinite(value)]
-    return -rounded_up(-min(known)) if known and min(known) < 0 else 0.0, rounded_up(max([*known, 0.0]))
+    return -next_round_number(-min(known)) if known and min(known) < 0 else 0.0, next_round_number(max([*known, 0.0]))
 
 
 def bar(

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from believable.metrics import find_metric
 from believable.report.document import Audit
+from believable.report.html.explanations import why
 from believable.report.html.svg import bar, scale_of
-from believable.report.html.words import chance, count, name, number, percent, share, span, span_of_shares, text, why
+from believable.report.html.words import chance, count, name, number, percent, share, span, span_of_shares, text
 from believable.report.parts import Bin, Part
 from believable.report.wording import short_name
 
@@ -84,7 +85,7 @@ def _cell(cell: Cell, column: int) -> str:
     return f'<th scope="row"{by}{css}>{cell.shown}</th>' if column == 0 else f"<td{by}{css}>{cell.shown}</td>"
 
 
-# --- the audit's own --------------------------------------------------------------------------------------------------
+# --- the tables of an audit -------------------------------------------------------------------------------------------
 
 
 def metrics_table(audit: Audit) -> str:
