@@ -1,4 +1,7 @@
-"""Probability vectors of the NumPy core, checked there, with their pairs summed on a device."""
+"""Kernel calibration error of the whole probability vector, with its pairs summed on a device.
+
+Vectors are those of the NumPy core, checked there; `torch.pairs` sums over their pairs.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,132 @@ from believable.metrics.kernel_vectors import TRIED, Kernel, Vectors, on_a_line,
 from believable.predictions import Predictions, as_predictions
 from believable.torch.pairs import between, line_form, pair_form
 
-ENTRIES = 1 << 20  # of the kernels of blocks, made at once
+KERNEL_ENTRIES_AT_ONCE = 1 << 20  # of the kernels within blocks
+
+
+def kernel_calibration_error(
+    predictions: Any,
+    targets: Any = None,
+    *,
+    from_logits: bool = False,
+    kernel: Kernel = "tv",
+    bandwidth: float | None = None,
+    sample_weight: Any = None,
+    device: Any = None,
+) -> float:
+    """Kernel calibration error: the root of the biased squared kernel calibration error, with its pairs on a GPU.
+
+    sqrt( sum_ij w_i w_j k(P_i, P_j) <e_i - P_i, e_j - P_j> ) / W, each row with itself included; the number of
+    `believable.kernel_calibration_error`. Arguments and cost are those of `squared_kernel_calibration_error` here.
+
+    Parameters
+    ----------
+    predictions : Tensor or array-like of shape (n,) or (n, K), or Predictions
+    targets : Tensor or array-like of shape (n,)
+    from_logits : bool
+    kernel : {"tv", "gaussian"} or callable
+        A callable must be a positive semi-definite kernel.
+    bandwidth : float, optional
+    sample_weight : Tensor or array-like of shape (n,), optional
+    device : optional
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Widmann, Lindsten, Zachariah (2019), NeurIPS.
+
+    Examples
+    --------
+    >>> import torch
+    >>> p = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.6, 0.3, 0.1]], dtype=torch.float64)
+    >>> round(kernel_calibration_error(p, torch.tensor([0, 1, 2, 2])), 6)
+    0.367707
+    """
+    vectors = DeviceVectors.of(
+        predictions, targets, sample_weight, from_logits, kernel, bandwidth, device, what="the kernel calibration error"
+    )
+    squared = biased_skce(vectors)
+    if squared < -ROUNDING:
+        raise UndefinedError(f"the kernel is not positive semi-definite: the squared error is {squared:g}")
+    return float(max(squared, 0.0) ** 0.5)
+
+
+def squared_kernel_calibration_error(
+    predictions: Any,
+    targets: Any = None,
+    *,
+    from_logits: bool = False,
+    estimator: Estimator = "unbiased",
+    kernel: Kernel = "tv",
+    bandwidth: float | None = None,
+    block_size: int | None = None,
+    sample_weight: Any = None,
+    device: Any = None,
+) -> float:
+    """Squared kernel calibration error, `believable.squared_kernel_calibration_error` with its pairs on a GPU.
+
+    The mean over pairs of rows of h_ij = k(P_i, P_j) <e_i - P_i, e_j - P_j>, with the estimators, kernels, bandwidth,
+    weights and checks of that function, and its numbers to about 1e-12: all sums are in float64. The n^2 K work is done
+    tile by tile on the device; no n x n matrix is made. Checks and the median distance are done on the CPU, in n log n.
+
+    Parameters
+    ----------
+    predictions : Tensor or array-like of shape (n,) or (n, K), or Predictions
+        Probabilities, or logits with `from_logits=True`; never guessed. No gradient: `KCELoss` has one.
+    targets : Tensor or array-like of shape (n,)
+    from_logits : bool
+        The sigmoid (1-D) or softmax (2-D) is taken in float64.
+    estimator : {"unbiased", "biased", "block", "linear"}
+    kernel : {"tv", "gaussian"} or callable
+        A callable takes two tensors of rows, (a, K) and (b, K), and returns the (a, b) tensor of its values. It must be
+        symmetric.
+    bandwidth : float, optional
+    block_size : int, optional
+        For "block"; about sqrt(n) if left out.
+    sample_weight : Tensor or array-like of shape (n,), optional
+    device : optional
+        Where pairs are summed; where the predictions are, if left out.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Widmann, Lindsten, Zachariah (2019), NeurIPS.
+
+    Examples
+    --------
+    >>> import torch
+    >>> p = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.6, 0.3, 0.1]], dtype=torch.float64)
+    >>> y = torch.tensor([0, 1, 2, 2])
+    >>> round(squared_kernel_calibration_error(p, y), 6)
+    0.013612
+    >>> round(squared_kernel_calibration_error(p.log(), y, from_logits=True, estimator="biased"), 6)
+    0.135209
+    """
+    _check.choice(estimator, get_args(Estimator), "estimator")
+    if block_size is not None:
+        if estimator != "block":
+            raise InputError(f"block_size goes with estimator='block', not with {estimator!r}")
+        block_size = _check.positive_integer(block_size, "block_size", 2)
+    vectors = DeviceVectors.of(
+        predictions, targets, sample_weight, from_logits, kernel, bandwidth, device, what="the SKCE"
+    )
+    if estimator == "biased":
+        return biased_skce(vectors)
+    if estimator == "unbiased":
+        return unbiased_skce(vectors)
+    size = 2 if estimator == "linear" else block_size or max(2, isqrt(len(vectors)))
+    if len(vectors) < size:
+        raise UndefinedError(f"blocks of {size} rows need as many, these are {len(vectors)}")
+    return block_skce(vectors, size)
+
+
+# --- estimators -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,8 +237,8 @@ def block_skce(given: DeviceVectors, size: int) -> float:
     values = (vectors.residuals * vectors.weight[:, None])[:rows].reshape(shape)
     points, values = given.here(vectors.points[:rows].reshape(shape)), given.here(values)
     total = torch.zeros((), dtype=torch.float64, device=given.device)
-    for start in range(0, len(points), max(1, ENTRIES // size**2)):
-        here = slice(start, start + max(1, ENTRIES // size**2))
+    for start in range(0, len(points), max(1, KERNEL_ENTRIES_AT_ONCE // size**2)):
+        here = slice(start, start + max(1, KERNEL_ENTRIES_AT_ONCE // size**2))
         k = _within(points[here], given.similarity)
         k.diagonal(dim1=-2, dim2=-1).zero_()
         total += ((k @ values[here]) * values[here]).sum()
@@ -149,131 +277,3 @@ def _own(kernel: Callable[[Any, Any], Any], some: Tensor) -> Callable[[Any, Any]
     if not torch.allclose(first, first.T, rtol=1e-6, atol=1e-9 * float(first.abs().max())):
         raise InputError("the kernel is not symmetric: k(x, y) and k(y, x) differ")
     return checked
-
-
-# --- squared kernel calibration error of the whole probability vector, with its pairs summed on a device --------------
-
-
-def squared_kernel_calibration_error(
-    predictions: Any,
-    targets: Any = None,
-    *,
-    from_logits: bool = False,
-    estimator: Estimator = "unbiased",
-    kernel: Kernel = "tv",
-    bandwidth: float | None = None,
-    block_size: int | None = None,
-    sample_weight: Any = None,
-    device: Any = None,
-) -> float:
-    """Squared kernel calibration error, `believable.squared_kernel_calibration_error` with its pairs on a GPU.
-
-    The mean over pairs of rows of h_ij = k(P_i, P_j) <e_i - P_i, e_j - P_j>, with the estimators, kernels, bandwidth,
-    weights and checks of that function, and its numbers to about 1e-12: all sums are in float64. The n^2 K work is done
-    tile by tile on the device; no n x n matrix is made. Checks and the median distance are done on the CPU, in n log n.
-
-    Parameters
-    ----------
-    predictions : Tensor or array-like of shape (n,) or (n, K), or Predictions
-        Probabilities, or logits with `from_logits=True`; never guessed. No gradient: `KCELoss` has one.
-    targets : Tensor or array-like of shape (n,)
-    from_logits : bool
-        The sigmoid (1-D) or softmax (2-D) is taken in float64.
-    estimator : {"unbiased", "biased", "block", "linear"}
-    kernel : {"tv", "gaussian"} or callable
-        A callable takes two tensors of rows, (a, K) and (b, K), and returns the (a, b) tensor of its values. It must be
-        symmetric.
-    bandwidth : float, optional
-    block_size : int, optional
-        For "block"; about sqrt(n) if left out.
-    sample_weight : Tensor or array-like of shape (n,), optional
-    device : optional
-        Where pairs are summed; where the predictions are, if left out.
-
-    Returns
-    -------
-    float
-
-    References
-    ----------
-    Widmann, Lindsten, Zachariah (2019), NeurIPS.
-
-    Examples
-    --------
-    >>> import torch
-    >>> p = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.6, 0.3, 0.1]], dtype=torch.float64)
-    >>> y = torch.tensor([0, 1, 2, 2])
-    >>> round(squared_kernel_calibration_error(p, y), 6)
-    0.013612
-    >>> round(squared_kernel_calibration_error(p.log(), y, from_logits=True, estimator="biased"), 6)
-    0.135209
-    """
-    _check.choice(estimator, get_args(Estimator), "estimator")
-    if block_size is not None:
-        if estimator != "block":
-            raise InputError(f"block_size goes with estimator='block', not with {estimator!r}")
-        block_size = _check.positive_integer(block_size, "block_size", 2)
-    vectors = DeviceVectors.of(
-        predictions, targets, sample_weight, from_logits, kernel, bandwidth, device, what="the SKCE"
-    )
-    if estimator == "biased":
-        return biased_skce(vectors)
-    if estimator == "unbiased":
-        return unbiased_skce(vectors)
-    size = 2 if estimator == "linear" else block_size or max(2, isqrt(len(vectors)))
-    if len(vectors) < size:
-        raise UndefinedError(f"blocks of {size} rows need as many, these are {len(vectors)}")
-    return block_skce(vectors, size)
-
-
-# --- kernel calibration error of the whole probability vector, with its pairs summed on a device ----------------------
-
-
-def kernel_calibration_error(
-    predictions: Any,
-    targets: Any = None,
-    *,
-    from_logits: bool = False,
-    kernel: Kernel = "tv",
-    bandwidth: float | None = None,
-    sample_weight: Any = None,
-    device: Any = None,
-) -> float:
-    """Kernel calibration error: the root of the biased squared kernel calibration error, with its pairs on a GPU.
-
-    sqrt( sum_ij w_i w_j k(P_i, P_j) <e_i - P_i, e_j - P_j> ) / W, each row with itself included; the number of
-    `believable.kernel_calibration_error`. Arguments and cost are those of `squared_kernel_calibration_error` here.
-
-    Parameters
-    ----------
-    predictions : Tensor or array-like of shape (n,) or (n, K), or Predictions
-    targets : Tensor or array-like of shape (n,)
-    from_logits : bool
-    kernel : {"tv", "gaussian"} or callable
-        A callable must be a positive semi-definite kernel.
-    bandwidth : float, optional
-    sample_weight : Tensor or array-like of shape (n,), optional
-    device : optional
-
-    Returns
-    -------
-    float
-
-    References
-    ----------
-    Widmann, Lindsten, Zachariah (2019), NeurIPS.
-
-    Examples
-    --------
-    >>> import torch
-    >>> p = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.6, 0.3, 0.1]], dtype=torch.float64)
-    >>> round(kernel_calibration_error(p, torch.tensor([0, 1, 2, 2])), 6)
-    0.367707
-    """
-    vectors = DeviceVectors.of(
-        predictions, targets, sample_weight, from_logits, kernel, bandwidth, device, what="the kernel calibration error"
-    )
-    squared = biased_skce(vectors)
-    if squared < -ROUNDING:
-        raise UndefinedError(f"the kernel is not positive semi-definite: the squared error is {squared:g}")
-    return float(max(squared, 0.0) ** 0.5)
