@@ -67,10 +67,9 @@ def kernel_calibration_error(
     >>> round(kernel_calibration_error(p, torch.tensor([0, 1, 2, 2])), 6)
     0.367707
     """
-    vectors = DeviceVectors.of(
-        predictions, targets, sample_weight, from_logits, kernel, bandwidth, device, what="the kernel calibration error"
-    )
-    squared = biased_skce(vectors)
+    where = _device_for(predictions, device)
+    vectors = _vectors_of(predictions, targets, sample_weight, from_logits, what="the kernel calibration error")
+    squared = biased_skce(DeviceVectors.of(vectors, kernel, bandwidth, where))
     if squared < -ROUNDING:
         raise UndefinedError(f"the kernel is not positive semi-definite: the squared error is {squared:g}")
     return float(max(squared, 0.0) ** 0.5)
@@ -135,17 +134,35 @@ def squared_kernel_calibration_error(
         if estimator != "block":
             raise InputError(f"block_size goes with estimator='block', not with {estimator!r}")
         block_size = _check.positive_integer(block_size, "block_size", 2)
-    vectors = DeviceVectors.of(
-        predictions, targets, sample_weight, from_logits, kernel, bandwidth, device, what="the SKCE"
-    )
+    where = _device_for(predictions, device)
+    vectors = _vectors_of(predictions, targets, sample_weight, from_logits, what="the SKCE")
+    given = DeviceVectors.of(vectors, kernel, bandwidth, where)
     if estimator == "biased":
-        return biased_skce(vectors)
+        return biased_skce(given)
     if estimator == "unbiased":
-        return unbiased_skce(vectors)
-    size = 2 if estimator == "linear" else block_size or max(2, isqrt(len(vectors)))
-    if len(vectors) < size:
-        raise UndefinedError(f"blocks of {size} rows need as many, these are {len(vectors)}")
-    return block_skce(vectors, size)
+        return unbiased_skce(given)
+    size = 2 if estimator == "linear" else block_size or max(2, isqrt(len(given)))
+    if len(given) < size:
+        raise UndefinedError(f"blocks of {size} rows need as many, these are {len(given)}")
+    return block_skce(given, size)
+
+
+def _device_for(predictions: Any, device: Any) -> torch.device:
+    """The device that was asked for, or that of the predictions."""
+    if device is None:
+        device = predictions.device if isinstance(predictions, Tensor) else "cpu"
+    return torch.device(device)
+
+
+def _vectors_of(predictions: Any, targets: Any, sample_weight: Any, from_logits: bool, *, what: str) -> Vectors:
+    """The vectors of the NumPy core, checked there."""
+    if isinstance(predictions, Predictions):
+        if from_logits:
+            raise InputError("from_logits is said on Predictions(..., from_logits=True), not here")
+        checked = as_predictions(predictions, targets, sample_weight)
+    else:
+        checked = Predictions(predictions, targets, sample_weight=sample_weight, from_logits=from_logits)
+    return Vectors.of(checked, what)
 
 
 # --- estimators -------------------------------------------------------------------------------------------------------
@@ -163,37 +180,16 @@ class DeviceVectors:
         return len(self.vectors)
 
     @classmethod
-    def of(
-        cls,
-        predictions: Any,
-        targets: Any,
-        sample_weight: Any,
-        from_logits: bool,
-        kernel: Kernel,
-        bandwidth: float | None,
-        device: Any,
-        *,
-        what: str,
-    ) -> DeviceVectors:
-        """From what a function was handed."""
-        if device is None:
-            device = predictions.device if isinstance(predictions, Tensor) else "cpu"
-        where = torch.device(device)
-        if isinstance(predictions, Predictions):
-            if from_logits:
-                raise InputError("from_logits is said on Predictions(..., from_logits=True), not here")
-            checked = as_predictions(predictions, targets, sample_weight)
-        else:
-            checked = Predictions(predictions, targets, sample_weight=sample_weight, from_logits=from_logits)
-        vectors = Vectors.of(checked, what)
+    def of(cls, vectors: Vectors, kernel: Kernel, bandwidth: float | None, device: torch.device) -> DeviceVectors:
+        """Vectors with the kernel that was asked for; one that came from outside is tried first."""
         if callable(kernel):
             if bandwidth is not None:
                 raise InputError(
                     "bandwidth goes with the kernels 'tv' and 'gaussian'; a kernel of your own has its own"
                 )
-            some = torch.tensor(vectors.points[:TRIED], device=where)
-            return cls(vectors, Similarity(_own(kernel, some)), where)
-        return cls(vectors, similarity_of(vectors, kernel, bandwidth), where)
+            some = torch.tensor(vectors.points[:TRIED], device=device)
+            return cls(vectors, Similarity(_own(kernel, some)), device)
+        return cls(vectors, similarity_of(vectors, kernel, bandwidth), device)
 
     def here(self, array: Array) -> Tensor:
         """An array, on the device."""
