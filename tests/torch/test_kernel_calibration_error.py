@@ -84,7 +84,7 @@ def test_rows_that_are_nearly_equal(kernel, nu, device):
 @pytest.mark.parametrize("power", [1, 2])
 def test_distances_by_classes(power, device, monkeypatch):
     """Distances made of blocks of classes are those of all classes, exact for nearly equal rows, in batches too."""
-    monkeypatch.setattr(pairs, "ENTRIES", {"cpu": 60, "cuda": 60})
+    monkeypatch.setattr(pairs, "DIFFERENCES_AT_ONCE", {"cpu": 60, "cuda": 60})
     rng = torch.Generator().manual_seed(3)
     x = torch.rand(2, 5, 7, generator=rng, dtype=torch.float64).to(device)
     y = x[:, :4] * (1 + 1e-13)
@@ -100,8 +100,8 @@ def test_tiles_by_classes(device, monkeypatch):
     how = {"from_logits": True, "bandwidth": 0.2}
     expected = squared_kernel_calibration_error(some.logits, some.labels, **how)
     monkeypatch.setattr(pairs, "distance_sums", pairs.by_classes)
-    monkeypatch.setattr(pairs, "TILE", {"cpu": 64, "cuda": 64})
-    monkeypatch.setattr(pairs, "ENTRIES", {"cpu": 1 << 14, "cuda": 1 << 14})
+    monkeypatch.setattr(pairs, "TILE_ROWS", {"cpu": 64, "cuda": 64})
+    monkeypatch.setattr(pairs, "DIFFERENCES_AT_ONCE", {"cpu": 1 << 14, "cuda": 1 << 14})
     assert squared_kernel_calibration_error(some.logits, some.labels, **how) == near(expected)
 
 

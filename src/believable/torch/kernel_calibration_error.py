@@ -1,4 +1,7 @@
-"""Probability vectors of the NumPy core, checked there, with their pairs summed on a device."""
+"""Kernel calibration error of the whole probability vector, with its pairs summed on a device.
+
+Vectors are those of the NumPy core, checked there; `torch.pairs` sums over their pairs.
+"""
 
 from __future__ import annotations
 
@@ -20,138 +23,56 @@ from believable.metrics.kernel_vectors import TRIED, Kernel, Vectors, on_a_line,
 from believable.predictions import Predictions, as_predictions
 from believable.torch.pairs import between, line_form, pair_form
 
-ENTRIES = 1 << 20  # of the kernels of blocks, made at once
+KERNEL_ENTRIES_AT_ONCE = 1 << 20  # of the kernels within blocks
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DeviceVectors:
-    """Vectors, a kernel with its bandwidth, and the device."""
+def kernel_calibration_error(
+    predictions: Any,
+    targets: Any = None,
+    *,
+    from_logits: bool = False,
+    kernel: Kernel = "tv",
+    bandwidth: float | None = None,
+    sample_weight: Any = None,
+    device: Any = None,
+) -> float:
+    """Kernel calibration error: the root of the biased squared kernel calibration error, with its pairs on a GPU.
 
-    vectors: Vectors
-    similarity: Similarity
-    device: torch.device
+    sqrt( sum_ij w_i w_j k(P_i, P_j) <e_i - P_i, e_j - P_j> ) / W, each row with itself included; the number of
+    `believable.kernel_calibration_error`. Arguments and cost are those of `squared_kernel_calibration_error` here.
 
-    def __len__(self) -> int:
-        return len(self.vectors)
+    Parameters
+    ----------
+    predictions : Tensor or array-like of shape (n,) or (n, K), or Predictions
+    targets : Tensor or array-like of shape (n,)
+    from_logits : bool
+    kernel : {"tv", "gaussian"} or callable
+        A callable must be a positive semi-definite kernel.
+    bandwidth : float, optional
+    sample_weight : Tensor or array-like of shape (n,), optional
+    device : optional
 
-    @classmethod
-    def of(
-        cls,
-        predictions: Any,
-        targets: Any,
-        sample_weight: Any,
-        from_logits: bool,
-        kernel: Kernel,
-        bandwidth: float | None,
-        device: Any,
-        *,
-        what: str,
-    ) -> DeviceVectors:
-        """From what a function was handed."""
-        if device is None:
-            device = predictions.device if isinstance(predictions, Tensor) else "cpu"
-        where = torch.device(device)
-        if isinstance(predictions, Predictions):
-            if from_logits:
-                raise InputError("from_logits is said on Predictions(..., from_logits=True), not here")
-            checked = as_predictions(predictions, targets, sample_weight)
-        else:
-            checked = Predictions(predictions, targets, sample_weight=sample_weight, from_logits=from_logits)
-        vectors = Vectors.of(checked, what)
-        if callable(kernel):
-            if bandwidth is not None:
-                raise InputError(
-                    "bandwidth goes with the kernels 'tv' and 'gaussian'; a kernel of your own has its own"
-                )
-            some = torch.tensor(vectors.points[:TRIED], device=where)
-            return cls(vectors, Similarity(_own(kernel, some)), where)
-        return cls(vectors, similarity_of(vectors, kernel, bandwidth), where)
+    Returns
+    -------
+    float
 
-    def here(self, array: Array) -> Tensor:
-        """An array, on the device."""
-        return torch.tensor(array, dtype=torch.float64, device=self.device)
+    References
+    ----------
+    Widmann, Lindsten, Zachariah (2019), NeurIPS.
 
-
-def unbiased_skce(given: DeviceVectors) -> float:
-    """Mean of h over pairs of different rows."""
-    if len(given) < 2:
-        raise UndefinedError("the unbiased SKCE is about pairs of rows: it needs two")
-    vectors, similarity = given.vectors, given.similarity
-    values = vectors.residuals * vectors.weight[:, None]
-    if vectors.score is not None and on_a_line(vectors, similarity):
-        total = 2 * _line(given, values, diagonal=False)
-    else:
-        total = pair_form(given.here(vectors.points), given.here(values), similarity, diagonal=False)
-    return float(total) / _kernels.pair_weight(vectors.weight)
-
-
-def biased_skce(given: DeviceVectors) -> float:
-    """Mean of h over all pairs, each row with itself included.
-
-    Equal vectors are put together first, as in the NumPy core: residuals that cancel do so before they are squared.
+    Examples
+    --------
+    >>> import torch
+    >>> p = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.6, 0.3, 0.1]], dtype=torch.float64)
+    >>> round(kernel_calibration_error(p, torch.tensor([0, 1, 2, 2])), 6)
+    0.367707
     """
-    vectors, similarity = given.vectors, given.similarity
-    values = vectors.residuals * vectors.weight[:, None]
-    whole = vectors.weight.sum() ** 2
-    if vectors.score is not None and on_a_line(vectors, similarity):
-        return float(2 * _line(given, values, diagonal=True) / whole)
-    order = _kernels.row_order(vectors.points)
-    points = vectors.points[order]
-    starts = _kernels.runs(points)
-    values = np.add.reduceat(values[order], starts, axis=0)
-    return float(pair_form(given.here(points[starts]), given.here(values), similarity, diagonal=True)) / float(whole)
-
-
-def block_skce(given: DeviceVectors, size: int) -> float:
-    """The unbiased value of consecutive blocks of rows, averaged by the weight of their pairs."""
-    vectors, rows = given.vectors, len(given) // size * size
-    shape = (-1, size, vectors.points.shape[1])
-    values = (vectors.residuals * vectors.weight[:, None])[:rows].reshape(shape)
-    points, values = given.here(vectors.points[:rows].reshape(shape)), given.here(values)
-    total = torch.zeros((), dtype=torch.float64, device=given.device)
-    for start in range(0, len(points), max(1, ENTRIES // size**2)):
-        here = slice(start, start + max(1, ENTRIES // size**2))
-        k = _within(points[here], given.similarity)
-        k.diagonal(dim1=-2, dim2=-1).zero_()
-        total += ((k @ values[here]) * values[here]).sum()
-    w = vectors.weight[:rows].reshape(-1, size)
-    pairs = 2 * (w[:, 1:] * np.cumsum(w, axis=1)[:, :-1]).sum()
-    return float(total) / float(pairs)
-
-
-def _within(blocks: Tensor, similarity: Similarity) -> Tensor:
-    """The kernel of every row with every row of its own block; one's own kernel sees a block at a time."""
-    if callable(similarity.name):
-        return torch.stack([between(block, block, similarity) for block in blocks])
-    return between(blocks, blocks, similarity)
-
-
-def _line(given: DeviceVectors, values: Array, *, diagonal: bool) -> Tensor:
-    score = given.here(np.asarray(given.vectors.score))
-    return line_form(score, given.here(values[:, 1]), given.similarity.bandwidth, diagonal=diagonal)
-
-
-def _own(kernel: Callable[[Any, Any], Any], some: Tensor) -> Callable[[Any, Any], Any]:
-    """A kernel that came from outside, with its answers checked; values and symmetry on some rows only."""
-
-    def checked(x: Tensor, y: Tensor) -> Tensor:
-        found = kernel(x.clone(), y.clone())
-        if not isinstance(found, Tensor) or tuple(found.shape) != (len(x), len(y)):
-            got = f"shape {tuple(found.shape)}" if isinstance(found, Tensor) else f"a {type(found).__name__}"
-            raise InputError(
-                f"the kernel must return a tensor of shape {(len(x), len(y))} for {len(x)} and {len(y)} rows, got {got}"
-            )
-        return found.detach().to(x.device, torch.float64, copy=True)
-
-    first = checked(some, some)
-    if not first.isfinite().all():
-        raise InputError("the kernel returned a number that is not finite")
-    if not torch.allclose(first, first.T, rtol=1e-6, atol=1e-9 * float(first.abs().max())):
-        raise InputError("the kernel is not symmetric: k(x, y) and k(y, x) differ")
-    return checked
-
-
-# --- squared kernel calibration error of the whole probability vector, with its pairs summed on a device --------------
+    where = _device_for(predictions, device)
+    vectors = _vectors_of(predictions, targets, sample_weight, from_logits, what="the kernel calibration error")
+    squared = biased_skce(DeviceVectors.of(vectors, kernel, bandwidth, where))
+    if squared < -ROUNDING:
+        raise UndefinedError(f"the kernel is not positive semi-definite: the squared error is {squared:g}")
+    return float(max(squared, 0.0) ** 0.5)
 
 
 def squared_kernel_calibration_error(
@@ -213,67 +134,142 @@ def squared_kernel_calibration_error(
         if estimator != "block":
             raise InputError(f"block_size goes with estimator='block', not with {estimator!r}")
         block_size = _check.positive_integer(block_size, "block_size", 2)
-    vectors = DeviceVectors.of(
-        predictions, targets, sample_weight, from_logits, kernel, bandwidth, device, what="the SKCE"
-    )
+    where = _device_for(predictions, device)
+    vectors = _vectors_of(predictions, targets, sample_weight, from_logits, what="the SKCE")
+    given = DeviceVectors.of(vectors, kernel, bandwidth, where)
     if estimator == "biased":
-        return biased_skce(vectors)
+        return biased_skce(given)
     if estimator == "unbiased":
-        return unbiased_skce(vectors)
-    size = 2 if estimator == "linear" else block_size or max(2, isqrt(len(vectors)))
-    if len(vectors) < size:
-        raise UndefinedError(f"blocks of {size} rows need as many, these are {len(vectors)}")
-    return block_skce(vectors, size)
+        return unbiased_skce(given)
+    size = 2 if estimator == "linear" else block_size or max(2, isqrt(len(given)))
+    if len(given) < size:
+        raise UndefinedError(f"blocks of {size} rows need as many, these are {len(given)}")
+    return block_skce(given, size)
 
 
-# --- kernel calibration error of the whole probability vector, with its pairs summed on a device ----------------------
+def _device_for(predictions: Any, device: Any) -> torch.device:
+    """The device that was asked for, or that of the predictions."""
+    if device is None:
+        device = predictions.device if isinstance(predictions, Tensor) else "cpu"
+    return torch.device(device)
 
 
-def kernel_calibration_error(
-    predictions: Any,
-    targets: Any = None,
-    *,
-    from_logits: bool = False,
-    kernel: Kernel = "tv",
-    bandwidth: float | None = None,
-    sample_weight: Any = None,
-    device: Any = None,
-) -> float:
-    """Kernel calibration error: the root of the biased squared kernel calibration error, with its pairs on a GPU.
+def _vectors_of(predictions: Any, targets: Any, sample_weight: Any, from_logits: bool, *, what: str) -> Vectors:
+    """The vectors of the NumPy core, checked there."""
+    if isinstance(predictions, Predictions):
+        if from_logits:
+            raise InputError("from_logits is said on Predictions(..., from_logits=True), not here")
+        checked = as_predictions(predictions, targets, sample_weight)
+    else:
+        checked = Predictions(predictions, targets, sample_weight=sample_weight, from_logits=from_logits)
+    return Vectors.of(checked, what)
 
-    sqrt( sum_ij w_i w_j k(P_i, P_j) <e_i - P_i, e_j - P_j> ) / W, each row with itself included; the number of
-    `believable.kernel_calibration_error`. Arguments and cost are those of `squared_kernel_calibration_error` here.
 
-    Parameters
-    ----------
-    predictions : Tensor or array-like of shape (n,) or (n, K), or Predictions
-    targets : Tensor or array-like of shape (n,)
-    from_logits : bool
-    kernel : {"tv", "gaussian"} or callable
-        A callable must be a positive semi-definite kernel.
-    bandwidth : float, optional
-    sample_weight : Tensor or array-like of shape (n,), optional
-    device : optional
+# --- estimators -------------------------------------------------------------------------------------------------------
 
-    Returns
-    -------
-    float
 
-    References
-    ----------
-    Widmann, Lindsten, Zachariah (2019), NeurIPS.
+@dataclass(frozen=True, slots=True, eq=False)
+class DeviceVectors:
+    """Vectors, a kernel with its bandwidth, and the device."""
 
-    Examples
-    --------
-    >>> import torch
-    >>> p = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4], [0.6, 0.3, 0.1]], dtype=torch.float64)
-    >>> round(kernel_calibration_error(p, torch.tensor([0, 1, 2, 2])), 6)
-    0.367707
+    vectors: Vectors
+    similarity: Similarity
+    device: torch.device
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    @classmethod
+    def of(cls, vectors: Vectors, kernel: Kernel, bandwidth: float | None, device: torch.device) -> DeviceVectors:
+        """Vectors with the kernel that was asked for; one that came from outside is tried first."""
+        if callable(kernel):
+            if bandwidth is not None:
+                raise InputError(
+                    "bandwidth goes with the kernels 'tv' and 'gaussian'; a kernel of your own has its own"
+                )
+            some = torch.tensor(vectors.points[:TRIED], device=device)
+            return cls(vectors, Similarity(_own(kernel, some)), device)
+        return cls(vectors, similarity_of(vectors, kernel, bandwidth), device)
+
+    def here(self, array: Array) -> Tensor:
+        """An array, on the device."""
+        return torch.tensor(array, dtype=torch.float64, device=self.device)
+
+
+def unbiased_skce(given: DeviceVectors) -> float:
+    """Mean of h over pairs of different rows."""
+    if len(given) < 2:
+        raise UndefinedError("the unbiased SKCE is about pairs of rows: it needs two")
+    vectors, similarity = given.vectors, given.similarity
+    values = vectors.residuals * vectors.weight[:, None]
+    if vectors.score is not None and on_a_line(vectors, similarity):
+        total = 2 * _line(given, values, diagonal=False)
+    else:
+        total = pair_form(given.here(vectors.points), given.here(values), similarity, diagonal=False)
+    return float(total) / _kernels.pair_weight(vectors.weight)
+
+
+def biased_skce(given: DeviceVectors) -> float:
+    """Mean of h over all pairs, each row with itself included.
+
+    Equal vectors are put together first, as in the NumPy core: residuals that cancel do so before they are squared.
     """
-    vectors = DeviceVectors.of(
-        predictions, targets, sample_weight, from_logits, kernel, bandwidth, device, what="the kernel calibration error"
-    )
-    squared = biased_skce(vectors)
-    if squared < -ROUNDING:
-        raise UndefinedError(f"the kernel is not positive semi-definite: the squared error is {squared:g}")
-    return float(max(squared, 0.0) ** 0.5)
+    vectors, similarity = given.vectors, given.similarity
+    values = vectors.residuals * vectors.weight[:, None]
+    whole = vectors.weight.sum() ** 2
+    if vectors.score is not None and on_a_line(vectors, similarity):
+        return float(2 * _line(given, values, diagonal=True) / whole)
+    order = _kernels.row_order(vectors.points)
+    points = vectors.points[order]
+    starts = _kernels.runs(points)
+    values = np.add.reduceat(values[order], starts, axis=0)
+    return float(pair_form(given.here(points[starts]), given.here(values), similarity, diagonal=True)) / float(whole)
+
+
+def block_skce(given: DeviceVectors, size: int) -> float:
+    """The unbiased value of consecutive blocks of rows, averaged by the weight of their pairs."""
+    vectors, rows = given.vectors, len(given) // size * size
+    shape = (-1, size, vectors.points.shape[1])
+    values = (vectors.residuals * vectors.weight[:, None])[:rows].reshape(shape)
+    points, values = given.here(vectors.points[:rows].reshape(shape)), given.here(values)
+    total = torch.zeros((), dtype=torch.float64, device=given.device)
+    for start in range(0, len(points), max(1, KERNEL_ENTRIES_AT_ONCE // size**2)):
+        here = slice(start, start + max(1, KERNEL_ENTRIES_AT_ONCE // size**2))
+        k = _within(points[here], given.similarity)
+        k.diagonal(dim1=-2, dim2=-1).zero_()
+        total += ((k @ values[here]) * values[here]).sum()
+    w = vectors.weight[:rows].reshape(-1, size)
+    pairs = 2 * (w[:, 1:] * np.cumsum(w, axis=1)[:, :-1]).sum()
+    return float(total) / float(pairs)
+
+
+def _within(blocks: Tensor, similarity: Similarity) -> Tensor:
+    """The kernel of every row with every row of its own block; one's own kernel sees a block at a time."""
+    if callable(similarity.name):
+        return torch.stack([between(block, block, similarity) for block in blocks])
+    return between(blocks, blocks, similarity)
+
+
+def _line(given: DeviceVectors, values: Array, *, diagonal: bool) -> Tensor:
+    score = given.here(np.asarray(given.vectors.score))
+    return line_form(score, given.here(values[:, 1]), given.similarity.bandwidth, diagonal=diagonal)
+
+
+def _own(kernel: Callable[[Any, Any], Any], some: Tensor) -> Callable[[Any, Any], Any]:
+    """A kernel that came from outside, with its answers checked; values and symmetry on some rows only."""
+
+    def checked(x: Tensor, y: Tensor) -> Tensor:
+        found = kernel(x.clone(), y.clone())
+        if not isinstance(found, Tensor) or tuple(found.shape) != (len(x), len(y)):
+            got = f"shape {tuple(found.shape)}" if isinstance(found, Tensor) else f"a {type(found).__name__}"
+            raise InputError(
+                f"the kernel must return a tensor of shape {(len(x), len(y))} for {len(x)} and {len(y)} rows, got {got}"
+            )
+        return found.detach().to(x.device, torch.float64, copy=True)
+
+    first = checked(some, some)
+    if not first.isfinite().all():
+        raise InputError("the kernel returned a number that is not finite")
+    if not torch.allclose(first, first.T, rtol=1e-6, atol=1e-9 * float(first.abs().max())):
+        raise InputError("the kernel is not symmetric: k(x, y) and k(y, x) differ")
+    return checked

@@ -1,7 +1,11 @@
-"""Sums over all pairs of points on [0, 1] with the Laplace kernel exp(-|x_i - x_j| / h), in n log n, with gradients.
+"""Sums over all pairs of rows, with gradients, in float64: the torch form of `_kernels.pairs`.
 
-The points are sorted once. Going up, what is behind fades by exp(-step / h), so that one running sum sees every pair
-below each point, and one that goes down every pair above. The value is made of the first; its gradient of both.
+`line_form` is for points on [0, 1] and the Laplace kernel exp(-|x_i - x_j| / h), in n log n. Points are sorted once.
+Going up, what is behind fades by exp(-step / h), so that one running sum sees every pair below each point, and one that
+goes down every pair above. The value is made of the first; its gradient of both.
+
+`pair_form` is for probability vectors and any kernel, tile by tile on any device. Beside the arrays given, memory is
+that of a few tiles.
 """
 
 from __future__ import annotations
@@ -14,6 +18,14 @@ from torch import Tensor
 
 from believable._kernels.pairs import NARROW, SPAN, Similarity
 from believable.errors import UndefinedError
+
+# Rows of a tile, and differences held at once (as many classes of a tile as fit): what is in the cache of a core, or
+# keeps a GPU busy, with 64 MB.
+TILE_ROWS = {"cpu": 256, "cuda": 1024}
+DIFFERENCES_AT_ONCE = {"cpu": 1 << 16, "cuda": 1 << 23}
+
+
+# --- points on a line -------------------------------------------------------------------------------------------------
 
 
 def line_form(x: Tensor, values: Tensor, bandwidth: float, *, diagonal: bool) -> Tensor:
@@ -87,14 +99,7 @@ def _fade(gaps: Tensor, bandwidth: float) -> Tensor:
     return torch.exp(-(gaps / bandwidth))
 
 
-# --- sums over all pairs of rows with a kernel on probability vectors, tile by tile on any device, with gradients -----
-# Everything is in float64. Beside the arrays given, memory is that of a few tiles.
-
-
-# Rows of a tile, and differences held at once (as many classes of a tile as fit): what is in the cache of a core, or
-# keeps a GPU busy, with 64 MB.
-TILE = {"cpu": 256, "cuda": 1024}
-ENTRIES = {"cpu": 1 << 16, "cuda": 1 << 23}
+# --- probability vectors ----------------------------------------------------------------------------------------------
 
 
 def pair_form(points: Tensor, values: Tensor, similarity: Similarity, *, diagonal: bool) -> Tensor:
@@ -157,7 +162,7 @@ class _Once(torch.autograd.Function):
 
 def tiles(n: int, device: str) -> Iterator[tuple[slice, slice]]:
     """Pairs of row ranges that cover the upper half of an n x n matrix, its diagonal included."""
-    size = _of(device, TILE)
+    size = _of(device, TILE_ROWS)
     ranges = [slice(start, min(start + size, n)) for start in range(0, n, size)]
     for i, a in enumerate(ranges):
         for b in ranges[i:]:
@@ -206,7 +211,7 @@ def class_blocks(x: Tensor, y: Tensor) -> Iterator[slice]:
     """Ranges of classes, about equally long, whose differences fit."""
     n_classes = x.shape[-1]
     pairs = x[..., 0].numel() * y.shape[-2]
-    blocks = -(-n_classes // max(1, _of(x.device.type, ENTRIES) // max(pairs, 1)))
+    blocks = -(-n_classes // max(1, _of(x.device.type, DIFFERENCES_AT_ONCE) // max(pairs, 1)))
     width = -(-n_classes // blocks)
     for start in range(0, n_classes, width):
         yield slice(start, start + width)

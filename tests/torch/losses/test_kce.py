@@ -77,8 +77,8 @@ def test_bandwidth_is_a_constant(device):
 @pytest.mark.parametrize("kernel", ["tv", "gaussian"])
 def test_tiles(kernel, diagonal, device, monkeypatch):
     """Several tiles and blocks of classes give the value and the gradient of the whole matrix, ties included."""
-    monkeypatch.setattr(pairs, "TILE", {"cpu": 16, "cuda": 16})
-    monkeypatch.setattr(pairs, "ENTRIES", {"cpu": 512, "cuda": 512})
+    monkeypatch.setattr(pairs, "TILE_ROWS", {"cpu": 16, "cuda": 16})
+    monkeypatch.setattr(pairs, "DIFFERENCES_AT_ONCE", {"cpu": 512, "cuda": 512})
     rng = torch.Generator().manual_seed(3)
     points = (torch.randint(0, 6, (50, 5), generator=rng).double() / 10).to(device).requires_grad_()
     values = torch.randn(50, 5, generator=rng, dtype=torch.float64).to(device).requires_grad_()

@@ -1,4 +1,8 @@
-"""What the losses on logits and labels have in common: checking, weights, and one number from those of the rows."""
+"""What losses on logits and labels have in common: checking, weights, and one number for a batch.
+
+`LabelLoss` is for losses that are a mean over rows, `BatchLoss` for those that are about a whole batch, without a value
+for one row.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,7 @@ from believable.torch.targets import (
 )
 
 Reduction = Literal["none", "mean", "sum"]
+BatchReduction = Literal["mean", "sum"]
 REDUCTIONS = ("none", "mean", "sum")
 
 
@@ -120,10 +125,7 @@ def _class_weights(weight: Any) -> Tensor:
     return values
 
 
-# --- what calibration losses read from a batch: a score with a gradient, and an outcome and a weight without ----------
-
-
-BatchReduction = Literal["mean", "sum"]
+# --- losses of a whole batch: scores with a gradient, outcomes and weights without ------------------------------------
 
 
 class Batch(NamedTuple):

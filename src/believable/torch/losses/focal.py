@@ -12,8 +12,8 @@ from believable.errors import InputError
 from believable.torch.losses.base import LabelLoss, Reduction, at_label, own_weight, times
 
 FLSD53 = "flsd53"
-TURN, HARD, EASY = 0.2, 5.0, 3.0  # below p = 0.2 the exponent is 5, from there on 3 (Mukhoti et al.)
-LOWEST = -100.0  # p log p is below 1e-41 from here on
+FLSD53_TURN, FLSD53_GAMMA_BELOW, FLSD53_GAMMA_ABOVE = 0.2, 5.0, 3.0  # the exponents below and above p = 0.2
+LOWEST_LOG_P = -100.0  # p log p is below 1e-41 from here on
 
 
 @final
@@ -68,14 +68,15 @@ class FocalLoss(LabelLoss):
         log_p = at_label(log_p, labels)
         # 1 - p without cancellation. The slope of (1 - p)^gamma times log p tends to 0 at both ends, but as infinity
         # times 0: at p = 1 for gamma < 1, and at log p = -infinity. Held there, the slope is 0.
-        missing = -torch.expm1(log_p.clamp(min=LOWEST))
+        missing = -torch.expm1(log_p.clamp(min=LOWEST_LOG_P))
         missing = missing.clamp(min=torch.finfo(log_p.dtype).tiny)
         return times(-self._focus(missing, log_p) * log_p, own_weight(weight, labels))
 
     def _focus(self, missing: Tensor, log_p: Tensor) -> Tensor:
         if not isinstance(self.gamma, str):
             return missing**self.gamma
-        return torch.where(log_p.detach().exp() < TURN, missing**HARD, missing**EASY)
+        below = log_p.detach().exp() < FLSD53_TURN
+        return torch.where(below, missing**FLSD53_GAMMA_BELOW, missing**FLSD53_GAMMA_ABOVE)
 
     def extra_repr(self) -> str:
         return f"gamma={self.gamma!r}, reduction={self.reduction!r}"

@@ -15,7 +15,7 @@ from believable.torch.losses.base import times
 from believable.torch.losses.label_smoothing import smooth_labels
 from believable.torch.targets import widened
 
-HUGE = 1e300  # an alpha whose draws are all 1/2; NumPy overflows beyond
+MAX_ALPHA = 1e300  # whose draws are all 1/2; NumPy overflows beyond
 
 
 class Mixed(NamedTuple):
@@ -176,7 +176,7 @@ def _mixture(a: Tensor, b: Tensor, lam: Tensor) -> Tensor:
 def _beta(alpha: float, n: int, generator: torch.Generator | None, place: torch.device) -> Any:
     """Draws from Beta(alpha, alpha): torch has none that takes a generator, so one of NumPy is seeded from it."""
     seed = torch.randint(2**62, (), generator=generator, device=place)
-    alpha = min(alpha, HUGE)
+    alpha = min(alpha, MAX_ALPHA)
     return np.random.default_rng(int(seed)).beta(alpha, alpha, n)
 
 

@@ -12,7 +12,7 @@ from believable.torch.losses.base import Batch, BatchLoss, BatchReduction, root
 
 SoftNorm = Literal["l1", "l2"]
 
-TINY = 1e-150  # below it squares are lost, and quotients too large
+SMALLEST_DIVISOR = 1e-150  # below it squares are lost, and quotients too large
 
 
 @final
@@ -76,7 +76,7 @@ class SoftECE(BatchLoss):
         super().__init__(reduction, ignore_index)
         self.n_bins = _check.positive_integer(n_bins, "n_bins")
         _check.choice(norm, ("l1", "l2"), "norm")
-        self.temperature = _check.number(temperature, "temperature", TINY)
+        self.temperature = _check.number(temperature, "temperature", SMALLEST_DIVISOR)
         self.norm = norm
 
     def _value(self, batch: Batch) -> Tensor:
@@ -88,7 +88,7 @@ class SoftECE(BatchLoss):
             value = gaps.abs().sum()
         else:
             shares = batch.weight @ members
-            shares = shares.masked_fill(shares < TINY, 1)  # a bin without rows: its gap is 0 too
+            shares = shares.masked_fill(shares < SMALLEST_DIVISOR, 1)  # a bin without rows: its gap is 0 too
             value = root((gaps.square() / shares).sum())
         return value
 
