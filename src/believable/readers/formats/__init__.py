@@ -57,7 +57,7 @@ def format_by_magic(head: bytes) -> Format | None:
 
 
 def sniffed(head: bytes) -> Format:
-    """Return the format that the first bytes say.
+    """Return the format that the first bytes say: the last one that recognises them, and csv if none does.
 
     Examples
     --------
@@ -71,8 +71,7 @@ def source_of(path: str | os.PathLike[str], format: str | None = None) -> Source
     """Return the file at a path, or standard input for "-".
 
     What it is, is said by `format`, else by the ending of its name (.gz may follow). Standard input and pipes have no
-    ending, so their first bytes decide: those of Parquet or a zip archive (npz), a brace (jsonl), else a tab in the
-    first line (tsv) or none (csv).
+    ending, so their first bytes decide; see `sniffed`.
     """
     said = None if format is None else format_called(format)
     name, file = called(path), Path(path)

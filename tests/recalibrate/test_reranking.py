@@ -1,0 +1,60 @@
+"""Maps of reranking scores: each query is mapped by what the others say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from believable.errors import InputError
+from believable.recalibrate import PlattScaling
+from believable.recalibrate.reranking import GRADE_NAMES, RankedScores, map_to_grades, map_to_relevance
+
+N_QUERIES, PER_QUERY = 5, 40
+
+
+def ranked(seed=0):
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=N_QUERIES * PER_QUERY)
+    queries = np.repeat([f"q{k}" for k in range(N_QUERIES)], PER_QUERY).astype(object)
+    relevant = rng.random(len(scores)) < 1 / (1 + np.exp(-scores))
+    grades = relevant.astype(int) * (1 + (rng.random(len(scores)) < 0.4))
+    return RankedScores(scores, queries), relevant, grades
+
+
+def literal(given, happened):
+    """With as many folds as queries: the map of all other queries, query by query."""
+    p = np.empty(len(given.scores))
+    for query in set(given.queries):
+        here = given.queries == query
+        p[here] = PlattScaling(input="scores").fit(given.scores[~here], happened[~here]).transform(given.scores[here])
+    return p
+
+
+def test_relevance_is_mapped_by_the_other_queries():
+    """Five queries make five folds."""
+    given, relevant, _ = ranked()
+    predictions, notes = map_to_relevance(given, relevant)
+    np.testing.assert_allclose(predictions.scores, literal(given, relevant), rtol=0, atol=1e-12)
+    assert "raw scores are no probabilities, so a map was learnt" in notes[0]
+    assert "Learnt from all 200 documents of 5 queries it is: PlattScaling" in notes[0]
+
+
+def test_grades_are_the_differences_of_two_maps():
+    """Grade 1 or above, and grade 2 or above, which is at most as likely."""
+    given, _, grades = ranked()
+    predictions, _ = map_to_grades(given, grades)
+    first, second = literal(given, grades >= 1), literal(given, grades >= 2)
+    second = np.minimum(first, second)
+    np.testing.assert_allclose(
+        predictions.scores, np.column_stack([1 - first, first - second, second]), rtol=0, atol=1e-12
+    )
+    assert predictions.classes == GRADE_NAMES
+
+
+def test_one_query_is_too_few():
+    """There would be nothing to judge its map on."""
+    given, relevant, grades = ranked()
+    alone = RankedScores(given.scores, np.array(["q"] * len(given.scores), object))
+    for learn in (lambda: map_to_relevance(alone, relevant), lambda: map_to_grades(alone, grades)):
+        with pytest.raises(InputError, match="one judged query is too few"):
+            learn()
