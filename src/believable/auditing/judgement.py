@@ -32,7 +32,7 @@ def effective_rows(predictions: Predictions, stats: BinStats, cluster: Ints) -> 
     with q the rate of the bin and G the number of its clusters; at most as many as without clusters, and where all
     outcomes of a bin are the same, or it holds one cluster, the number of its clusters.
     """
-    score, outcome, weight, group = predictions.all_pairs(stats.view)
+    score, outcome, weight, group, _ = predictions.all_pairs(stats.view)
     entry = Cells.of(stats, []).locate(score, group)
     unit = np.repeat(cluster, len(score) // len(cluster))
     w = np.ones(len(score)) if weight is None else weight

@@ -87,14 +87,11 @@ def clustering(source: Predictions, cells: Cells, cluster: Ints | None) -> float
 
 def _pairs(source: Predictions, cells: Cells) -> tuple[Ints, Ints, Float64s, Float64s]:
     """Row, cell, weight, and outcome less score of every pair."""
-    numbered = source._with(weights=np.arange(1, len(source) + 1, dtype=np.float64))  # a pair's weight names its row
     parts = []
-    for pairs in numbered.pairs(cells.statistic.view):
-        assert pairs.weight is not None
-        row = pairs.weight.astype(np.intp) - 1
-        weight = np.ones(len(row)) if source.weights is None else source.weights[row].astype(np.float64)
+    for pairs in source.pairs(cells.statistic.view, numbered=True):
+        weight = np.ones(len(pairs.score)) if pairs.weight is None else pairs.weight.astype(np.float64)
         residual = pairs.outcome.astype(np.float64) - pairs.score
-        parts.append((row, cells.locate(pairs.score, pairs.group), weight, residual))
+        parts.append((pairs.row, cells.locate(pairs.score, pairs.group), weight, residual))
     row, cell, weight, residual = (np.concatenate(column) for column in zip(*parts, strict=True))
     return row, cell, weight, residual
 

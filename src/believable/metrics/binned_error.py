@@ -75,7 +75,7 @@ def conventional_error(
     view = source.view(notion)
     if view.n_groups > 1:
         raise InputError(f"convention={convention!r} is for the notions binary and confidence")
-    score, outcome, weight, _ = source.all_pairs(view)
+    score, outcome, weight, *_ = source.all_pairs(view)
     outcome = outcome.astype(np.float64)
     if convention == "torchmetrics" and source.kind == "multiclass":
         score = score.astype(np.float32)

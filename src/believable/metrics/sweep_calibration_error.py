@@ -89,7 +89,7 @@ def _by_score(source: Source, notion: Notion | None) -> tuple[Float64s, Float64s
         same_question(view, notion)
         not_empty(source)
         return source.w, source.wp, source.wy
-    score, outcome, weight, _ = source.all_pairs(view)
+    score, outcome, weight, *_ = source.all_pairs(view)
     weight = np.ones(len(score)) if weight is None else weight
     distinct, code = np.unique(score, return_inverse=True)
     w = np.bincount(code, weight).astype(np.float64)

@@ -342,13 +342,16 @@ class Predictions:
             raise InputError(f"{view!r} does not fit {self!r}: make it with predictions.view(...)")
         return view
 
-    def pairs(self, view: View, at_least: int = 0) -> Iterator[Pairs]:
-        """The pairs of a view, in blocks of rows; `at_least` so many pairs in each but the last, if asked."""
+    def pairs(self, view: View, at_least: int = 0, *, numbered: bool = False) -> Iterator[Pairs]:
+        """The pairs of a view, in blocks of rows; `at_least` so many pairs in each but the last, if asked.
+
+        With `numbered` each pair says which row it comes from.
+        """
         if self.scores.ndim == 1:
-            yield from self._blocks(view, at_least)
+            yield from self._blocks(view, at_least, numbered)
             return
         waiting: list[Pairs] = []
-        for block in self._blocks(view):
+        for block in self._blocks(view, numbered=numbered):
             waiting.append(block)
             if sum(len(part.score) for part in waiting) >= at_least:
                 yield _joined(waiting)
@@ -389,13 +392,16 @@ class Predictions:
         pairs = Pairs(score, outcome, self.weights, None)
         return pairs if view.threshold is None else _above(pairs, view.threshold)
 
-    def _blocks(self, view: View, at_least: int = 0) -> Iterator[Pairs]:
+    def _blocks(self, view: View, at_least: int = 0, numbered: bool = False) -> Iterator[Pairs]:
         width = self.scores.shape[1] if self.scores.ndim == 2 else 1
         for rows in _kernels.row_blocks(len(self), width, at_least):
             weight = None if self.weights is None else self.weights[rows]
             block = self._block(view, self.scores[rows], self.labels[rows], weight)
             if view.pooled:
                 block = block._replace(group=None)
+            if numbered:  # every row has as many pairs as the others, one after the other
+                row = np.arange(rows.start, rows.stop)
+                block = block._replace(row=np.repeat(row, len(block.score) // len(row)))
             yield block if view.threshold is None else _above(block, view.threshold)
 
     def _block(self, view: View, scores: Floats, labels: Array, weight: Array | None) -> Pairs:

@@ -243,7 +243,7 @@ def _of_predictions(source: Predictions, view: View) -> list[Points]:
     if view.notion == "classwise" and source.scores.ndim == 2:
         columns = source.columns(view)
         return [Points(*_kernels.by_score(pairs.score, pairs.outcome, pairs.weight)) for pairs in columns]
-    score, outcome, weight, group = source.all_pairs(view)
+    score, outcome, weight, group, _ = source.all_pairs(view)
     if group is None:
         return [Points(*_kernels.by_score(score, outcome, weight))]
     found = []
