@@ -11,9 +11,7 @@ from believable import _check, _kernels
 from believable._types import Ints, Notion
 from believable.errors import InputError, UndefinedError
 from believable.inference.null import TestResult
-from believable.stats import CellStats
-from believable.stats.cells import warn_of_crowded_cells
-from believable.stats.source import Points, count_points, one_group, source_of
+from believable.stats.source import Points, count_points, one_group, source_of, warn_if_crowded
 
 WEIGHTS = "the Hosmer–Lemeshow test takes no weights: it is about counts of rows"
 
@@ -84,8 +82,7 @@ def hosmer_lemeshow(
         raise InputError(WEIGHTS)
     source = source_of(predictions, actuals)
     points = one_group(count_points(source, notion=notion, r=r), "the Hosmer–Lemeshow test")
-    if isinstance(source, CellStats):
-        warn_of_crowded_cells(source, n_groups, stacklevel=3)
+    warn_if_crowded(source, n_groups)
     if not (np.array_equal(points.w, points.n) and np.array_equal(points.w2, points.n)):
         raise InputError(WEIGHTS)
     if np.any(points.wy != np.rint(points.wy)):

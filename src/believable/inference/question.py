@@ -18,7 +18,7 @@ from believable.predictions import Predictions, as_predictions
 from believable.predictions.view import View
 from believable.stats import BinStats, CellStats, ScoreSums, Summary
 from believable.stats.points import PointStats
-from believable.stats.source import TEN, UNIFORM, cells_in, count_bins, count_points
+from believable.stats.source import TEN, UNIFORM, count_bins, count_points
 
 COUNTING = frozenset({"n_bins", "strategy", "edges"})  # choices that a statistic does not take again
 Source = Predictions | BinStats | CellStats | ScoreSums | Summary
@@ -116,7 +116,7 @@ class Question:
         if self.row is None or self.row.needs == "sums" or isinstance(self.source, (Predictions, ScoreSums)):
             return None
         if isinstance(self.source, Summary):
-            return cells_in(self.source, self.notion, self.rank).view
+            return self.source.cells_in(self.notion, self.rank).view
         return self.source.view
 
     @property
@@ -151,7 +151,7 @@ class Question:
     def _points(self) -> PointStats:
         notion, r = self.notion, self.options.get("r")
         if isinstance(self.source, Summary):
-            cells = cells_in(self.source, notion, r)
+            cells = self.source.cells_in(notion, r)
             return self._of_one_of_two(
                 PointStats(cells.view, tuple(count_points(self.source, notion=notion, r=r)), present(cells))
             )

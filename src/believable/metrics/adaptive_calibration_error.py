@@ -7,7 +7,7 @@ from typing import Any
 from believable._types import Norm, Notion
 from believable.metrics.binned_error import binned_error
 from believable.metrics.table import metric
-from believable.stats.source import TEN, count_bins, is_binary, source_of
+from believable.stats.source import TEN, count_bins, source_of
 
 
 @metric(
@@ -65,6 +65,6 @@ def adaptive_calibration_error(
     0.275
     """
     source = source_of(predictions, actuals, sample_weight)
-    notion = notion or ("binary" if is_binary(source) else "classwise")
+    notion = notion or ("binary" if source.is_binary else "classwise")
     stats = count_bins(source, n_bins, notion=notion, threshold=threshold, pooled=pooled, only="quantile")
     return binned_error(stats, norm)

@@ -8,8 +8,6 @@ from believable import _check
 from believable._types import Norm, Strategy
 from believable.metrics.binned_error import binned_error
 from believable.metrics.table import metric
-from believable.predictions import Predictions
-from believable.stats import Summary
 from believable.stats.source import TEN, UNIFORM, count_bins, source_of
 
 
@@ -52,7 +50,6 @@ def top_r_calibration_error(
     0.425
     """
     source = source_of(predictions, actuals, sample_weight)
-    n_classes = source.n_classes if isinstance(source, (Predictions, Summary)) else source.view.n_classes
-    r = min(_check.positive_integer(r, "r"), n_classes)
+    r = min(_check.positive_integer(r, "r"), source.n_classes)
     stats = count_bins(source, n_bins, strategy, notion="top_r", r=r, threshold=threshold, pooled=pooled, edges=edges)
     return binned_error(stats, norm)

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
-from typing import Any, TypeVar, get_args
+from typing import Any, ClassVar, TypeVar, get_args
 
 import numpy as np
 
 from believable import _check, _kernels
 from believable._check import ROW_SUM_TOLERANCE
-from believable._types import Array, Floats, Ints, Kind, Notion
+from believable._types import Array, Floats, Ints, Kind, Needs, Notion
 from believable.errors import InputError
 from believable.predictions.view import Pairs, View
 
 COLUMNS_AT_ONCE, ROWS_AT_ONCE = 1 << 22, 1 << 15  # entries that are copied, and of rows whose turn it is, in the cache
 
 Counted = TypeVar("Counted", _kernels.Moments, _kernels.PassSums, _kernels.MatrixSums)
+Remembered = TypeVar("Remembered")
 
 
 class Predictions:
@@ -82,6 +83,7 @@ class Predictions:
         "weights",
     )
 
+    gives: ClassVar[frozenset[Needs]] = frozenset(get_args(Needs))  # what metrics may need: rows have all of it
     weights: Array | None
     kind: Kind
     n_classes: int
@@ -292,6 +294,22 @@ class Predictions:
         value._set(**self.__getstate__() | changed)
         return value
 
+    def remembered(self, key: Any, count: Callable[[], Remembered]) -> Remembered:
+        """What was counted under this key; it is counted now, if it was not before."""
+        if key not in self._counted:
+            return self.remember(key, count())
+        found: Remembered = self._counted[key]
+        return found
+
+    def remember(self, key: Any, counted: Remembered) -> Remembered:
+        """Keep what was counted under a key."""
+        self._counted[key] = counted
+        return counted
+
+    def remembering(self) -> Predictions:
+        """The same, free to remember what is counted from it: memory that was borrowed stays as it is that long."""
+        return self._with(borrowed=False) if self.borrowed else self
+
     def take(self, rows: Ints) -> Predictions:
         """Some of the rows, in the order given; a row may come more than once."""
         weights = None if self.weights is None else self.weights[rows]
@@ -311,6 +329,16 @@ class Predictions:
         if self.kind == "multilabel":
             return "classwise"
         return "binary" if self.kind == "binary" else "confidence"
+
+    @property
+    def problem(self) -> Kind:
+        """The kind of predictions: every notion of them can be asked for."""
+        return self.kind
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether the scores are P(y = 1)."""
+        return self.kind == "binary"
 
     def class_name(self, k: int) -> str:
         """What to call class k in a table or picture."""
