@@ -12,7 +12,7 @@ from believable.auditing.means import DRAWS, Means, confidence_bins
 from believable.auditing.source import as_source, cluster_of, n_rows, sums_of
 from believable.curves.binned import ReliabilityTable, table_of
 from believable.errors import InputError
-from believable.inference.cells import Cells
+from believable.inference.cells import BinCells
 from believable.inference.interval import interval
 from believable.inference.noise import chance_of_clusters
 from believable.inference.noise_floor import noise_floor
@@ -33,7 +33,7 @@ def effective_rows(predictions: Predictions, stats: BinStats, cluster: Ints) -> 
     outcomes of a bin are the same, or it holds one cluster, the number of its clusters.
     """
     score, outcome, weight, group, _ = predictions.all_pairs(stats.view)
-    entry = Cells.of(stats, []).locate(score, group)
+    entry = BinCells.of(stats).locate(score, group)
     unit = np.repeat(cluster, len(score) // len(cluster))
     w = np.ones(len(score)) if weight is None else weight
     key, at = np.unique(unit * len(stats.n) + entry, return_inverse=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from believable._types import Float64s, Ints, Strategy
-from believable.inference.cells import Cells
+from believable.inference.cells import BinCells
 from believable.predictions import Predictions
 from believable.report.verdict_words import Direction
 from believable.stats import BinStats, CellStats, ScoreSums, Summary
@@ -112,7 +112,7 @@ def confidence_bins(source: Predictions | Summary, stats: BinStats, n_bins: int,
 
 def _drift(stats: BinStats, rng: np.random.Generator) -> Float64s:
     """What calibrated outcomes add to the scores by chance, draw by draw and bin by bin, as a share of all."""
-    cells = Cells.of(stats, [])
+    cells = BinCells.of(stats)
     return np.asarray((cells.draw(cells.conf, rng, DRAWS) - stats.wp) / stats.w.sum())
 
 

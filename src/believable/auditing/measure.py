@@ -12,7 +12,7 @@ from believable.auditing.source import Source, effective_n, n_entries, sums_of, 
 from believable.errors import BelievableError, ClippedWarning, CoarseCellsWarning, InputError, UndefinedError
 from believable.inference.interval import interval
 from believable.inference.noise_floor import noise_floor
-from believable.metrics import METRICS, Metric, find_metric
+from believable.metrics import Metric, find_metric
 from believable.report.parts import Family, Measured
 from believable.report.verdict_words import Verdict
 from believable.stats import Summary
@@ -38,6 +38,8 @@ ERRORS: Mapping[Kind, tuple[str, ...]] = {
 }
 SCORES = ("brier", "nll")
 DISCRIMINATION = ("auc", "acc", "bss", "sharpness")
+METRIC_OF_VERDICT = "ece"  # whose interval and floor the verdict has
+SLOW_INTERVALS = ("auc",)  # that read all entries of a matrix a thousand times
 TOLD = (ClippedWarning, CoarseCellsWarning)  # warnings that become notes of the metric
 CLOSED_FORM = ("slope", "citl", "oe")  # bring the intervals of the clinical literature: nothing is drawn
 DRAWS, DRAWS_OF_FLOOR, FEWEST_DRAWS = 300, 1000, 200
@@ -116,15 +118,15 @@ class Measurer:
             high=high,
             floor=floor,
             q95=q95,
-            p_value=p_value if self.cluster is None or row is METRICS["expected_calibration_error"] else None,
+            p_value=p_value if self.cluster is None or row.alias == METRIC_OF_VERDICT else None,
             best=row.best,
             note="; ".join(dict.fromkeys(filter(None, [note, *_words(said)]))),
         )
 
     def _interval(self, row: Metric, asked: dict[str, Any], value: float) -> tuple[float | None, float | None, str]:
-        if row is METRICS["expected_calibration_error"]:
+        if row.alias == METRIC_OF_VERDICT:
             return self.verdict.low, self.verdict.high, ""
-        if row is METRICS["auc"] and n_entries(self.source) > MOST_ENTRIES:
+        if row.alias in SLOW_INTERVALS and n_entries(self.source) > MOST_ENTRIES:
             return None, None, "no interval: it would take too long for so many rows and classes"
         if row.fixed_point and isinstance(self.source, Summary) and 0 < value < NARROW:
             return None, None, "no interval: so small an error is smoothed over so little that it would take too long"
@@ -149,7 +151,7 @@ class Measurer:
     def _floor(
         self, row: Metric, asked: dict[str, Any], value: float
     ) -> tuple[float | None, float | None, float | None]:
-        if row is METRICS["expected_calibration_error"]:
+        if row.alias == METRIC_OF_VERDICT:
             return self.verdict.by_chance, self.verdict.q95, self.verdict.p_value
         if row.fixed_point and (value < NARROWEST or self._has_many_rows):
             return None, None, None
@@ -164,11 +166,8 @@ class Measurer:
             return found.mean, found.q95, found.p_value
         # Of scores the mean under calibration is known exactly, and nothing is drawn.
         sums = sums_of(self.source)
-        if row is METRICS["brier_score"]:
-            return (sums.brier - sums.spread) / sums.w, None, None
-        if row is METRICS["negative_log_likelihood"]:
-            return sums.entropy / sums.w, None, None
-        return None, None, None
+        expected = None if row.sums.by_chance is None else row.sums.by_chance(sums)[0]
+        return expected, None, None
 
     @property
     def _has_many_rows(self) -> bool:

@@ -13,7 +13,7 @@ from believable.inference.cells import Cells
 from believable.predictions import Predictions
 from believable.predictions.view import View
 
-MOST = 2000  # units; more are put together at random, which keeps the variance of every sum
+MAX_UNITS = 2000  # more are put together at random, which keeps the variance of every sum
 
 
 def cluster_of_rows(groups: Any, predictions: Any, source: Predictions, sample_weight: Any) -> Ints | None:
@@ -47,9 +47,9 @@ def unit_of_rows(cluster: Ints | None, n: int, rng: np.random.Generator) -> tupl
     """The unit of each row and the number of units: clusters or rows, many of them put together at random."""
     unit = np.arange(n) if cluster is None else cluster
     n_units = int(unit.max()) + 1
-    if n_units <= MOST:
+    if n_units <= MAX_UNITS:
         return unit, n_units
-    return rng.permutation(n_units)[unit] % MOST, MOST
+    return rng.permutation(n_units)[unit] % MAX_UNITS, MAX_UNITS
 
 
 def drawn_counts(n_units: int, n_draws: int, rng: np.random.Generator) -> Float64s:

@@ -310,6 +310,10 @@ class Predictions:
         """The same, free to remember what is counted from it: memory that was borrowed stays as it is that long."""
         return self._with(borrowed=False) if self.borrowed else self
 
+    def relabelled(self, labels: Array) -> Predictions:
+        """The same scores with other labels, for the length of one call."""
+        return self._with(labels=labels, borrowed=True)
+
     def take(self, rows: Ints) -> Predictions:
         """Some of the rows, in the order given; a row may come more than once."""
         weights = None if self.weights is None else self.weights[rows]
