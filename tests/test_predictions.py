@@ -393,3 +393,18 @@ def test_repr():
     assert repr(Predictions(MATRIX, LABELS, sample_weight=np.ones(200))) == (
         "Predictions(n=200, kind='multiclass', n_classes=4, weighted)"
     )
+
+
+@pytest.mark.parametrize("notion", ["confidence", "classwise", "top_label", "top_r"])
+@pytest.mark.parametrize("threshold", [None, 0.3])
+def test_pairs_say_which_row_they_come_from(notion, threshold):
+    """Every pair is the row's: its label and weight say so; unasked, nothing is numbered."""
+    rng = np.random.default_rng(0)
+    scores, labels = rng.dirichlet(np.ones(4), 50), rng.integers(0, 4, 50)
+    weights = np.arange(1.0, 51.0)
+    data = Predictions(scores, labels, sample_weight=weights)
+    view = data.view(notion, r=2 if notion == "top_r" else None, threshold=threshold)
+    (pairs,) = data.pairs(view, at_least=1000, numbered=True)
+    assert np.array_equal(pairs.weight, weights[pairs.row])
+    assert all(score in scores[row] for score, row in zip(pairs.score, pairs.row, strict=True))
+    assert data.all_pairs(view).row is None

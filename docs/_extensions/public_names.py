@@ -16,7 +16,11 @@ ROOMS = [
 @cache
 def public_names() -> tuple[str, ...]:
     """The full name of everything in an `__all__`; what is offered at the top and in a room counts at the top."""
-    found = [f"believable.{name}" for name in sorted(believable.__all__) if name not in ("__version__", "backend")]
+    found = [
+        f"believable.{name}"
+        for name in sorted(believable.__all__)
+        if name not in ("__version__", "backend")
+    ]
     at_the_top = {name: value_of(name) for name in found}
     for room in ROOMS:
         names = import_module(f"believable.{room}").__all__

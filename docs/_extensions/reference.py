@@ -32,11 +32,23 @@ TABLES = {
     "RECALIBRATORS.*": [f"believable.recalibrate.{name}" for name in sorted(RECALIBRATORS)],
 }
 
-# What other rooms ask of a Predictions, and no user.
-INTERNAL = [
-    f"Predictions.{name}"
-    for name in ["score_type", "label_kind", "moments", "row_moments", "borrowing", "check_view"]
+# What other rooms ask of a Predictions or a statistic, and no user.
+ASKED_OF_ROWS = ["score_type", "label_kind", "moments", "row_moments", "borrowing", "check_view"]
+ASKED_OF_ROWS += ["remembered", "remember", "remembering", "relabelled"]
+ASKED_OF_ALL = [
+    "problem",
+    "is_binary",
+    "spacing",
+    "holds_pairs",
+    "read_sums",
+    "read_bins",
+    "read_points",
 ]
+ASKED_OF_ALL += ["as_points", "cells_in", "n_rows", "warn_if_crowded"]
+KINDS = ["Predictions", "BinStats", "CellStats", "Counts", "Readable", "ScoreSums", "Summary"]
+INTERNAL = [f"Predictions.{name}" for name in ASKED_OF_ROWS]
+INTERNAL += [f"{kind}.{name}" for kind in KINDS for name in ASKED_OF_ALL]
+INTERNAL += ["Counts.n_classes", "Counts.default_notion", "ScoreSums.default_notion"]
 
 
 class Entries(SphinxDirective):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from believable import BinStats, CellStats, Predictions
-from believable.inference.cells import Cells
 from believable.inference.clusters import drawn_counts, has_several_pairs_per_row, residuals_by_unit, unit_of_rows
 from believable.inference.compare import square_and_add
 from believable.inference.interval import tails_of
@@ -19,7 +18,7 @@ def data(n=500, seed=0):
 
 
 def cells_of(metric, source, **options):
-    return Cells.of(*ask(metric, source, options=options).statistic(200))
+    return ask(metric, source, options=options).cells(200)
 
 
 # --- cells ------------------------------------------------------------------------------------------------------------
@@ -149,7 +148,7 @@ def test_with_outcomes():
     p, y, w = data()
     for metric in ("ece", "ks", "smece", "mmce"):
         question = ask(metric, p, y, w)
-        cells = Cells.of(*question.statistic(10_000))
+        cells = question.cells(10_000)
         assert question.replicates(cells.with_outcomes(cells.wy))[0] == pytest.approx(question.value(), abs=2e-6)
         stacked = np.stack([cells.wy, cells.w * cells.conf])
         found = question.replicates(cells.with_outcomes(stacked))
@@ -161,7 +160,7 @@ def test_few_points_stand_for_many(metric):
     """Neighbouring scores put together change an error without bins by little beside its noise."""
     p, y, _ = data(20_000, seed=5)
     question = ask(metric, p, y)
-    cells = Cells.of(*question.statistic(200))
+    cells = question.cells(200)
     assert len(cells) <= 200
     assert question.replicates(cells.with_outcomes(cells.wy))[0] == pytest.approx(question.value(), rel=0.02)
 

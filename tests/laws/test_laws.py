@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from itertools import pairwise
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import believable
 from believable import METRICS, BinStats, CellStats, Predictions, ScoreSums, evaluate
 from believable.errors import UndefinedError
+from believable.inference.question import ask
 
 ROWS = list(METRICS.values())
 CLOSE = {"rel": 1e-12, "abs": 1e-13}  # sums are taken in another order
@@ -98,6 +100,47 @@ def test_arrays_and_values_agree(row, kind, data):
         except UndefinedError:
             found = None
         agree(found, value(row, scores, labels, given_weights, kind))
+
+
+@for_every_metric
+@FEW
+@given(st.data())
+def test_the_function_is_its_two_halves(row, kind, data):
+    """What a metric says of what it counts is its value."""
+    scores, labels, weights = data.draw(datasets(kind, row))
+    checked = Predictions(scores, labels, sample_weight=weights, multilabel=kind == "multilabel")
+    try:
+        halves = number(row.says(row.counts(checked)))
+    except UndefinedError:
+        halves = None
+    agree(halves, value(row, scores, labels, weights, kind))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.alias)
+def test_halves_have_the_options_of_the_function(row):
+    """Every option is one of a half, with the same default, or about the rows themselves."""
+    asked = inspect.signature(row.function).parameters
+    halves = [inspect.signature(half).parameters for half in (row.counts, row.says)]
+    for name in row.options:
+        defaults = {half[name].default for half in halves if name in half}
+        assert defaults <= {asked[name].default}
+        assert defaults or name in ("convention", "eps")
+        assert row.is_halved({name: None}) == bool(defaults)
+
+
+@pytest.mark.parametrize(
+    ("row", "kind"),
+    [(row, kind) for row in ROWS for kind in ("binary", "multiclass") if row.power is not None and kind in row.kinds],
+    ids=lambda case: getattr(case, "alias", case),
+)
+def test_errors_work_along_the_last_axis(row, kind):
+    """Of a stack of replicates an error says one value each: that of the replicate."""
+    rng = np.random.default_rng(3)
+    scores = rng.random(60) if kind == "binary" else rng.dirichlet(np.ones(3), 60)
+    cells = ask(row.name, scores, rng.integers(0, 2, 60)).cells(100)
+    outcomes = cells.w * rng.random((4, len(cells)))
+    each = [float(row.says(cells.with_outcomes(one))) for one in outcomes]
+    assert row.says(cells.with_outcomes(outcomes)) == pytest.approx(each, rel=1e-10)
 
 
 @for_every_metric

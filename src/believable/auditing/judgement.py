@@ -13,7 +13,7 @@ from believable.auditing.settings import AuditSettings
 from believable.auditing.source import AuditSource, ClusteredRows, source_of_audit
 from believable.curves.binned import ReliabilityTable, table_of
 from believable.errors import InputError
-from believable.inference.cells import Cells
+from believable.inference.cells import BinCells
 from believable.inference.interval import interval
 from believable.inference.noise import chance_of_clusters
 from believable.inference.noise_floor import noise_floor
@@ -204,8 +204,8 @@ def effective_rows_of_bins(clustered: ClusteredRows, stats: BinStats) -> Float64
     outcomes of a bin are the same, or it holds one cluster, the number of its clusters.
     """
     predictions, cluster = clustered
-    score, outcome, weight, group = predictions.all_pairs(stats.view)
-    entry = Cells.of(stats, []).locate(score, group)
+    score, outcome, weight, group, _ = predictions.all_pairs(stats.view)
+    entry = BinCells.of(stats).locate(score, group)
     unit = np.repeat(cluster, len(score) // len(cluster))
     w = np.ones(len(score)) if weight is None else weight
     key, at = np.unique(unit * len(stats.n) + entry, return_inverse=True)

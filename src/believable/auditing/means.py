@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from believable._types import Float64s, Ints
-from believable.inference.cells import Cells
+from believable.inference.cells import BinCells
 from believable.predictions import Predictions
 from believable.report.verdicts import ConfidenceDirection
 from believable.stats import BinStats, CellStats, ScoreSums
@@ -103,7 +103,7 @@ class Means:
 
 def _drift(stats: BinStats, rng: np.random.Generator) -> Float64s:
     """What calibrated outcomes add to the scores by chance, draw by draw and bin by bin, as a share of all."""
-    cells = Cells.of(stats, [])
+    cells = BinCells.of(stats)
     return np.asarray((cells.draw(cells.conf, rng, VERDICT_DRAWS) - stats.wp) / stats.w.sum())
 
 

@@ -26,6 +26,7 @@ AUDITED_SCORES = ("brier", "nll")
 AUDITED_DISCRIMINATION = ("auc", "acc", "bss", "sharpness")
 HEADLINE_METRIC = "expected_calibration_error"  # the verdict has its interval and floor: they are not drawn again
 CLOSED_FORM_INTERVALS = ("slope", "citl", "oe")  # those of the clinical literature, for which nothing is drawn
+SLOW_INTERVALS = ("auc",)  # which read all entries of a matrix anew for each draw
 WARNINGS_TOLD_AS_NOTES = (ClippedWarning, CoarseCellsWarning)
 INTERVAL_DRAWS, FLOOR_DRAWS, FEWEST_FLOOR_DRAWS = 300, 1000, 200
 # Rows times classes: beyond, the AUC of a matrix gets no interval, and noise floors get fewer draws.
@@ -109,7 +110,7 @@ class Measurer:
     def _interval(self, row: Metric, asked: dict[str, Any], value: float) -> tuple[float | None, float | None, str]:
         if row.name == HEADLINE_METRIC:
             return self.verdict.low, self.verdict.high, ""
-        if row.alias == "auc" and self.source.n_entries > MAX_ENTRIES_TO_DRAW_FROM:
+        if row.alias in SLOW_INTERVALS and self.source.n_entries > MAX_ENTRIES_TO_DRAW_FROM:
             return None, None, "no interval: it would take too long for so many rows and classes"
         smallest = SMALLEST_SMOOTH_ERROR_OF_CELLS_WITH_INTERVAL
         if row.fixed_point and self.source.counted_in_cells and 0 < value < smallest:
@@ -149,12 +150,8 @@ class Measurer:
             )
             return found.mean, found.q95, found.p_value
         # Of scores the mean under calibration is known exactly, and nothing is drawn.
-        sums = self.source.sums
-        if row.name == "brier_score":
-            return (sums.brier - sums.spread) / sums.w, None, None
-        if row.name == "negative_log_likelihood":
-            return sums.entropy / sums.w, None, None
-        return None, None, None
+        by_chance = row.sums.by_chance
+        return None if by_chance is None else by_chance(self.source.sums)[0], None, None
 
     @property
     def _has_many_rows(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Any
@@ -13,8 +12,7 @@ from believable import _kernels
 from believable._kernels.logistic import SMALLEST
 from believable._types import Array, Float64s
 from believable.errors import ClippedWarning
-from believable.predictions import Predictions
-from believable.stats import Summary
+from believable.stats.cells import warn_caller
 from believable.stats.source import Points, Source
 
 
@@ -78,7 +76,7 @@ def interval(rate: Float64s, variance: Float64s, level: float) -> tuple[Float64s
 
 def notion_of(source: Source, notion: str | None) -> str:
     """What was looked at, for the settings of a curve."""
-    return notion or (source.default_notion if isinstance(source, (Predictions, Summary)) else source.view.notion)
+    return notion or source.default_notion
 
 
 # --- points on the scale of logits, and what to say where a score has none --------------------------------------------
@@ -87,7 +85,7 @@ def notion_of(source: Source, notion: str | None) -> str:
 TOO_FLAT = "weights or scores differ by too many orders of magnitude; drop the rows that weigh next to nothing"
 
 
-def by_logit(points: Points, stacklevel: int = 3) -> tuple[Float64s, Points, int]:
+def by_logit(points: Points) -> tuple[Float64s, Points, int]:
     """The distinct logits in ascending order, the points gathered there, and how many rows were moved to have one.
 
     Scores of 0 and 1, or nearly, are moved inwards, which is said in one warning. The scores of points that meet are
@@ -96,11 +94,10 @@ def by_logit(points: Points, stacklevel: int = 3) -> tuple[Float64s, Points, int
     moved = (points.score < SMALLEST) | (points.score > 1 - SMALLEST)
     n_moved = int(points.n[..., moved].sum())
     if n_moved:
-        warnings.warn(
+        warn_caller(
             f"{n_moved} of {int(points.n.sum())} scores were moved to {SMALLEST:g} from 0 or 1, where logits are "
             "infinite: what follows depends on that choice",
             ClippedWarning,
-            stacklevel=stacklevel,
         )
     logits = np.maximum.accumulate(_kernels.clipped_logit(points.score))  # logarithms round, their order must not
     starts = np.flatnonzero(np.concatenate([[True], logits[1:] != logits[:-1]]))

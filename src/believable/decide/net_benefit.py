@@ -215,7 +215,7 @@ def _one_event(source: Predictions) -> tuple[Array, Float64s]:
             f"net_benefit is about one event, these are {source.n_classes} classes: pass the column of one class and "
             "whether it happened"
         )
-    score, outcome, _, _ = source.all_pairs(source.view("binary"))
+    score, outcome, *_ = source.all_pairs(source.view("binary"))
     return score, outcome.astype(np.float64)
 
 

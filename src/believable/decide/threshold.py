@@ -202,7 +202,7 @@ def threshold_for(
             "column and whether it happened"
         )
     cluster = cluster_of_rows(groups, predictions, source, sample_weight)
-    score, outcome, weight, _ = source.all_pairs(view)
+    score, outcome, weight, *_ = source.all_pairs(view)
     kept = Kept.of(score, outcome, weight, cluster)
     least = rows_at_least(0, target, confidence)
     first = _first_test(kept, least, target, confidence)

@@ -10,7 +10,7 @@ import numpy as np
 
 from believable._types import Float64s, Ints
 from believable.errors import UndefinedError
-from believable.inference.cells import ABSENT
+from believable.inference.cells import ABSENT_SHARE
 from believable.inference.clusters import drawn_counts, has_several_pairs_per_row, unit_of_rows
 from believable.inference.question import Question
 from believable.predictions import Predictions
@@ -18,9 +18,9 @@ from believable.stats import BinStats, ScoreSums
 from believable.stats.points import Points, PointStats
 from believable.stats.sums import row_terms
 
-FINEST = 1000  # points of a group
-ROUNDING = 1e-12
-MOST_LEFT_OUT = 200  # groups of rows left out in turn, for the acceleration of BCa
+POINTS_PER_GROUP = 1000  # at most, that are drawn again
+TIED_REPLICATE = 1e-12  # relative and absolute distance within which a replicate is the value itself
+MAX_PARTS_LEFT_OUT = 200  # parts of the rows left out in turn, for the acceleration of BCa
 
 
 def percentile_ends(replicates: Float64s, level: float) -> tuple[float, float]:
@@ -35,7 +35,7 @@ def bca_ends(
 ) -> tuple[float, float]:
     """Bias-corrected and accelerated ends (Efron 1987); `times` says how many rows each value left out stands for."""
     normal = NormalDist()
-    tied = np.isclose(replicates, value, rtol=ROUNDING, atol=ROUNDING)  # or rounding would decide
+    tied = np.isclose(replicates, value, rtol=TIED_REPLICATE, atol=TIED_REPLICATE)  # or rounding would decide
     below = (np.count_nonzero((replicates < value) & ~tied) + np.count_nonzero(tied) / 2) / len(replicates)
     if not 0 < below < 1 or not np.isfinite(left_out).all():  # one certain and wrong row makes the log loss infinite
         return percentile_ends(replicates, level)
@@ -115,13 +115,14 @@ def sums_interval(
     question: Question, cluster: Ints | None, level: float, n_draws: int, accelerated: bool, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Interval of a metric that is read from `ScoreSums`."""
-    assert isinstance(question.source, Predictions)
-    unit, n_units = unit_of_rows(cluster, len(question.source), rng)
-    units = SumUnits(question.source, unit, n_units)
+    rows = question.rows
+    assert rows is not None
+    unit, n_units = unit_of_rows(cluster, len(rows), rng)
+    units = SumUnits(rows, unit, n_units)
     replicates = defined(units.values(question, drawn_counts(n_units, n_draws, rng)))
     if not accelerated:
         return percentile_ends(replicates, level)
-    part = np.arange(n_units) % min(n_units, MOST_LEFT_OUT)
+    part = np.arange(n_units) % min(n_units, MAX_PARTS_LEFT_OUT)
     without = (part != np.arange(part.max() + 1)[:, None]).astype(np.float64)
     left_out = defined(units.values(question, without)) if len(without) > 1 else np.zeros(1)
     return bca_ends(replicates, left_out, question.value(), level)
@@ -132,16 +133,16 @@ def sums_interval(
 
 def statistic_replicates(question: Question, n_draws: int, rng: np.random.Generator) -> Float64s | None:
     """Replicates from resampled counts of (bin, outcome) or (point, outcome); None where rows are needed."""
-    found = question.statistic(FINEST)
-    if found is None:
+    cells = question.cells(POINTS_PER_GROUP)
+    if cells is None:
         return None
-    statistic, _ = found
-    if isinstance(question.source, Predictions):
-        weights = question.source.weights
-        unequal = isinstance(statistic, PointStats) and weights is not None and weights.min() < weights.max()
+    statistic = cells.statistic
+    if question.rows is not None:
+        weights = question.rows.weights
+        unequal = not cells.are_bins and weights is not None and weights.min() < weights.max()
         if unequal or has_several_pairs_per_row(statistic.view):
             return None  # how weights differ within a point, or what one row adds to several, only the rows tell
-    if isinstance(statistic, BinStats):
+    if cells.are_bins:
         return question.replicates(resampled_bins(statistic, n_draws, rng))
     drawn = [_resampled_points(points, n_draws, rng) for points in statistic.groups]
     if len(drawn) > 1:  # classes that may belong together, which cells do not say: as if they went up and down as one
@@ -190,8 +191,8 @@ def resampled_bins(stats: BinStats, n_draws: int, rng: np.random.Generator) -> B
     w = np.maximum(w, 0)
     wp = w * score + np.sqrt(m * square * within) * rng.standard_normal(m.shape)
     total = w.sum(axis=1)
-    empty = total <= ABSENT * stats.w
-    total = np.where(empty, ABSENT * stats.w, total)
+    empty = total <= ABSENT_SHARE * stats.w
+    total = np.where(empty, ABSENT_SHARE * stats.w, total)
     conf = np.clip(np.where(empty, stats.conf, wp.sum(axis=1) / total), 0, 1)
     wy = np.where(empty, conf * total, w[:, 1])
     wpy = np.where(empty, conf * wy, wp[:, 1])
@@ -242,9 +243,9 @@ def row_draws(n: int, cluster: Ints | None, rng: np.random.Generator) -> Ints:
 
 def row_replicates(question: Question, cluster: Ints | None, n_draws: int, rng: np.random.Generator) -> Float64s:
     """The metric of resampled rows, one call each."""
-    source = question.source
-    assert isinstance(source, Predictions)
-    values = [one_value(question, source.take(row_draws(len(source), cluster, rng))) for _ in range(n_draws)]
+    rows = question.rows
+    assert rows is not None
+    values = [one_value(question, rows.take(row_draws(len(rows), cluster, rng))) for _ in range(n_draws)]
     return defined(np.array(values))
 
 

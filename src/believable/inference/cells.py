@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar, final
 
 import numpy as np
 
 from believable._types import Array, Float64s, Floats, Int64s, Ints
-from believable.inference.question import Statistic
 from believable.stats import BinStats
 from believable.stats.points import PointStats
 
-ABSENT = 1e-12  # the weight, as a share, of a cell that a replicate leaves empty
-MANY = 100.0  # a variance from which on a count is as good as normal
+ABSENT_SHARE = 1e-12  # the weight, as a share, of a cell that a replicate leaves empty
+VARIANCE_OF_NORMAL_COUNT = 100.0  # a variance from which on a count is as good as normal
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Cells:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Cells(ABC):
     """The occupied bins, or points, of all groups side by side.
 
     Attributes
@@ -31,8 +32,7 @@ class Cells:
         Class or rank.
     """
 
-    statistic: Statistic
-    last_scores: list[Float64s]
+    statistic: Any
     n: Int64s
     w: Float64s
     conf: Float64s
@@ -40,30 +40,10 @@ class Cells:
     size: Float64s
     spread: Float64s
     group: Int64s
-
-    @classmethod
-    def of(cls, statistic: Statistic, last_scores: list[Float64s]) -> Cells:
-        """Take a statistic apart."""
-        if isinstance(statistic, BinStats):
-            spread = np.maximum(np.nan_to_num(statistic.wpp / statistic.w - statistic.conf**2), 0)
-            size = statistic.effective_n
-            n, w, conf, wy, group = statistic.n, statistic.w, statistic.conf, statistic.wy, statistic.group
-        else:
-            groups = statistic.groups
-            n, w, conf, wy, w2 = (
-                np.concatenate([getattr(points, name) for points in groups]) for name in ("n", "w", "score", "wy", "w2")
-            )
-            size, spread = w**2 / w2, np.zeros(len(w))
-            group = np.repeat(np.arange(len(groups)), [len(points.score) for points in groups])
-        return cls(statistic, last_scores, n, w, conf, wy, size, spread, group)
+    are_bins: ClassVar[bool]
 
     def __len__(self) -> int:
         return len(self.w)
-
-    @property
-    def are_bins(self) -> bool:
-        """Whether these are bins, and not points."""
-        return isinstance(self.statistic, BinStats)
 
     @property
     def gap(self) -> Float64s:
@@ -74,16 +54,13 @@ class Cells:
         """Variance of one outcome in a cell with this mean rate, whose pairs' rates vary as their scores do."""
         return np.asarray(np.maximum(rate * (1 - rate) - self.spread, 0))
 
-    def with_outcomes(self, wy: Float64s, w: Float64s | None = None) -> Statistic:
+    @abstractmethod
+    def with_outcomes(self, wy: Float64s, w: Float64s | None = None) -> Any:
         """The statistic with other outcomes (and weights); leading axes are replicates."""
-        if isinstance(self.statistic, PointStats):
-            ends = np.cumsum([len(points.score) for points in self.statistic.groups])[:-1]
-            parts = zip(self.statistic.groups, np.split(wy, ends, axis=-1), strict=True)
-            groups = (replace(points, wy=part, w2y=part * (points.w2 / points.w)) for points, part in parts)
-            return replace(self.statistic, groups=tuple(groups))
-        if w is None:
-            return replace(self.statistic, wy=wy)
-        return replace(self.statistic, w=w, wp=w * self.conf, wy=wy)
+
+    @abstractmethod
+    def locate(self, score: Floats, group: Ints | None) -> Ints:
+        """The cell of each pair."""
 
     def draw(self, rate: Float64s, rng: np.random.Generator, n_draws: int) -> Float64s:
         """Outcomes of the same pairs if each cell had this rate.
@@ -111,23 +88,94 @@ class Cells:
         size = self.size * times
         drawn = matched(rng, size, rate, self.variance(rate))
         share = np.divide(drawn, size, out=np.broadcast_to(self.conf, rate.shape).copy(), where=size > 0)
-        w = self.w * np.maximum(times, ABSENT)
+        w = self.w * np.maximum(times, ABSENT_SHARE)
         return w * share, w
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class BinCells(Cells):
+    """The occupied bins."""
+
+    statistic: BinStats
+    are_bins: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, stats: BinStats) -> BinCells:
+        """Take bins apart."""
+        return cls(
+            statistic=stats,
+            n=stats.n,
+            w=stats.w,
+            conf=stats.conf,
+            wy=stats.wy,
+            size=stats.effective_n,
+            spread=np.maximum(np.nan_to_num(stats.wpp / stats.w - stats.conf**2), 0),
+            group=stats.group,
+        )
+
+    def with_outcomes(self, wy: Float64s, w: Float64s | None = None) -> BinStats:
+        """The bins with other outcomes (and weights); leading axes are replicates."""
+        if w is None:
+            return replace(self.statistic, wy=wy)
+        return replace(self.statistic, w=w, wp=w * self.conf, wy=wy)
+
+    def with_products(self, wy: Float64s) -> BinStats:
+        """The bins with drawn outcomes, and with sums of w p y that such outcomes would have on average."""
+        stats = self.with_outcomes(wy)
+        return replace(stats, wpy=stats.wpp + stats.conf * (wy - stats.wp))
 
     def locate(self, score: Floats, group: Ints | None) -> Ints:
         """The cell of each pair."""
-        if isinstance(self.statistic, BinStats):
-            stats = self.statistic
-            if len(stats.edges) == 1:
-                index = stats.edges[0].index(score)
-            else:
-                assert group is not None
-                index = np.empty(len(score), np.intp)
-                for g in range(len(stats.edges)):
-                    here = np.flatnonzero(group == g)
-                    index[here] = stats.edges[g].index(score[here])
-            key = index if group is None else group * stats.per_group + index
-            return np.searchsorted(stats.key, key)
+        stats = self.statistic
+        if len(stats.edges) == 1:
+            index = stats.edges[0].index(score)
+        else:
+            assert group is not None
+            index = np.empty(len(score), np.intp)
+            for g in range(len(stats.edges)):
+                here = np.flatnonzero(group == g)
+                index[here] = stats.edges[g].index(score[here])
+        key = index if group is None else group * stats.per_group + index
+        return np.searchsorted(stats.key, key)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class PointCells(Cells):
+    """Points, neighbours of which may stand together; `last_scores` says where each ends, group by group."""
+
+    statistic: PointStats
+    last_scores: list[Float64s]
+    are_bins: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, stats: PointStats, last_scores: list[Float64s]) -> PointCells:
+        """Take points apart."""
+        n, w, conf, wy, w2 = (
+            np.concatenate([getattr(points, name) for points in stats]) for name in ("n", "w", "score", "wy", "w2")
+        )
+        return cls(
+            statistic=stats,
+            last_scores=last_scores,
+            n=n,
+            w=w,
+            conf=conf,
+            wy=wy,
+            size=w**2 / w2,
+            spread=np.zeros(len(w)),
+            group=np.repeat(np.arange(len(stats)), [len(points.score) for points in stats]),
+        )
+
+    def with_outcomes(self, wy: Float64s, w: Float64s | None = None) -> PointStats:
+        """The points with other outcomes; leading axes are replicates. Points keep their weight."""
+        ends = np.cumsum([len(points.score) for points in self.statistic])[:-1]
+        parts = zip(self.statistic, np.split(wy, ends, axis=-1), strict=True)
+        groups = (replace(points, wy=part, w2y=part * (points.w2 / points.w)) for points, part in parts)
+        return replace(self.statistic, groups=tuple(groups))
+
+    def locate(self, score: Floats, group: Ints | None) -> Ints:
+        """The cell of each pair."""
         if group is None:
             return np.searchsorted(self.last_scores[0], score)
         starts = np.cumsum([0, *(len(last) for last in self.last_scores)])
@@ -140,7 +188,7 @@ class Cells:
 
 def matched(rng: np.random.Generator, size: Float64s, rate: Float64s, variance: Float64s) -> Array:
     """Draws with mean size * rate and variance size * variance: binomial from the rarer side, normal where many."""
-    if float((size * variance).min(initial=np.inf)) > MANY:
+    if float((size * variance).min(initial=np.inf)) > VARIANCE_OF_NORMAL_COUNT:
         return np.asarray(size * rate + np.sqrt(size * variance) * rng.standard_normal(rate.shape))
     rare = np.minimum(rate, 1 - rate)
     with np.errstate(divide="ignore", invalid="ignore"):

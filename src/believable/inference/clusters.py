@@ -13,7 +13,7 @@ from believable.inference.cells import Cells
 from believable.predictions import Predictions
 from believable.predictions.view import View
 
-MOST = 2000  # units; more are put together at random, which keeps the variance of every sum
+MAX_UNITS = 2000  # more are put together at random, which keeps the variance of every sum
 
 
 def cluster_of_rows(groups: Any, predictions: Any, source: Predictions, sample_weight: Any) -> Ints | None:
@@ -47,9 +47,9 @@ def unit_of_rows(cluster: Ints | None, n: int, rng: np.random.Generator) -> tupl
     """The unit of each row and the number of units: clusters or rows, many of them put together at random."""
     unit = np.arange(n) if cluster is None else cluster
     n_units = int(unit.max()) + 1
-    if n_units <= MOST:
+    if n_units <= MAX_UNITS:
         return unit, n_units
-    return rng.permutation(n_units)[unit] % MOST, MOST
+    return rng.permutation(n_units)[unit] % MAX_UNITS, MAX_UNITS
 
 
 def drawn_counts(n_units: int, n_draws: int, rng: np.random.Generator) -> Float64s:
@@ -87,14 +87,11 @@ def clustering(source: Predictions, cells: Cells, cluster: Ints | None) -> float
 
 def _pairs(source: Predictions, cells: Cells) -> tuple[Ints, Ints, Float64s, Float64s]:
     """Row, cell, weight, and outcome less score of every pair."""
-    numbered = source._with(weights=np.arange(1, len(source) + 1, dtype=np.float64))  # a pair's weight names its row
     parts = []
-    for pairs in numbered.pairs(cells.statistic.view):
-        assert pairs.weight is not None
-        row = pairs.weight.astype(np.intp) - 1
-        weight = np.ones(len(row)) if source.weights is None else source.weights[row].astype(np.float64)
+    for pairs in source.pairs(cells.statistic.view, numbered=True):
+        weight = np.ones(len(pairs.score)) if pairs.weight is None else pairs.weight.astype(np.float64)
         residual = pairs.outcome.astype(np.float64) - pairs.score
-        parts.append((row, cells.locate(pairs.score, pairs.group), weight, residual))
+        parts.append((pairs.row, cells.locate(pairs.score, pairs.group), weight, residual))
     row, cell, weight, residual = (np.concatenate(column) for column in zip(*parts, strict=True))
     return row, cell, weight, residual
 

@@ -16,7 +16,7 @@ from believable.errors import InputError
 from believable.inference import bootstrap
 from believable.inference.clusters import cluster_of_rows, drawn_counts, residuals_by_unit, unit_of_rows
 from believable.inference.interval import Interval, as_error, tails_of
-from believable.inference.inversion import NARROWEST, Inverted, Tails, invert
+from believable.inference.inversion import NARROWEST_BANDWIDTH, Inverted, Tails, invert
 from believable.inference.question import Question, ask
 from believable.predictions import Predictions
 
@@ -121,12 +121,11 @@ def compare(
     n_resamples = _check.positive_integer(n_resamples, "n_resamples", 100)
     rng = generator(random_state)
     a, b = (_asked(metric, each, actuals, sample_weight, options) for each in (predictions_a, predictions_b))
-    _same_rows(a, b)
-    assert isinstance(a.source, Predictions)
-    cluster = cluster_of_rows(groups, predictions_a, a.source, sample_weight)
+    rows_a, rows_b = _same_rows(a, b)
+    cluster = cluster_of_rows(groups, predictions_a, rows_a, sample_weight)
     value_a, value_b = a.value(), b.value()
     name = a.row.name if a.row is not None else getattr(metric, "__name__", "metric")
-    if np.array_equal(a.source.scores, b.source.scores):  # type: ignore[union-attr]
+    if np.array_equal(rows_a.scores, rows_b.scores):
         return Comparison(0.0, 0.0, 0.0, level, 1.0, value_a, value_b, name, "identical")
     error_a, error_b = as_error(a), as_error(b)
     if error_a is not None and error_b is not None:
@@ -147,29 +146,30 @@ def _asked(metric: Any, predictions: Any, actuals: Any, sample_weight: Any, opti
     return ask(metric, predictions, actuals, sample_weight, options)
 
 
-def _same_rows(a: Question, b: Question) -> None:
-    one, other = a.source, b.source
-    if not isinstance(one, Predictions) or not isinstance(other, Predictions):
+def _same_rows(a: Question, b: Question) -> tuple[Predictions, Predictions]:
+    one, other = a.rows, b.rows
+    if one is None or other is None:
         raise InputError("a paired comparison needs the rows of both models, not statistics of them")
     if len(one) != len(other) or not np.array_equal(one.labels, other.labels):
         raise InputError("the two sets of predictions are not of the same rows: their labels differ")
     weights = [np.ones(len(one)) if each.weights is None else each.weights for each in (one, other)]
     if not np.array_equal(weights[0], weights[1]):
         raise InputError("the two sets of predictions have different weights")
+    return one, other
 
 
 def _paired_differences(
     a: Question, b: Question, cluster: Ints | None, n_draws: int, rng: np.random.Generator
 ) -> Float64s:
-    assert isinstance(a.source, Predictions)
-    assert isinstance(b.source, Predictions)
-    if a.row is not None and a.row.needs == "sums" and "eps" not in a.options:
-        unit, n_units = unit_of_rows(cluster, len(a.source), rng)
+    both = list(zip((a, b), _same_rows(a, b), strict=True))
+    n = len(both[0][1])
+    if a.is_of_sums:
+        unit, n_units = unit_of_rows(cluster, n, rng)
         counts = drawn_counts(n_units, n_draws, rng)
-        values = [bootstrap.SumUnits(each.source, unit, n_units).values(each, counts) for each in (a, b)]  # type: ignore[arg-type]
+        values = [bootstrap.SumUnits(rows, unit, n_units).values(each, counts) for each, rows in both]
     else:
-        drawn = (bootstrap.row_draws(len(a.source), cluster, rng) for _ in range(n_draws))
-        pairs = [[bootstrap.one_value(each, each.source.take(rows)) for each in (a, b)] for rows in drawn]  # type: ignore[union-attr]
+        drawn = (bootstrap.row_draws(n, cluster, rng) for _ in range(n_draws))
+        pairs = [[bootstrap.one_value(each, rows.take(taken)) for each, rows in both] for taken in drawn]
         values = list(np.array(pairs).T)
     same = values[0] == values[1]  # infinite ones too
     with np.errstate(invalid="ignore"):
@@ -223,16 +223,14 @@ def square_and_add(a: Inverted, b: Inverted, correlation: float) -> tuple[float,
 
 def correlation(tails: list[Tails], cluster: Ints | None, n_draws: int, rng: np.random.Generator) -> float:
     """How the two errors move together when the same units are drawn for both."""
-    sources = [each.question.source for each in tails]
-    assert isinstance(sources[0], Predictions)
-    unit, n_units = unit_of_rows(cluster, len(sources[0]), rng)
+    rows_of = [rows for each in tails if (rows := each.question.rows) is not None]
+    unit, n_units = unit_of_rows(cluster, len(rows_of[0]), rng)
     spare = drawn_counts(n_units, n_draws, rng) - 1
     shown = []
-    for each, source in zip(tails, sources, strict=True):
-        assert isinstance(source, Predictions)
-        drift = np.asarray(spare @ residuals_by_unit(source, each.cells, unit, n_units))
+    for each, rows in zip(tails, rows_of, strict=True):
+        drift = np.asarray(spare @ residuals_by_unit(rows, each.cells, unit, n_units))
         outcomes = each.cells.with_outcomes(each.cells.wy + drift)
-        shown.append(each.question.replicates(outcomes, max(each.observed, NARROWEST)))
+        shown.append(each.question.replicates(outcomes, max(each.observed, NARROWEST_BANDWIDTH)))
     deviation = [float(np.std(one)) for one in shown]
     if min(deviation) == 0:
         return 0.0

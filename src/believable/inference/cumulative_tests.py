@@ -15,11 +15,10 @@ from believable._types import Array, Float64s, Ints, Notion
 from believable.errors import UndefinedError
 from believable.inference.null import TestResult, batches, drawn_at_scores, resampling_p_value
 from believable.metrics.cumulative import gap_range, largest_gap
-from believable.predictions import Predictions
-from believable.stats.source import Points, Source, count_points, one_group, source_of
+from believable.stats.source import Points, Source, count_points, one_group, rows_in, source_of
 
 Method = Literal["auto", "asymptotic", "resampling"]
-FEW_SCORES = 200  # fewer distinct scores are too coarse for the limit
+MIN_SCORES_FOR_LIMIT = 200  # fewer distinct scores are too coarse for the limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class CumulativeTest:
         points = one_group(count_points(given, notion=notion, r=r), self.what)
         rows = _rows(given, points, notion, r)
         if method == "auto":
-            coarse = len(points.score) < FEW_SCORES and rows is not None
+            coarse = len(points.score) < MIN_SCORES_FOR_LIMIT and rows is not None
             method = "resampling" if coarse else "asymptotic"
         n, found = int(points.n.sum()), float(self.extreme(points))
         deviation = sqrt(max(float(points.variance.sum()), 0.0)) / float(points.total)
@@ -97,9 +96,10 @@ def _rows(source: Source, points: Points, notion: Notion | None, r: int | None) 
     score = np.clip(points.score, 0, 1)  # the mean score of a cell may round beyond
     if np.allclose(points.w2 * points.n, points.w**2, rtol=1e-9, atol=0):
         return _Rows(score, points.n, points.w / points.n, None)
-    if not isinstance(source, Predictions):
+    rows = rows_in(source)
+    if rows is None:
         return None
-    pairs = source.all_pairs(source.view(notion, r=r))
+    pairs = rows.all_pairs(rows.view(notion, r=r))
     order = _kernels.ascending(pairs.score)
     weight = np.asarray(pairs.weight, np.float64)[order]
     starts = np.append(0, np.cumsum(points.n)[:-1])

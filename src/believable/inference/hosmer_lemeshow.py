@@ -11,11 +11,9 @@ from believable import _check, _kernels
 from believable._types import Ints, Notion
 from believable.errors import InputError, UndefinedError
 from believable.inference.null import TestResult
-from believable.stats import CellStats
-from believable.stats.cells import warn_of_crowded_cells
-from believable.stats.source import Points, count_points, one_group, source_of
+from believable.stats.source import Points, count_points, one_group, source_of, warn_if_crowded
 
-WEIGHTS = "the Hosmer–Lemeshow test takes no weights: it is about counts of rows"
+TAKES_NO_WEIGHTS = "the Hosmer–Lemeshow test takes no weights: it is about counts of rows"
 
 
 class Group(NamedTuple):
@@ -81,13 +79,12 @@ def hosmer_lemeshow(
     _check.choice(in_sample, (True, False), "in_sample")
     _check.choice(groups, ("quantile", "type7"), "groups")
     if sample_weight is not None:
-        raise InputError(WEIGHTS)
+        raise InputError(TAKES_NO_WEIGHTS)
     source = source_of(predictions, actuals)
     points = one_group(count_points(source, notion=notion, r=r), "the Hosmer–Lemeshow test")
-    if isinstance(source, CellStats):
-        warn_of_crowded_cells(source, n_groups, stacklevel=3)
+    warn_if_crowded(source, n_groups)
     if not (np.array_equal(points.w, points.n) and np.array_equal(points.w2, points.n)):
-        raise InputError(WEIGHTS)
+        raise InputError(TAKES_NO_WEIGHTS)
     if np.any(points.wy != np.rint(points.wy)):
         raise InputError("the Hosmer–Lemeshow test is about counts: it takes outcomes of 0 and 1, not soft labels")
     last = _by_quantile(points, n_groups) if groups == "quantile" else _by_type7(points, n_groups)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
@@ -14,21 +13,17 @@ from believable._check import generator
 from believable._types import Ints
 from believable.errors import InputError
 from believable.inference import bootstrap
-from believable.inference.cells import Cells
 from believable.inference.clusters import cluster_of_rows, has_several_pairs_per_row
 from believable.inference.inversion import Inverted, Tails, invert
 from believable.inference.noise import bins_of_units, noise_of_pairs, noise_of_points
 from believable.inference.question import Question, ask
 from believable.inference.sums import statistic_interval
 from believable.metrics import METRICS
-from believable.metrics.kernel_vectors import Vectors, pair_rows, similarity_of, unbiased_skce
-from believable.predictions import Predictions
 
 Method = Literal["auto", "inversion", "percentile", "bca"]
 METHODS = ("auto", "inversion", "percentile", "bca")
-MOST_POINTS = 1000
-TIED = 2**0.5  # outcomes of one row's classes exclude each other, which at most doubles the variance of an error
-FINEST = 200  # points that stand for the scores while a test is inverted
+WIDENED_BY_TIED_CLASSES = 2**0.5  # classes of one row exclude each other, which at most doubles an error's variance
+POINTS_OF_TEST, MAX_POINTS_OF_TEST = 200, 1000  # that stand for the scores while a test is inverted
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +134,8 @@ def interval(
     rng = generator(random_state)
     question = ask(metric, predictions, actuals, sample_weight, options)
     cluster = None
-    if isinstance(question.source, Predictions):
-        cluster = cluster_of_rows(groups, predictions, question.source, sample_weight)
+    if question.rows is not None:
+        cluster = cluster_of_rows(groups, predictions, question.rows, sample_weight)
     elif groups is not None:
         raise InputError("groups says which rows belong together; a statistic does not know its rows")
     value = question.value()
@@ -151,10 +146,11 @@ def interval(
         found = inverted(error, cluster, level, n_resamples, rng)
         note = found.note or _note(question)
         return Interval(found.low, found.high, level, value, found.estimate, "inversion", note)
-    if is_kernel_error(question) and method == "auto":
+    own_interval = None if question.row is None else question.row.interval
+    if own_interval is not None and method == "auto":
         if cluster is not None:
             raise InputError("the kernel errors compare rows with each other and know no groups: leave groups out")
-        low, high, estimate = kernel_interval(question, level)
+        low, high, estimate = own_interval(question.source, level, question.options)
         return Interval(low, high, level, value, estimate, "pairs")
     low, high, how = _bootstrapped(question, cluster, level, method, n_resamples, rng)
     return Interval(low, high, level, value, value, how, _note(question))
@@ -163,14 +159,14 @@ def interval(
 def as_error(question: Question) -> Question | None:
     """The question whose test can be inverted: the same, or the error it estimates; None for other metrics."""
     row = question.row
-    if row is None or "convention" in question.options:
+    if row is None or not row.is_halved(question.options):
         return None
     if row.target:
         target = METRICS[row.target]
         defaults = {} if "strategy" in question.options or not row.bins else {"strategy": row.bins}
         kept = {name: value for name, value in question.options.items() if name in target.options}
         return replace(question, row=target, function=target.function, options=defaults | kept)
-    return question if row.power is not None and not question.options.get("unbiased") else None
+    return None if question.power is None else question
 
 
 def inverted(
@@ -195,18 +191,16 @@ def inverted(
 
 def tails_of(question: Question, cluster: Ints | None, n_draws: int, rng: np.random.Generator) -> Tails:
     """The test of any candidate for the true error."""
-    found = question.statistic(_finest(question))
-    assert found is not None
-    cells, widened = Cells.of(*found), 1.0
-    by_units = isinstance(question.source, Predictions) and (
-        cluster is not None or has_several_pairs_per_row(cells.statistic.view)
-    )
-    if by_units and cells.are_bins:
-        cells, widened = bins_of_units(question, cells, cluster, n_draws, rng)
+    cells, widened, rows = question.cells(_n_points(question)), 1.0, question.rows
+    assert cells is not None
+    if rows is not None and cluster is None and not has_several_pairs_per_row(cells.statistic.view):
+        rows = None  # each is one pair, independent of the others
+    if rows is not None and cells.are_bins:
+        cells, widened = bins_of_units(question, rows, cells, cluster, n_draws, rng)
     if hangs_together(question) and not cells.statistic.view.multilabel:
-        widened = TIED
-    if by_units and not cells.are_bins:
-        variance, noise = noise_of_points(question, cells, cluster, n_draws, rng)
+        widened = WIDENED_BY_TIED_CLASSES
+    if rows is not None and not cells.are_bins:
+        variance, noise = noise_of_points(rows, cells, cluster, n_draws, rng)
     else:
         variance, noise = noise_of_pairs(cells, n_draws, rng)
     return Tails(question, cells, variance, noise, n_draws, rng, widened)
@@ -215,15 +209,13 @@ def tails_of(question: Question, cluster: Ints | None, n_draws: int, rng: np.ran
 def hangs_together(question: Question) -> bool:
     """Whether a statistic counted several pairs of each row apart, and no longer knows which belong together."""
     view = question.counted_view
-    if view is None or not has_several_pairs_per_row(view):
-        return False
-    return question.row is not METRICS["auc"] or view.n_classes > 2 or view.multilabel
+    return view is not None and has_several_pairs_per_row(view)
 
 
 def _note(question: Question) -> str:
     if not hangs_together(question):
         return ""
-    if question.row is METRICS["auc"]:
+    if question.power is None and question.row is not None and question.row.needs == "cells":
         return "as wide as if the classes of a row went up and down together: a statistic does not say how much they do"
     view = question.counted_view
     if view is not None and view.multilabel:
@@ -231,19 +223,18 @@ def _note(question: Question) -> str:
     return "as wide as the classes of one row can make it: a statistic does not say which belong together"
 
 
-def _finest(question: Question) -> int:
+def _n_points(question: Question) -> int:
     """How many points: enough to tell a bandwidth, where the error is one."""
     if not question.is_fixed_point:
-        return FINEST
-    return int(np.clip(4 / max(question.value(), 1e-9), FINEST, MOST_POINTS))
+        return POINTS_OF_TEST
+    return int(np.clip(4 / max(question.value(), 1e-9), POINTS_OF_TEST, MAX_POINTS_OF_TEST))
 
 
 def _bootstrapped(
     question: Question, cluster: Ints | None, level: float, method: str, n_draws: int, rng: np.random.Generator
 ) -> tuple[float, float, str]:
-    source, row = question.source, question.row
-    if row is not None and row.needs == "sums" and "eps" not in question.options:
-        if not isinstance(source, Predictions):
+    if question.is_of_sums:
+        if question.rows is None:
             return statistic_interval(question, level, method, n_draws, rng)
         accelerated = method in ("auto", "bca")
         how = "bca" if accelerated else "percentile"
@@ -254,39 +245,3 @@ def _bootstrapped(
     if replicates is None:
         replicates = bootstrap.row_replicates(question, cluster, n_draws, rng)
     return *bootstrap.percentile_ends(replicates, level), "percentile"
-
-
-# --- intervals of the kernel calibration errors, which are means over pairs of rows -----------------------------------
-
-
-KERNEL_ERRORS = ("squared_kernel_calibration_error", "kernel_calibration_error")
-
-
-def is_kernel_error(question: Question) -> bool:
-    """Whether the metric is one of these."""
-    return any(question.row is METRICS[name] for name in KERNEL_ERRORS)
-
-
-def kernel_interval(question: Question, level: float) -> tuple[float, float, float]:
-    """Ends and estimate, from the unbiased mean over pairs and its variance.
-
-    The variance of such a mean has two parts (Hoeffding 1948): how much rows differ in their mean over partners, which
-    vanishes when the scores are calibrated, and how much pairs differ, which is left then. A bootstrap would pair rows
-    with themselves and be too large.
-    """
-    assert isinstance(question.source, Predictions)
-    vectors = Vectors.of(question.source, "the kernel calibration error")
-    kernel: Any = question.options.get("kernel", "tv")
-    similarity = similarity_of(vectors, kernel, question.options.get("bandwidth"))
-    squared = unbiased_skce(vectors, similarity)
-    sums, w = pair_rows(vectors, similarity), vectors.weight
-    total, pairs = float(w.sum()), float(w.sum()) ** 2 - float((w**2).sum())
-    partner = sums.rows / (total - w)
-    first = 4 * float(np.sum(w**2 * (partner - squared) ** 2)) / total**2
-    second = 2 * sums.squares / pairs**2
-    # The means over partners are noisy themselves, which adds the second part twice to the first.
-    reach = -NormalDist().inv_cdf((1 - level) / 2) * float(np.sqrt(max(first - second, second)))
-    low, high = squared - reach, squared + reach
-    if question.row is METRICS["kernel_calibration_error"]:
-        low, high, squared = (float(np.sqrt(max(end, 0.0))) for end in (low, high, squared))
-    return low, high, squared

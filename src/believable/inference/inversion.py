@@ -18,16 +18,19 @@ from believable._types import Array, Float64s, Int64s
 from believable.inference.cells import Cells
 from believable.inference.question import Question
 
-TIGHTER = (0.8, 0.9)  # of the nominal tails, below and above: the shape of the gaps is estimated, at a cost in coverage
-ANCHORS = 30  # cells in which shapes are drawn, where there are many points
-N_BETWEEN = 7  # candidates tried between the ends, at first
-NEARLY = 0.95  # of an error, that a shape has to reach where rates stop at 0 and 1
-ROUNDS, MOST_STRETCHED = 6, 10.0  # tries to reach it, and how much farther each may go
-FEWEST = 0.02  # of all shapes, that have to reach it
-LUCKY = 0.1  # of what perfect calibration shows lies below: such values are raised to here for upper ends
-NARROWEST = 1e-3  # bandwidth: narrower ones cost much and decide nothing
-NONE = 1e-300  # as good as no error
-ROUNDING = 1e-9  # nearer than this, numbers may be equal
+SHARES_OF_TAILS = (
+    0.8,
+    0.9,
+)  # of the nominal tails, below and above: the shape of the gaps is estimated, at a cost in coverage
+ANCHORS_OF_SHAPES = 30  # cells in which shapes are drawn, where there are many points
+CANDIDATES_BETWEEN_ENDS = 7  # candidates tried between the ends, at first
+SHARE_TO_REACH = 0.95  # of an error, that a shape has to reach where rates stop at 0 and 1
+MAX_ROUNDS_TO_REACH, MAX_STRETCH = 6, 10.0  # tries to reach it, and how much farther each may go
+MIN_SHARE_OF_SHAPES = 0.02  # of all shapes, that have to reach it
+LUCKY_SHARE = 0.1  # of what perfect calibration shows lies below: such values are raised to here for upper ends
+NARROWEST_BANDWIDTH = 1e-3  # bandwidth: narrower ones cost much and decide nothing
+NO_ERROR = 1e-300  # as good as no error
+TIED_ERROR = 1e-9  # nearer than this, numbers may be equal
 # Outcomes (and weights) of data with these rates; None stands for the rates of the scores.
 Noise = Callable[[Float64s | None, np.random.Generator], tuple[Float64s, Float64s | None]]
 
@@ -56,13 +59,13 @@ class Tails:
         widened: float = 1.0,
     ) -> None:
         assert question.row is not None
-        assert question.row.power is not None
+        assert question.power is not None
         self.question, self.cells, self.noise, self.widened = question, cells, noise, widened
-        self.power, self.most = question.row.power, question.row.high
+        self.power, self.most = question.power, question.row.high
         self.observed = self.plain = float(question.replicates(cells.with_outcomes(cells.wy))[0])
-        if question.is_fixed_point and self.observed < NARROWEST:
+        if question.is_fixed_point and self.observed < NARROWEST_BANDWIDTH:
             # The norm at the narrowest bandwidth is looked at instead.
-            self.observed = float(question.replicates(cells.with_outcomes(cells.wy), NARROWEST)[0])
+            self.observed = float(question.replicates(cells.with_outcomes(cells.wy), NARROWEST_BANDWIDTH)[0])
         drawn = _shapes(cells, variance, n_draws, rng)
         self.shapes = np.clip(cells.conf + drawn, 0, 1) - cells.conf  # gaps that can be
         self.seed = int(rng.integers(2**62))
@@ -75,7 +78,7 @@ class Tails:
         """Chance of a value at least, and at most, as large as the observed, if this were the true error."""
         if error not in self.tried:
             shown = self._shown(error)
-            tiny = ROUNDING * self.observed  # as large but for rounding
+            tiny = TIED_ERROR * self.observed  # as large but for rounding
             at_least = np.count_nonzero(shown >= self.observed - tiny)
             at_most = np.count_nonzero(shown <= self.observed + tiny)
             n = 1 + len(shown)
@@ -89,11 +92,11 @@ class Tails:
         if error > 0:
             rate, reached = self._stretched(error)
             able = np.flatnonzero(reached)
-            if len(able) < FEWEST * len(rate):
+            if len(able) < MIN_SHARE_OF_SHAPES * len(rate):
                 return np.empty(0)
             rate = rate[np.resize(able, len(rate))]  # those that can stand in for those that cannot
         wy, w = self.noise(rate, again)
-        shown = self.question.replicates(cells.with_outcomes(wy, w), max(self.observed, NARROWEST))
+        shown = self.question.replicates(cells.with_outcomes(wy, w), max(self.observed, NARROWEST_BANDWIDTH))
         if self.widened == 1:
             return shown
         middle = np.median(shown)
@@ -102,17 +105,17 @@ class Tails:
     def _stretched(self, error: float) -> tuple[Float64s, Array]:
         """The rates at which the shapes have this error, and whether they do: rates stop at 0 and 1."""
         cells, size = self.cells, self._size(error)
-        reached = size > NONE  # a shape without gaps has no error, whatever it is stretched by
+        reached = size > NO_ERROR  # a shape without gaps has no error, whatever it is stretched by
         by = (error / size) ** (1 / self.power)
-        for k in range(ROUNDS if cells.are_bins else 1):
+        for k in range(MAX_ROUNDS_TO_REACH if cells.are_bins else 1):
             meant = cells.conf + by[:, None] * self.shapes
             rate = np.clip(meant, 0, 1)
             if k == 0 and np.array_equal(rate, meant):
                 return rate, reached
             # Gaps that stopped make a smaller error than the one meant: the others have to make up for it.
             found = self.question.replicates(cells.with_outcomes(cells.w * rate), self._width(error))
-            reached = found > NEARLY * error
-            by = by * np.where(reached, 1.0, np.minimum(error / np.maximum(found, NONE), MOST_STRETCHED))
+            reached = found > SHARE_TO_REACH * error
+            by = by * np.where(reached, 1.0, np.minimum(error / np.maximum(found, NO_ERROR), MAX_STRETCH))
             if reached.all():
                 break
         return rate, reached
@@ -123,15 +126,15 @@ class Tails:
         if key not in self.sizes:
             outcomes = self.cells.w * (self.cells.conf + self.shapes)
             found = self.question.replicates(self.cells.with_outcomes(outcomes), self._width(error))
-            self.sizes = {key: np.maximum(found, NONE)}
+            self.sizes = {key: np.maximum(found, NO_ERROR)}
         return self.sizes[key]
 
     def _width(self, error: float) -> float:
         """The bandwidth of a norm that has one: the candidate, but narrow ones cost much and decide nothing."""
-        return max(error, self.observed / 20, NARROWEST)
+        return max(error, self.observed / 20, NARROWEST_BANDWIDTH)
 
     def _spread_at_zero(self) -> float:
-        low, self.lucky, high = map(float, np.quantile(self._shown(0.0), [0.025, LUCKY, 0.975]))
+        low, self.lucky, high = map(float, np.quantile(self._shown(0.0), [0.025, LUCKY_SHARE, 0.975]))
         return high - low or max(self.observed, 1e-3)
 
     def for_sure(self, tail: float) -> float:
@@ -146,8 +149,8 @@ class Tails:
         cells, each = self.cells, tail / len(self.cells)
         rate = np.clip(cells.wy / cells.w, 0, 1)
         yes, no = rate * cells.size, (1 - rate) * cells.size
-        least = np.where(yes > 0, betaincinv(np.maximum(yes, NONE), no + 1, each), 0.0)
-        most = 1 - np.where(no > 0, betaincinv(np.maximum(no, NONE), yes + 1, each), 0.0)
+        least = np.where(yes > 0, betaincinv(np.maximum(yes, NO_ERROR), no + 1, each), 0.0)
+        most = 1 - np.where(no > 0, betaincinv(np.maximum(no, NO_ERROR), yes + 1, each), 0.0)
         return float(np.max(np.maximum(least - cells.conf, cells.conf - most), initial=0.0))
 
     def lifted(self) -> Tails:
@@ -162,7 +165,7 @@ class Tails:
 
 def invert(tails: Tails, level: float, refine: bool = True) -> Inverted:
     """The interval of the candidates that are not rejected; unrefined, from the candidates tried before alone."""
-    tail, upper_tail = (share * (1 - level) / 2 for share in TIGHTER)
+    tail, upper_tail = (share * (1 - level) / 2 for share in SHARES_OF_TAILS)
     note = ""
     if tails.at(0.0)[1] < upper_tail:
         note = "the observed value is smaller than chance would make it even if calibration were perfect"
@@ -171,10 +174,10 @@ def invert(tails: Tails, level: float, refine: bool = True) -> Inverted:
     if refine:
         top = _step_until(above, +1, 1, upper_tail)
         if above is not tails:
-            for error in np.linspace(0.0, top, N_BETWEEN + 2):
+            for error in np.linspace(0.0, top, CANDIDATES_BETWEEN_ENDS + 2):
                 above.at(float(error))
         bottom = 0.0 if zero_may_be else _step_until(tails, -1, 0, tail)
-        for error in np.linspace(bottom, top, N_BETWEEN + 2)[1:-1]:
+        for error in np.linspace(bottom, top, CANDIDATES_BETWEEN_ENDS + 2)[1:-1]:
             tails.at(float(error))
     high = _crossing(above, 1, upper_tail, refine)
     low = 0.0 if zero_may_be else _crossing(tails, 0, tail, refine)
@@ -217,12 +220,12 @@ def _shapes(cells: Cells, variance: Float64s, n_draws: int, rng: np.random.Gener
     """Shapes of the true gaps, one per replicate; many points move together in anchors."""
     if cells.are_bins:
         return draw_patterns(cells.gap, variance, cells.conf, cells.group, n_draws, rng, rough=True)
-    anchor = np.floor(ANCHORS / 2 * cells.conf + ROUNDING)
+    anchor = np.floor(ANCHORS_OF_SHAPES / 2 * cells.conf + TIED_ERROR)
     for g in np.unique(cells.group):
         here = cells.group == g
         reached = np.cumsum(cells.w[here]) - cells.w[here] / 2
-        anchor[here] += np.floor(ANCHORS / 2 * reached / cells.w[here].sum() + ROUNDING)
-    _, anchor = np.unique(anchor + (2 * ANCHORS) * cells.group, return_inverse=True)
+        anchor[here] += np.floor(ANCHORS_OF_SHAPES / 2 * reached / cells.w[here].sum() + TIED_ERROR)
+    _, anchor = np.unique(anchor + (2 * ANCHORS_OF_SHAPES) * cells.group, return_inverse=True)
     w = np.bincount(anchor, cells.w)
 
     def mean(values: Float64s) -> Float64s:
@@ -241,16 +244,16 @@ def _shapes(cells: Cells, variance: Float64s, n_draws: int, rng: np.random.Gener
 # and amplitudes are mixed too, so nothing has to be chosen; what does not fit the observed gaps has no weight.
 
 
-REACH = 0.3  # how far along the scores smooth gaps resemble each other
+REACH_OF_SMOOTH_GAPS = 0.3  # how far along the scores smooth gaps resemble each other
 # The share of a prior's variance that is smooth, and how gaps shrink towards 0 and 1: as a power of p (1 - p), which is
 # 1 for a shift of the logits.
-SMOOTH = ((0.5, 0.5), (0.95, 0.5), (1.0, 0.5), (0.95, 1.0), (1.0, 1.0), (0.5, 0.0), (0.95, 0.0), (1.0, 0.0))
-SMOOTHEST = 0.9
-WIDE, OUTLYING = 0.3, 0.05  # how large outlying gaps are, and their share of those that are not zero
-NONZERO = (0.3, 0.7, 1.0)  # the share of gaps that are not zero, where shapes are sparse
-AMPLITUDES = np.array([0.25, 0.5, 1, 2, 4, 8])  # in units of the noise
-DENSE_WEIGHT = 50.0  # how much more likely a smooth shape is than a sparse one, before looking
-MOST_DENSE = 300  # above so many cells only the sparse priors, which treat cells one by one
+SMOOTH_PRIORS = ((0.5, 0.5), (0.95, 0.5), (1.0, 0.5), (0.95, 1.0), (1.0, 1.0), (0.5, 0.0), (0.95, 0.0), (1.0, 0.0))
+MIN_SMOOTH_SHARE = 0.9
+OUTLYING_GAP, OUTLYING_SHARE = 0.3, 0.05  # how large outlying gaps are, and their share of those that are not zero
+NONZERO_SHARES = (0.3, 0.7, 1.0)  # the share of gaps that are not zero, where shapes are sparse
+PRIOR_AMPLITUDES = np.array([0.25, 0.5, 1, 2, 4, 8])  # in units of the noise
+WEIGHT_OF_SMOOTH_PRIORS = 50.0  # how much more likely a smooth shape is than a sparse one, before looking
+MAX_CELLS_FOR_SMOOTH_PRIORS = 300  # above so many cells only the sparse priors, which treat cells one by one
 
 
 def draw_patterns(
@@ -266,10 +269,10 @@ def draw_patterns(
     """Draws of the true gaps, of shape (n_draws, cells); only smooth shapes unless `rough`."""
     variance = np.maximum(variance, 1e-12)
     components: list[_Dense | _Sparse] = []
-    if len(gap) <= MOST_DENSE:
-        alike = np.exp(-((score[:, None] - score) ** 2) / (2 * REACH**2)) * (group[:, None] == group)
-        for share, power in SMOOTH:
-            if share < SMOOTHEST and not rough:
+    if len(gap) <= MAX_CELLS_FOR_SMOOTH_PRIORS:
+        alike = np.exp(-((score[:, None] - score) ** 2) / (2 * REACH_OF_SMOOTH_GAPS**2)) * (group[:, None] == group)
+        for share, power in SMOOTH_PRIORS:
+            if share < MIN_SMOOTH_SHARE and not rough:
                 continue
             scale, amplitudes = _scale(score, variance, power)
             shape = (share * alike + (1 - share + 1e-9) * np.eye(len(gap))) * np.outer(scale, scale)
@@ -277,7 +280,9 @@ def draw_patterns(
     if rough or not components:
         for power in (0.5, 0.0):
             scale, amplitudes = _scale(score, variance, power)
-            components += [_Sparse(gap, variance, (a * scale) ** 2, share) for share in NONZERO for a in amplitudes]
+            components += [
+                _Sparse(gap, variance, (a * scale) ** 2, share) for share in NONZERO_SHARES for a in amplitudes
+            ]
     fit = np.array([part.log_fit for part in components])
     chance = np.exp(fit - fit.max())
     chance /= chance.sum()
@@ -288,7 +293,7 @@ def draw_patterns(
 def _scale(score: Float64s, variance: Float64s, power: float) -> tuple[Float64s, Float64s]:
     """How large gaps are at each score beside each other, and the amplitudes to try."""
     scale = np.maximum(score * (1 - score), 1e-6) ** power
-    return scale, np.asarray(AMPLITUDES * np.sqrt(np.mean(variance) / np.mean(scale**2)))
+    return scale, np.asarray(PRIOR_AMPLITUDES * np.sqrt(np.mean(variance) / np.mean(scale**2)))
 
 
 class _Dense:
@@ -297,7 +302,7 @@ class _Dense:
     def __init__(self, gap: Float64s, variance: Float64s, prior: Float64s) -> None:
         root = np.linalg.cholesky(prior + np.diag(variance))
         half = np.linalg.solve(root, gap)
-        self.log_fit = float(np.log(DENSE_WEIGHT) - half @ half / 2 - np.log(np.diag(root)).sum())
+        self.log_fit = float(np.log(WEIGHT_OF_SMOOTH_PRIORS) - half @ half / 2 - np.log(np.diag(root)).sum())
         self.prior, self.root, self.half = prior, root, half
 
     def draw(self, n: int, rng: np.random.Generator) -> Float64s:
@@ -312,12 +317,12 @@ class _Sparse:
     """Gaps independent of each other, each zero, normal, or now and then of any size."""
 
     def __init__(self, gap: Float64s, variance: Float64s, prior: Float64s, share: float) -> None:
-        wide = np.full(len(gap), WIDE**2)
+        wide = np.full(len(gap), OUTLYING_GAP**2)
         self.kept, fit = [], []
         for weight, slab in (
             (1 - share, np.zeros(len(gap))),
-            (share * (1 - OUTLYING), prior),
-            (share * OUTLYING, wide),
+            (share * (1 - OUTLYING_SHARE), prior),
+            (share * OUTLYING_SHARE, wide),
         ):
             total = variance + slab
             with np.errstate(divide="ignore"):

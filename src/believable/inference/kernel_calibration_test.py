@@ -25,7 +25,10 @@ from believable.metrics.kernel_vectors import (
 from believable.predictions import as_predictions
 
 Method = Literal["auto", "block", "resampling"]
-PAIRED, ON_A_LINE = 1000, 100_000  # rows up to which "auto" resamples: n^2 pairs, or n log n along a line
+MAX_ROWS_PAIRED, MAX_ROWS_ON_A_LINE = (
+    1000,
+    100_000,
+)  # rows up to which "auto" resamples: n^2 pairs, or n log n along a line
 
 
 def kernel_calibration_test(
@@ -104,7 +107,7 @@ def kernel_calibration_test(
     vectors = Vectors.of(as_predictions(predictions, actuals, sample_weight), "the kernel test")
     similarity = similarity_of(vectors, kernel, bandwidth)
     if method == "auto":
-        most = ON_A_LINE if on_a_line(vectors, similarity) else PAIRED
+        most = MAX_ROWS_ON_A_LINE if on_a_line(vectors, similarity) else MAX_ROWS_PAIRED
         method = "resampling" if len(vectors) <= most else "block"
     if method == "block":
         return _by_blocks(vectors, similarity, block_size)

@@ -10,21 +10,21 @@ from dataclasses import replace
 import numpy as np
 
 from believable._types import Float64s, Ints
-from believable.inference.cells import ABSENT, Cells
+from believable.inference.cells import ABSENT_SHARE, Cells
 from believable.inference.clusters import clustering, drawn_counts, residuals_by_unit, unit_of_rows, weights_by_unit
-from believable.inference.inversion import NARROWEST, Noise
+from believable.inference.inversion import NARROWEST_BANDWIDTH, Noise
 from believable.inference.question import Question
 from believable.predictions import Predictions
 
-FEW_POINTS = 60  # up to here outcomes are drawn anew for every candidate
-WIDENED = (0.7, 4.0)  # bounds of what it may come to that bins hang together
+MAX_POINTS_DRAWN_ANEW = 60  # up to here outcomes are drawn anew for every candidate
+BOUNDS_OF_WIDENING = (0.7, 4.0)  # bounds of what it may come to that bins hang together
 
 
 def noise_of_pairs(cells: Cells, n_draws: int, rng: np.random.Generator) -> tuple[Float64s, Noise]:
     """Pairs independent of each other: as many in each cell as chance has it, and their outcomes."""
     calibrated = cells.draw(cells.conf, rng, n_draws)  # as the noise floor has it: then the two agree
     times = cells.times(rng, n_draws)
-    if cells.are_bins or len(cells) <= FEW_POINTS:
+    if cells.are_bins or len(cells) <= MAX_POINTS_DRAWN_ANEW:
 
         def drawn(rate: Float64s | None, again: np.random.Generator) -> tuple[Float64s, Float64s | None]:
             if rate is None:
@@ -60,13 +60,11 @@ def _variance_of_gaps(cells: Cells) -> Float64s:
 
 
 def noise_of_points(
-    question: Question, cells: Cells, cluster: Ints | None, n_draws: int, rng: np.random.Generator
+    rows: Predictions, cells: Cells, cluster: Ints | None, n_draws: int, rng: np.random.Generator
 ) -> tuple[Float64s, Noise]:
     """Points whose pairs come in clusters, or several to a row: what units add to them, drawn with replacement."""
-    source = question.source
-    assert isinstance(source, Predictions)
-    unit, n_units = unit_of_rows(cluster, len(source), rng)
-    residuals = residuals_by_unit(source, cells, unit, n_units)
+    unit, n_units = unit_of_rows(cluster, len(rows), rng)
+    residuals = residuals_by_unit(rows, cells, unit, n_units)
     spare = (drawn_counts(n_units, n_draws, rng) - 1) * np.sqrt(n_units / max(n_units - 1, 1))
     drift = np.asarray(spare @ residuals)
     variance = np.asarray(residuals.multiply(residuals).sum(axis=0)).ravel() / cells.w**2
@@ -80,7 +78,7 @@ def _of_one_pair(cells: Cells) -> Float64s:
 
 
 def bins_of_units(
-    question: Question, cells: Cells, cluster: Ints | None, n_draws: int, rng: np.random.Generator
+    question: Question, rows: Predictions, cells: Cells, cluster: Ints | None, n_draws: int, rng: np.random.Generator
 ) -> tuple[Cells, float]:
     """Bins whose pairs come in clusters, or several to a row, made ready to be drawn as if they were independent.
 
@@ -89,25 +87,23 @@ def bins_of_units(
     more it varies when units are drawn whole than when bins are drawn one by one, both at the observed rates. Noise
     from residuals themselves would not do: where next to nothing happens, it would take some away.
     """
-    source = question.source
-    assert isinstance(source, Predictions)
-    fewer = replace(cells, size=cells.size / clustering(source, cells, cluster))
-    unit, n_units = unit_of_rows(cluster, len(source), rng)
-    weight, residuals = weights_by_unit(source, cells, unit, n_units), residuals_by_unit(source, cells, unit, n_units)
+    fewer = replace(cells, size=cells.size / clustering(rows, cells, cluster))
+    unit, n_units = unit_of_rows(cluster, len(rows), rng)
+    weight, residuals = weights_by_unit(rows, cells, unit, n_units), residuals_by_unit(rows, cells, unit, n_units)
     counts = drawn_counts(n_units, n_draws, rng)
-    w = np.maximum(np.asarray(counts @ weight), ABSENT * cells.w)
+    w = np.maximum(np.asarray(counts @ weight), ABSENT_SHARE * cells.w)
     whole = question.replicates(cells.with_outcomes(w * cells.conf + np.asarray(counts @ residuals), w))
     rate = np.broadcast_to(np.clip(cells.wy / cells.w, 0, 1), w.shape)
     apart = question.replicates(cells.with_outcomes(*fewer.draw_anew(rate, rng, cells.times(rng, n_draws))))
     widened = float(np.std(whole)) / max(float(np.std(apart)), 1e-300) if np.std(apart) > 0 else 1.0
-    return fewer, float(np.clip(widened, *WIDENED))
+    return fewer, float(np.clip(widened, *BOUNDS_OF_WIDENING))
 
 
 # --- how often calibrated scores show as large an error, where rows come in clusters ----------------------------------
 
 
-FINEST = 200  # points that stand for the scores
-MOST = 200  # clusters; more are put together at random, which keeps the variance of every sum
+POINTS_OF_CLUSTERED_TEST = 200  # that stand for the scores
+MAX_SIGNED_UNITS = 200  # clusters; more are put together at random, which keeps the variance of every sum
 
 
 def chance_of_clusters(error: Question, cluster: Ints, n_draws: int, rng: np.random.Generator) -> float:
@@ -126,19 +122,18 @@ def chance_of_clusters(error: Question, cluster: Ints, n_draws: int, rng: np.ran
     n_draws : int
     rng : numpy Generator
     """
-    assert isinstance(error.source, Predictions)
-    counted = error.statistic(FINEST)
-    assert counted is not None
-    cells = Cells.of(*counted)
+    rows, cells = error.rows, error.cells(POINTS_OF_CLUSTERED_TEST)
+    assert rows is not None
+    assert cells is not None
     _, unit = np.unique(cluster, return_inverse=True)
     n_units = int(unit.max()) + 1
-    if n_units > MOST:
-        unit, n_units = rng.permutation(n_units)[unit] % MOST, MOST
-    added = residuals_by_unit(error.source, cells, unit, n_units)
+    if n_units > MAX_SIGNED_UNITS:
+        unit, n_units = rng.permutation(n_units)[unit] % MAX_SIGNED_UNITS, MAX_SIGNED_UNITS
+    added = residuals_by_unit(rows, cells, unit, n_units)
     drift = np.asarray((2.0 * rng.integers(0, 2, (n_draws, n_units)) - 1) @ added)
     at = None
     if error.is_fixed_point:  # it exceeds a value where its norm at that bandwidth does, which takes less time
-        at = max(float(error.replicates(cells.with_outcomes(cells.wy))[0]), NARROWEST)
+        at = max(float(error.replicates(cells.with_outcomes(cells.wy))[0]), NARROWEST_BANDWIDTH)
     observed = float(error.replicates(cells.with_outcomes(cells.wy), at)[0])
     shown = error.replicates(cells.with_outcomes(cells.w * cells.conf + drift), at)
     return float((1 + np.count_nonzero(shown >= observed * (1 - 1e-9))) / (1 + n_draws))

@@ -14,19 +14,16 @@ from believable._check import generator
 from believable._types import Float64s
 from believable.errors import UndefinedError
 from believable.inference.bootstrap import defined, one_value
-from believable.inference.cells import Cells
 from believable.inference.clusters import has_several_pairs_per_row
 from believable.inference.null import LabelDraws, drawn_outcomes
 from believable.inference.question import Question, ask
 from believable.inference.sums import statistic_floor
-from believable.metrics import METRICS
-from believable.predictions import Predictions
-from believable.stats import BinStats, CellStats, ScoreSums, Summary
+from believable.stats import Summary
+from believable.stats.source import is_checked
 
-FINEST = 500  # points that stand for the scores
-MANY_ROWS = (
-    50_000  # above this many, sums of 1-D scores are drawn from their cells: a thousand reads of all rows are long
-)
+POINTS_OF_FLOOR = 500  # that stand for the scores
+# Above so many rows sums of 1-D scores are drawn from their cells: a thousand reads of all rows take long.
+MAX_ROWS_REREAD = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +104,7 @@ def noise_floor(
     0.04
     """
     n_resamples = _check.positive_integer(n_resamples, "n_resamples", 1)
-    known = actuals is not None or isinstance(predictions, (Predictions, BinStats, CellStats, ScoreSums, Summary))
+    known = actuals is not None or is_checked(predictions)
     stand_in = actuals if known else np.zeros(np.shape(predictions)[:1], np.int64)
     question = ask(metric, predictions, stand_in, sample_weight, options)
     exact = question.value() if known else None  # first: what cannot be read from a statistic is refused by the metric
@@ -125,39 +122,29 @@ def floor_replicates(
     question: Question, n_draws: int, rng: np.random.Generator, known: bool = True
 ) -> tuple[Float64s, float | None]:
     """The metric of redrawn outcomes, and of the data at the same resolution, where outcomes are known."""
-    source = question.source
-    counted = question.statistic(FINEST) if question.row is not None and question.row.power is not None else None
-    if counted is None or question.options.get("unbiased"):
-        if not isinstance(source, Predictions):
+    rows = question.rows
+    cells = None if question.power is None else question.cells(POINTS_OF_FLOOR)
+    if cells is None:
+        if rows is None:
             return _of_statistic(question, n_draws, rng)
-        if _has_cells(question):
-            found, _ = _of_statistic(replace(question, source=Summary.of(source)), n_draws, rng)
+        if question.is_of_sums and rows.kind == "binary" and len(rows) > MAX_ROWS_REREAD:
+            found, _ = _of_statistic(replace(question, source=Summary.of(rows)), n_draws, rng)
             return found, question.value() if known else None
-        draws = LabelDraws(source, rng)
-        values = [one_value(question, source._with(labels=draws.draw(), borrowed=True)) for _ in range(n_draws)]
+        draws = LabelDraws(rows, rng)
+        values = [one_value(question, rows.relabelled(draws.draw())) for _ in range(n_draws)]
         return defined(np.array(values)), question.value() if known else None
-    cells = Cells.of(*counted)
-    if isinstance(source, Predictions) and has_several_pairs_per_row(cells.statistic.view):
-        outcomes = drawn_outcomes(source, cells, n_draws, rng)
+    if rows is not None and has_several_pairs_per_row(cells.statistic.view):
+        outcomes = drawn_outcomes(rows, cells, n_draws, rng)
     else:
         outcomes = cells.draw(cells.conf, rng, n_draws)
     observed = question.replicates(cells.with_outcomes(cells.wy))
     return question.replicates(cells.with_outcomes(outcomes)), float(observed[0]) if known else None
 
 
-def _has_cells(question: Question) -> bool:
-    """Whether the cells of many rows tell all that outcomes drawn anew can change."""
-    source = question.source
-    many = isinstance(source, Predictions) and source.kind == "binary" and len(source) > MANY_ROWS
-    return many and question.row is not None and question.row.needs == "sums"
-
-
 def _is_mirrored(question: Question) -> bool:
     """Whether a statistic holds two classes apart, of which one is the other reversed: drawn apart they vary less."""
     view = question.counted_view
-    if view is None or view.n_classes > 2 or view.multilabel or not has_several_pairs_per_row(view):
-        return False
-    return question.row is not METRICS["auc"]  # which reads one of the two
+    return view is not None and view.n_classes == 2 and not view.multilabel and has_several_pairs_per_row(view)
 
 
 def _of_statistic(question: Question, n_draws: int, rng: np.random.Generator) -> tuple[Float64s, float]:
@@ -166,22 +153,14 @@ def _of_statistic(question: Question, n_draws: int, rng: np.random.Generator) ->
     assert row is not None
     if row.needs == "sums":
         return statistic_floor(question, n_draws, rng), question.value()
-    counted = question.statistic(FINEST)
-    if counted is None:
+    cells: Any = question.cells(POINTS_OF_FLOOR)
+    if cells is None:
         raise UndefinedError("the noise floor of this metric needs the predictions, not a statistic of them")
-    cells = Cells.of(*counted)
     outcomes = cells.draw(cells.conf, rng, n_draws)
     if cells.are_bins:
-        return question.replicates(_with_products(cells, outcomes)), question.value()
+        return question.replicates(cells.with_products(outcomes)), question.value()
     found = [one_value(question, cells.with_outcomes(one)) for one in outcomes]
     return defined(np.array(found)), one_value(question, cells.with_outcomes(cells.wy))
-
-
-def _with_products(cells: Cells, wy: Float64s) -> BinStats:
-    """Bins with drawn outcomes, and with sums of w p y that such outcomes would have on average."""
-    stats = cells.with_outcomes(wy)
-    assert isinstance(stats, BinStats)
-    return replace(stats, wpy=stats.wpp + stats.conf * (wy - stats.wp))
 
 
 def _p_value(question: Question, drawn: Float64s, value: float) -> float:

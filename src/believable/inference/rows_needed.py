@@ -12,18 +12,18 @@ import numpy as np
 from believable import _check
 from believable._types import Float64s, Strategy
 from believable.errors import InputError
-from believable.inference.cells import Cells
-from believable.inference.inversion import TIGHTER
+from believable.inference.cells import BinCells
+from believable.inference.inversion import SHARES_OF_TAILS
 from believable.predictions import Predictions
 from believable.stats import BinStats
 
-Z = NormalDist().inv_cdf(0.975)
-BOTH_TAILS = -sum(NormalDist().inv_cdf(share * 0.025) for share in TIGHTER)  # 4.06: as `interval` cuts them
+Z975 = NormalDist().inv_cdf(0.975)
+BOTH_TAILS = -sum(NormalDist().inv_cdf(share * 0.025) for share in SHARES_OF_TAILS)  # 4.06: as `interval` cuts them
 Z95 = NormalDist().inv_cdf(0.95)
 Z95_SKEWED = (Z95**2 - 1) / 6  # what skewness adds to a quantile (Cornish and Fisher)
 HALF_NORMAL_SKEWNESS = math.sqrt(2) * (4 - math.pi) / (math.pi - 2) ** 1.5
-MOST_ROWS = 10**12
-FEW = 15  # events, below which formulas are rough: see benchmarks/rows.py
+MAX_PLANNED_ROWS = 10**12
+MIN_EVENTS = 15  # below which formulas are rough: see benchmarks/rows.py
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class ExpectedPrecision:
             f"95 % intervals are about this wide: ECE {self.width:.2g}, slope {self.slope_width:.2g}, "
             f"O:E {self.oe_width:.2g}",
         ]
-        if self.events < FEW:
+        if self.events < MIN_EVENTS:
             lines.append(f"with only {self.events:.2g} rows of the rarer outcome to be expected, this is rough")
         return "\n  ".join(lines)
 
@@ -139,7 +139,7 @@ def expected_precision(
     >>> round(planned.floor, 3), round(planned.width, 3)
     (0.03, 0.046)
     """
-    n = _check.positive_integer(n, "n", 1, MOST_ROWS)
+    n = _check.positive_integer(n, "n", 1, MAX_PLANNED_ROWS)
     return _population(n_bins, strategy, base_rate, auc, scores).at(n)
 
 
@@ -188,12 +188,12 @@ def rows_needed(
 
     def will_do(n: int) -> bool:
         found = population.at(n)
-        return found.events >= FEW and all(getattr(found, name) <= value for name, value in given.items())
+        return found.events >= MIN_EVENTS and all(getattr(found, name) <= value for name, value in given.items())
 
-    if not will_do(MOST_ROWS):
+    if not will_do(MAX_PLANNED_ROWS):
         wish = ", ".join(f"{name}={value:g}" for name, value in given.items())
-        raise InputError(f"{wish} would take more than {MOST_ROWS:.0e} rows, or cannot be had with such scores")
-    least, enough = 0, MOST_ROWS
+        raise InputError(f"{wish} would take more than {MAX_PLANNED_ROWS:.0e} rows, or cannot be had with such scores")
+    least, enough = 0, MAX_PLANNED_ROWS
     while enough - least > 1:
         middle = (least + enough) // 2
         least, enough = (least, middle) if will_do(middle) else (middle, enough)
@@ -237,8 +237,8 @@ class _Population:
             floor,
             min(floor + above, 1.0),
             min(BOTH_TAILS * deviation, 1.0),
-            2 * Z / math.sqrt(n * self.information) if n * self.information > 1e-300 else math.inf,
-            2 * math.sinh(min(Z * deviation / self.base_rate, 700)) if self.base_rate > 1e-300 else math.inf,
+            2 * Z975 / math.sqrt(n * self.information) if n * self.information > 1e-300 else math.inf,
+            2 * math.sinh(min(Z975 * deviation / self.base_rate, 700)) if self.base_rate > 1e-300 else math.inf,
         )
 
 
@@ -267,7 +267,7 @@ def _counted(n_bins: int, strategy: Strategy, scores: Any) -> _Population:
             "scores are all 0 or 1, which leaves nothing to chance: pass probabilities (are these outcomes?), or "
             "base_rate and auc"
         )
-    cells = Cells.of(BinStats.of(known, n_bins=n_bins, strategy=strategy), [])
+    cells = BinCells.of(BinStats.of(known, n_bins=n_bins, strategy=strategy))
     chance = cells.w / cells.w.sum() * cells.variance(cells.conf)
     p = known.scores.astype(np.float64)
     p = p[(p > 0) & (p < 1)]  # a certain score has no weight

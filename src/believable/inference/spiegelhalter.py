@@ -10,9 +10,7 @@ import numpy as np
 from believable._types import Notion
 from believable.errors import UndefinedError
 from believable.inference.null import TestResult
-from believable.predictions import Predictions
-from believable.stats import ScoreSums, Summary
-from believable.stats.source import count_points, one_group, refuse_extras, source_of
+from believable.stats.source import count_points, event_sums, one_group, sums_or_source
 
 
 def spiegelhalter(
@@ -62,20 +60,15 @@ def _sums(
     predictions: Any, actuals: Any, sample_weight: Any, notion: Notion | None, r: int | None
 ) -> tuple[float, float, int]:
     """Sum of w (y - p)(1 - 2p), its variance, and the number of rows."""
-    if isinstance(predictions, ScoreSums):
-        refuse_extras("ScoreSums", actuals=actuals, sample_weight=sample_weight, notion=notion, r=r)
-        if predictions.kind != "binary":
+    source: Any = sums_or_source(predictions, actuals, sample_weight)
+    sums = event_sums(source, notion, r)
+    if sums is not None:
+        if sums.kind != "binary":
             raise UndefinedError(
-                f"Spiegelhalter's test reads binary ScoreSums, these are {predictions.kind}: outcomes of several "
-                "classes depend on each other; pass the predictions, or CellStats"
+                f"Spiegelhalter's test reads binary ScoreSums, these are {sums.kind}: outcomes of several classes "
+                "depend on each other; pass the predictions, or CellStats"
             )
-        return predictions.spread, predictions.spread_variance, predictions.n
-    source = source_of(predictions, actuals, sample_weight)
-    if isinstance(source, Predictions) and source.kind == "binary" and source.view(notion, r=r):
-        sums = ScoreSums.of(source)  # what one pass gives needs no sorting
         return sums.spread, sums.spread_variance, sums.n
-    if isinstance(source, Summary) and source.kind == "binary" and notion in (None, "binary"):
-        return source.sums.spread, source.sums.spread_variance, source.sums.n
     points = one_group(count_points(source, notion=notion, r=r), "Spiegelhalter's test")
     lean = 1 - 2 * points.score
     return (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -13,19 +14,18 @@ from believable._arrays import as_levels
 from believable._check import generator
 from believable._types import Array, Ints
 from believable.errors import InputError, UndefinedError
-from believable.inference.cells import Cells
 from believable.inference.clusters import cluster_of_rows, rows_that_count
 from believable.inference.interval import Interval, as_error, interval
 from believable.inference.noise import chance_of_clusters
-from believable.inference.noise_floor import FINEST, noise_floor
+from believable.inference.noise_floor import POINTS_OF_FLOOR, noise_floor
 from believable.inference.question import Question, ask
 from believable.predictions import Predictions, as_predictions
-from believable.stats import ScoreSums, Summary
-from believable.stats.source import refuse_extras
+from believable.stats import Summary
+from believable.stats.source import count_sums, refuse_extras
 
-POWER = 0.8
-MOST_DRAWS = 50_000
-ONE_CLUSTER = "all of one cluster: its rows are taken as independent"
+POWER_TO_DETECT = 0.8
+MAX_DRAWS_PER_SUBGROUP = 50_000
+NOTE_OF_ONE_CLUSTER = "all of one cluster: its rows are taken as independent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +212,7 @@ def subgroups(
     rng = generator(random_state)
     source: Predictions | Summary
     cluster: Ints | None = None
+    parts: list[Part]
     if isinstance(predictions, Summary):
         refuse_extras("Summary", actuals=actuals, sample_weight=sample_weight)
         if groups is not None:
@@ -223,17 +224,17 @@ def subgroups(
         columns = columns_of(by, source, predictions, sample_weight)
         cluster = cluster_of_rows(groups, predictions, source, sample_weight)
         parts = [
-            (column, str(name), np.flatnonzero(code == g))
+            Part(column, str(name), partial(source.take, rows), rows)
             for column, names in columns.items()
-            for g, name, code in _by_size(names)
+            for name, rows in _by_size(names)
         ]
     chosen: dict[str, Any] = {"options": options, "level": level, "n_resamples": n_resamples, "random_state": rng}
     overall = interval(metric, source, groups=cluster, **chosen)
     # The smallest p-value that draws can give has to stay below the rate when it is multiplied by the number of groups.
-    n_draws = min(max(n_resamples, int(4 * len(parts) / max(rate, 1e-3))), MOST_DRAWS)
+    n_draws = min(max(n_resamples, int(4 * len(parts) / max(rate, 1e-3))), MAX_DRAWS_PER_SUBGROUP)
     found = []
-    for column, name, rows in parts:
-        part = source.by[column][name] if isinstance(source, Summary) else source.take(rows)
+    for column, name, made, rows in parts:
+        part = made()
         question, (n, mean_score, happened) = ask(metric, part, options=options), _means(part)
         try:
             within = None if cluster is None else _several(cluster[rows])
@@ -247,7 +248,7 @@ def subgroups(
             p_value = max(p_value, chance_of_clusters(error, within, n_draws, rng))
         numbers = (ends.value, ends.low, ends.high, ends.estimate, floor.mean, p_value, None)
         visible = detectable(question, n_resamples, rng)
-        note = ONE_CLUSTER if cluster is not None and within is None else ends.note
+        note = NOTE_OF_ONE_CLUSTER if cluster is not None and within is None else ends.note
         found.append(Subgroup(column, name, n, mean_score, happened, *numbers, False, visible, note))
     title = metric if isinstance(metric, str) else getattr(metric, "__name__", "metric")
     return Subgroups(tuple(_adjusted(found, rate)), title, level, rate, overall)
@@ -281,19 +282,28 @@ def with_columns(summary: Summary, by: Any) -> Summary:
     return replace(summary, by={name: summary.by[name] for name in names})
 
 
-def _by_size(names: Array) -> Iterator[tuple[int, str, Array]]:
-    """Each distinct name with its number, the most rows first, and the number of every row."""
+class Part(NamedTuple):
+    """A subgroup: its column and name, what makes its data, and which rows it has, where they are known."""
+
+    column: str
+    name: str
+    make: Callable[[], Predictions | Summary]
+    rows: Ints
+
+
+def _by_size(names: Array) -> Iterator[tuple[str, Ints]]:
+    """Each distinct name with its rows, the most rows first."""
     distinct, code = np.unique(names, return_inverse=True)
     for g in np.argsort(-np.bincount(code), kind="stable"):
-        yield int(g), distinct[g], code
+        yield distinct[g], np.flatnonzero(code == g)
 
 
-def _levels(summary: Summary) -> list[tuple[str, str, Ints]]:
+def _levels(summary: Summary) -> list[Part]:
     """Each column with its levels, the most rows first; which rows they are is not known."""
     if not summary.by:
         raise InputError("the summary counted no subgroups: count again with by=")
     return [
-        (column, name, np.empty(0, np.intp))
+        Part(column, name, partial(summary.by[column].__getitem__, name), np.empty(0, np.intp))
         for column, levels in summary.by.items()
         for name in sorted(levels, key=lambda name: (-levels[name].n, name))
     ]
@@ -301,10 +311,10 @@ def _levels(summary: Summary) -> list[tuple[str, str, Ints]]:
 
 def _means(part: Predictions | Summary) -> tuple[int, float, float]:
     """Rows, what was predicted and what happened; of the predicted class, for a matrix."""
-    n, sums = (part.n, part.sums) if isinstance(part, Summary) else (len(part), ScoreSums.of(part))
+    sums = count_sums(part)
     if part.kind == "binary":
-        return n, float(sums.wp[0] / sums.w), float(sums.wy[0] / sums.w)
-    return n, sums.confidence / sums.w, sums.correct / sums.w
+        return sums.n_rows, float(sums.wp[0] / sums.w), float(sums.wy[0] / sums.w)
+    return sums.n_rows, sums.confidence / sums.w, sums.correct / sums.w
 
 
 def _several(cluster: Ints) -> Ints | None:
@@ -331,11 +341,8 @@ def detectable(question: Question, n_draws: int, rng: np.random.Generator) -> fl
     error = as_error(question)
     if error is None:
         return None
-    found = error.statistic(FINEST)
-    assert found is not None
-    assert error.row is not None
-    assert error.row.power is not None
-    cells = Cells.of(*found)
+    cells = error.cells(POINTS_OF_FLOOR)
+    assert cells is not None
     threshold = float(np.quantile(error.replicates(cells.with_outcomes(cells.draw(cells.conf, rng, n_draws))), 0.95))
     shape = np.where(cells.conf < 0.5, 1.0, -1.0)
     low, high = 0.0, 1.0
@@ -343,9 +350,9 @@ def detectable(question: Question, n_draws: int, rng: np.random.Generator) -> fl
         gap = (low + high) / 2
         rate = np.clip(cells.conf + gap * shape, 0, 1)
         shown = error.replicates(cells.with_outcomes(cells.draw(rate, rng, n_draws)))
-        low, high = (gap, high) if np.mean(shown > threshold) < POWER else (low, gap)
+        low, high = (gap, high) if np.mean(shown > threshold) < POWER_TO_DETECT else (low, gap)
     rate = np.clip(cells.conf + high * shape, 0, 1)
     shown = error.replicates(cells.with_outcomes(cells.draw(rate, rng, n_draws)))
-    if np.mean(shown > threshold) < POWER - 0.05:
+    if np.mean(shown > threshold) < POWER_TO_DETECT - 0.05:
         return None  # nothing that could happen here would show
     return float(error.replicates(cells.with_outcomes(cells.w * rate))[0])

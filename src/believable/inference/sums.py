@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
@@ -19,16 +20,13 @@ from believable.errors import InputError, UndefinedError
 from believable.inference.bootstrap import SumUnits, bca_ends, defined, percentile_ends
 from believable.inference.cells import matched
 from believable.inference.question import Question
-from believable.metrics import METRICS
 from believable.predictions import Predictions
-from believable.stats import ScoreSums, Summary
-from believable.stats.source import Points, count_points
+from believable.stats import ScoreSums
+from believable.stats.source import Points, count_points, count_sums
 from believable.stats.sums import OF_ROWS, row_terms
 
-MOST = 500  # points; neighbours are put together, with the sums of what they hold
-WITHOUT_LABELS = ("mean_confidence", "mean_entropy", "sharpness")
-OF_PREDICTED = ("accuracy", "mean_confidence", "observed_expected_ratio")  # of a matrix: read from confidences
-NEEDS_ROWS = "an interval needs the rows, or a Summary of them: sums alone do not say how much they vary"
+MAX_POINTS_OF_SUMS = 500  # neighbours are put together, with the sums of what they hold
+SUMS_DO_NOT_VARY = "an interval needs the rows, or a Summary of them: sums alone do not say how much they vary"
 
 
 def statistic_interval(
@@ -59,7 +57,7 @@ def statistic_floor(question: Question, n_draws: int, rng: np.random.Generator) 
     """The metric of outcomes drawn at the rates of the scores."""
     assert question.row is not None
     value = question.value()
-    if question.row.name in WITHOUT_LABELS:
+    if question.row.sums.without_labels:
         return np.full(n_draws, value)
     found = _points(question)
     if found is not None:
@@ -73,24 +71,18 @@ def statistic_floor(question: Question, n_draws: int, rng: np.random.Generator) 
 
 def _points(question: Question) -> Points | None:
     """The scores that the metric is about, where it is about one of each row; None otherwise."""
-    source = question.source
+    source: Any = question.source
     assert question.row is not None
-    if not isinstance(source, Summary):
+    if "cells" not in source.gives:
         return None
     if source.kind == "binary":
         return count_points(source)[0]
-    if source.kind == "multiclass" and question.row.name in OF_PREDICTED:
+    if source.kind == "multiclass" and question.row.sums.of_predicted:
         try:
             return count_points(source, notion="confidence")[0]
         except UndefinedError:
             return None
     return None
-
-
-def _sums_of(question: Question) -> ScoreSums:
-    source = question.source
-    assert isinstance(source, (ScoreSums, Summary))
-    return source.sums if isinstance(source, Summary) else source
 
 
 # --- units ------------------------------------------------------------------------------------------------------------
@@ -100,10 +92,12 @@ class _Units(SumUnits):
     """What (points, outcome) add to `ScoreSums`: first those that did not happen, then those that did."""
 
     def __init__(self, question: Question, points: Points) -> None:
-        self.like = _sums_of(question)
+        self.like = count_sums(question.source)
         self.points = points
-        most = len(points.score) > MOST
-        self.starts: Ints = _kernels.cell_starts(points.score, points.w, MOST) if most else np.arange(len(points.score))
+        most = len(points.score) > MAX_POINTS_OF_SUMS
+        self.starts: Ints = (
+            _kernels.cell_starts(points.score, points.w, MAX_POINTS_OF_SUMS) if most else np.arange(len(points.score))
+        )
 
     def added(self, values: Array) -> Float64s:
         return np.asarray(np.add.reduceat(values, self.starts), np.float64)
@@ -196,7 +190,7 @@ class _Expected(_Units):
 
 
 def _normal_interval(question: Question, level: float) -> tuple[float, float]:
-    row, sums, value = question.row, _sums_of(question), question.value()
+    row, sums, value = question.row, count_sums(question.source), question.value()
     assert row is not None
     if not math.isfinite(value):
         raise UndefinedError("the log loss is infinite: a row was certain, and wrong")
@@ -208,62 +202,38 @@ def _variance(question: Question, sums: ScoreSums) -> float:
     """Of a mean over rows, from sums of w^2 x^2, w^2 x and w^2."""
     row = question.row
     assert row is not None
-    if isinstance(question.source, ScoreSums) and (sums.kind == "binary" or not len(sums.w2x)):
-        raise InputError(NEEDS_ROWS)
+    if "cells" not in question.source.gives and (sums.kind == "binary" or not len(sums.w2x)):
+        raise InputError(SUMS_DO_NOT_VARY)
     if not len(sums.w2x):
         raise UndefinedError(f"{row.name} of a matrix varies as whole rows do, whose second moments were not counted")
     times = sums.n_classes if sums.kind == "multilabel" else 1
     rows, square = sums.n / times, sums.w2 / times
     correction = rows / max(rows - 1, 1)
-    if row.name in _MEANS:
-        i = OF_ROWS.index(_MEANS[row.name])
-        scale = question.value() / (getattr(sums, _MEANS[row.name]) / sums.w or 1.0)  # halved Brier scores
-        mean = times * float(getattr(sums, _MEANS[row.name])) / sums.w
+    facts = row.sums
+    if facts.mean_of:
+        i = OF_ROWS.index(facts.mean_of)
+        scale = question.value() / (getattr(sums, facts.mean_of) / sums.w or 1.0)  # halved Brier scores
+        mean = times * float(getattr(sums, facts.mean_of)) / sums.w
         spread = sums.w2xx[i] - 2 * mean * sums.w2x[i] + mean**2 * square
         return float(correction * spread * scale**2 / sums.w**2)
-    if row is METRICS["brier_skill_score"] and sums.kind == "multiclass":
-        return correction * _variance_of_skill(sums)
+    if facts.variance is not None and sums.kind == "multiclass":
+        return correction * facts.variance(sums)
     raise UndefinedError(
         f"the interval of {row.name} for a {sums.kind} matrix is about classes of one row together, which a statistic "
         "does not keep: pass the predictions"
     )
 
 
-_MEANS = {
-    "brier_score": "brier",
-    "negative_log_likelihood": "nll",
-    "accuracy": "correct",
-    "mean_confidence": "confidence",
-    "mean_entropy": "entropy",
-}
-
-
-def _variance_of_skill(sums: ScoreSums) -> float:
-    """Of 1 - B / U, with U = 1 - sum of squared class shares: both vary, and together."""
-    rate = sums.wy / sums.w
-    b, u = sums.brier / sums.w, float((rate * (1 - rate)).sum())
-    of_brier, of_rate = -1 / u, -2 * b / u**2
-    centre = -(of_brier * b + of_rate * float(rate @ rate))
-    i = OF_ROWS.index("brier")
-    squares = of_brier**2 * sums.w2xx[i] + of_rate**2 * (rate**2 @ sums.w2y) + centre**2 * sums.w2
-    mixed = of_brier * of_rate * (rate @ sums.w2y_brier)
-    mixed += centre * (of_brier * sums.w2x[i] + of_rate * (rate @ sums.w2y))
-    return float((squares + 2 * mixed) / sums.w**2)
-
-
 def _by_chance(question: Question) -> tuple[float, float]:
     """Mean and variance of the score that calibrated rows would have."""
-    row, sums = question.row, _sums_of(question)
+    row, sums = question.row, count_sums(question.source)
     assert row is not None
-    scale = question.value() / (sums.brier / sums.w or 1.0) if row is METRICS["brier_score"] else 1.0
-    means = {"brier_score": (sums.brier - sums.spread) / sums.w, "negative_log_likelihood": sums.entropy / sums.w}
-    if row.name not in means:
+    if row.sums.by_chance is None:
         raise UndefinedError(
             f"the noise floor of {row.name} is about all classes of a row together: it needs the predictions, not a "
             "statistic of them"
         )
-    if sums.kind == "binary" and row is METRICS["brier_score"]:
-        return means[row.name], sums.spread_variance / sums.w**2
-    if not len(sums.by_chance):
+    mean, variance = row.sums.by_chance(sums, **row.saying(question.options))
+    if variance is None:
         raise UndefinedError("the noise floor of this metric needs the predictions, not a statistic of them")
-    return scale * means[row.name], float(scale**2 * sums.by_chance[list(means).index(row.name)] / sums.w**2)
+    return mean, float(variance)

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from believable.metrics._sums import lone_matrix, score_sums
-from believable.metrics.table import metric
+from believable.metrics.table import SumFacts, metric
+from believable.stats import ScoreSums
 from believable.stats.source import count_bins
+
+
+class _Hits(NamedTuple):
+    correct: float
+    w: float
+
+
+def _share(sums: ScoreSums | _Hits) -> float:
+    return sums.correct / sums.w
 
 
 @metric(
     alias="acc",
+    counts=score_sums,
+    says=_share,
     needs="sums",
+    sums=SumFacts(mean_of="correct", of_predicted=True),
     best=1.0,
     reference="—",
     elsewhere={
@@ -41,6 +54,5 @@ def accuracy(predictions: Any, actuals: Any = None, *, sample_weight: Any = None
     matrix = lone_matrix(predictions, actuals, sample_weight)
     if matrix is not None:
         hits = count_bins(matrix, 1, notion="confidence")
-        return float(hits.wy.sum() / hits.w.sum())
-    sums = score_sums(predictions, actuals, sample_weight)
-    return sums.correct / sums.w
+        return _share(_Hits(float(hits.wy.sum()), float(hits.w.sum())))
+    return _share(score_sums(predictions, actuals, sample_weight))

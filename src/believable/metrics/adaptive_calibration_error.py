@@ -7,11 +7,27 @@ from typing import Any
 from believable._types import Norm, Notion
 from believable.metrics.binned_error import binned_error
 from believable.metrics.table import metric
-from believable.stats.source import TEN, count_bins, is_binary, source_of
+from believable.stats import BinStats
+from believable.stats.source import TEN, Source, count_bins, source_of
+
+
+def quantile_bins_of_classes(
+    source: Source,
+    n_bins: int = TEN,
+    *,
+    notion: Notion | None = None,
+    threshold: float | None = None,
+    pooled: bool = False,
+) -> BinStats:
+    """Bins of equal weight: of every class, for a matrix."""
+    notion = notion or ("binary" if source.is_binary else "classwise")
+    return count_bins(source, n_bins, notion=notion, threshold=threshold, pooled=pooled, only="quantile")
 
 
 @metric(
     alias="ace",
+    counts=quantile_bins_of_classes,
+    says=binned_error,
     needs="bins",
     bins="quantile",
     of="classwise",
@@ -65,6 +81,5 @@ def adaptive_calibration_error(
     0.275
     """
     source = source_of(predictions, actuals, sample_weight)
-    notion = notion or ("binary" if is_binary(source) else "classwise")
-    stats = count_bins(source, n_bins, notion=notion, threshold=threshold, pooled=pooled, only="quantile")
+    stats = quantile_bins_of_classes(source, n_bins, notion=notion, threshold=threshold, pooled=pooled)
     return binned_error(stats, norm)

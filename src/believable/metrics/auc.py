@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,46 @@ from believable._types import Array
 from believable.errors import UndefinedError
 from believable.metrics.table import metric
 from believable.predictions import Predictions
-from believable.stats import BinStats, CellStats, Summary
-from believable.stats.cells import warn_of_wide_cells
-from believable.stats.points import PointStats
-from believable.stats.source import count_points, source_of
+from believable.stats import CellStats
+from believable.stats.source import PointStats, count_points, rows_in, source_of
+
+
+def _points(source: Any) -> PointStats:
+    """The points of every class, whatever the notion."""
+    if "cells" not in source.gives:
+        raise UndefinedError("the AUC is read from CellStats or predictions, not from BinStats")
+    rows = rows_in(source)
+    if rows is not None:
+        several = rows.kind == "multiclass"
+        return count_points(rows, notion=("binary" if rows.n_classes == 2 else "classwise") if several else None)
+    if source.problem not in (None, "binary"):
+        source = source.cells_of("classwise")
+    if source.spacing is None:  # no cells: points, or the two grids of a summary
+        return count_points(source)
+    return _points_of_cells(source)
+
+
+def _points_of_cells(cells: CellStats) -> PointStats:
+    view = cells.view
+    if view.notion not in ("binary", "classwise") or view.pooled or view.threshold is not None:
+        raise UndefinedError(f"the AUC is read from cells of the notions binary and classwise, not from {view}")
+    # Of several classes each is rare in most rows, and its order there matters little: cells may be wide.
+    points = count_points(cells, logits=view.n_groups == 1)
+    if view.n_groups != 2 or view.multilabel:
+        return points
+    return PointStats(replace(view, group=1), points.groups[1:], (1,))  # the other column says the same
+
+
+def _mean_over_classes(stats: PointStats) -> float:
+    named = len(stats) > 1 or stats.index != (0,)
+    classes = zip(stats, stats.index, strict=False)  # replicates of one class leave its number out
+    return float(np.mean([_one(one.score, one.rate, one.w, k if named else None) for one, k in classes]))
 
 
 @metric(
     alias="auc",
+    counts=_points,
+    says=_mean_over_classes,
     needs="cells",
     best=1.0,
     spacing="logit",
@@ -50,50 +83,21 @@ def auc(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> 
     0.875
     """
     source = source_of(predictions, actuals, sample_weight)
-    if isinstance(source, BinStats):
-        raise UndefinedError("the AUC is read from CellStats or predictions, not from BinStats")
-    if isinstance(source, Summary):
-        values = _of_summary(source)
-    elif isinstance(source, PointStats):
-        values = [_one(points.score, points.rate, points.w, None) for points in source.groups]
-    else:
-        values = _of_cells(source) if isinstance(source, CellStats) else _of_predictions(source)
-    return float(np.mean(values))
+    rows = rows_in(source)
+    return _mean_over_classes(_points(source)) if rows is None else float(np.mean(_of_rows(rows)))
 
 
-def _of_predictions(source: Predictions) -> list[float]:
-    weight = np.ones(len(source)) if source.weights is None else source.weights
-    if source.kind == "binary":
-        return [_one(source.scores, source.labels.astype(np.float64), weight, None)]
-    if source.kind == "multiclass" and source.n_classes == 2:
-        return [_one(source.scores[:, 1], (source.labels == 1).astype(np.float64), weight, None)]
+def _of_rows(rows: Predictions) -> list[float]:
+    """The same without gathering rows of equal scores first."""
+    weight = np.ones(len(rows)) if rows.weights is None else rows.weights
+    if rows.kind == "binary":
+        return [_one(rows.scores, rows.labels.astype(np.float64), weight, None)]
+    if rows.kind == "multiclass" and rows.n_classes == 2:
+        return [_one(rows.scores[:, 1], (rows.labels == 1).astype(np.float64), weight, None)]
     values = []
-    for k in range(source.n_classes):
-        happened = source.labels[:, k] if source.kind == "multilabel" else source.labels == k
-        values.append(_one(np.ascontiguousarray(source.scores[:, k]), happened.astype(np.float64), weight, k))
-    return values
-
-
-def _of_summary(summary: Summary) -> list[float]:
-    if summary.kind == "binary":
-        (points,) = count_points(summary)
-        return [_one(points.score, points.rate, points.w, None)]
-    return _of_cells(summary.cells_of("classwise"))
-
-
-def _of_cells(cells: CellStats) -> list[float]:
-    if cells.view.notion not in ("binary", "classwise") or cells.view.pooled or cells.view.threshold is not None:
-        raise UndefinedError(f"the AUC is read from cells of the notions binary and classwise, not from {cells.view}")
-    classes = range(cells.view.n_groups)
-    if cells.view.notion == "classwise" and len(classes) == 2 and not cells.view.multilabel:
-        classes = range(1, 2)  # the other column says the same
-    values = []
-    for k in classes:
-        if cells.view.n_groups == 1:  # of several classes each is rare in most rows, and its order there matters little
-            warn_of_wide_cells(cells)
-        here = cells.group == k
-        share = cells.wy[here] / cells.w[here]
-        values.append(_one(cells.index[here], share, cells.w[here], k if cells.view.n_groups > 1 else None))
+    for k in range(rows.n_classes):
+        happened = rows.labels[:, k] if rows.kind == "multilabel" else rows.labels == k
+        values.append(_one(np.ascontiguousarray(rows.scores[:, k]), happened.astype(np.float64), weight, k))
     return values
 
 

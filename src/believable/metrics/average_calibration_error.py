@@ -8,11 +8,19 @@ import numpy as np
 
 from believable._types import Notion, Strategy
 from believable.metrics.table import metric
+from believable.stats import BinStats
 from believable.stats.source import TEN, UNIFORM, as_number, count_bins, not_empty, source_of
+
+
+def _mean_gap(stats: BinStats) -> float:
+    mean: float = as_number(np.mean(np.abs(not_empty(stats).gap), axis=-1))
+    return mean
 
 
 @metric(
     alias="avgce",
+    counts=count_bins,
+    says=_mean_gap,
     needs="bins",
     bins="uniform",
     of="confidence",
@@ -51,6 +59,4 @@ def average_calibration_error(
     0.15
     """
     source = source_of(predictions, actuals, sample_weight)
-    stats = count_bins(source, n_bins, strategy, notion=notion, edges=edges)
-    mean: float = as_number(np.mean(np.abs(not_empty(stats).gap), axis=-1))
-    return mean
+    return _mean_gap(count_bins(source, n_bins, strategy, notion=notion, edges=edges))

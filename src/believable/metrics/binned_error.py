@@ -10,9 +10,8 @@ import numpy as np
 from believable import _check
 from believable._types import Array, Convention, Float64s, Norm, Notion, Strategy
 from believable.errors import InputError, UndefinedError
-from believable.predictions import Predictions
 from believable.stats import BinStats
-from believable.stats.source import Source, as_number, not_empty
+from believable.stats.source import Source, as_number, not_empty, rows_in
 
 
 def binned_error(stats: BinStats, norm: Norm = 1) -> float:
@@ -61,23 +60,24 @@ def conventional_error(
     _check.choice(convention, get_args(Convention), "convention")
     _check.choice(strategy, get_args(Strategy), "strategy")
     n_bins = _check.positive_integer(n_bins, "n_bins")
-    if not isinstance(source, Predictions):
+    rows = rows_in(source)
+    if rows is None:
         raise UndefinedError(f"convention={convention!r} bins the predictions anew: pass those, not a statistic")
     for name, value in refused.items():
         if value is not None:
             raise InputError(f"convention={convention!r} takes n_bins, strategy and norm, not {name}")
-    if source.weights is not None and convention != "calibre":
+    if rows.weights is not None and convention != "calibre":
         raise InputError(f"convention={convention!r} knows no weights: leave sample_weight out")
     if strategy == "quantile" and convention in ("torchmetrics", "relplot"):
         raise InputError(f"convention={convention!r} has uniform bins only")
-    if convention == "netcal" and source.kind == "multiclass" and source.n_classes == 2:
+    if convention == "netcal" and rows.kind == "multiclass" and rows.n_classes == 2:
         notion = notion or "binary"  # it reads two columns as P(y = 1)
-    view = source.view(notion)
+    view = rows.view(notion)
     if view.n_groups > 1:
         raise InputError(f"convention={convention!r} is for the notions binary and confidence")
-    score, outcome, weight, _ = source.all_pairs(view)
+    score, outcome, weight, *_ = rows.all_pairs(view)
     outcome = outcome.astype(np.float64)
-    if convention == "torchmetrics" and source.kind == "multiclass":
+    if convention == "torchmetrics" and rows.kind == "multiclass":
         score = score.astype(np.float32)
     weight = np.ones(len(score)) if weight is None else weight
 

@@ -5,12 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 from believable.metrics._sums import score_sums
-from believable.metrics.table import metric
+from believable.metrics.table import SumFacts, metric
+from believable.stats import ScoreSums
+
+
+def _mean_square(sums: ScoreSums, scale_by_half: bool = False) -> float:
+    return _scale(sums, scale_by_half) * sums.brier / sums.w
+
+
+def _by_chance(sums: ScoreSums, scale_by_half: bool = False) -> tuple[float, float | None]:
+    """Mean and variance that calibrated rows have."""
+    mean = (sums.brier - sums.spread) / sums.w
+    if sums.kind == "binary":
+        return mean, sums.spread_variance / sums.w**2
+    scale = _scale(sums, scale_by_half)
+    return scale * mean, scale**2 * sums.by_chance[0] / sums.w**2 if len(sums.by_chance) else None
+
+
+def _scale(sums: ScoreSums, scale_by_half: bool) -> float:
+    return 0.5 if scale_by_half and sums.kind == "multiclass" else 1.0
 
 
 @metric(
     alias="brier",
+    counts=score_sums,
+    says=_mean_square,
     needs="sums",
+    sums=SumFacts(mean_of="brier", by_chance=_by_chance),
     high=2.0,
     reference="Brier 1950",
     elsewhere={
@@ -47,6 +68,4 @@ def brier_score(
     >>> round(brier_score([[0.9, 0.1], [0.2, 0.8]], [0, 1]), 12)
     0.05
     """
-    sums = score_sums(predictions, actuals, sample_weight)
-    scale = 0.5 if scale_by_half and sums.kind == "multiclass" else 1.0
-    return scale * sums.brier / sums.w
+    return _mean_square(score_sums(predictions, actuals, sample_weight), scale_by_half)

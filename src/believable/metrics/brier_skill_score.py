@@ -7,14 +7,40 @@ from typing import Any
 
 from believable.errors import UndefinedError
 from believable.metrics._sums import score_sums
-from believable.metrics.table import metric
+from believable.metrics.table import SumFacts, metric
+from believable.stats import ScoreSums
+from believable.stats.sums import OF_ROWS
 
-ROUNDING = 1e-13  # a base rate of 0 or 1, but for rounding
+NO_UNCERTAINTY = 1e-13  # a base rate of 0 or 1, but for rounding
+
+
+def _saved(sums: ScoreSums) -> float:
+    rate = sums.wy / sums.class_weight
+    reference = float((rate * (1 - rate)).sum() * sums.class_weight / sums.w)
+    if reference <= NO_UNCERTAINTY:
+        raise UndefinedError("the Brier skill score needs more than one outcome: the base rate is already perfect")
+    return 1 - sums.brier / sums.w / reference
+
+
+def _variance(sums: ScoreSums) -> float:
+    """Variance of 1 - B / U of a multiclass matrix, U = 1 - sum of squared class shares: both vary, and together."""
+    rate = sums.wy / sums.w
+    b, u = sums.brier / sums.w, float((rate * (1 - rate)).sum())
+    of_brier, of_rate = -1 / u, -2 * b / u**2
+    centre = -(of_brier * b + of_rate * float(rate @ rate))
+    i = OF_ROWS.index("brier")
+    squares = of_brier**2 * sums.w2xx[i] + of_rate**2 * (rate**2 @ sums.w2y) + centre**2 * sums.w2
+    mixed = of_brier * of_rate * (rate @ sums.w2y_brier)
+    mixed += centre * (of_brier * sums.w2x[i] + of_rate * (rate @ sums.w2y))
+    return float((squares + 2 * mixed) / sums.w**2)
 
 
 @metric(
     alias="bss",
+    counts=score_sums,
+    says=_saved,
     needs="sums",
+    sums=SumFacts(variance=_variance),
     low=-math.inf,
     high=1.0,
     best=1.0,
@@ -38,9 +64,4 @@ def brier_skill_score(predictions: Any, actuals: Any = None, *, sample_weight: A
     >>> round(brier_skill_score([0.1, 0.8], [0, 1]), 12)
     0.9
     """
-    sums = score_sums(predictions, actuals, sample_weight)
-    rate = sums.wy / sums.class_weight
-    reference = float((rate * (1 - rate)).sum() * sums.class_weight / sums.w)
-    if reference <= ROUNDING:
-        raise UndefinedError("the Brier skill score needs more than one outcome: the base rate is already perfect")
-    return 1 - sums.brier / sums.w / reference
+    return _saved(score_sums(predictions, actuals, sample_weight))

@@ -21,11 +21,36 @@ from believable.metrics._logistic import (
     profile_end,
 )
 from believable.metrics.table import Estimate, metric
-from believable.stats.source import Points, count_points, one_group, source_of
+from believable.stats.source import Points, PointStats, Source, count_points, one_group, source_of
+
+
+def _points(source: Source, *, notion: Notion | None = None, r: int | None = None) -> PointStats:
+    return count_points(source, notion=notion, r=r, logits=True)
+
+
+def _shift(stats: PointStats, *, interval: Interval = "wald", level: float = 0.95) -> Estimate:
+    points = one_group(stats, "calibration-in-the-large")
+    logits, points, _ = by_logit(points)
+    values = shifts(logits, points)
+    if values.ndim:
+        return values  # type: ignore[return-value] # of replicates, their values
+    value = float(values)
+    if math.isnan(value):
+        raise UndefinedError(f"calibration-in-the-large has no maximum of the likelihood to be found: {TOO_FLAT}")
+    if not math.isinf(value):
+        return _finite(value, logits, points, interval, level)
+    counts = counts_for_profile(points) if interval == "profile" else as_counts(points)
+    if counts is None:
+        return Estimate(value, -math.inf, math.inf, level, "unbounded")
+    side = -1 if value > 0 else 1
+    end = profile_end(_deviance(logits, counts, value), value, -float(logits.mean()), side, level)
+    return Estimate(value, -math.inf if side > 0 else end, end if side > 0 else math.inf, level, "profile")
 
 
 @metric(
     alias="citl",
+    counts=_points,
+    says=_shift,
     needs="cells",
     of="confidence",
     low=-math.inf,
@@ -84,23 +109,8 @@ def calibration_in_the_large(
     """
     _check.choice(interval, INTERVALS, "interval")
     _check.level(level)
-    source = source_of(predictions, actuals, sample_weight)
-    points = one_group(count_points(source, notion=notion, r=r, logits=True), "calibration-in-the-large")
-    logits, points, _ = by_logit(points)
-    values = shifts(logits, points)
-    if values.ndim:
-        return values  # type: ignore[return-value] # of replicates, their values
-    value = float(values)
-    if math.isnan(value):
-        raise UndefinedError(f"calibration-in-the-large has no maximum of the likelihood to be found: {TOO_FLAT}")
-    if not math.isinf(value):
-        return _finite(value, logits, points, interval, level)
-    counts = counts_for_profile(points) if interval == "profile" else as_counts(points)
-    if counts is None:
-        return Estimate(value, -math.inf, math.inf, level, "unbounded")
-    side = -1 if value > 0 else 1
-    end = profile_end(_deviance(logits, counts, value), value, -float(logits.mean()), side, level)
-    return Estimate(value, -math.inf if side > 0 else end, end if side > 0 else math.inf, level, "profile")
+    points = _points(source_of(predictions, actuals, sample_weight), notion=notion, r=r)
+    return _shift(points, interval=interval, level=level)
 
 
 def shifts(logits: Float64s, points: Points) -> Array:

@@ -23,9 +23,9 @@ from believable.metrics._logistic import (
     profile_end,
 )
 from believable.metrics.table import Estimate, metric
-from believable.stats.source import Points, count_points, one_group, source_of
+from believable.stats.source import Points, PointStats, Source, count_points, one_group, source_of
 
-MIDDLE = 1e-9  # a threshold this near to logit 0 is there
+AT_LOGIT_0 = 1e-9  # a threshold this near to logit 0 is there
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,32 @@ class SlopeIntercept:
         return self.slope.value
 
 
+def _points(source: Source, *, notion: Notion | None = None, r: int | None = None) -> PointStats:
+    return count_points(source, notion=notion, r=r, logits=True)
+
+
+def _slope_intercept(stats: PointStats, *, interval: Interval = "wald", level: float = 0.95) -> SlopeIntercept:
+    points = one_group(stats, "the calibration slope")
+    logits, points, n_clipped = by_logit(points)
+    separated = _kernels.separation(logits, points.w, points.wy)
+    if separated.ndim:
+        return slopes(logits, points, separated)  # type: ignore[return-value] # of replicates, their values
+    if np.isnan(separated):
+        what = "scores that are not all equal" if logits[0] == logits[-1] else "both outcomes"
+        raise UndefinedError(f"the calibration slope needs {what}")
+    if interval == "profile":
+        counts_for_profile(points)
+    if separated:
+        return SlopeIntercept(*_infinite(logits, points, int(separated), level), n_clipped)
+    if interval == "profile":
+        return SlopeIntercept(*_profile(logits, counts_for_profile(points), level), n_clipped)
+    return SlopeIntercept(*_wald(_line(logits, points), logits, points, level), n_clipped)
+
+
 @metric(
     alias="slope",
+    counts=_points,
+    says=_slope_intercept,
     needs="cells",
     of="confidence",
     low=-math.inf,
@@ -124,22 +148,8 @@ def calibration_slope_intercept(
     """
     _check.choice(interval, INTERVALS, "interval")
     _check.level(level)
-    source = source_of(predictions, actuals, sample_weight)
-    points = one_group(count_points(source, notion=notion, r=r, logits=True), "the calibration slope")
-    logits, points, n_clipped = by_logit(points)
-    separated = _kernels.separation(logits, points.w, points.wy)
-    if separated.ndim:
-        return slopes(logits, points, separated)  # type: ignore[return-value] # of replicates, their values
-    if np.isnan(separated):
-        what = "scores that are not all equal" if logits[0] == logits[-1] else "both outcomes"
-        raise UndefinedError(f"the calibration slope needs {what}")
-    if interval == "profile":
-        counts_for_profile(points)
-    if separated:
-        return SlopeIntercept(*_infinite(logits, points, int(separated), level), n_clipped)
-    if interval == "profile":
-        return SlopeIntercept(*_profile(logits, counts_for_profile(points), level), n_clipped)
-    return SlopeIntercept(*_wald(_line(logits, points), logits, points, level), n_clipped)
+    points = _points(source_of(predictions, actuals, sample_weight), notion=notion, r=r)
+    return _slope_intercept(points, interval=interval, level=level)
 
 
 def slopes(logits: Float64s, points: Points, separated: Array) -> Array:
@@ -210,7 +220,7 @@ def _infinite(logits: Float64s, points: Points, side: int, level: float) -> tupl
     below, above = (negative, positive) if side > 0 else (positive, negative)
     lower, upper = np.flatnonzero(below > 0)[-1], np.flatnonzero(above > 0)[0]  # one point, if that holds both
     threshold = (logits[lower] + logits[upper]) / 2
-    if abs(threshold) > MIDDLE:
+    if abs(threshold) > AT_LOGIT_0:
         limit = -side * math.copysign(math.inf, threshold)
     else:
         # Steep lines are judged by the rows nearest to the threshold: there the best one misses both classes alike.

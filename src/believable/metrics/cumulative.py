@@ -8,7 +8,7 @@ import numpy as np
 
 from believable._types import Notion
 from believable.metrics.table import metric
-from believable.stats.source import Points, count_points, mean_over_groups, source_of
+from believable.stats.source import Points, PointStats, count_points, mean_over_groups, source_of
 
 
 def gap_extremes(points: Points) -> tuple[Any, Any]:
@@ -32,8 +32,15 @@ def gap_range(points: Points) -> Any:
 # --- largest cumulative gap between outcomes and scores ---------------------------------------------------------------
 
 
+def _mean_largest_gap(points: PointStats) -> float:
+    value: float = mean_over_groups([largest_gap(group) for group in points], points)
+    return value
+
+
 @metric(
     alias="ks",
+    counts=count_points,
+    says=_mean_largest_gap,
     needs="cells",
     of="confidence",
     power=1,
@@ -87,16 +94,21 @@ def kolmogorov_smirnov_calibration_error(
     >>> round(kolmogorov_smirnov_calibration_error([0.1, 0.3, 0.6, 0.8], [0, 1, 1, 0]), 12)
     0.25
     """
-    points = count_points(source_of(predictions, actuals, sample_weight), notion=notion, r=r)
-    value: float = mean_over_groups([largest_gap(group) for group in points], points)
-    return value
+    return _mean_largest_gap(count_points(source_of(predictions, actuals, sample_weight), notion=notion, r=r))
 
 
 # --- range of the cumulative gap between outcomes and scores ----------------------------------------------------------
 
 
+def _mean_gap_range(points: PointStats) -> float:
+    value: float = mean_over_groups([gap_range(group) for group in points], points)
+    return value
+
+
 @metric(
     alias="kuiper",
+    counts=count_points,
+    says=_mean_gap_range,
     needs="cells",
     of="confidence",
     power=1,
@@ -151,6 +163,4 @@ def kuiper_calibration_error(
     >>> round(kuiper_calibration_error([0.1, 0.3, 0.6, 0.8], [0, 1, 1, 0]), 12)
     0.275
     """
-    points = count_points(source_of(predictions, actuals, sample_weight), notion=notion, r=r)
-    value: float = mean_over_groups([gap_range(group) for group in points], points)
-    return value
+    return _mean_gap_range(count_points(source_of(predictions, actuals, sample_weight), notion=notion, r=r))

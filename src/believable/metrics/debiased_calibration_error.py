@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from believable import _check
 from believable._types import Notion, Strategy
 from believable.metrics.table import metric
-from believable.stats.source import QUANTILE, TEN, as_number, count_bins, not_empty, source_of
+from believable.stats import BinStats
+from believable.stats.source import QUANTILE, TEN, Source, as_number, count_bins, not_empty, source_of
 
-TWO = 2 - 1e-9  # effective sizes of equal weights may fall short of a whole number by rounding
+Variance = Literal["residual", "label"]
+TWO_BUT_FOR_ROUNDING = 2 - 1e-9  # effective sizes of equal weights may fall short of a whole number
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +40,37 @@ class DebiasedError:
         return self.value
 
 
+def _bins_with_squares(
+    source: Source,
+    n_bins: int = TEN,
+    strategy: Strategy = QUANTILE,
+    *,
+    notion: Notion | None = None,
+    r: int | None = None,
+    threshold: float | None = None,
+    pooled: bool = False,
+    edges: Any = None,
+) -> BinStats:
+    choices: dict[str, Any] = {"notion": notion, "r": r, "threshold": threshold, "pooled": pooled, "edges": edges}
+    return not_empty(count_bins(source, n_bins, strategy, **choices, squares=True))
+
+
+def _less_noise(stats: BinStats, variance: Variance = "residual") -> DebiasedError:
+    n = stats.effective_n
+    enough = n >= TWO_BUT_FOR_ROUNDING
+    mean_square = (stats.wpp - 2 * stats.wpy + stats.wy) / stats.w
+    spread = mean_square - stats.gap**2 if variance == "residual" else stats.acc * (1 - stats.acc)
+    noise = np.maximum(spread, 0) / np.where(enough, n - 1, 1)
+    share = stats.w / stats.w.sum(axis=-1, keepdims=True)
+    squared = as_number(np.sum(share * np.where(enough, stats.gap**2 - noise, 0), axis=-1))
+    root = as_number(np.sqrt(np.maximum(squared, 0.0)))
+    return DebiasedError(squared, root, n.shape[-1], int(np.count_nonzero(~enough)))
+
+
 @metric(
     alias="dce",
+    counts=_bins_with_squares,
+    says=_less_noise,
     needs="bins",
     bins="quantile",
     of="confidence",
@@ -64,7 +95,7 @@ def debiased_calibration_error(
     r: int | None = None,
     threshold: float | None = None,
     pooled: bool = False,
-    variance: Literal["residual", "label"] = "residual",
+    variance: Variance = "residual",
     sample_weight: Any = None,
     edges: Any = None,
 ) -> DebiasedError:
@@ -96,27 +127,7 @@ def debiased_calibration_error(
     >>> round(result.squared, 12), round(result.value, 12), result.n_skipped
     (0.24, 0.489897948557, 0)
     """
-    _check.choice(variance, ("residual", "label"), "variance")
+    _check.choice(variance, get_args(Variance), "variance")
     source = source_of(predictions, actuals, sample_weight)
-    stats = not_empty(
-        count_bins(
-            source,
-            n_bins,
-            strategy,
-            notion=notion,
-            r=r,
-            threshold=threshold,
-            pooled=pooled,
-            edges=edges,
-            squares=True,
-        )
-    )
-    n = stats.effective_n
-    enough = n >= TWO
-    mean_square = (stats.wpp - 2 * stats.wpy + stats.wy) / stats.w
-    spread = mean_square - stats.gap**2 if variance == "residual" else stats.acc * (1 - stats.acc)
-    noise = np.maximum(spread, 0) / np.where(enough, n - 1, 1)
-    share = stats.w / stats.w.sum(axis=-1, keepdims=True)
-    squared = as_number(np.sum(share * np.where(enough, stats.gap**2 - noise, 0), axis=-1))
-    root = as_number(np.sqrt(np.maximum(squared, 0.0)))
-    return DebiasedError(squared, root, n.shape[-1], int(np.count_nonzero(~enough)))
+    choices: dict[str, Any] = {"notion": notion, "r": r, "threshold": threshold, "pooled": pooled, "edges": edges}
+    return _less_noise(_bins_with_squares(source, n_bins, strategy, **choices), variance)

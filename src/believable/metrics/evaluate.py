@@ -10,17 +10,18 @@ from typing import Any
 from believable._types import Needs, Notion
 from believable.errors import ClippedWarning, InputError, UndefinedError
 from believable.metrics.table import METRICS, Metric, find_metric
-from believable.predictions import Predictions, as_predictions
-from believable.stats import BinStats, CellStats, ScoreSums, Summary
-from believable.stats.source import refuse_extras
+from believable.predictions import as_predictions
+from believable.stats import Summary
+from believable.stats.readable import Readable
+from believable.stats.source import refuse_extras, rows_in
 
-_READ_FROM: dict[Needs, tuple[type, ...]] = {
-    "sums": (ScoreSums,),
-    "bins": (BinStats, CellStats),
-    "cells": (CellStats,),
-    "pairs": (),
+_READ_FROM: dict[Needs, str] = {
+    "sums": "ScoreSums",
+    "bins": "BinStats or CellStats",
+    "cells": "CellStats",
+    "pairs": "the predictions themselves",
 }
-MOST_ROWS = 5000  # of a matrix: more are compared pair by pair only if asked for
+MAX_ROWS_PAIRED_UNASKED = 5000  # of a matrix: more are compared pair by pair only if asked for
 
 
 class Evaluation(Mapping[str, float]):
@@ -125,17 +126,18 @@ def evaluate(
                 values[row.name] = _value(row, sources, options)
         except UndefinedError as reason:
             skipped[row.name] = str(reason)
-    first = sources[0]
-    if isinstance(first, Predictions):
-        first.scores  # noqa: B018 - which checks them, where no metric did
-    if isinstance(first, (Predictions, Summary)):
+    first, data = sources[0], rows_in(sources[0])
+    if data is not None:
+        data.scores  # noqa: B018 - which checks them, where no metric did
+    if first.problem is not None:
         return Evaluation(values, skipped, notion or first.default_notion, n_bins or 10)
-    notions = {source.view.notion for source in sources if not isinstance(source, ScoreSums)}
+    notions = {source.default_notion for source in sources} - {None}
     return Evaluation(values, skipped, notion or (notions.pop() if len(notions) == 1 else None), n_bins)
 
 
 def _is_long(source: Any) -> bool:
-    return isinstance(source, Predictions) and source.scores.ndim == 2 and len(source) > MOST_ROWS
+    rows = rows_in(source)
+    return rows is not None and rows.scores.ndim == 2 and len(rows) > MAX_ROWS_PAIRED_UNASKED
 
 
 def _names(metrics: Iterable[str]) -> Iterable[str]:
@@ -147,7 +149,7 @@ def _sources(predictions: Any, actuals: Any, sample_weight: Any) -> list[Any]:
         refuse_extras("Summary", actuals=actuals, sample_weight=sample_weight)
         return [predictions]
     statistics = predictions if isinstance(predictions, (list, tuple)) else [predictions]
-    if statistics and all(isinstance(item, (ScoreSums, BinStats, CellStats)) for item in statistics):
+    if statistics and all(isinstance(item, Readable) and item.problem is None for item in statistics):
         refuse_extras("statistic", actuals=actuals, sample_weight=sample_weight)
         return list(statistics)
     return [as_predictions(predictions, actuals, sample_weight)]
@@ -155,25 +157,24 @@ def _sources(predictions: Any, actuals: Any, sample_weight: Any) -> list[Any]:
 
 def _value(row: Metric, sources: list[Any], options: dict[str, Any]) -> float:
     first = sources[0]
-    if isinstance(first, (Predictions, Summary)):
-        if first.kind not in row.kinds:
-            raise UndefinedError(f"it is defined for {' and '.join(row.kinds)} predictions, these are {first.kind}")
-        return float(row.function(first, **options)) if isinstance(first, Predictions) else _read(row, first, options)
+    if first.problem is not None:
+        if first.problem not in row.kinds:
+            raise UndefinedError(f"it is defined for {' and '.join(row.kinds)} predictions, these are {first.problem}")
+        return _read(row, first, options) if rows_in(first) is None else float(row.function(first, **options))
     reasons = []
-    for source in sorted(sources, key=lambda one: isinstance(one, CellStats) and one.grid.spacing != row.spacing):
-        if not isinstance(source, _READ_FROM[row.needs]):
+    for source in sorted(sources, key=lambda one: one.spacing not in (None, row.spacing)):
+        if row.needs not in source.gives:
             continue
         try:
             return float(row.function(source, **options))
         except (UndefinedError, InputError) as reason:
             reasons.append(str(reason))
-    words = " or ".join(kind.__name__ for kind in _READ_FROM[row.needs]) or "the predictions themselves"
-    raise UndefinedError("; ".join(reasons) or f"it is read from {words}")
+    raise UndefinedError("; ".join(reasons) or f"it is read from {_READ_FROM[row.needs]}")
 
 
 def _read(row: Metric, summary: Summary, options: dict[str, Any]) -> float:
-    if row.needs == "pairs":
-        raise UndefinedError("it is read from the predictions themselves")
+    if row.needs not in summary.gives:
+        raise UndefinedError(f"it is read from {_READ_FROM[row.needs]}")
     try:
         return float(row.function(summary, **options))
     except InputError as reason:  # bins that are not made of whole cells, say

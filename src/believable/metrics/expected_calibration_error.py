@@ -12,6 +12,8 @@ from believable.stats.source import TEN, UNIFORM, count_bins, source_of
 
 @metric(
     alias="ece",
+    counts=count_bins,
+    says=binned_error,
     needs="bins",
     bins="uniform",
     of="confidence",

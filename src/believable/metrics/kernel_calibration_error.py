@@ -2,21 +2,84 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isqrt
-from typing import Any, Literal, get_args
+from statistics import NormalDist
+from typing import Any, Literal, NamedTuple, get_args
 
-from believable import _check
+import numpy as np
+
+from believable import _check, _kernels
 from believable.errors import InputError, UndefinedError
 from believable.metrics.kernel_blocks import KernelBlocks, value_of_blocks
-from believable.metrics.kernel_vectors import Kernel, Vectors, biased_skce, block_sums, similarity_of, unbiased_skce
+from believable.metrics.kernel_vectors import (
+    Kernel,
+    Vectors,
+    biased_skce,
+    block_sums,
+    pair_rows,
+    similarity_of,
+    unbiased_skce,
+)
 from believable.metrics.table import metric
-from believable.predictions import as_predictions
+from believable.predictions import Predictions, as_predictions
 
 Estimator = Literal["unbiased", "biased", "block", "linear"]
 
 
+class KernelPairs(NamedTuple):
+    """What is compared, and how: the two together give every mean over pairs of rows."""
+
+    vectors: Vectors
+    similarity: _kernels.Similarity
+
+
+def _pairs(
+    source: Predictions, *, kernel: Kernel = "tv", bandwidth: float | None = None, what: str = "the SKCE"
+) -> KernelPairs:
+    vectors = Vectors.of(source, what)
+    return KernelPairs(vectors, similarity_of(vectors, kernel, bandwidth))
+
+
+def _mean_over_pairs(pairs: KernelPairs, *, estimator: Estimator = "unbiased", block_size: int | None = None) -> float:
+    vectors, similarity = pairs
+    if estimator == "unbiased":
+        return unbiased_skce(vectors, similarity)
+    if estimator == "biased":
+        return biased_skce(vectors, similarity)
+    size = 2 if estimator == "linear" else block_size or max(2, isqrt(len(vectors)))
+    total, weight = block_sums(vectors, similarity, size)
+    return float(total.sum() / weight.sum())
+
+
+def _interval_of_square(
+    predictions: Predictions, level: float, options: Mapping[str, Any]
+) -> tuple[float, float, float]:
+    """Ends and estimate, from the unbiased mean over pairs and its variance.
+
+    The variance of such a mean has two parts (Hoeffding 1948): how much rows differ in their mean over partners, which
+    vanishes when the scores are calibrated, and how much pairs differ, which is left then. A bootstrap would pair rows
+    with themselves and be too large.
+    """
+    asked = {name: options[name] for name in ("kernel", "bandwidth") if name in options}
+    vectors, similarity = _pairs(predictions, what="the kernel calibration error", **asked)
+    squared = unbiased_skce(vectors, similarity)
+    sums, w = pair_rows(vectors, similarity), vectors.weight
+    total, pairs = float(w.sum()), float(w.sum()) ** 2 - float((w**2).sum())
+    partner = sums.rows / (total - w)
+    first = 4 * float(np.sum(w**2 * (partner - squared) ** 2)) / total**2
+    second = 2 * sums.squares / pairs**2
+    # The means over partners are noisy themselves, which adds the second part twice to the first.
+    reach = -NormalDist().inv_cdf((1 - level) / 2) * float(np.sqrt(max(first - second, second)))
+    low, high = squared - reach, squared + reach
+    return low, high, squared
+
+
 @metric(
     alias="skce",
+    counts=_pairs,
+    says=_mean_over_pairs,
+    interval=_interval_of_square,
     needs="pairs",
     low=-2.0,
     high=2.0,
@@ -92,25 +155,34 @@ def squared_kernel_calibration_error(
         block_size = _check.positive_integer(block_size, "block_size", 2)
     if isinstance(predictions, KernelBlocks):
         return value_of_blocks(predictions, estimator, kernel, bandwidth, block_size)
-    vectors = Vectors.of(as_predictions(predictions, actuals, sample_weight), "the SKCE")
-    similarity = similarity_of(vectors, kernel, bandwidth)
-    if estimator == "unbiased":
-        return unbiased_skce(vectors, similarity)
-    if estimator == "biased":
-        return biased_skce(vectors, similarity)
-    size = 2 if estimator == "linear" else block_size or max(2, isqrt(len(vectors)))
-    total, pairs = block_sums(vectors, similarity, size)
-    return float(total.sum() / pairs.sum())
+    pairs = _pairs(as_predictions(predictions, actuals, sample_weight), kernel=kernel, bandwidth=bandwidth)
+    return _mean_over_pairs(pairs, estimator=estimator, block_size=block_size)
 
 
 # --- kernel calibration error of the whole probability vector ---------------------------------------------------------
 
 
-ROUNDING = 1e-12
+ROUNDING_OF_SQUARES = 1e-12  # a squared error this far below 0 may still be 0
+
+
+def _root(pairs: KernelPairs) -> float:
+    squared = biased_skce(pairs.vectors, pairs.similarity)
+    if squared < -ROUNDING_OF_SQUARES:
+        raise UndefinedError(f"the kernel is not positive semi-definite: the squared error is {squared:g}")
+    return float(max(squared, 0.0) ** 0.5)
+
+
+def _interval_of_root(predictions: Predictions, level: float, options: Mapping[str, Any]) -> tuple[float, float, float]:
+    low, high, squared = _interval_of_square(predictions, level, options)
+    low, high, squared = (float(np.sqrt(max(end, 0.0))) for end in (low, high, squared))
+    return low, high, squared
 
 
 @metric(
     alias="kce",
+    counts=_pairs,
+    says=_root,
+    interval=_interval_of_root,
     needs="pairs",
     high=2**0.5,
     kinds=("binary", "multiclass"),
@@ -152,8 +224,5 @@ def kernel_calibration_error(
     >>> round(kernel_calibration_error(p, y), 6)
     0.367707
     """
-    vectors = Vectors.of(as_predictions(predictions, actuals, sample_weight), "the kernel calibration error")
-    squared = biased_skce(vectors, similarity_of(vectors, kernel, bandwidth))
-    if squared < -ROUNDING:
-        raise UndefinedError(f"the kernel is not positive semi-definite: the squared error is {squared:g}")
-    return float(max(squared, 0.0) ** 0.5)
+    checked = as_predictions(predictions, actuals, sample_weight)
+    return _root(_pairs(checked, kernel=kernel, bandwidth=bandwidth, what="the kernel calibration error"))

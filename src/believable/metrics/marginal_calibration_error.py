@@ -7,11 +7,24 @@ from typing import Any
 from believable._types import Norm
 from believable.metrics.binned_error import binned_error
 from believable.metrics.table import metric
-from believable.stats.source import TEN, count_bins, source_of
+from believable.stats import BinStats
+from believable.stats.source import TEN, Source, count_bins, source_of
+
+
+def _quantile_bins(
+    source: Source, n_bins: int = TEN, *, threshold: float | None = None, pooled: bool = False
+) -> BinStats:
+    return count_bins(source, n_bins, notion="classwise", threshold=threshold, pooled=pooled, only="quantile")
+
+
+def _error(stats: BinStats, norm: Norm = 2) -> float:
+    return binned_error(stats, norm)
 
 
 @metric(
     alias="cwce",
+    counts=_quantile_bins,
+    says=_error,
     needs="bins",
     bins="quantile",
     of="classwise",
@@ -51,5 +64,4 @@ def marginal_calibration_error(
     0.474341649025
     """
     source = source_of(predictions, actuals, sample_weight)
-    stats = count_bins(source, n_bins, notion="classwise", threshold=threshold, pooled=pooled, only="quantile")
-    return binned_error(stats, norm)
+    return _error(_quantile_bins(source, n_bins, threshold=threshold, pooled=pooled), norm)

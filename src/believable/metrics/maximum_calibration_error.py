@@ -5,13 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from believable._types import Convention, Notion, Strategy
+from believable.metrics.binned_error import binned_error
 from believable.metrics.expected_calibration_error import expected_calibration_error
 from believable.metrics.table import metric
-from believable.stats.source import TEN, UNIFORM
+from believable.stats import BinStats
+from believable.stats.source import TEN, UNIFORM, count_bins
+
+
+def _largest_gap(stats: BinStats) -> float:
+    return binned_error(stats, "max")
 
 
 @metric(
     alias="mce",
+    counts=count_bins,
+    says=_largest_gap,
+    largest_gap=True,
     needs="bins",
     bins="uniform",
     of="confidence",

@@ -11,15 +11,36 @@ from believable._types import Notion
 from believable.errors import UndefinedError
 from believable.metrics.kernel_vectors import checked_bandwidth
 from believable.metrics.table import metric
-from believable.predictions import Predictions
-from believable.stats.source import Points, Source, count_points, mean_over_groups, source_of
+from believable.stats.source import Points, PointStats, Source, count_points, mean_over_groups, rows_in, source_of
+
+
+def _points(
+    source: Source, *, notion: Notion | None = None, r: int | None = None, unbiased: bool = False
+) -> PointStats:
+    points = count_points(source, notion=notion, r=r)
+    rows = rows_in(source) if unbiased else None
+    if rows is not None and rows.label_kind == "f":
+        raise UndefinedError(
+            "the unbiased MMCE needs outcomes of 0 and 1, these are soft labels; squared_kernel_calibration_error "
+            "takes them"
+        )
+    return points
+
+
+def _norm(points: PointStats, *, unbiased: bool = False, bandwidth: float = 0.4) -> float:
+    of_group = _unbiased if unbiased else _root
+    value: float = mean_over_groups([of_group(group, bandwidth) for group in points], points)
+    return value
 
 
 @metric(
     alias="mmce",
+    counts=_points,
+    says=_norm,
     needs="cells",
     of="confidence",
     power=1,
+    signed_by="unbiased",
     reference="Kumar, Sarawagi and Jain 2018",
     elsewhere={
         "netcal": (
@@ -78,13 +99,7 @@ def maximum_mean_calibration_error(
     _check.choice(unbiased, (True, False), "unbiased")
     bandwidth = checked_bandwidth(bandwidth)
     source = source_of(predictions, actuals, sample_weight)
-    points = count_points(source, notion=notion, r=r)
-    if unbiased:
-        _no_shares(source)
-        value: float = mean_over_groups([_unbiased(group, bandwidth) for group in points], points)
-    else:
-        value = mean_over_groups([_root(group, bandwidth) for group in points], points)
-    return value
+    return _norm(_points(source, notion=notion, r=r, unbiased=unbiased), unbiased=unbiased, bandwidth=bandwidth)
 
 
 def _root(points: Points, bandwidth: float) -> Any:
@@ -103,11 +118,3 @@ def _unbiased(points: Points, bandwidth: float) -> Any:
     if not np.all(weight > 0):
         raise UndefinedError("the unbiased MMCE is about pairs of rows: it needs two in every group")
     return pairs / weight
-
-
-def _no_shares(source: Source) -> None:
-    if isinstance(source, Predictions) and source.labels.dtype.kind == "f":
-        raise UndefinedError(
-            "the unbiased MMCE needs outcomes of 0 and 1, these are soft labels; squared_kernel_calibration_error "
-            "takes them"
-        )

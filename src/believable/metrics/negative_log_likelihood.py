@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,15 +11,39 @@ from believable import _check
 from believable._types import Array, Float64s
 from believable.errors import UndefinedError
 from believable.metrics._sums import lone_matrix, score_sums
-from believable.metrics.table import metric
+from believable.metrics.table import SumFacts, metric
 from believable.predictions import as_predictions
-from believable.stats import BinStats, CellStats, ScoreSums, Summary
+from believable.stats import ScoreSums
+from believable.stats.readable import Readable
 from believable.stats.sums import log_loss_terms
+
+
+class _Losses(NamedTuple):
+    nll: float
+    w: float
+
+    @classmethod
+    def of(cls, terms: Float64s, weights: Array | None) -> _Losses:
+        if weights is None:
+            return cls(float(terms.sum()), len(terms))
+        return cls(float((terms * weights).sum()), float(weights.sum(dtype=np.float64)))
+
+
+def _mean(sums: ScoreSums | _Losses) -> float:
+    return sums.nll / sums.w
+
+
+def _by_chance(sums: ScoreSums) -> tuple[float, float | None]:
+    """Mean and variance that calibrated rows have."""
+    return sums.entropy / sums.w, sums.by_chance[1] / sums.w**2 if len(sums.by_chance) else None
 
 
 @metric(
     alias="nll",
+    counts=score_sums,
+    says=_mean,
     needs="sums",
+    sums=SumFacts(mean_of="nll", by_chance=_by_chance),
     high=math.inf,
     reference="Good 1952",
     elsewhere={
@@ -56,18 +80,13 @@ def negative_log_likelihood(
     """
     matrix = lone_matrix(predictions, actuals, sample_weight) if eps is None else None
     if matrix is not None:
-        return _mean(log_loss_terms(matrix.scores, matrix.labels, "multiclass"), matrix.weights)
+        return _mean(_Losses.of(log_loss_terms(matrix.scores, matrix.labels, "multiclass"), matrix.weights))
     if eps is None:
-        sums = score_sums(predictions, actuals, sample_weight)
-        return sums.nll / sums.w
+        return _mean(score_sums(predictions, actuals, sample_weight))
     eps = _check.number(eps, "eps", 0, 0.5)
-    if isinstance(predictions, (ScoreSums, BinStats, CellStats, Summary)):
+    if isinstance(predictions, Readable):
         raise UndefinedError("eps clips the predictions: pass those, not a statistic")
     checked = as_predictions(predictions, actuals, sample_weight)
     terms = log_loss_terms(checked.scores, checked.labels, checked.kind, eps)
     terms = terms if terms.ndim == 1 else terms.mean(axis=1)
-    return _mean(terms, checked.weights)
-
-
-def _mean(terms: Float64s, weights: Array | None) -> float:
-    return float(np.average(terms, weights=weights))
+    return _mean(_Losses.of(terms, checked.weights))

@@ -11,10 +11,9 @@ from believable import _check
 from believable._types import Notion
 from believable.errors import UndefinedError
 from believable.metrics._logistic import normal_quantile
-from believable.metrics.table import Estimate, metric
-from believable.predictions import Predictions
-from believable.stats import ScoreSums, Summary
-from believable.stats.source import count_points, one_group, refuse_extras, source_of
+from believable.metrics.table import Estimate, SumFacts, metric
+from believable.stats import ScoreSums
+from believable.stats.source import Source, count_points, event_sums, one_group, sums_or_source
 
 
 class Totals(NamedTuple):
@@ -27,9 +26,48 @@ class Totals(NamedTuple):
     squared: Any
 
 
+def _totals(source: ScoreSums | Source, notion: Notion | None = None, r: int | None = None) -> Totals:
+    sums = event_sums(source, notion, r)
+    if sums is not None:
+        return _of_sums(sums)
+    points = one_group(count_points(source, notion=notion, r=r), "the observed/expected ratio")  # type: ignore[arg-type]
+    p = points.score
+    squared = np.sum(points.w2y * (1 - p) ** 2 + (points.w2 - points.w2y) * p**2, axis=-1)
+    return Totals(points.total, points.w2.sum(axis=-1), points.wy.sum(axis=-1), (points.w * p).sum(axis=-1), squared)
+
+
+def _of_sums(sums: ScoreSums) -> Totals:
+    if sums.kind == "binary":
+        return Totals(sums.w, sums.w2, sums.wy[..., 0], sums.wp[..., 0], sums.w2_squared)
+    if sums.kind == "multiclass":
+        return Totals(sums.w, sums.w2, sums.correct, sums.confidence, sums.w2_squared)
+    raise UndefinedError("the observed/expected ratio is about one outcome: pass one label's column")
+
+
+def _ratio(totals: Totals, level: float = 0.95) -> Estimate:
+    if np.any(np.asarray(totals.expected) <= 0):
+        raise UndefinedError("the observed/expected ratio needs expected events: all scores are 0")
+    with np.errstate(over="ignore"):
+        values = np.asarray(totals.observed / totals.expected)
+    if np.isinf(values).any():
+        raise UndefinedError("the observed/expected ratio is too large for a number: the scores are next to 0")
+    if values.ndim:
+        return values  # type: ignore[return-value] # of replicates, their values
+    value = float(values)
+    if value <= 0:
+        bound = -math.log((1 - level) / 2) / float(totals.expected * (totals.w / totals.w2))
+        return Estimate(0.0, 0.0, bound, level, "poisson")
+    error = normal_quantile(level) * math.sqrt(totals.squared) / float(totals.observed)
+    with np.errstate(over="ignore"):  # a standard error of hundreds: no upper end
+        return Estimate(value, value * math.exp(-error), float(value * np.exp(error)), level, "log")
+
+
 @metric(
     alias="oe",
+    counts=_totals,
+    says=_ratio,
     needs="sums",
+    sums=SumFacts(of_predicted=True),
     of="confidence",
     high=math.inf,
     best=1.0,
@@ -78,42 +116,4 @@ def observed_expected_ratio(
     (1.5, 0.9043, 2.4881)
     """
     _check.level(level)
-    totals = _totals(predictions, actuals, sample_weight, notion, r)
-    if np.any(np.asarray(totals.expected) <= 0):
-        raise UndefinedError("the observed/expected ratio needs expected events: all scores are 0")
-    with np.errstate(over="ignore"):
-        values = np.asarray(totals.observed / totals.expected)
-    if np.isinf(values).any():
-        raise UndefinedError("the observed/expected ratio is too large for a number: the scores are next to 0")
-    if values.ndim:
-        return values  # type: ignore[return-value] # of replicates, their values
-    value = float(values)
-    if value <= 0:
-        bound = -math.log((1 - level) / 2) / float(totals.expected * (totals.w / totals.w2))
-        return Estimate(0.0, 0.0, bound, level, "poisson")
-    error = normal_quantile(level) * math.sqrt(totals.squared) / float(totals.observed)
-    with np.errstate(over="ignore"):  # a standard error of hundreds: no upper end
-        return Estimate(value, value * math.exp(-error), float(value * np.exp(error)), level, "log")
-
-
-def _totals(predictions: Any, actuals: Any, sample_weight: Any, notion: Notion | None, r: int | None) -> Totals:
-    if isinstance(predictions, ScoreSums):
-        refuse_extras("ScoreSums", actuals=actuals, sample_weight=sample_weight, notion=notion, r=r)
-        return _of_sums(predictions)
-    source = source_of(predictions, actuals, sample_weight)
-    if isinstance(source, Predictions) and source.kind == "binary" and source.view(notion, r=r):
-        return _of_sums(ScoreSums.of(source))  # what one pass gives needs no sorting
-    if isinstance(source, Summary) and source.kind == "binary" and notion in (None, "binary"):
-        return _of_sums(source.sums)
-    points = one_group(count_points(source, notion=notion, r=r), "the observed/expected ratio")
-    p = points.score
-    squared = np.sum(points.w2y * (1 - p) ** 2 + (points.w2 - points.w2y) * p**2, axis=-1)
-    return Totals(points.total, points.w2.sum(axis=-1), points.wy.sum(axis=-1), (points.w * p).sum(axis=-1), squared)
-
-
-def _of_sums(sums: ScoreSums) -> Totals:
-    if sums.kind == "binary":
-        return Totals(sums.w, sums.w2, sums.wy[..., 0], sums.wp[..., 0], sums.w2_squared)
-    if sums.kind == "multiclass":
-        return Totals(sums.w, sums.w2, sums.correct, sums.confidence, sums.w2_squared)
-    raise UndefinedError("the observed/expected ratio is about one outcome: pass one label's column")
+    return _ratio(_totals(sums_or_source(predictions, actuals, sample_weight), notion, r), level)

@@ -8,10 +8,24 @@ from typing import Any
 import numpy as np
 
 from believable.metrics._sums import score_sums
-from believable.metrics.table import metric
+from believable.metrics.table import SumFacts, metric
+from believable.stats import ScoreSums
 
 
-@metric(alias="sharpness", needs="sums", high=0.25, best=None, reference="Gneiting et al. 2007")
+def _variance(sums: ScoreSums) -> float:
+    return float(np.mean(sums.deviation / sums.class_weight))
+
+
+@metric(
+    alias="sharpness",
+    counts=score_sums,
+    says=_variance,
+    sums=SumFacts(without_labels=True),
+    needs="sums",
+    high=0.25,
+    best=None,
+    reference="Gneiting et al. 2007",
+)
 def sharpness(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:
     """Variance of the predictions: how far they move away from their mean.
 
@@ -27,14 +41,25 @@ def sharpness(predictions: Any, actuals: Any = None, *, sample_weight: Any = Non
     >>> round(sharpness([0.1, 0.9], [0, 1]), 12)
     0.16
     """
-    sums = score_sums(predictions, actuals, sample_weight)
-    return float(np.mean(sums.deviation / sums.class_weight))
+    return _variance(score_sums(predictions, actuals, sample_weight))
 
 
 # --- mean confidence --------------------------------------------------------------------------------------------------
 
 
-@metric(alias="conf", needs="sums", best=None, reference="Guo et al. 2017")
+def _confidence(sums: ScoreSums) -> float:
+    return sums.confidence / sums.w
+
+
+@metric(
+    alias="conf",
+    counts=score_sums,
+    says=_confidence,
+    sums=SumFacts(mean_of="confidence", without_labels=True, of_predicted=True),
+    needs="sums",
+    best=None,
+    reference="Guo et al. 2017",
+)
 def mean_confidence(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:
     """Mean probability of the predicted class.
 
@@ -50,14 +75,26 @@ def mean_confidence(predictions: Any, actuals: Any = None, *, sample_weight: Any
     >>> round(mean_confidence([0.1, 0.8], [0, 1]), 12)
     0.85
     """
-    sums = score_sums(predictions, actuals, sample_weight)
-    return sums.confidence / sums.w
+    return _confidence(score_sums(predictions, actuals, sample_weight))
 
 
 # --- mean entropy -----------------------------------------------------------------------------------------------------
 
 
-@metric(alias="entropy", needs="sums", high=math.inf, best=None, reference="Shannon 1948")
+def _entropy(sums: ScoreSums) -> float:
+    return sums.entropy / sums.w
+
+
+@metric(
+    alias="entropy",
+    counts=score_sums,
+    says=_entropy,
+    sums=SumFacts(mean_of="entropy", without_labels=True),
+    needs="sums",
+    high=math.inf,
+    best=None,
+    reference="Shannon 1948",
+)
 def mean_entropy(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:
     """Mean entropy of the predicted distributions, in nats.
 
@@ -72,5 +109,4 @@ def mean_entropy(predictions: Any, actuals: Any = None, *, sample_weight: Any = 
     >>> round(mean_entropy([0.5, 1.0], [0, 1]), 12)
     0.34657359028
     """
-    sums = score_sums(predictions, actuals, sample_weight)
-    return sums.entropy / sums.w
+    return _entropy(score_sums(predictions, actuals, sample_weight))

@@ -13,9 +13,9 @@ from believable import _check, _kernels
 from believable._types import Array, Floats, Notion
 from believable.metrics.table import metric
 from believable.predictions import Pairs, Predictions, View
-from believable.stats.source import Points, count_points, mean_over_groups, one_group, source_of
+from believable.stats.source import Points, PointStats, count_points, mean_over_groups, one_group, rows_in, source_of
 
-MANY = 1 << 14  # above so many rows sorting is the larger part of the work, and nothing here needs it
+MAX_ROWS_TO_SORT = 1 << 14  # above, sorting is the larger part of the work, and nothing here needs it
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,15 @@ class SmoothError:
         return self.value
 
 
+def _smooth_error(points: PointStats, *, bandwidth: float | None = None) -> float:
+    value: float = mean_over_groups([_of_points(group, bandwidth) for group in points], points)
+    return value
+
+
 @metric(
     alias="smece",
+    counts=count_points,
+    says=_smooth_error,
     needs="cells",
     of="confidence",
     power=1,
@@ -95,16 +102,15 @@ def smooth_calibration_error(
     """
     source = source_of(predictions, actuals, sample_weight)
     s = None if bandwidth is None else _check.number(bandwidth, "bandwidth", 1e-6, 100)
-    if isinstance(source, Predictions) and len(source) > MANY:
-        view = source.view(notion, r=r)
+    rows = rows_in(source)
+    if rows is not None and len(rows) > MAX_ROWS_TO_SORT:
+        view = rows.view(notion, r=r)
         if view.n_groups == 1:
-            return _of_pairs(partial(source.pairs, view), source, s)
+            return _of_pairs(partial(rows.pairs, view), rows, s)
         if view.notion == "classwise":
-            columns = [partial(_column, source, view, k) for k in range(view.n_classes)]
-            return float(np.mean([_of_pairs(column, source, s) for column in columns]))
-    points = count_points(source, notion=notion, r=r)
-    value: float = mean_over_groups([_of_points(group, s) for group in points], points)
-    return value
+            columns = [partial(_column, rows, view, k) for k in range(view.n_classes)]
+            return float(np.mean([_of_pairs(column, rows, s) for column in columns]))
+    return _smooth_error(count_points(source, notion=notion, r=r), bandwidth=s)
 
 
 def smooth_calibration_error_detail(
@@ -127,7 +133,8 @@ def smooth_calibration_error_detail(
     (0.5, 0.01)
     """
     source = source_of(predictions, actuals, sample_weight)
-    if not isinstance(source, Predictions) or source.view(notion, r=r).n_groups > 1:
+    rows = rows_in(source)
+    if rows is None or rows.view(notion, r=r).n_groups > 1:
         one_group(count_points(source, notion=notion, r=r), "the bandwidth of the smooth calibration error")
     value = smooth_calibration_error(source, notion=notion, r=r, bandwidth=bandwidth)
     return SmoothError(value, value if bandwidth is None else float(bandwidth))

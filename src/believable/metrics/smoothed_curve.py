@@ -14,7 +14,7 @@ from believable._types import Float64s, Notion
 from believable.curves.curve import places_of, weight_near
 from believable.curves.smoothed import Degree, Smoother
 from believable.metrics.table import metric
-from believable.stats.source import Points, count_points, mean_over_groups, source_of
+from believable.stats.source import Points, PointStats, count_points, mean_over_groups, source_of
 
 
 def over_replicates(value: Callable[[Points], Any], points: Points) -> Any:
@@ -34,8 +34,19 @@ def over_replicates(value: Callable[[Points], Any], points: Points) -> Any:
 # --- integrated calibration index (ICI): the mean distance of the smoothed curve from the diagonal --------------------
 
 
+def _mean_distance(
+    points: PointStats, *, span: float = 0.75, bandwidth: float | None = None, degree: Degree = 2
+) -> float:
+    smoother = Smoother.of(span, bandwidth, degree)
+    values = [over_replicates(partial(_index, smoother), group) for group in points]
+    value: float = mean_over_groups(values, points)
+    return value
+
+
 @metric(
     alias="ici",
+    counts=count_points,
+    says=_mean_distance,
     needs="cells",
     of="confidence",
     power=1,
@@ -89,11 +100,9 @@ def integrated_calibration_index(
     >>> round(integrated_calibration_index([0.1, 0.2, 0.4, 0.5, 0.7, 0.9], [0, 0, 1, 0, 1, 1]), 4)
     0.1605
     """
-    smoother = Smoother.of(span, bandwidth, degree)
+    Smoother.of(span, bandwidth, degree)  # which checks them before anything is counted
     points = count_points(source_of(predictions, actuals, sample_weight), notion=notion, r=r)
-    values = [over_replicates(partial(_index, smoother), group) for group in points]
-    value: float = mean_over_groups(values, points)
-    return value
+    return _mean_distance(points, span=span, bandwidth=bandwidth, degree=degree)
 
 
 def _index(smoother: Smoother, points: Points) -> Any:
@@ -183,7 +192,24 @@ def _quantiles(values: Float64s, w: Float64s, shares: tuple[float, ...]) -> Floa
 # --- local calibration score (LCS): the squared distance of the smoothed curve from the diagonal ----------------------
 
 
-@metric(alias="lcs", needs="cells", of="confidence", power=2, reference="Fernandes Machado et al. 2024")
+def _mean_square(
+    points: PointStats, *, span: float = 0.75, bandwidth: float | None = None, degree: Degree = 1
+) -> float:
+    smoother = Smoother.of(span, bandwidth, degree)
+    values = [over_replicates(partial(_score, smoother), group) for group in points]
+    value: float = mean_over_groups(values, points)
+    return value
+
+
+@metric(
+    alias="lcs",
+    counts=count_points,
+    says=_mean_square,
+    needs="cells",
+    of="confidence",
+    power=2,
+    reference="Fernandes Machado et al. 2024",
+)
 def local_calibration_score(
     predictions: Any,
     actuals: Any = None,
@@ -222,11 +248,9 @@ def local_calibration_score(
     >>> round(local_calibration_score([0.1, 0.2, 0.4, 0.5, 0.7, 0.9], [0, 0, 1, 0, 1, 1]), 4)
     0.0067
     """
-    smoother = Smoother.of(span, bandwidth, degree)
+    Smoother.of(span, bandwidth, degree)  # which checks them before anything is counted
     points = count_points(source_of(predictions, actuals, sample_weight), notion=notion, r=r)
-    values = [over_replicates(partial(_score, smoother), group) for group in points]
-    value: float = mean_over_groups(values, points)
-    return value
+    return _mean_square(points, span=span, bandwidth=bandwidth, degree=degree)
 
 
 def _score(smoother: Smoother, points: Points) -> Any:

@@ -7,11 +7,22 @@ from typing import Any
 from believable._types import Norm
 from believable.metrics.binned_error import binned_error
 from believable.metrics.table import metric
-from believable.stats.source import TEN, count_bins, source_of
+from believable.stats import BinStats
+from believable.stats.source import TEN, Source, count_bins, source_of
+
+
+def _uniform_bins(
+    source: Source, n_bins: int = TEN, *, threshold: float | None = None, pooled: bool = False, edges: Any = None
+) -> BinStats:
+    return count_bins(
+        source, n_bins, notion="classwise", threshold=threshold, pooled=pooled, edges=edges, only="uniform"
+    )
 
 
 @metric(
     alias="sce",
+    counts=_uniform_bins,
+    says=binned_error,
     needs="bins",
     bins="uniform",
     of="classwise",
@@ -56,7 +67,4 @@ def static_calibration_error(
     0.333333333333
     """
     source = source_of(predictions, actuals, sample_weight)
-    stats = count_bins(
-        source, n_bins, notion="classwise", threshold=threshold, pooled=pooled, edges=edges, only="uniform"
-    )
-    return binned_error(stats, norm)
+    return binned_error(_uniform_bins(source, n_bins, threshold=threshold, pooled=pooled, edges=edges), norm)

@@ -10,16 +10,36 @@ from believable import _kernels
 from believable._types import Array, Float64s, Notion
 from believable.errors import UndefinedError
 from believable.metrics.table import metric
-from believable.predictions import Predictions
-from believable.stats import BinStats, Summary
-from believable.stats.points import PointStats
-from believable.stats.source import Source, count_points, not_empty, one_group, same_question, source_of
+from believable.predictions import View
+from believable.stats import CellStats
+from believable.stats.source import (
+    PointStats,
+    Source,
+    count_points,
+    not_empty,
+    one_group,
+    rows_in,
+    same_question,
+    source_of,
+)
 
-ROUNDING = 1e-12  # accuracies of weighted bins that differ by less count as equal
+SAME_ACCURACY = 1e-12  # accuracies of weighted bins that differ by less count as equal
+
+
+def _points(source: Source, *, notion: Notion | None = None) -> PointStats:
+    _needs_cells(source)
+    return count_points(source, notion=notion)
+
+
+def _error_of_points(stats: PointStats) -> float:
+    points = one_group(stats, "the sweep")
+    return _error(points.w, points.w * points.score, points.wy)
 
 
 @metric(
     alias="sweepece",
+    counts=_points,
+    says=_error_of_points,
     needs="cells",
     bins="own",
     of="confidence",
@@ -50,7 +70,13 @@ def sweep_calibration_error(
     >>> round(sweep_calibration_error([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1]), 12)
     0.15
     """
-    sums = np.stack(_by_score(source_of(predictions, actuals, sample_weight), notion))
+    source = source_of(predictions, actuals, sample_weight)
+    sums = _exact_sums(source, notion)
+    return _error_of_points(_points(source, notion=notion)) if sums is None else _error(*sums)
+
+
+def _error(w: Float64s, wp: Float64s, wy: Float64s) -> float:
+    sums = np.stack([w, wp, wy])
     n_distinct, reached = sums.shape[1], _kernels.running_sum(sums[0])
     best = _bins(sums, reached, 1)
     if not _decreases(sums):  # monotone score by score, so in all coarser bins too
@@ -72,25 +98,34 @@ def _bins(sums: Float64s, reached: Array, n_bins: int) -> Float64s:
 
 def _decreases(bins: Float64s) -> bool:
     """Whether an accuracy is below the one before it."""
-    return bool(np.any(np.diff(bins[2] / bins[0]) < -ROUNDING))
+    return bool(np.any(np.diff(bins[2] / bins[0]) < -SAME_ACCURACY))
 
 
-def _by_score(source: Source, notion: Notion | None) -> tuple[Float64s, Float64s, Float64s]:
-    """Sums of w, wp and wy at every distinct score, or cell, in ascending order."""
-    if isinstance(source, BinStats):
-        raise UndefinedError("the sweep chooses its bins: it is read from CellStats or predictions, not from BinStats")
-    if isinstance(source, (PointStats, Summary)):
-        points = one_group(count_points(source, notion=notion), "the sweep")
-        return points.w, points.w * points.score, points.wy
-    view = source.view(notion) if isinstance(source, Predictions) else source.view
-    if view.n_groups > 1:
-        raise UndefinedError(f"the sweep is defined for one group of pairs, not for notion={view.notion!r}")
-    if not isinstance(source, Predictions):
-        same_question(view, notion)
+def _exact_sums(source: Source, notion: Notion | None) -> tuple[Float64s, Float64s, Float64s] | None:
+    """Sums of w, wp and wy by score or cell, in ascending order, where they are known to the last digit."""
+    _needs_cells(source)
+    if isinstance(source, CellStats):
+        _one_group(source.view)
+        same_question(source.view, notion)
         not_empty(source)
         return source.w, source.wp, source.wy
-    score, outcome, weight, _ = source.all_pairs(view)
+    rows = rows_in(source)
+    if rows is None:
+        return None
+    view = rows.view(notion)
+    _one_group(view)
+    score, outcome, weight, *_ = rows.all_pairs(view)
     weight = np.ones(len(score)) if weight is None else weight
     distinct, code = np.unique(score, return_inverse=True)
     w = np.bincount(code, weight).astype(np.float64)
     return w, w * distinct, np.bincount(code, weight * outcome.astype(np.float64)).astype(np.float64)
+
+
+def _needs_cells(source: Source) -> None:
+    if "cells" not in source.gives:
+        raise UndefinedError("the sweep chooses its bins: it is read from CellStats or predictions, not from BinStats")
+
+
+def _one_group(view: View) -> None:
+    if view.n_groups > 1:
+        raise UndefinedError(f"the sweep is defined for one group of pairs, not for notion={view.notion!r}")

@@ -1,18 +1,52 @@
-"""The table of metrics: each carries its own facts, and the command line, report, docs and law tests read them."""
+"""The table of metrics: each carries its own facts, and the command line, report, docs and law tests read them.
+
+A metric has two halves: what it counts, `counts(source, **options) -> statistic`, and what it says of that,
+`says(statistic, **options) -> value`. Its function is the second after the first. What resamples takes them apart: it
+counts once, and asks a stack of a thousand statistics with one call.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from believable._types import Kind, Needs, Spacing
 from believable.errors import InputError
+from believable.stats import ScoreSums
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 ALL_KINDS: tuple[Kind, ...] = ("binary", "multiclass", "multilabel")
+
+
+@dataclass(frozen=True, slots=True)
+class SumFacts:
+    """How a metric of `ScoreSums` varies: what its intervals and floors are made from where the rows are gone.
+
+    Attributes
+    ----------
+    mean_of : str
+        The field of `ScoreSums` whose mean over rows it is, up to a constant factor; "" for others.
+    without_labels : bool
+        Whether outcomes do not enter it.
+    of_predicted : bool
+        Whether it is about the predicted class alone, so that of a matrix the pairs (confidence, correct) say how it
+        varies.
+    variance : callable, optional
+        `sums -> float`: its variance for a multiclass matrix, from second moments of rows, if it is not that of a mean.
+    by_chance : callable, optional
+        `(sums, **options) -> (mean, variance)` that calibrated rows would have, with the options of `says`; None for a
+        variance that was not counted.
+    """
+
+    mean_of: str = ""
+    without_labels: bool = False
+    of_predicted: bool = False
+    variance: Callable[[ScoreSums], float] | None = None
+    by_chance: Callable[..., tuple[float, float | None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +58,12 @@ class Metric:
     name, alias : str
         The function's name, and a short one for the command line.
     function : callable
-        Takes (predictions, actuals), a `Predictions`, or a statistic it can be read from.
+        Takes (predictions, actuals), a `Predictions`, or a statistic it can be read from, and is `says` after `counts`;
+        options that neither half takes are about the rows themselves.
+    counts, says : callable
+        The two halves. `counts` takes a source and the options in its signature, and returns what `needs` says: a
+        `ScoreSums`, a `BinStats`, a `PointStats`, or the pairs of rows that kernels compare. `says` takes that and the
+        options in its own signature, and works along the last axis, so that leading ones may be replicates.
     needs : {"sums", "bins", "cells", "pairs"}
         The smallest thing it can be computed from: `ScoreSums`, `BinStats`, `CellStats`, or the predictions themselves.
     low, high, best : float
@@ -43,6 +82,14 @@ class Metric:
         interval is then made by inverting a test, because the plain value is too large near 0. None for other numbers.
     fixed_point : str
         The option that turns it into a plain norm of the residuals where it is the fixed point of one (smECE).
+    signed_by : str
+        The option that makes an error signed, so that chance does not add to it, and `power` is not about it.
+    largest_gap : bool
+        Whether it is the largest gap of any bin, whatever the norm.
+    interval : callable, optional
+        `(predictions, level, options) -> (low, high, estimate)`, for a metric that brings its own interval.
+    sums : SumFacts
+        How it varies, for a metric of `ScoreSums`.
     spacing : {"uniform", "logit"}
         The grid of cells that it is best read from: "logit" where it looks at logits, or at the order of small scores.
     target : str
@@ -56,6 +103,8 @@ class Metric:
     name: str
     alias: str
     function: Callable[..., Any]
+    counts: Callable[..., Any]
+    says: Callable[..., Any]
     needs: Needs
     low: float
     high: float
@@ -66,6 +115,10 @@ class Metric:
     of: str
     power: float | None
     fixed_point: str
+    signed_by: str
+    largest_gap: bool
+    interval: Callable[..., tuple[float, float, float]] | None
+    sums: SumFacts
     spacing: Spacing
     target: str
     reference: str
@@ -84,7 +137,28 @@ class Metric:
     @property
     def options(self) -> frozenset[str]:
         """The names of the function's choices."""
-        return frozenset(inspect.signature(self.function).parameters) - {"predictions", "actuals", "sample_weight"}
+        return _keywords(self.function) - {"predictions", "actuals", "sample_weight"}
+
+    def counting(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options that say what is counted."""
+        return {name: value for name, value in options.items() if name in _keywords(self.counts)}
+
+    def saying(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options that say what is read from it."""
+        return {name: value for name, value in options.items() if name in _keywords(self.says)}
+
+    def is_halved(self, options: Mapping[str, Any]) -> bool:
+        """Whether the halves answer all that is asked: an option that neither takes is about the rows themselves."""
+        return set(options) <= _keywords(self.counts) | _keywords(self.says)
+
+    def growth(self, options: Mapping[str, Any]) -> float | None:
+        """`power`, if it is an error with these options too."""
+        return None if not self.is_halved(options) or options.get(self.signed_by) else self.power
+
+
+@cache
+def _keywords(function: Callable[..., Any]) -> frozenset[str]:
+    return frozenset(inspect.signature(function).parameters)
 
 
 METRICS: dict[str, Metric] = {}
@@ -93,6 +167,8 @@ METRICS: dict[str, Metric] = {}
 def metric(
     *,
     alias: str,
+    counts: Callable[..., Any],
+    says: Callable[..., Any],
     needs: Needs,
     reference: str,
     low: float = 0.0,
@@ -104,6 +180,10 @@ def metric(
     of: str = "",
     power: float | None = None,
     fixed_point: str = "",
+    signed_by: str = "",
+    largest_gap: bool = False,
+    interval: Callable[..., tuple[float, float, float]] | None = None,
+    sums: SumFacts = SumFacts(),  # noqa: B008 - a value
     spacing: Spacing = "uniform",
     target: str = "",
     elsewhere: Mapping[str, str] = MappingProxyType({}),
@@ -116,6 +196,8 @@ def metric(
             name=name,
             alias=alias,
             function=function,
+            counts=counts,
+            says=says,
             needs=needs,
             low=low,
             high=high,
@@ -126,6 +208,10 @@ def metric(
             of=of,
             power=power,
             fixed_point=fixed_point,
+            signed_by=signed_by,
+            largest_gap=largest_gap,
+            interval=interval,
+            sums=sums,
             spacing=spacing,
             target=target,
             reference=reference,

@@ -5,12 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 from believable._types import Norm
-from believable.metrics.adaptive_calibration_error import adaptive_calibration_error
+from believable.metrics.adaptive_calibration_error import adaptive_calibration_error, quantile_bins_of_classes
+from believable.metrics.binned_error import binned_error
 from believable.metrics.table import metric
-from believable.stats.source import TEN
+from believable.stats import BinStats
+from believable.stats.source import TEN, Source
 
 
-@metric(alias="tace", needs="bins", bins="quantile", of="classwise", power=1, reference="Nixon et al. 2019")
+def _thresholded_bins(source: Source, n_bins: int = TEN, *, threshold: float = 0.01, pooled: bool = False) -> BinStats:
+    return quantile_bins_of_classes(source, n_bins, threshold=threshold, pooled=pooled)
+
+
+@metric(
+    alias="tace",
+    counts=_thresholded_bins,
+    says=binned_error,
+    needs="bins",
+    bins="quantile",
+    of="classwise",
+    power=1,
+    reference="Nixon et al. 2019",
+)
 def thresholded_adaptive_calibration_error(
     predictions: Any,
     actuals: Any = None,

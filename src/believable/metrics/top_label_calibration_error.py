@@ -7,11 +7,25 @@ from typing import Any
 from believable._types import Norm, Strategy
 from believable.metrics.binned_error import binned_error
 from believable.metrics.table import metric
-from believable.stats.source import TEN, UNIFORM, count_bins, source_of
+from believable.stats import BinStats
+from believable.stats.source import TEN, UNIFORM, Source, count_bins, source_of
+
+
+def _bins_by_label(
+    source: Source,
+    n_bins: int = TEN,
+    strategy: Strategy = UNIFORM,
+    *,
+    threshold: float | None = None,
+    edges: Any = None,
+) -> BinStats:
+    return count_bins(source, n_bins, strategy, notion="top_label", threshold=threshold, edges=edges)
 
 
 @metric(
     alias="tlce",
+    counts=_bins_by_label,
+    says=binned_error,
     needs="bins",
     bins="uniform",
     of="top_label",
@@ -56,5 +70,4 @@ def top_label_calibration_error(
     0.25
     """
     source = source_of(predictions, actuals, sample_weight)
-    stats = count_bins(source, n_bins, strategy, notion="top_label", threshold=threshold, edges=edges)
-    return binned_error(stats, norm)
+    return binned_error(_bins_by_label(source, n_bins, strategy, threshold=threshold, edges=edges), norm)

@@ -8,13 +8,28 @@ from believable import _check
 from believable._types import Norm, Strategy
 from believable.metrics.binned_error import binned_error
 from believable.metrics.table import metric
-from believable.predictions import Predictions
-from believable.stats import Summary
-from believable.stats.source import TEN, UNIFORM, count_bins, source_of
+from believable.stats import BinStats
+from believable.stats.source import TEN, UNIFORM, Source, count_bins, source_of
+
+
+def _bins_by_rank(
+    source: Source,
+    n_bins: int = TEN,
+    strategy: Strategy = UNIFORM,
+    *,
+    r: int = 3,
+    threshold: float | None = None,
+    pooled: bool = False,
+    edges: Any = None,
+) -> BinStats:
+    r = min(_check.positive_integer(r, "r"), source.n_classes)
+    return count_bins(source, n_bins, strategy, notion="top_r", r=r, threshold=threshold, pooled=pooled, edges=edges)
 
 
 @metric(
     alias="toprce",
+    counts=_bins_by_rank,
+    says=binned_error,
     needs="bins",
     bins="uniform",
     of="top_r",
@@ -52,7 +67,5 @@ def top_r_calibration_error(
     0.425
     """
     source = source_of(predictions, actuals, sample_weight)
-    n_classes = source.n_classes if isinstance(source, (Predictions, Summary)) else source.view.n_classes
-    r = min(_check.positive_integer(r, "r"), n_classes)
-    stats = count_bins(source, n_bins, strategy, notion="top_r", r=r, threshold=threshold, pooled=pooled, edges=edges)
+    stats = _bins_by_rank(source, n_bins, strategy, r=r, threshold=threshold, pooled=pooled, edges=edges)
     return binned_error(stats, norm)

@@ -16,7 +16,7 @@ from believable.plots.style import GREY, INK, axis_labels, figure_of, plain
 from believable.predictions import Predictions
 from believable.stats import CellStats, Summary
 from believable.stats.points import Points, PointStats
-from believable.stats.source import cells_in, count_points, one_group, source_of
+from believable.stats.source import count_points, one_group, source_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +57,7 @@ class Gathered:
         if isinstance(source, Predictions):
             return cls(PointStats(source.view(notion, r=r), (points,)), source.scores.dtype.name)
         if isinstance(source, Summary):
-            cells = cells_in(source, notion, r)
+            cells = source.cells_in(notion, r)
             return cls(PointStats(cells.view, (points,)), cells.grid.dtype)
         dtype = source.grid.dtype if isinstance(source, CellStats) else "float64"
         return cls(PointStats(source.view, (points,)), dtype)

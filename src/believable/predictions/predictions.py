@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
-from typing import Any, TypeVar, get_args
+from typing import Any, ClassVar, TypeVar, get_args
 
 import numpy as np
 
 from believable import _check, _kernels
 from believable._check import ROW_SUM_TOLERANCE
-from believable._types import Array, Floats, Ints, Kind, Notion
+from believable._types import Array, Floats, Ints, Kind, Needs, Notion
 from believable.errors import InputError
 from believable.predictions.view import Pairs, View
 
 COLUMNS_AT_ONCE, ROWS_AT_ONCE = 1 << 22, 1 << 15  # entries that are copied, and of rows whose turn it is, in the cache
 
 Counted = TypeVar("Counted", _kernels.Moments, _kernels.PassSums, _kernels.MatrixSums)
+Remembered = TypeVar("Remembered")
 
 
 class Predictions:
@@ -82,6 +83,7 @@ class Predictions:
         "weights",
     )
 
+    gives: ClassVar[frozenset[Needs]] = frozenset(get_args(Needs))  # what metrics may need: rows have all of it
     weights: Array | None
     kind: Kind
     n_classes: int
@@ -292,6 +294,26 @@ class Predictions:
         value._set(**self.__getstate__() | changed)
         return value
 
+    def remembered(self, key: Any, count: Callable[[], Remembered]) -> Remembered:
+        """What was counted under this key; it is counted now, if it was not before."""
+        if key not in self._counted:
+            return self.remember(key, count())
+        found: Remembered = self._counted[key]
+        return found
+
+    def remember(self, key: Any, counted: Remembered) -> Remembered:
+        """Keep what was counted under a key."""
+        self._counted[key] = counted
+        return counted
+
+    def remembering(self) -> Predictions:
+        """The same, free to remember what is counted from it: memory that was borrowed stays as it is that long."""
+        return self._with(borrowed=False) if self.borrowed else self
+
+    def relabelled(self, labels: Array) -> Predictions:
+        """The same scores with other labels, for the length of one call."""
+        return self._with(labels=labels, borrowed=True)
+
     def take(self, rows: Ints) -> Predictions:
         """Some of the rows, in the order given; a row may come more than once."""
         weights = None if self.weights is None else self.weights[rows]
@@ -311,6 +333,16 @@ class Predictions:
         if self.kind == "multilabel":
             return "classwise"
         return "binary" if self.kind == "binary" else "confidence"
+
+    @property
+    def problem(self) -> Kind:
+        """The kind of predictions: every notion of them can be asked for."""
+        return self.kind
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether the scores are P(y = 1)."""
+        return self.kind == "binary"
 
     def class_name(self, k: int) -> str:
         """What to call class k in a table or picture."""
@@ -342,13 +374,16 @@ class Predictions:
             raise InputError(f"{view!r} does not fit {self!r}: make it with predictions.view(...)")
         return view
 
-    def pairs(self, view: View, at_least: int = 0) -> Iterator[Pairs]:
-        """The pairs of a view, in blocks of rows; `at_least` so many pairs in each but the last, if asked."""
+    def pairs(self, view: View, at_least: int = 0, *, numbered: bool = False) -> Iterator[Pairs]:
+        """The pairs of a view, in blocks of rows; `at_least` so many pairs in each but the last, if asked.
+
+        With `numbered` each pair says which row it comes from.
+        """
         if self.scores.ndim == 1:
-            yield from self._blocks(view, at_least)
+            yield from self._blocks(view, at_least, numbered)
             return
         waiting: list[Pairs] = []
-        for block in self._blocks(view):
+        for block in self._blocks(view, numbered=numbered):
             waiting.append(block)
             if sum(len(part.score) for part in waiting) >= at_least:
                 yield _joined(waiting)
@@ -389,13 +424,16 @@ class Predictions:
         pairs = Pairs(score, outcome, self.weights, None)
         return pairs if view.threshold is None else _above(pairs, view.threshold)
 
-    def _blocks(self, view: View, at_least: int = 0) -> Iterator[Pairs]:
+    def _blocks(self, view: View, at_least: int = 0, numbered: bool = False) -> Iterator[Pairs]:
         width = self.scores.shape[1] if self.scores.ndim == 2 else 1
         for rows in _kernels.row_blocks(len(self), width, at_least):
             weight = None if self.weights is None else self.weights[rows]
             block = self._block(view, self.scores[rows], self.labels[rows], weight)
             if view.pooled:
                 block = block._replace(group=None)
+            if numbered:  # every row has as many pairs as the others, one after the other
+                row = np.arange(rows.start, rows.stop)
+                block = block._replace(row=np.repeat(row, len(block.score) // len(row)))
             yield block if view.threshold is None else _above(block, view.threshold)
 
     def _block(self, view: View, scores: Floats, labels: Array, weight: Array | None) -> Pairs:

@@ -18,12 +18,16 @@ RANKED = ("top_r", "rth", "within_top_r")
 
 
 class Pairs(NamedTuple):
-    """A block of pairs: scores, outcomes (0/1, or shares), weights (None: all 1) and groups (None: all 0)."""
+    """A block of pairs: scores, outcomes (0/1, or shares), weights (None: all 1) and groups (None: all 0).
+
+    `row` is the row of the predictions that each pair comes from, where it was asked for.
+    """
 
     score: Floats
     outcome: Array
     weight: Array | None
     group: Ints | None
+    row: Ints | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
 from believable import _kernels
 from believable._check import choice, positive_integer
-from believable._types import Array, Floats, Ints, Strategy
+from believable._types import Array, Floats, Ints, Needs, Strategy
 from believable.binning import Edges
-from believable.errors import InputError, SchemaError
+from believable.errors import InputError, SchemaError, UndefinedError
 from believable.predictions import Predictions, View
 from believable.stats.counts import (
     Counts,
@@ -25,6 +25,7 @@ from believable.stats.counts import (
     moments,
 )
 from believable.stats.one_pass import read_once
+from believable.stats.readable import BinsAsked, DefaultBins, DefaultStrategy, refuse_extras, same_question
 from believable.stats.saved import field_of, float_list
 
 
@@ -47,6 +48,7 @@ class BinStats(Counts):
     (array([2, 1, 1]), array([1., 0., 1.]))
     """
 
+    gives: ClassVar[frozenset[Needs]] = frozenset({"bins"})
     edges: tuple[Edges, ...]
 
     @classmethod
@@ -72,11 +74,11 @@ class BinStats(Counts):
         """Count, or remember having counted; without squares, wpp and w2pp are NaN and not worth remembering."""
         if not squares:
             return cls(view=view, edges=edges, **_sums(predictions, view, edges, squares))
-        key = (view, edges, edges[0].strategy)
-        if key not in predictions._counted:  # a second metric on the same value costs nothing
-            predictions._counted[key] = cls(view=view, edges=edges, **_sums(predictions, view, edges, squares))
-        stats: BinStats = predictions._counted[key]
-        return stats
+        # A second metric on the same value costs nothing.
+        return predictions.remembered(
+            (view, edges, edges[0].strategy),
+            lambda: cls(view=view, edges=edges, **_sums(predictions, view, edges, squares)),
+        )
 
     @property
     def per_group(self) -> int:
@@ -150,6 +152,18 @@ class BinStats(Counts):
         check_scores(columns, lower[at], upper[at])
         return stats
 
+    def read_bins(self, asked: BinsAsked) -> BinStats:
+        """The statistic itself, if it has the bins that are asked for."""
+        same_question(self.view, asked.notion, asked.r, asked.threshold, asked.pooled)
+        refuse_extras("BinStats", edges=asked.edges)
+        if not isinstance(asked.strategy, DefaultStrategy) and self.strategy not in (asked.strategy, "given"):
+            raise UndefinedError(f"this asks for {asked.strategy} bins; the statistic has {self.strategy} bins")
+        if not isinstance(asked.n_bins, DefaultBins) and asked.n_bins != self.per_group:
+            raise UndefinedError(
+                f"the statistic has {self.per_group} bins, not {asked.n_bins}: count again, or use CellStats"
+            )
+        return self.pool() if asked.pooled and self.view.n_groups > 1 else self
+
     def only_group(self, group: int) -> BinStats:
         """The pairs of one class or rank (from 0)."""
         return replace(self, edges=(self.edges_of(group),), **self._only(group))
@@ -181,11 +195,7 @@ def edges_for(predictions: Predictions, view: View, n_bins: int, strategy: Strat
     if strategy == "uniform":
         return (Edges.uniform(n_bins, dtype),)
     positive_integer(n_bins, "n_bins")
-    key = ("quantile", view, n_bins)
-    if key not in predictions._counted:
-        predictions._counted[key] = tuple(_quantile_edges(predictions, view, n_bins))
-    made: tuple[Edges, ...] = predictions._counted[key]
-    return made
+    return predictions.remembered(("quantile", view, n_bins), lambda: tuple(_quantile_edges(predictions, view, n_bins)))
 
 
 def _quantile_edges(predictions: Predictions, view: View, n_bins: int) -> list[Edges]:

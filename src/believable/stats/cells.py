@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
 from believable import _kernels
 from believable._check import positive_integer
 from believable._kernels.logistic import SMALLEST
-from believable._types import Float64s, Int64s, Spacing
+from believable._types import Float64s, Int64s, Needs, Notion, Spacing
 from believable.binning import N_CELLS, Edges, Grid
 from believable.errors import CoarseCellsWarning, InputError, SchemaError, UndefinedError
 from believable.predictions import Predictions, View
@@ -28,8 +29,11 @@ from believable.stats.counts import (
     count,
     from_moments,
     load_counts,
+    not_empty,
 )
 from believable.stats.one_pass import read_once
+from believable.stats.points import Points, PointStats
+from believable.stats.readable import BinsAsked, same_question
 from believable.stats.saved import field_of
 
 
@@ -48,6 +52,7 @@ class CellStats(Counts):
     array([2, 1, 1])
     """
 
+    gives: ClassVar[frozenset[Needs]] = frozenset({"bins", "cells"})
     grid: Grid
 
     @classmethod
@@ -190,6 +195,54 @@ class CellStats(Counts):
         kept |= (self.index > self.grid.n_cells) & (edge < 1)  # {1} ends where the last cell does
         return replace(self, view=view, **{name: getattr(self, name)[kept] for name in ("key", "n", *SUMS)})
 
+    @property
+    def spacing(self) -> Spacing:
+        """The spacing of the grid."""
+        return self.grid.spacing
+
+    def read_bins(self, asked: BinsAsked) -> BinStats:
+        """Bins made of whole cells: given, of equal width, or of equal weight as far as cells tell that."""
+        cells, threshold = self, asked.threshold
+        if threshold is not None and cells.view.threshold is None:
+            cells = cells.above(threshold)
+        same_question(cells.view, asked.notion, asked.r, threshold, asked.pooled)
+        if asked.pooled and cells.view.n_groups > 1:
+            cells = cells.pool()
+        if asked.edges is not None:
+            given = isinstance(asked.edges, (Edges, tuple))
+            return cells.coarsen(asked.edges if given else Edges.given(asked.edges, cells.grid.dtype))
+        if asked.strategy == "uniform":
+            return cells.coarsen(asked.n_bins)
+        cells.warn_if_crowded(asked.n_bins)
+        return cells.coarsen(cells.quantile_edges(asked.n_bins))
+
+    def read_points(self, notion: Notion | None, r: int | None, logits: bool) -> PointStats:
+        """Cells as points, each at its mean score."""
+        same_question(self.view, notion, r)
+        not_empty(self)
+        if logits:
+            warn_of_wide_cells(self)
+        present = np.unique(self.group).tolist()
+        return PointStats(self.view, tuple(self.only_group(g).as_points() for g in present), tuple(present))
+
+    def as_points(self) -> Points:
+        """The cells of one group as points."""
+        return Points(self.conf, self.n, self.w, self.wy, self.w2, self.w2y)
+
+    def warn_if_crowded(self, n_bins: int) -> None:
+        """Warn where one cell has more weight than a bin of equal weight should, and its scores are not all equal."""
+        for group in range(self.view.n_groups):
+            one = self.only_group(group) if self.view.n_groups > 1 else self
+            crowded = (one.w > one.w.sum() / n_bins) & (_spread(one) > 0)
+            if crowded.any():
+                share = float(one.w[crowded].max() / one.w.sum())
+                warn_caller(
+                    f"one cell of {self.grid} holds {share:.0%} of the weight, at scores that differ: {n_bins} bins of "
+                    f"equal weight cannot be told apart there; {WHERE_CELLS_ARE_TOO_WIDE}",
+                    CoarseCellsWarning,
+                )
+                return
+
     def only_group(self, group: int) -> CellStats:
         """The pairs of one class or rank (from 0)."""
         return replace(self, **self._only(group))
@@ -225,12 +278,20 @@ def _by_class(predictions: Predictions, view: View) -> bool:
 # --- where cells are too coarse for what is read from them: said, because the number would look right -----------------
 
 
-MOST_HIDDEN = 0.01  # of the variance of logits, within cells: from here on slopes are off in the second digit
-SAME = 1e-10  # of (mean score)^2: a variance below is rounding, and the scores of the cell are one
-ADVICE = "count with spacing='logit', or pass a Summary of 1-D scores, which has both grids"
+MAX_HIDDEN_VARIANCE = 0.01  # share of the variance of logits within cells; above, slopes are off in the second digit
+ROUNDING_OF_VARIANCE = 1e-10  # times (mean score)^2: a variance below is rounding, and the scores of the cell are one
+WHERE_CELLS_ARE_TOO_WIDE = "count with spacing='logit', or pass a Summary of 1-D scores, which has both grids"
 
 
-def warn_of_wide_cells(cells: CellStats, stacklevel: int = 4) -> None:
+def warn_caller(sentence: str, category: type[Warning]) -> None:
+    """Warn at the line outside this package that what is warned of was asked for from."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "believable":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(sentence, category, stacklevel=level)
+
+
+def warn_of_wide_cells(cells: CellStats) -> None:
     """Warn where uniform cells hold logits that differ: scores so near to 0 or 1 that a cell is wide beside them.
 
     How much they differ is known: the variance of the scores of a cell over (p (1 - p))^2 is that of their logits. Its
@@ -243,32 +304,16 @@ def warn_of_wide_cells(cells: CellStats, stacklevel: int = 4) -> None:
     logit = np.log(p) - np.log1p(-p)
     between = float(np.average((logit - np.average(logit, weights=information)) ** 2, weights=information))
     within = float(np.average(_spread(cells) / (p * (1 - p)) ** 2, weights=information))
-    if within > MOST_HIDDEN * (within + between):
-        warnings.warn(
+    if within > MAX_HIDDEN_VARIANCE * (within + between):
+        warn_caller(
             f"scores lie so near to 0 or 1 that {within / (within + between):.0%} of the variance of their logits is "
-            f"within cells of the uniform grid of {cells.grid.n_cells:,}, which stand at their means: {ADVICE}",
+            f"within cells of the uniform grid of {cells.grid.n_cells:,}, which stand at their means: "
+            f"{WHERE_CELLS_ARE_TOO_WIDE}",
             CoarseCellsWarning,
-            stacklevel=stacklevel,
         )
-
-
-def warn_of_crowded_cells(cells: CellStats, n_bins: int, stacklevel: int = 5) -> None:
-    """Warn where one cell has more weight than a bin of equal weight should, and its scores are not all equal."""
-    for group in range(cells.view.n_groups):
-        one = cells.only_group(group) if cells.view.n_groups > 1 else cells
-        crowded = (one.w > one.w.sum() / n_bins) & (_spread(one) > 0)
-        if crowded.any():
-            share = float(one.w[crowded].max() / one.w.sum())
-            warnings.warn(
-                f"one cell of {cells.grid} holds {share:.0%} of the weight, at scores that differ: {n_bins} bins of "
-                f"equal weight cannot be told apart there; {ADVICE}",
-                CoarseCellsWarning,
-                stacklevel=stacklevel,
-            )
-            return
 
 
 def _spread(cells: CellStats) -> Float64s:
     """Variance of the scores within each cell; 0 where that is but rounding."""
     variance = np.maximum(cells.wpp / cells.w - cells.conf**2, 0)
-    return np.where(variance > SAME * cells.conf**2, variance, 0)
+    return np.where(variance > ROUNDING_OF_VARIANCE * cells.conf**2, variance, 0)

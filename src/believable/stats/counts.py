@@ -6,14 +6,15 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
 from believable import _kernels
-from believable._types import Array, Float64s, Floats, Int64s, Ints
-from believable.errors import InputError, MergeError, SchemaError
+from believable._types import Array, Float64s, Floats, Int64s, Ints, Notion
+from believable.errors import InputError, MergeError, SchemaError, UndefinedError
 from believable.predictions import Predictions, View
+from believable.stats.readable import Readable
 from believable.stats.saved import field_of, float_list, integer_list, open_saved
 from believable.stats.statistic import Statistic, schema_of
 
@@ -31,10 +32,11 @@ _PARTS = (
 _ARRAYS = attrgetter("key", "n", *SUMS)
 
 Assign = Callable[[Floats, Ints | None], Ints]
+SomeCounts = TypeVar("SomeCounts", bound="Counts")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class Counts(Statistic):
+class Counts(Readable, Statistic):
     """One entry per occupied (group, bin), in ascending order of `key` = group * bins per group + bin.
 
     Attributes
@@ -91,6 +93,21 @@ class Counts(Statistic):
         """What the keys mean, as a plain dictionary."""
 
     # --- reading ---
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes of the predictions."""
+        return self.view.n_classes
+
+    @property
+    def default_notion(self) -> Notion:
+        """The notion that was counted."""
+        return self.view.notion
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether the scores are P(y = 1)."""
+        return self.view.notion == "binary"
 
     @property
     def group(self) -> Int64s:
@@ -189,6 +206,13 @@ def gather(keys: Int64s, columns: dict[str, Array]) -> dict[str, Any]:
     ordered = keys[order]
     starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     return {"key": ordered[starts]} | {name: np.add.reduceat(column[order], starts) for name, column in columns.items()}
+
+
+def not_empty(stats: SomeCounts) -> SomeCounts:
+    """Raise when a threshold kept nothing."""
+    if not len(stats.key):
+        raise UndefinedError(f"no score is above threshold={stats.view.threshold}: there is nothing to measure")
+    return stats
 
 
 def as_checked(predictions: Any) -> Predictions:

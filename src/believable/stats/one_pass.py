@@ -58,7 +58,7 @@ def fits(predictions: Predictions, views: Sequence[tuple[View, Grid]]) -> bool:
 def sums_and_cells(predictions: Predictions, grids: tuple[Grid, ...]) -> tuple[ScoreSums, list[dict[str, Any]]]:
     """The score sums, and the key, n and sums of `Counts` on each grid; rows that were not looked at are checked."""
     passed = predictions.moments(partial(_kernels.binary_pass, grids=pass_grids(grids))) or _kernels.PassSums.invalid()
-    predictions._counted["sums"] = sums = from_pass(passed.sums)
+    sums = predictions.remember("sums", from_pass(passed.sums))
     return sums, [from_moments(*one) for one in passed.cells]
 
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from believable import _kernels
-from believable._types import Array, Float64s, Int64s, Ints
+from believable._types import Array, Float64s, Int64s, Ints, Needs, Notion
 from believable.binning import LOGIT_REACH
+from believable.errors import UndefinedError
 from believable.predictions import View
-from believable.stats.cells import CellStats
+from believable.stats.readable import BinsAsked, Readable, same_question
+
+if TYPE_CHECKING:
+    from believable.stats.bins import BinStats
+    from believable.stats.cells import CellStats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,15 +81,49 @@ class Points:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PointStats:
+class PointStats(Readable):
     """The points of every group of a view; what is resampled in place of rows, and not meant to be kept.
 
-    `index` says which classes or ranks these are: those that have pairs.
+    It is the sequence of its groups. `index` says which classes or ranks these are: those that have pairs.
     """
 
+    gives: ClassVar[frozenset[Needs]] = frozenset({"cells"})
     view: View
     groups: tuple[Points, ...]
     index: tuple[int, ...] = (0,)
+
+    def __iter__(self) -> Iterator[Points]:
+        return iter(self.groups)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def __getitem__(self, i: int) -> Points:
+        return self.groups[i]
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes of the predictions."""
+        return self.view.n_classes
+
+    @property
+    def default_notion(self) -> Notion:
+        """The notion that was counted."""
+        return self.view.notion
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether the scores are P(y = 1)."""
+        return self.view.notion == "binary"
+
+    def read_bins(self, asked: BinsAsked) -> BinStats:
+        """Points are finer than bins, but do not say where those would end: an error."""
+        same_question(self.view, asked.notion, asked.r, asked.threshold, asked.pooled)
+        raise UndefinedError("this is read from bins, which points do not have")
+
+    def read_points(self, notion: Notion | None, r: int | None, logits: bool) -> PointStats:
+        """The statistic itself."""
+        return self
 
 
 # --- two grids that counted the same pairs, read as one: narrow cells in the middle and in the tails ------------------

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, final
+from typing import Any, ClassVar, Self, final, get_args
 
 import numpy as np
 
+from believable import _check
 from believable._arrays import as_levels
-from believable._types import Array, Kind, Notion, Spacing
+from believable._types import Array, Kind, Needs, Notion, Spacing
 from believable.errors import InputError, MergeError, SchemaError, UndefinedError
 from believable.predictions import Predictions, View
 from believable.stats import one_pass
+from believable.stats.bins import BinStats
 from believable.stats.cells import CellStats
 from believable.stats.counts import as_checked
 from believable.stats.layout import Layout
+from believable.stats.points import PointStats, joined
+from believable.stats.readable import BinsAsked, Readable
 from believable.stats.saved import field_of, open_saved
 from believable.stats.statistic import Statistic
 from believable.stats.sums import ScoreSums
 
 _SCHEMA = "believable.Summary"
-ROUNDING = 1e-6  # of a sum: far more than adding up ever loses, far less than damage
+SAME_SUM = 1e-6  # relative difference: far more than adding up ever loses, far less than damage
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class Summary(Statistic):
+class Summary(Readable, Statistic):
     """The sums of rows, the cells of each notion, and the same for every subgroup: what an audit is made from.
 
     Summaries of parts add up to the summary of the whole, so files, partitions and streams of any length reduce to
@@ -52,6 +56,7 @@ class Summary(Statistic):
     Summary(n=4, kind='binary', cells of binary, binary (logit))
     """
 
+    gives: ClassVar[frozenset[Needs]] = frozenset({"sums", "bins", "cells"})
     sums: ScoreSums
     cells: tuple[CellStats, ...]
     by: Mapping[str, Mapping[str, Summary]] = field(default_factory=dict)
@@ -96,6 +101,16 @@ class Summary(Statistic):
         return self.sums.kind
 
     @property
+    def problem(self) -> Kind:
+        """The kind of predictions: every notion that was counted can be asked for."""
+        return self.sums.kind
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether the scores are P(y = 1)."""
+        return self.sums.kind == "binary"
+
+    @property
     def n_classes(self) -> int:
         """Of the predictions."""
         return self.sums.n_classes
@@ -103,7 +118,7 @@ class Summary(Statistic):
     @property
     def n(self) -> int:
         """Rows."""
-        return self.sums.n // (self.n_classes if self.kind == "multilabel" else 1)
+        return self.sums.n_rows
 
     @property
     def effective_n(self) -> float:
@@ -147,6 +162,37 @@ class Summary(Statistic):
                 "it among the notions"
             )
         return next((one for one in found if one.grid.spacing == spacing), found[0])
+
+    def cells_in(
+        self, notion: Notion | None = None, r: int | None = None, *, spacing: Spacing = "uniform"
+    ) -> CellStats:
+        """`cells_of`, with an error where the notion does not fit such predictions."""
+        if notion is not None:
+            _check.choice(notion, get_args(Notion), "notion")
+            _check.notion_fits(notion, self.kind, self.n_classes)
+        return self.cells_of(notion, r=r, spacing=spacing)
+
+    def read_sums(self) -> ScoreSums:
+        """The sums of rows."""
+        return self.sums
+
+    def read_bins(self, asked: BinsAsked) -> BinStats:
+        """Bins of whole cells; of equal weight from the grid that keeps more pairs apart, as tiny scores need."""
+        notion, r = asked.notion, asked.r
+        cells = self.cells_in(notion, r)
+        if asked.strategy == "quantile" and asked.edges is None and asked.threshold is None:
+            grids = (cells, self.cells_in(notion, r, spacing="logit"))
+            cells = min(grids, key=lambda one: float(np.sum(one.w**2)))
+        return cells.read_bins(asked)
+
+    def read_points(self, notion: Notion | None, r: int | None, logits: bool) -> PointStats:
+        """The points of both grids, each where its cells are narrower; those of one, if one was counted."""
+        uniform, logit = self.cells_in(notion, r), self.cells_in(notion, r, spacing="logit")
+        if uniform.grid.spacing == logit.grid.spacing:
+            return uniform.read_points(None, None, logits)
+        present = np.unique(uniform.group).tolist()
+        groups = tuple(joined(uniform.only_group(g), logit.only_group(g)) for g in present)
+        return PointStats(uniform.view, groups, tuple(present))
 
     def __repr__(self) -> str:
         views = [f"{one.view.notion}{' (logit)' if one.grid.spacing == 'logit' else ''}" for one in self.cells]
@@ -265,7 +311,7 @@ def _same_weight(cells: CellStats, sums: ScoreSums, pairs: int) -> bool:
     found = [(float(cells.w.sum()), sums.w * per), (float(cells.w2.sum()), sums.w2 * per)]
     if cells.view.notion in ("binary", "classwise"):
         found += [(float(cells.wp.sum()), float(sums.wp.sum())), (float(cells.wy.sum()), float(sums.wy.sum()))]
-    return all(abs(a - b) <= ROUNDING * max(a, b) for a, b in found)
+    return all(abs(a - b) <= SAME_SUM * max(a, b) for a, b in found)
 
 
 def _of_a_level(saved: Any, name: str) -> Summary:

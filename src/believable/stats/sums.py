@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Self, final, get_args
+from typing import Any, ClassVar, Self, final, get_args
 
 import numpy as np
 
 from believable import _kernels
-from believable._types import Array, Float64s, Floats, Kind
-from believable.errors import MergeError, SchemaError
+from believable._types import Array, Float64s, Floats, Kind, Needs
+from believable.errors import MergeError, SchemaError, UndefinedError
 from believable.predictions import Predictions
 from believable.stats.counts import as_checked
+from believable.stats.readable import Readable
 from believable.stats.saved import field_of, float_list, number_in, number_out, open_saved
 from believable.stats.statistic import Statistic
 
@@ -73,7 +74,7 @@ def _nothing() -> Float64s:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class ScoreSums(Statistic):
+class ScoreSums(Readable, Statistic):
     """Weighted sums over the rows (over the entries, for multilabel).
 
     Attributes
@@ -111,6 +112,7 @@ class ScoreSums(Statistic):
     (3, 0.3)
     """
 
+    gives: ClassVar[frozenset[Needs]] = frozenset({"sums"})
     kind: Kind
     n_classes: int
     n: int
@@ -140,10 +142,7 @@ class ScoreSums(Statistic):
     @classmethod
     def of(cls, predictions: Predictions) -> ScoreSums:
         """Sum over the rows of checked predictions."""
-        if "sums" not in as_checked(predictions)._counted:
-            predictions._counted["sums"] = _of(predictions)
-        sums: ScoreSums = predictions._counted["sums"]
-        return sums
+        return as_checked(predictions).remembered("sums", lambda: _of(predictions))
 
     def __add__(self, other: Self) -> ScoreSums:
         if not isinstance(other, ScoreSums):
@@ -162,6 +161,24 @@ class ScoreSums(Statistic):
         mine, others = self.class_weight, other.class_weight
         added["deviation"] += (self.wp / mine - other.wp / others) ** 2 * (mine * others / (mine + others))
         return ScoreSums(kind=self.kind, n_classes=self.n_classes, **added)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, whether or not each entry of a row is counted."""
+        return self.n // (self.n_classes if self.kind == "multilabel" else 1)
+
+    @property
+    def default_notion(self) -> None:
+        """Sums are of rows, whatever pairs are made of them."""
+        return None
+
+    def holds_pairs(self) -> Self:
+        """Sums of rows do not say which score had which outcome: an error."""
+        raise UndefinedError("this is not read from ScoreSums: pass CellStats or the predictions")
+
+    def read_sums(self) -> ScoreSums:
+        """The statistic itself."""
+        return self
 
     @property
     def class_weight(self) -> float:

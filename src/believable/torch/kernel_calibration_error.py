@@ -18,7 +18,7 @@ from believable import _check, _kernels
 from believable._kernels import Similarity
 from believable._types import Array
 from believable.errors import InputError, UndefinedError
-from believable.metrics.kernel_calibration_error import ROUNDING, Estimator
+from believable.metrics.kernel_calibration_error import ROUNDING_OF_SQUARES, Estimator
 from believable.metrics.kernel_vectors import TRIED, Kernel, Vectors, on_a_line, similarity_of
 from believable.predictions import Predictions, as_predictions
 from believable.torch.pairs import between, line_form, pair_form
@@ -70,7 +70,7 @@ def kernel_calibration_error(
     where = _device_for(predictions, device)
     vectors = _vectors_of(predictions, targets, sample_weight, from_logits, what="the kernel calibration error")
     squared = biased_skce(DeviceVectors.of(vectors, kernel, bandwidth, where))
-    if squared < -ROUNDING:
+    if squared < -ROUNDING_OF_SQUARES:
         raise UndefinedError(f"the kernel is not positive semi-definite: the squared error is {squared:g}")
     return float(max(squared, 0.0) ** 0.5)
 
