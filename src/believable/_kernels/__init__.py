@@ -100,6 +100,7 @@ from believable._kernels.smoothing import (
     smoothed,
     smoothed_variance,
 )
+from believable._kernels.solve import RootLook, RootSettings, find_root
 from believable._kernels.sorting import ascending, by_score, sort_pairs
 from believable._kernels.temperature import (
     TemperatureFit,
@@ -132,6 +133,8 @@ __all__ = [
     "Partition",
     "PassGrid",
     "PassSums",
+    "RootLook",
+    "RootSettings",
     "Similarity",
     "SkceRows",
     "TemperatureFit",
@@ -160,6 +163,7 @@ __all__ = [
     "faded_around",
     "faded_before",
     "faded_sums",
+    "find_root",
     "fit_beta_cdf",
     "fit_ensemble_temperature",
     "fit_logistic",

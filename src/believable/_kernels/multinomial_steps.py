@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from believable._kernels.basics import row_blocks
+from believable._kernels.solve import Place
 from believable._types import Float64s, Floats
 
 FARTHEST = 1e100  # logits beyond count as this: their squares must be numbers
@@ -162,15 +163,6 @@ class Costs(Protocol):
     def curvature_times(self, c: Float64s, direction: Float64s) -> Float64s: ...
 
 
-class Slopes(Protocol):
-    """A place, as far as steps need it."""
-
-    @property
-    def gradient(self) -> Float64s: ...
-    @property
-    def curvature(self) -> Float64s: ...
-
-
 class Directions:
     """Steps from all second derivatives, except in the directions that change nothing.
 
@@ -208,9 +200,9 @@ class Directions:
         moved = self.unseen @ (self.unseen.T @ moved)  # again: offsets of columns magnify rounding
         return np.asarray(change + self.frame.back(moved.reshape(change.shape)))
 
-    def newton(self, here: Float64s, place: Slopes, accuracy: float) -> Float64s:
-        scale = 1 / np.sqrt(np.maximum(np.diag(place.curvature), 0) + DAMPING)
-        curvature = place.curvature * scale * scale[:, None]
+    def newton(self, here: Float64s, place: Place, accuracy: float) -> Float64s:
+        scale = 1 / np.sqrt(np.maximum(np.diag(place.model), 0) + DAMPING)
+        curvature = place.model * scale * scale[:, None]
         np.einsum("ii->i", curvature)[:] += DAMPING
         slope = scale * place.gradient.ravel()
         if self.nothing.size:
@@ -248,7 +240,7 @@ class Products:
         moved = (moved @ self.idle) @ self.idle.T  # again: offsets of columns magnify rounding
         return np.asarray(change + self.frame.back(moved))
 
-    def newton(self, here: Float64s, place: Slopes, accuracy: float) -> Float64s:
+    def newton(self, here: Float64s, place: Place, accuracy: float) -> Float64s:
         own = self._own(here)
         roots = np.sqrt(np.einsum("kii->ki", own))
         inverse = np.linalg.inv(own / roots[:, :, None] / roots[:, None]) / roots[:, :, None] / roots[:, None]
