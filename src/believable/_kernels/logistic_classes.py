@@ -197,8 +197,8 @@ class _Rows:
                 step = np.zeros_like(x)
                 step[list(zero)] = -place[list(zero)]
                 free = [i for i in range(len(x)) if i not in zero]
-                within = correlation[np.ix_(free, free)]
-                step[free] = np.linalg.solve(within, slope[free] - correlation[free] @ step)
+                within = correlation[free]
+                step[free] = np.linalg.solve(within[:, free], slope[free] - within @ step)
                 value = float(slope @ step - step @ correlation @ step / 2)
                 if value > gain and (place + step)[self.bounded].min(initial=0) >= 0:
                     best, gain = step, value

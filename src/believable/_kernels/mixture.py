@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ from believable._kernels.basics import row_blocks
 from believable._kernels.solve import Place, SearchSettings, Step, minimise, unit_diagonal
 from believable._kernels.temperature import label_terms
 from believable._kernels.values import LogitRows
-from believable._types import Float64s
+from believable._types import Float64s, Ints
 
 EM_STEPS = 10  # before Newton's method
 # The EM algorithm would move no share further than `close`, and no absent component asks for more.
@@ -153,14 +154,21 @@ def _nonnegative(curvature: Float64s, linear: Float64s) -> Float64s:
     """v >= 0 that minimises v' curvature v / 2 + linear' v; of equals the one with the fewest parts."""
     damped = curvature + np.diag(CURVATURE_RIDGE * curvature.diagonal() + CURVATURE_FLOOR)
     best, lowest = np.zeros(len(linear)), 0.0
-    for size in range(1, len(linear) + 1):
-        for chosen in map(list, combinations(range(len(linear)), size)):
-            v = -np.linalg.solve(damped[np.ix_(chosen, chosen)], linear[chosen])
-            value = float(linear[chosen] @ v) / 2
-            if (v >= 0).all() and value < lowest - 1e-15 * abs(lowest):
+    for chosen in _subsets(len(linear)):
+        slopes = linear[chosen]
+        all_v = -np.linalg.solve(damped[chosen[:, :, None], chosen[:, None]], slopes[..., None])[..., 0]
+        values = np.einsum("mk,mk->m", slopes, all_v) / 2
+        for which, v, value in zip(chosen, all_v, values.tolist(), strict=True):
+            if value < lowest - 1e-15 * abs(lowest) and v.min() >= 0:
                 best, lowest = np.zeros(len(linear)), value
-                best[chosen] = v
+                best[which] = v
     return best
+
+
+@lru_cache(maxsize=16)
+def _subsets(n_parts: int) -> list[Ints]:
+    """The sets of parts, one array (sets, size) for each size from 1 on."""
+    return [np.array(list(combinations(range(n_parts), size))) for size in range(1, n_parts + 1)]
 
 
 def fit_ensemble_temperature(rows: LogitRows, b: float) -> EnsembleFit:

@@ -302,7 +302,7 @@ class _Search:
         for _ in range(self.settings.most_steps):
             here = x[moving]
             step = self._cut(self.problems.step(here, place, moving))
-            if step.away:
+            if np.any(step.away):
                 status[moving] = "away"
                 break
             done = self._last(step, last[moving])
@@ -316,19 +316,21 @@ class _Search:
             there, looked, share = self._tried(here, place, step, moving)
             x[moving] = there
             stuck = self._stuck(place, looked, step, share)
-            status[moving[stuck]] = "stuck"
             place = looked
-            if stuck.all():
-                break
             if stuck.any():
+                status[moving[stuck]] = "stuck"
+                if stuck.all():
+                    break
                 moving, place = moving[~stuck], _those(place, ~stuck)
         return _Minima(x, status, place, step.direction, np.asarray(step.length))
 
     def _moved(self, here: Float64s, direction: Float64s) -> Float64s:
         there = here + direction
-        if self.low == -math.inf and self.high == math.inf:
-            return np.asarray(there)
-        return np.clip(there, self.low, self.high, out=there)
+        if self.low > -math.inf:
+            np.maximum(there, self.low, out=there)
+        if self.high < math.inf:
+            np.minimum(there, self.high, out=there)
+        return np.asarray(there)
 
     def _cut(self, step: Step) -> Step:
         """The steps, no further than they may go."""
@@ -336,13 +338,15 @@ class _Search:
             return step
         reach = step.length if step.reach is None else step.reach
         furthest = self.settings.furthest * step.scale
+        if not (reach > furthest).any():
+            return step
         share = np.minimum(1, furthest / np.maximum(reach, furthest))
         return step._replace(direction=_times(share, step.direction), length=share * step.length)
 
     def _last(self, step: Step, before: Float64s) -> Array:
         """Which steps are the last ones."""
         settings, length = self.settings, step.length
-        done = np.atleast_1d((length if step.left is None else step.left) <= settings.close)
+        done = np.asarray((length if step.left is None else step.left) <= settings.close)
         if settings.rounding:
             done |= length <= settings.rounding * step.unit
         if settings.settled:
@@ -411,8 +415,12 @@ class _Lifted:
 
     def step(self, x: Float64s, place: Place, which: Ints) -> Step:
         step = self.problem.step(x[0], place._replace(gradient=place.gradient[0]))
-        fallback = None if step.fallback is None else step.fallback[None]
-        return step._replace(direction=step.direction[None], length=np.array([step.length]), fallback=fallback)
+        return Step(*map(_lifted, step))
+
+
+def _lifted(one: Any) -> Any:
+    """What belongs to one problem, as that of a batch of one."""
+    return one if one is None else np.array([one])
 
 
 def _times(share: Float64s, direction: Float64s) -> Float64s:
