@@ -96,7 +96,7 @@ def test_conjugate_gradients_find_the_same(monkeypatch, diagonal, strength, n_cl
     exact = mapped_softmax(z, fit_multinomial(z, labels, None, ridge).coefficients)
     monkeypatch.setattr(multinomial, "MOST_COEFFICIENTS", 0)
     for most in (1 << 22, 0 if not diagonal else 1 << 22):
-        monkeypatch.setattr(multinomial_steps, "MOST_OWN", most)
+        monkeypatch.setattr(multinomial_steps, "MOST_CLASS_CURVATURES", most)
         other = fit_multinomial(z, labels, None, ridge)
         assert other.determined
         np.testing.assert_allclose(mapped_softmax(z, other.coefficients), exact, atol=1e-8)

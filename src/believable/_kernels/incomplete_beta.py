@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from believable._kernels.basics import sigmoid
+from believable._kernels.probabilities import sigmoid
 from believable._kernels.solve import Place, SearchSettings, Step, minimise
 from believable._types import Array, Float64s
 

@@ -17,9 +17,6 @@ from believable._kernels.solve import Place, SearchSettings, Step, minimise_many
 from believable._kernels.twins import twin
 from believable._types import Array, Float64s, Ints
 
-SMALLEST = 1e-12  # probabilities nearer to 0 or 1 than this are moved there before their logit is taken
-LARGEST_LOGIT = float(np.log1p(-SMALLEST) - np.log(SMALLEST))
-
 CACHED_POINTS = 1 << 13  # points times replicates: they stay in the cache, and products this short on one core
 DAMPING = 1e-13  # of the diagonal, so that a flat likelihood does not divide by zero
 LONGEST_STEP = 1e250  # before it is cut to what the linear predictors can need
@@ -50,22 +47,6 @@ class LogisticFit(NamedTuple):
     log_likelihood: Float64s
     information: Float64s
     converged: Array
-
-
-def clipped_logit(p: Float64s) -> Float64s:
-    """log(p / (1 - p)), of p in [1e-12, 1 - 1e-12]; beyond that, the logit of the nearer end.
-
-    The two ends are exact opposites, which logits of the float 1 - 1e-12 would not be.
-    """
-    logit = np.empty(np.shape(p))
-    for part in _blocks(len(logit), 1):
-        inside, odds = np.clip(p[part], SMALLEST, 1 - SMALLEST), logit[part]
-        np.log(inside, out=odds)
-        np.negative(inside, out=inside)
-        odds -= np.log1p(inside, out=inside)
-        np.copyto(odds, LARGEST_LOGIT, where=p[part] >= 1 - SMALLEST)
-        np.copyto(odds, -LARGEST_LOGIT, where=p[part] <= SMALLEST)
-    return logit
 
 
 def separation(x: Float64s, w: Float64s, wy: Float64s) -> Array:

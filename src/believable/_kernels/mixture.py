@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from believable._kernels.basics import row_blocks
+from believable._kernels.rows import row_blocks
 from believable._kernels.solve import Place, SearchSettings, Step, minimise, unit_diagonal
 from believable._kernels.temperature import label_terms
 from believable._kernels.values import LogitRows

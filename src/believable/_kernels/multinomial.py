@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from believable._kernels.multinomial_steps import FARTHEST, Directions, Frame, Products, frame_of
+from believable._kernels.multinomial_steps import FARTHEST_LOGIT, Directions, Frame, Products, frame_of
 from believable._kernels.solve import Place, SearchSettings, Step, minimise
 from believable._kernels.temperature import fit_temperature, logit_rows
 from believable._types import Float64s, Floats, Ints
@@ -37,7 +37,7 @@ MULTINOMIAL_SEARCH = SearchSettings(
     no_gain=1e-13,
 )
 ROUGH_SEARCH = replace(MULTINOMIAL_SEARCH, close=1e-3)
-AWAY = 0.5  # a step that changes next to nothing but moves predictors as far as this is on its way to infinity
+FAR_STEP = 0.5  # a step that changes next to nothing but moves predictors as far as this is on its way to infinity
 WORSE_BY_ROUNDING = 1e-7  # cost that rounding of coefficients may add
 PERFECT_COST = 1e-10  # all labels are as good as certain
 ROWS_PER_COEFFICIENT = 32  # a rough fit on so many rows per coefficient saves steps on all of them
@@ -111,7 +111,7 @@ class Problem(NamedTuple):
             rows = slice(first, min(first + length, n))
             x = np.ones((n_classes + 1, rows.stop - first))
             x[:-1] = self.z[rows].T
-            np.clip(x, -FARTHEST, FARTHEST, out=x)
+            np.clip(x, -FARTHEST_LOGIT, FARTHEST_LOGIT, out=x)
             if self.frame is not None:
                 x[:-1] -= self.frame.centre[:, None]
                 x[:-1] *= self.frame.seen[:, None]
@@ -248,7 +248,7 @@ def mapped_softmax(z: Floats, coefficients: Float64s) -> Float64s:
     return result
 
 
-def log_softmax(z: Floats, in_place: bool = False, lowest: float = -FARTHEST) -> Float64s:
+def log_softmax(z: Floats, in_place: bool = False, lowest: float = -FARTHEST_LOGIT) -> Float64s:
     """z_k - log(sum_j exp(z_j)) by row, but not below `lowest`, in float64; in place of float64 logits, if allowed."""
     result = z.astype(np.float64, copy=not in_place)
     length = max(64, CACHED_ENTRIES // z.shape[1])
@@ -256,13 +256,13 @@ def log_softmax(z: Floats, in_place: bool = False, lowest: float = -FARTHEST) ->
         block = result[first : first + length]
         with np.errstate(over="ignore"):
             block -= block.max(axis=1, keepdims=True)
-        np.maximum(block, -FARTHEST, out=block)
+        np.maximum(block, -FARTHEST_LOGIT, out=block)
         block -= np.log(np.exp(block).sum(axis=1, keepdims=True))
         np.maximum(block, lowest, out=block)
     return result
 
 
-# --- the cost ---------------------------------------------------------------------------------------------------------
+# --- The cost ---------------------------------------------------------------------------------------------------------
 
 
 def _softmax(eta: Float64s, own: tuple[Ints, Ints]) -> tuple[Float64s, Float64s]:
@@ -283,7 +283,7 @@ def _paired(values: Float64s, x: Float64s, first: Ints, last: Ints, diagonal: bo
     return np.column_stack([np.einsum("km,km->k", own, x[:-1]), own.sum(axis=1), values.sum(axis=1)])
 
 
-# --- the search -------------------------------------------------------------------------------------------------------
+# --- The search -------------------------------------------------------------------------------------------------------
 
 
 def _first_guess(problem: Problem) -> Float64s:
@@ -292,7 +292,7 @@ def _first_guess(problem: Problem) -> Float64s:
     stride = n // (ROWS_PER_COEFFICIENT * problem.ridge.size)
     some = problem.every(max(1, n // ENOUGH_FOR_TEMPERATURE))
     temperature, limit = fit_temperature(logit_rows(some.z, some.labels, some.weights))
-    guesses = [problem.origin, problem.origin / (1 if limit == "right" else max(temperature, 1 / FARTHEST))]
+    guesses = [problem.origin, problem.origin / (1 if limit == "right" else max(temperature, 1 / FARTHEST_LOGIT))]
     some = problem.every(stride) if stride > 3 else problem
     if stride > 3 and len(np.unique(some.labels)) == n_classes:
         here, _, determined = _descend(some, some.inside(_first_guess(some)), ROUGH_SEARCH)
@@ -312,7 +312,7 @@ def _descend(
     if found.status == "limit":
         determined = found.length <= settings.stuck
     elif found.status == "stuck":
-        determined = found.length <= settings.stuck and problem.farthest(found.step) <= AWAY
+        determined = found.length <= settings.stuck and problem.farthest(found.step) <= FAR_STEP
     determined &= bool(problem.ridge.all()) or found.place.cost > PERFECT_COST
     return found.x, descent.steps, determined
 
@@ -349,7 +349,7 @@ class _Descent:
             left=decrement * max(ratio**2, accuracy),  # Newton's error is the square
             reach=float((np.abs(direction) @ self.widest).max()),
             scale=1 + float((np.abs(x) @ self.widest).max()),
-            away=decrement <= self.settings.settled and self.problem.farthest(direction) > AWAY,
+            away=decrement <= self.settings.settled and self.problem.farthest(direction) > FAR_STEP,
         )
 
 

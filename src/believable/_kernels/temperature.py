@@ -12,14 +12,14 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from believable._kernels.basics import FEW_COLUMNS
 from believable._kernels.compiled import temperature as compiled
+from believable._kernels.rows import FEW_COLUMNS
 from believable._kernels.solve import RootLook, RootSettings, find_root
 from believable._kernels.twins import twin
 from believable._kernels.values import LogitRows
 from believable._types import Float64s, Floats, Ints
 
-BLOCK = 1 << 16  # entries: two buffers of them stay in the cache
+BLOCK_ENTRIES = 1 << 16  # entries: two buffers of them stay in the cache
 FLOOR = {np.dtype(np.float32): -80.0, np.dtype(np.float64): -700.0}  # exp of less is nothing, and slow to compute
 MANY, FEWEST, SHARE = 1 << 17, 2000, 20  # entries from which a search starts on each 20th row, with at least 2000 rows
 EXACT, CLOSE = 3e-5, 1e-2  # a step as short as this is the last: the error left is its third power
@@ -151,7 +151,7 @@ def tempered(logits: Floats, temperature: float) -> Float64s:
     return result
 
 
-# --- the optimum ------------------------------------------------------------------------------------------------------
+# --- The best temperature ---------------------------------------------------------------------------------------------
 
 
 def fit_temperature(rows: LogitRows) -> TemperatureFit:
@@ -268,7 +268,7 @@ def _fits_float32(rows: LogitRows) -> bool:
 
 
 def _step(width: int) -> int:
-    return max(1, BLOCK // width)
+    return max(1, BLOCK_ENTRIES // width)
 
 
 def _blocks(n: int, width: int) -> Iterator[slice]:
