@@ -90,7 +90,7 @@ def test_quantile_bins_walk_the_sorted_scores(n_bins, seed):
 
 def test_quantile_bins_of_many_scores_are_those_of_a_sort():
     """Sorting only the cells that hold a boundary gives the same edges as sorting everything."""
-    from believable._kernels import basics
+    from believable._kernels import bins
 
     rng = np.random.default_rng(1)
     for dtype in (np.float64, np.float32):
@@ -99,8 +99,8 @@ def test_quantile_bins_of_many_scores_are_those_of_a_sort():
             for weights in (None, rng.random(200_000)):
                 for n_bins in (1, 2, 15, 100):
                     assert np.array_equal(
-                        basics._boundaries_by_cells(scores, weights, n_bins),
-                        basics._boundaries_by_sort(scores, weights, n_bins),
+                        bins._boundaries_by_cells(scores, weights, n_bins),
+                        bins._boundaries_by_sort(scores, weights, n_bins),
                     )
 
 

@@ -87,7 +87,7 @@ def test_noise(noise):
 def test_many_rows(rare, weighted):
     """Starting from every eighth row ends where starting from nothing ends; one weight stands for many."""
     rng = np.random.default_rng(1)
-    n = logistic_classes.MANY + 5000
+    n = logistic_classes.ROWS_FOR_A_SAMPLE + 5000
     x = rng.normal(size=n)
     y = (rng.random(n) < 1 / (1 + np.exp(5.0 * rare - 2 * x))).astype(float)
     w = rng.random(n) + 0.5 if weighted else np.full(n, 3.0)
@@ -100,7 +100,7 @@ def test_many_rows(rare, weighted):
 
 def test_a_sample_that_is_separated():
     """Where every eighth row is separated all rows still have their maximum."""
-    n = 9 * logistic_classes.BLOCK
+    n = 9 * logistic_classes.CACHED_ROWS
     x = np.linspace(-1, 1, 2 * n)
     negative, positive = x[:n].copy(), x[n:].copy()
     negative[1::8], positive[1::8] = positive[1::8], negative[1::8].copy()

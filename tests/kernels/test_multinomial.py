@@ -43,12 +43,12 @@ def test_derivatives_are_those_of_the_cost(diagonal):
     slope = [(problem.at(c + s, False).cost - problem.at(c - s, False).cost) / 2e-5 for s in steps]
     np.testing.assert_allclose(place.gradient.ravel(), slope, atol=1e-9)
     bend = [(problem.at(c + s, False).gradient - problem.at(c - s, False).gradient).ravel() / 2e-5 for s in steps]
-    np.testing.assert_allclose(place.curvature, bend, atol=1e-8)
+    np.testing.assert_allclose(place.model, bend, atol=1e-8)
     direction = np.random.default_rng(3).normal(size=c.shape)
     np.testing.assert_allclose(
-        problem.curvature_times(c, direction).ravel(), place.curvature @ direction.ravel(), atol=1e-12
+        problem.curvature_times(c, direction).ravel(), place.model @ direction.ravel(), atol=1e-12
     )
-    by_class = place.curvature.reshape(3, c.shape[1], 3, c.shape[1])
+    by_class = place.model.reshape(3, c.shape[1], 3, c.shape[1])
     np.testing.assert_allclose(problem.own_curvatures(c), [by_class[k, :, k] for k in range(3)], atol=1e-12)
 
 
@@ -96,7 +96,7 @@ def test_conjugate_gradients_find_the_same(monkeypatch, diagonal, strength, n_cl
     exact = mapped_softmax(z, fit_multinomial(z, labels, None, ridge).coefficients)
     monkeypatch.setattr(multinomial, "MOST_COEFFICIENTS", 0)
     for most in (1 << 22, 0 if not diagonal else 1 << 22):
-        monkeypatch.setattr(multinomial_steps, "MOST_OWN", most)
+        monkeypatch.setattr(multinomial_steps, "MOST_CLASS_CURVATURES", most)
         other = fit_multinomial(z, labels, None, ridge)
         assert other.determined
         np.testing.assert_allclose(mapped_softmax(z, other.coefficients), exact, atol=1e-8)
@@ -117,7 +117,7 @@ def test_a_first_fit_on_some_rows_changes_nothing(monkeypatch, diagonal):
     z, labels = draw(4000)
     ridge = np.zeros((3, width(3, diagonal)))
     one = fit_multinomial(z, labels, None, ridge).coefficients
-    monkeypatch.setattr(multinomial, "PER_COEFFICIENT", 10**6)
+    monkeypatch.setattr(multinomial, "ROWS_PER_COEFFICIENT", 10**6)
     two = fit_multinomial(z, labels, None, ridge).coefficients
     three = fit_multinomial(z, labels, None, ridge, start=np.zeros_like(ridge)).coefficients
     np.testing.assert_allclose(one, two, atol=1e-9)
@@ -194,12 +194,12 @@ def test_a_frame_changes_no_derivative(diagonal, strength):
     slope = [(inside.at(d + s, False).cost - inside.at(d - s, False).cost) / 2e-5 for s in steps]
     np.testing.assert_allclose(place.gradient.ravel(), slope, atol=1e-8)
     bend = [(inside.at(d + s, False).gradient - inside.at(d - s, False).gradient).ravel() / 2e-5 for s in steps]
-    np.testing.assert_allclose(place.curvature, bend, atol=1e-7)
+    np.testing.assert_allclose(place.model, bend, atol=1e-7)
     direction = np.random.default_rng(3).normal(size=c.shape)
     np.testing.assert_allclose(
-        inside.curvature_times(d, direction).ravel(), place.curvature @ direction.ravel(), atol=1e-10
+        inside.curvature_times(d, direction).ravel(), place.model @ direction.ravel(), atol=1e-10
     )
-    by_class = place.curvature.reshape(3, c.shape[1], 3, c.shape[1])
+    by_class = place.model.reshape(3, c.shape[1], 3, c.shape[1])
     np.testing.assert_allclose(inside.own_curvatures(d), [by_class[k, :, k] for k in range(3)], atol=1e-10)
 
 

@@ -36,14 +36,14 @@ def test_windows_cover_all_places_once():
             seen += range(places.start, places.stop)
             assert np.all(first[places] >= scores.start)
             assert np.all(last[places] <= scores.stop)
-            assert (places.stop - places.start) * (scores.stop - scores.start) <= 2 * smoothing.ROOM
+            assert (places.stop - places.start) * (scores.stop - scores.start) <= 2 * smoothing.WEIGHTS_AT_ONCE
         assert seen == list(range(700))
 
 
 def test_a_window_larger_than_the_room():
     """A place that sees more than fits has a block of its own."""
-    blocks = list(smoothing.windows(np.array([0, 0]), np.array([3, 10 * smoothing.ROOM])))
-    assert blocks == [(slice(0, 1), slice(0, 3)), (slice(1, 2), slice(0, 10 * smoothing.ROOM))]
+    blocks = list(smoothing.windows(np.array([0, 0]), np.array([3, 10 * smoothing.WEIGHTS_AT_ONCE])))
+    assert blocks == [(slice(0, 1), slice(0, 3)), (slice(1, 2), slice(0, 10 * smoothing.WEIGHTS_AT_ONCE))]
 
 
 def test_rows_of_smoothers_sum_to_one():
@@ -97,8 +97,8 @@ def test_long_batches_are_cut(monkeypatch):
     score, excess = np.sort(RNG.random(40)), RNG.standard_normal((20, 40))
     whole = _kernels.smooth_error(score, excess, np.abs(excess).sum(axis=1))
     with monkeypatch.context() as patch:
-        patch.setattr(cosine, "ROOM", 1 << 10)
+        patch.setattr(cosine, "NUMBERS_AT_ONCE", 1 << 10)
         cut = _kernels.smooth_error(score, excess, np.abs(excess).sum(axis=1))
     assert cut == pytest.approx(whole, rel=1e-11)
-    monkeypatch.setattr(cosine, "FEW", 0)
+    monkeypatch.setattr(cosine, "FEW_COSINES", 0)
     assert _kernels.smooth_error(score, excess, np.abs(excess).sum(axis=1)) == pytest.approx(whole, abs=1e-7)

@@ -98,11 +98,11 @@ def test_gathering_changes_nothing(monkeypatch, location, spread):
     y = (rng.random(8000) < betainc(1.3, 0.8, p)).astype(int)
     y[0] = 1
     rows = BetaCDFCalibration().fit(p, y)
-    monkeypatch.setattr(incomplete_beta, "MANY", 1000)
+    monkeypatch.setattr(incomplete_beta, "POINTS_FOR_CELLS", 1000)
     cells = BetaCDFCalibration().fit(p, y)
     assert (cells.a_, cells.b_) != (rows.a_, rows.b_)
     np.testing.assert_allclose(cells.transform(p), rows.transform(p), atol=1e-6)
-    monkeypatch.setattr(incomplete_beta, "SMOOTH", 0.0)  # cells are never fine enough
+    monkeypatch.setattr(incomplete_beta, "SMOOTH_IN_CELLS", 0.0)  # cells are never fine enough
     np.testing.assert_allclose(BetaCDFCalibration().fit(p, y).transform(p), rows.transform(p), atol=1e-9)
 
 

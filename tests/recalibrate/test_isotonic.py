@@ -265,7 +265,7 @@ def test_cells_and_rows_give_the_same_pieces(shape, rate, weighted, monkeypatch)
     y = rng.random(n) < {"rising": rank, "level": 0.4, "rare": 0.01 * rank, "falling": 1 - rank}[rate]
     w = rng.random(n) + 0.01 if weighted else np.broadcast_to(1.0, n)
     quick = _kernels.flat_pieces(score, w, w * y)
-    monkeypatch.setattr(routine, "MANY", n + 1)
+    monkeypatch.setattr(routine, "ROWS_FOR_CELLS", n + 1)
     plain = _kernels.flat_pieces(score, w, w * y)
     for name in ("first", "last"):
         np.testing.assert_array_equal(getattr(quick, name), getattr(plain, name))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from believable._kernels import mixture
 from believable.errors import InputError, LimitWarning, SchemaError
 from believable.recalibrate import PriorShift, load_recalibrator
 from tests.recalibrate.data import binary, logit, multiclass, softmax
@@ -135,7 +137,8 @@ def test_adapt_at_the_limits():
 
 def test_a_maximum_that_is_not_found_is_said(monkeypatch):
     """Shares that had not settled come with a warning."""
-    monkeypatch.setattr("believable._kernels.mixture.NEWTON_STEPS", 0)
+    settings = replace(mixture.SHARES_SEARCH, most_steps=0)
+    monkeypatch.setattr(mixture, "SHARES_SEARCH", settings)
     model = PriorShift().fit(*binary())
     with pytest.warns(LimitWarning, match="too flat to find its maximum"):
         model.adapt([0.1, 0.2, 0.7])

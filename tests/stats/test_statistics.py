@@ -287,14 +287,14 @@ def test_pooled_groups_cannot_be_told_apart():
 @pytest.mark.parametrize(("name", "view"), CASES)
 def test_the_size_of_blocks_does_not_matter(name, view, monkeypatch):
     """Answers do not depend on how the rows are cut for the cache."""
-    from believable._kernels import basics
+    from believable._kernels import bins, rows
 
     whole = SETS[name](ALL)
     expected = [BinStats.of(whole, whole.view(**view), strategy=s) for s in ("uniform", "quantile")]
     sums = ScoreSums.of(whole)
-    monkeypatch.setattr(basics, "BLOCK", 7)
-    monkeypatch.setattr(basics, "MATRIX_BLOCK", 40)
-    monkeypatch.setattr(basics, "SORTED", 3)
+    monkeypatch.setattr(rows, "VECTOR_BLOCK", 7)
+    monkeypatch.setattr(rows, "MATRIX_BLOCK", 40)
+    monkeypatch.setattr(bins, "SORTED_ROWS", 3)
     cut = SETS[name](ALL)
     for strategy, other in zip(("uniform", "quantile"), expected, strict=True):
         same(BinStats.of(cut, cut.view(**view), strategy=strategy), other)

@@ -1,26 +1,5 @@
 """Numeric routines and nothing else: arrays in, arrays out, no checking, no knowledge of what the numbers mean."""
 
-from believable._kernels.basics import (
-    auc,
-    bin_index,
-    classwise_sums,
-    extrema,
-    label_scores,
-    n_moments,
-    pair_sums,
-    quantile_boundaries,
-    quantile_positions,
-    row_blocks,
-    row_sum_extrema,
-    running_sum,
-    sigmoid,
-    softmax,
-    top_hit,
-    top_one,
-    top_ranked,
-    uniform_floor,
-    uniform_index,
-)
 from believable._kernels.binary_pass import (
     MOST_LOGIT_CELLS,
     bin_moments,
@@ -30,13 +9,20 @@ from believable._kernels.binary_pass import (
     logit_index,
     near_one,
 )
+from believable._kernels.bins import (
+    bin_index,
+    quantile_boundaries,
+    quantile_positions,
+    running_sum,
+    uniform_floor,
+    uniform_index,
+)
 from believable._kernels.compiled.threads import alone
 from believable._kernels.cosine import smooth_error, smooth_error_at, smooth_error_of_pairs
 from believable._kernels.incomplete_beta import BETA_CDF_RANGE, WeightedLogits, beta_cdf, fit_beta_cdf
 from believable._kernels.isotonic import FlatPieces, flat_pieces, pav, pav_rows
 from believable._kernels.logistic import (
     LogisticFit,
-    clipped_logit,
     fit_logistic,
     likelihood,
     sandwich,
@@ -84,6 +70,7 @@ from believable._kernels.piecewise import (
     quantile_binnings,
     spline_slopes,
 )
+from believable._kernels.probabilities import clipped_logit, sigmoid, softmax
 from believable._kernels.resampling import (
     draw_labels,
     range_tail,
@@ -92,6 +79,7 @@ from believable._kernels.resampling import (
     skce_replicates,
     sup_tail,
 )
+from believable._kernels.rows import extrema, label_scores, row_blocks, row_sum_extrema, top_hit, top_one, top_ranked
 from believable._kernels.smoothing import (
     cell_starts,
     local_polynomial,
@@ -100,7 +88,9 @@ from believable._kernels.smoothing import (
     smoothed,
     smoothed_variance,
 )
-from believable._kernels.sorting import ascending, by_score, sort_pairs
+from believable._kernels.solve import RootLook, RootSettings, find_root
+from believable._kernels.sorting import ascending, auc, by_score, sort_pairs
+from believable._kernels.sums import classwise_sums, n_moments, pair_sums
 from believable._kernels.temperature import (
     TemperatureFit,
     fit_temperature,
@@ -132,6 +122,8 @@ __all__ = [
     "Partition",
     "PassGrid",
     "PassSums",
+    "RootLook",
+    "RootSettings",
     "Similarity",
     "SkceRows",
     "TemperatureFit",
@@ -160,6 +152,7 @@ __all__ = [
     "faded_around",
     "faded_before",
     "faded_sums",
+    "find_root",
     "fit_beta_cdf",
     "fit_ensemble_temperature",
     "fit_logistic",

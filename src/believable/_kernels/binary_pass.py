@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from believable._kernels.basics import extrema, n_moments, pair_sums, row_blocks
 from believable._kernels.compiled import binary_pass as compiled
 from believable._kernels.partition import CellSums, Moments, Partition, PassGrid, PassSums, Sums
+from believable._kernels.rows import extrema, row_blocks
+from believable._kernels.sums import n_moments, pair_sums
 from believable._kernels.twins import twin
 from believable._types import Array, Float64s, Floats, Ints
 
-ROWS_PER_PART, MOST_ROWS = 8, 1 << 20  # blocks much shorter than the table of sums would spend their time adding it
+# Blocks much shorter than the table of sums would spend their time adding it.
+ROWS_PER_MOMENT, MOST_MOMENT_ROWS = 8, 1 << 20
 
 
 @twin(compiled.bin_moments)
@@ -21,7 +23,7 @@ def bin_moments(scores: Floats, labels: Array, weights: Array | None, partition:
     """
     n_parts = partition.n_parts
     total, positive = np.zeros((2, n_moments(weights is not None, squares), n_parts))
-    for rows in row_blocks(len(scores), at_least=min(ROWS_PER_PART * n_parts, MOST_ROWS)):
+    for rows in row_blocks(len(scores), at_least=min(ROWS_PER_MOMENT * n_parts, MOST_MOMENT_ROWS)):
         score, label = scores[rows], labels[rows]
         (low, high), (least, most) = extrema(score), extrema(label)
         if not (low >= 0 and high <= 1 and least >= 0 and most <= 1):
@@ -33,8 +35,8 @@ def bin_moments(scores: Floats, labels: Array, weights: Array | None, partition:
     return Moments(total, positive, True)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# one pass over 1-D scores and their outcomes: the sums behind proper scores, and the sums of every cell on some grids
+# --- One pass over 1-D scores and outcomes ----------------------------------------------------------------------------
+# It makes the sums behind proper scores, and the sums of every cell on some grids.
 # The plain form of each sum is in `believable.stats.sums.row_terms`. Here logarithms are taken once, for the log loss,
 # the entropy and the logit-spaced cells; buffers are used again from block to block (new memory costs as much as a
 # multiplication); and nothing is chosen row by row (`where` waits for every label it cannot foretell): labels multiply.
@@ -43,14 +45,14 @@ def bin_moments(scores: Floats, labels: Array, weights: Array | None, partition:
 # counted by code, once, and the counts are then added up to every grid.
 
 
-ADDITIVE = (
+ADDITIVE_SUMS = (
     *("n", "w", "w2", "wp", "wy", "brier", "nll", "correct", "confidence", "entropy", "spread", "spread_variance"),
     "w2_squared",
 )
-BLOCK = 1 << 16  # rows: buffers leave the nearest cache, but threads hand each other the interpreter half as often
-PIECE = 1 << 13  # so short that BLAS starts no threads, which on a busy machine wait longer than they work
-ROWS = 1 << 19  # counted together: fewer would spend their time on the table, more would round more
-FEWER_ROWS = 4  # than codes, by this factor: sorting the codes is quicker than going through the table
+PASS_BLOCK = 1 << 16  # rows: buffers leave the nearest cache, but threads hand each other the interpreter half as often
+BLAS_PIECE = 1 << 13  # so short that BLAS starts no threads, which on a busy machine wait longer than they work
+COUNTED_ROWS = 1 << 19  # counted together: fewer would spend their time on the table, more would round more
+CODES_PER_ROW_FOR_SORTING = 4  # or more: sorting the codes is quicker than going through the table
 
 
 @twin(compiled.binary_pass)
@@ -83,12 +85,12 @@ def _valid(scores: Floats, labels: Array) -> bool:
 
 def _by_grid(scores: Floats, labels: Array, weights: Float64s | None, grids: tuple[PassGrid, ...]) -> list[CellSums]:
     n_sums, table = len(grids[0].cells), np.zeros(())
-    for rows in row_blocks(len(scores), at_least=ROWS):
+    for rows in row_blocks(len(scores), at_least=COUNTED_ROWS):
         p = scores[rows].astype(np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             logit = np.log(p) - np.log1p(-p)
         code = _codes(scores[rows], logit, grids)
-        few = len(scores) * FEWER_ROWS < n_sums
+        few = len(scores) * CODES_PER_ROW_FOR_SORTING < n_sums
         found, code = np.unique(code, return_inverse=True) if few else (np.arange(n_sums), code)
         weight = None if weights is None else weights[rows]
         table = table + pair_sums(code, len(found), scores[rows], labels[rows], weight)
@@ -122,7 +124,7 @@ def _on_each_grid(found: Ints, total: Float64s, positive: Float64s, grids: tuple
 
 def _added(parts: list[Sums]) -> Sums:
     """The sums of all parts; deviations from each part's mean to that of all (Chan et al. 1983)."""
-    sums = {name: float(np.sum([part[name] for part in parts])) for name in ADDITIVE}
+    sums = {name: float(np.sum([part[name] for part in parts])) for name in ADDITIVE_SUMS}
     mean = sums["wp"] / sums["w"]
     moved = [part["deviation"] + part["w"] * (part["wp"] / part["w"] - mean) ** 2 for part in parts]
     return sums | {"n": int(sums["n"]), "deviation": float(np.sum(moved))}
@@ -156,17 +158,17 @@ def _weighted_sums(scores: Floats, labels: Array, w: Float64s) -> Sums:
     return sums | ({"nll": np.inf} if impossible else {}) | {"deviation": float(deviation.sum())}
 
 
-# --- without weights, and labels 0 and 1: the same several times as fast ----------------------------------------------
+# --- The same pass without weights, for labels 0 and 1: several times as fast -----------------------------------------
 
 
 def _plain_pass(scores: Floats, labels: Array, grids: tuple[PassGrid, ...]) -> tuple[Sums, list[CellSums]]:
     n, over = len(scores), _PlainPass(grids)
     if not grids:
-        for rows in row_blocks(n, at_least=BLOCK):
+        for rows in row_blocks(n, at_least=PASS_BLOCK):
             over.block(scores[rows], labels[rows])
         return _added(over.parts), []
-    n_codes, step = 2 * len(grids[0].cells), min(n, ROWS)
-    if n * 2 * FEWER_ROWS < n_codes and n <= ROWS:
+    n_codes, step = 2 * len(grids[0].cells), min(n, COUNTED_ROWS)
+    if n * 2 * CODES_PER_ROW_FOR_SORTING < n_codes and n <= COUNTED_ROWS:
         p, code = over.coded(scores, labels)
         found, inverse = np.unique(code // 2, return_inverse=True)
         code = 2 * inverse + code % 2
@@ -197,7 +199,7 @@ class _PlainPass:
         n = len(scores)
         if len(self._p) < n:
             self._p, self._code = np.empty(n), np.empty(n, np.intp)
-        for rows in row_blocks(n, at_least=BLOCK):
+        for rows in row_blocks(n, at_least=PASS_BLOCK):
             self._p[rows] = scores[rows]
             self.block(scores[rows], labels[rows], self._code[rows])
         return self._p[:n], self._code[:n]
@@ -284,26 +286,26 @@ def _plain_sums(
 
 def inner(a: Float64s, b: Float64s) -> float:
     """Sum of products."""
-    if len(a) % PIECE:
+    if len(a) % BLAS_PIECE:
         return float(np.einsum("i,i->", a, b))
-    return float(np.matmul(a.reshape(-1, 1, PIECE), b.reshape(-1, PIECE, 1)).sum())
+    return float(np.matmul(a.reshape(-1, 1, BLAS_PIECE), b.reshape(-1, BLAS_PIECE, 1)).sum())
 
 
-# --- the cell of a score between logit-spaced edges, without a search -------------------------------------------------
+# --- The cell of a score between logit-spaced edges -------------------------------------------------------------------
 # Edge k of n cells is the sigmoid of reach * (2k/n - 1), rounded to the type of the scores, so the cell follows from
 # the logit by multiplying and rounding down. Only where that is within rounding of a whole number is the edge itself
 # looked at. Towards 1 rounded edges lie together, or on each other, and logits do not tell: but there scores are few,
 # and a table has the cell of each.
 
 
-NEAR_ONE = 1 << 16  # scores of the table: 1, the one below, and so on
+SCORES_NEAR_ONE = 1 << 16  # scores of the table: 1, the one below, and so on
 MOST_LOGIT_CELLS = 1 << 19  # above, the window of rounding would be wider than a quarter of a cell
 
 
 def near_one(edges: Floats) -> Array:
     """Number of inner edges below each of the scores 1 - j * spacing, j = 0..NEAR_ONE."""
     spacing = np.finfo(edges.dtype).epsneg
-    scores = edges.dtype.type(1) - np.arange(NEAR_ONE + 1).astype(edges.dtype) * spacing
+    scores = edges.dtype.type(1) - np.arange(SCORES_NEAR_ONE + 1).astype(edges.dtype) * spacing
     return np.searchsorted(edges[1:-1], scores, side="left").astype(np.int32)
 
 
@@ -315,7 +317,7 @@ def logit_floor(scores: Floats, logit: Float64s, edges: Floats, table: Array, re
     """
     n_cells = len(edges) - 1
     per_unit = n_cells / (2 * reach)
-    window = per_unit * 2 / NEAR_ONE
+    window = per_unit * 2 / SCORES_NEAR_ONE
     logit *= per_unit
     logit += reach * per_unit + window
     if scores.min() <= edges[1]:  # those below the first edge, which may be far below
@@ -327,7 +329,7 @@ def logit_floor(scores: Floats, logit: Float64s, edges: Floats, table: Array, re
     index[near] -= (scores[near] <= edges.take(below.astype(np.intp))) & (below > 0)
 
     spacing = np.finfo(edges.dtype).epsneg
-    high = np.flatnonzero(scores >= 1 - NEAR_ONE * spacing)
+    high = np.flatnonzero(scores >= 1 - SCORES_NEAR_ONE * spacing)
     if len(high):
         index[high] = table.take(((1 - scores[high]) / spacing).astype(np.intp))
     return index

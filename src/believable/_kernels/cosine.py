@@ -15,21 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from believable._kernels.compiled import basics as compiled_basics
-from believable._kernels.compiled import cosine as compiled_cosine
+from believable._kernels.compiled import cosine as compiled
 from believable._kernels.twins import twin
 from believable._types import Array, Float64s, Floats, Ints
 
-WAVES = 2.5  # waves beyond WAVES/s are damped to 4e-14
-NODES = 6  # nodes to a bandwidth, and 256 at least; the size of the smoothed residuals is then right to 2e-7
-START = 0.05  # where the search for the fixed point begins
-SMALLEST = 1e-6  # smaller bandwidths are not told apart from it
-FEW = 1 << 19  # cosines that are cheap enough to be taken exactly, one for each score and wave
-FINE = 190  # a grid of FINE * sqrt(waves) nodes moves the fixed point by less than 1e-7
-ROOM = 1 << 22  # numbers held at once
-FALL = 1.3  # the gap between log size(s) and log s falls about so fast with log s: the first guess
-MOST_STEPS = 60
-ROUNDING = 1e-13
+WAVES_PER_BANDWIDTH = 2.5  # waves beyond this / s are damped to 4e-14
+NODES_PER_BANDWIDTH = 6  # and 256 at least; the size of the smoothed residuals is then right to 2e-7
+FIRST_BANDWIDTH = 0.05  # where the search for the fixed point begins
+SMALLEST_BANDWIDTH = 1e-6  # smaller bandwidths are not told apart from it
+FEW_COSINES = 1 << 19  # cosines that are cheap enough to be taken exactly, one for each score and wave
+GRID_FINENESS = 190  # a grid of so many times sqrt(waves) nodes moves the fixed point by less than 1e-7
+NUMBERS_AT_ONCE = 1 << 22  # numbers held at once
+TYPICAL_FALL = 1.3  # the gap between log size(s) and log s falls about so fast with log s: the first guess
+MOST_FIXED_POINT_STEPS = 60
+FIXED_POINT_ROUNDING = 1e-13
 
 Waves = Callable[[Ints, int, int], Float64s]  # of some rows, up to a wave; and how many of those are asked for
 Blocks = Callable[[], Iterable[tuple[Floats, Array]]]
@@ -74,7 +73,7 @@ def smooth_error_of_pairs(blocks: Blocks, total: float, s: float | None = None) 
     return float(_fixed_point(waves, np.array([np.abs(grid(1 << 14)).sum()]))[0])
 
 
-# --- cosine sums ------------------------------------------------------------------------------------------------------
+# --- Cosine sums ------------------------------------------------------------------------------------------------------
 
 
 def _rows(excess: Float64s, total: Any) -> Float64s:
@@ -86,7 +85,7 @@ def _waves_of(score: Float64s, rows: Float64s) -> Waves:
     """The cosine sums of residuals at some scores: exactly where there are few, by a grid otherwise."""
 
     def waves(which: Ints, n_waves: int, asked: int) -> Float64s:
-        if len(score) * n_waves <= FEW:
+        if len(score) * n_waves <= FEW_COSINES:
             return _cosine_sums(score, rows if len(which) == len(rows) else rows[which], min(n_waves, asked))
         nodes = _grid_nodes(n_waves, 1 << 12)
         return np.stack([_waves_of_grid(spread(score, row, nodes), n_waves) for row in rows[which]])
@@ -109,10 +108,10 @@ def _cosine_sums(score: Float64s, rows: Float64s, n_waves: int) -> Float64s:
 
 
 def _grid_nodes(n_waves: int, at_least: int) -> int:
-    return max(at_least, int(_power_of_two(max(n_waves, FINE * n_waves**0.5))))
+    return max(at_least, int(_power_of_two(max(n_waves, GRID_FINENESS * n_waves**0.5))))
 
 
-@twin(compiled_basics.spread)
+@twin(compiled.spread)
 def spread(score: Floats, excess: Array, nodes: int) -> Float64s:
     """Residuals shared linearly between the two nearest nodes j / nodes."""
     place = score.astype(np.float64) * nodes
@@ -137,7 +136,7 @@ def _waves_of_grid(grid: Float64s, n_waves: int) -> Float64s:
     return np.asarray(waves / np.sinc(np.arange(len(waves)) / (2 * nodes)) ** 2)
 
 
-# --- the size of smoothed residuals -----------------------------------------------------------------------------------
+# --- The size of smoothed residuals -----------------------------------------------------------------------------------
 
 
 def _power_of_two(values: Any) -> Ints:
@@ -149,25 +148,25 @@ def _chunks(sizes: Ints) -> Iterator[tuple[int, Ints]]:
     """Each size with the rows that have it, as many at once as there is room for."""
     for size in sorted(set(sizes.tolist())):
         rows = np.flatnonzero(sizes == size)
-        step = max(1, ROOM // size)
+        step = max(1, NUMBERS_AT_ONCE // size)
         for start in range(0, len(rows), step):
             yield size, rows[start : start + step]
 
 
 def _sizes_by_waves(waves: Waves, s: Float64s) -> Float64s:
     sizes = np.empty(len(s))
-    for n_waves, rows in _chunks(_power_of_two(np.maximum(WAVES / s, 1))):
-        asked = int(WAVES / s[rows].min()) + 2
+    for n_waves, rows in _chunks(_power_of_two(np.maximum(WAVES_PER_BANDWIDTH / s, 1))):
+        asked = int(WAVES_PER_BANDWIDTH / s[rows].min()) + 2
         sizes[rows] = _sizes(waves(rows, n_waves, asked), s[rows])
     return sizes
 
 
 def _sizes(waves: Float64s, s: Float64s) -> Float64s:
     """The integral of |residuals smoothed with s|, row by row; nodes depend on the bandwidth of the row alone."""
-    return smooth_sizes(waves, s, _power_of_two(np.maximum(NODES / s, 256)))
+    return smooth_sizes(waves, s, _power_of_two(np.maximum(NODES_PER_BANDWIDTH / s, 256)))
 
 
-@twin(compiled_cosine.smooth_sizes)
+@twin(compiled.smooth_sizes)
 def smooth_sizes(waves: Float64s, s: Float64s, nodes: Ints) -> Float64s:
     """The integral over [0, 1] of |sum_k c_k exp(-(pi k s)^2 / 2) cos(pi k t)|, both ways, for each row of cosine sums.
 
@@ -177,7 +176,7 @@ def smooth_sizes(waves: Float64s, s: Float64s, nodes: Ints) -> Float64s:
 
     sizes = np.empty(len(s))
     for size, rows in _chunks(nodes):
-        k = np.arange(min(waves.shape[1], size, int(WAVES / s[rows].min()) + 2))
+        k = np.arange(min(waves.shape[1], size, int(WAVES_PER_BANDWIDTH / s[rows].min()) + 2))
         damped = np.zeros((len(rows), size + 1))
         damped[:, : len(k)] = waves[rows, : len(k)] * np.exp(-0.5 * (np.pi * k * s[rows, None]) ** 2)
         sizes[rows] = _absolute_area(dct(damped, type=1, overwrite_x=True))
@@ -203,29 +202,29 @@ def _absolute_area(curve: Float64s) -> Float64s:
     return np.asarray((area + np.bincount(row, missed, len(area))) / last)
 
 
-# --- the fixed point --------------------------------------------------------------------------------------------------
+# --- The fixed point --------------------------------------------------------------------------------------------------
 
 
 def _fixed_point(waves: Waves, most: Float64s) -> Float64s:
     """s = size(s) for every row; `most` is the size of the residuals as they are, which no smoothing exceeds."""
     found = most.copy()
-    rows = np.flatnonzero(most > SMALLEST)  # otherwise the fixed point is as small, and told to 1e-6
+    rows = np.flatnonzero(most > SMALLEST_BANDWIDTH)  # otherwise the fixed point is as small, and told to 1e-6
     if not len(rows):
         return found
-    start = np.minimum(most[rows], START)
+    start = np.minimum(most[rows], FIRST_BANDWIDTH)
     first = np.empty(len(rows))
-    for n_waves, part in _chunks(_power_of_two(WAVES / start)):
+    for n_waves, part in _chunks(_power_of_two(WAVES_PER_BANDWIDTH / start)):
         first[part] = _sizes(waves(rows[part], n_waves, n_waves), start[part])
-    low, high = np.maximum(np.minimum(start, first), SMALLEST), np.maximum(start, first)
-    guess = np.maximum(np.exp(np.log(start) + _gap(first, start) / FALL), low)
-    enough = _power_of_two(np.maximum(WAVES / (0.8 * guess), 1))
+    low, high = np.maximum(np.minimum(start, first), SMALLEST_BANDWIDTH), np.maximum(start, first)
+    guess = np.maximum(np.exp(np.log(start) + _gap(first, start) / TYPICAL_FALL), low)
+    enough = _power_of_two(np.maximum(WAVES_PER_BANDWIDTH / (0.8 * guess), 1))
     left = np.arange(len(rows))
     while len(left):
         for n_waves, part in _chunks(enough[left]):
             here = left[part]
             held = waves(rows[here], n_waves, n_waves)
             found[rows[here]] = _search(held, start[here], first[here], low[here], high[here])
-        left = left[found[rows[left]] < WAVES / enough[left]]
+        left = left[found[rows[left]] < WAVES_PER_BANDWIDTH / enough[left]]
         enough[left] *= 2
     return found
 
@@ -234,10 +233,10 @@ def _search(waves: Float64s, start: Float64s, first: Float64s, low: Float64s, hi
     """Secants in log s and log size(s), which are almost straight, kept within the bracket."""
     low, high = np.log(low), np.log(high)
     before, gap = np.log(start), _gap(first, start)
-    now = np.clip(before + gap / FALL, low, high)
+    now = np.clip(before + gap / TYPICAL_FALL, low, high)
     found = np.empty(len(start))
     left = np.arange(len(start))
-    for _ in range(MOST_STEPS):
+    for _ in range(MOST_FIXED_POINT_STEPS):
         s = np.exp(now)
         size = _sizes(waves[left], s)
         new_gap = _gap(size, s)
@@ -247,7 +246,7 @@ def _search(waves: Float64s, start: Float64s, first: Float64s, low: Float64s, hi
         after = now - new_gap / np.minimum(slope, -1.0)  # size does not grow with s, so the gap falls at least so fast
         after = np.where((after < low) | (after > high), (low + high) / 2, after)
         found[left] = np.exp(after)
-        more = (np.abs(new_gap) > ROUNDING) & (high - low > ROUNDING)
+        more = (np.abs(new_gap) > FIXED_POINT_ROUNDING) & (high - low > FIXED_POINT_ROUNDING)
         if not more.any():
             break
         left, before, gap, now = left[more], now[more], new_gap[more], after[more]

@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from believable._kernels.basics import sigmoid
+from believable._kernels.probabilities import sigmoid
+from believable._kernels.solve import Place, SearchSettings, Step, minimise
 from believable._types import Array, Float64s
 
 BETA_CDF_RANGE = SMALLEST, LARGEST = 1e-4, 1e4  # of the two parameters
-LEAST = 1e-300  # what a probability is taken for where it is less, so that its logarithm is finite
+LEAST_PROBABILITY = 1e-300  # what a probability is taken for where it is less, so that its logarithm is finite
+NEARLY_ALL = 1 - 1e-7  # up to here 1 - I_q(b, a) keeps nine digits, more than p itself has left near 1
+
 Stencil = tuple[float, tuple[float, ...]]  # step in the logarithms of the parameters, coefficients of differences
 ROUGH: Stencil = (2e-3, (1 / 2,))
-EXACT: Stencil = (
-    0.02,
-    (4 / 5, -1 / 5, 4 / 105, -1 / 280),
-)  # of the eighth order: it truncates where others would round
-CLOSE, ROUGHLY = 1e-9, 1e-3  # a step as short as this is the last
-MOST_STEPS, FARTHEST = 100, 2.0  # steps, and how far one may go
-SURE = 1e-3  # a step as short as this needs no look at whether it leads down: rounding might say no
-FLAT = 1e-9  # of the larger curvature: less is rounding
-MANY = 20_000  # points beyond which they are gathered into cells
-WIDTH, FINEST, COARSER = 1 / 256, 1 / 8192, 16  # of a cell, in logits and as a share of their range
-NEARLY_ALL = 1 - 1e-7  # up to here 1 - I_q(b, a) keeps nine digits, more than p itself has left near 1
-SMOOTH = 1e-5  # what parameter times squared width must not exceed, or cells are not fine enough
+EXACT: Stencil = (0.02, (4 / 5, -1 / 5, 4 / 105, -1 / 280))  # eighth order: it truncates where others would round
+# Lengths are in the logarithms of the parameters. Rounding might say that a step of 1e-3 does not lead down.
+EXACT_SEARCH = SearchSettings(close=1e-9, settled=1e-3, sure=1e-3, furthest=2.0)
+ROUGH_SEARCH = replace(EXACT_SEARCH, close=1e-3)
+FLAT_CURVATURE = 1e-9  # of the larger curvature: less is rounding
+
+POINTS_FOR_CELLS = 20_000  # beyond so many they are gathered into cells
+CELL_WIDTH, FINEST_CELL = 1 / 256, 1 / 8192  # in logits, and as a share of their range; the smaller counts
+COARSER_CELLS = 16  # how many cells make one of those that the search starts with
+SMOOTH_IN_CELLS = 1e-5  # what parameter times squared width must not exceed, or cells are not fine enough
 
 
 class WeightedLogits(NamedTuple):
@@ -47,14 +49,14 @@ def fit_beta_cdf(positive: WeightedLogits, negative: WeightedLogits) -> tuple[fl
     this changes the map by less than 1e-6; where it is so steep that they are not, the points themselves are used.
     """
     start = np.zeros(2)
-    if len(positive.logit) + len(negative.logit) > MANY:
+    if len(positive.logit) + len(negative.logit) > POINTS_FOR_CELLS:
         low = min(positive.logit.min(), negative.logit.min())
         high = max(positive.logit.max(), negative.logit.max())
-        width = min(WIDTH, float(high - low) * FINEST)
+        width = min(CELL_WIDTH, float(high - low) * FINEST_CELL)
         above, below = (_gathered(side, low, width) for side in (positive, negative))
-        higher, lower = (_gathered(side, low, width * COARSER) for side in (above, below))
-        start = _maximum(above, below, _maximum(higher, lower, start, ROUGHLY))
-        if np.exp(start).max() * width**2 <= SMOOTH:
+        higher, lower = (_gathered(side, low, width * COARSER_CELLS) for side in (above, below))
+        start = _maximum(above, below, _maximum(higher, lower, start, ROUGH_SEARCH))
+        if np.exp(start).max() * width**2 <= SMOOTH_IN_CELLS:
             return _parameters(start)
     return _parameters(_maximum(positive, negative, start))
 
@@ -73,35 +75,44 @@ def _gathered(side: WeightedLogits, low: float, width: float) -> WeightedLogits:
     return WeightedLogits(total[some] / weight[some], weight[some])
 
 
-def _maximum(positive: WeightedLogits, negative: WeightedLogits, start: Float64s, close: float = CLOSE) -> Float64s:
+def _maximum(
+    positive: WeightedLogits, negative: WeightedLogits, start: Float64s, settings: SearchSettings = EXACT_SEARCH
+) -> Float64s:
     """Logarithms of a and b, by Newton's method within bounds."""
-    total = float(positive.weight.sum() + negative.weight.sum())
-    up, down = _Points(positive.logit), _Points(-negative.logit)
+    low, high = np.log(BETA_CDF_RANGE)
+    return minimise(_Likelihood(positive, negative), start, settings, float(low), float(high)).x
 
-    def cost(logs: Float64s) -> float:
-        a, b = np.exp(logs)
-        value = positive.weight @ _log_cdf(up, a, b) + negative.weight @ _log_cdf(down, b, a)
-        return -float(value) / total
 
-    here, low, high, last, stencil = start, np.log(SMALLEST), np.log(LARGEST), np.inf, ROUGH
-    for _ in range(MOST_STEPS):
-        value, slope, curvature = _derivatives(cost, here, stencil)
-        free = ~(((here <= low) & (slope > 0)) | ((here >= high) & (slope < 0)))
-        step = np.zeros(2)
-        step[free] = -_downhill(curvature[np.ix_(free, free)], slope[free])
-        step *= min(1, FARTHEST / max(np.abs(step).max(), close))
-        ahead = np.clip(here + step, low, high)
-        while np.abs(ahead - here).max() > SURE and cost(ahead) > value:
-            step /= 2
-            ahead = np.clip(here + step, low, high)
-        moved, here = float(np.abs(ahead - here).max()), ahead
-        settled = last / 2 <= moved <= SURE  # as near as rounding permits
-        if moved <= close or (settled and stencil is EXACT):
-            break
-        if moved <= SURE:
-            stencil = EXACT
-        last = moved
-    return here
+class _Likelihood:
+    """The likelihood, its sign changed, as a function of the logarithms of a and b: a problem for `minimise`.
+
+    Differences are rough until a step is short.
+    """
+
+    convex = False
+
+    def __init__(self, positive: WeightedLogits, negative: WeightedLogits) -> None:
+        self.weights, self.stencil = (positive.weight, negative.weight), ROUGH
+        self.total = float(positive.weight.sum() + negative.weight.sum())
+        self.points = _Points(positive.logit), _Points(-negative.logit)
+
+    def at(self, x: Float64s) -> Place:
+        cost, slope, curvature = _derivatives(self.cost, x, self.stencil)
+        return Place(slope, curvature, cost)
+
+    def cost(self, x: Float64s) -> float:
+        (up, down), (above, below), (a, b) = self.points, self.weights, np.exp(x)
+        return -float(above @ _log_cdf(up, a, b) + below @ _log_cdf(down, b, a)) / self.total
+
+    def step(self, x: Float64s, place: Place) -> Step:
+        slope, curvature = place.gradient, place.model
+        low, high = np.log(BETA_CDF_RANGE)
+        free = ~(((x <= low) & (slope > 0)) | ((x >= high) & (slope < 0)))
+        direction = np.zeros(2)
+        direction[free] = -_downhill(curvature[np.ix_(free, free)], slope[free])
+        length = float(np.abs(direction).max())
+        exact, self.stencil = self.stencil is EXACT, EXACT if length <= EXACT_SEARCH.sure else self.stencil
+        return Step(direction, length, unit=float(exact))  # no step of rough differences is as near as rounding permits
 
 
 def _derivatives(
@@ -128,7 +139,7 @@ def _downhill(curvature: Float64s, slope: Float64s) -> Float64s:
     if not len(slope):
         return slope
     sizes, axes = np.linalg.eigh(curvature)
-    sizes = np.maximum(np.abs(sizes), FLAT * np.abs(sizes).max() + np.finfo(float).tiny)
+    sizes = np.maximum(np.abs(sizes), FLAT_CURVATURE * np.abs(sizes).max() + np.finfo(float).tiny)
     return np.asarray(axes @ ((axes.T @ slope) / sizes))
 
 
@@ -146,9 +157,9 @@ def _log_cdf(points: _Points, a: float, b: float) -> Float64s:
     from scipy.special import betainc
 
     value = np.empty(len(points.p))
-    value[points.low] = np.log(np.maximum(betainc(a, b, points.p[points.low]), LEAST))
+    value[points.low] = np.log(np.maximum(betainc(a, b, points.p[points.low]), LEAST_PROBABILITY))
     above = betainc(b, a, points.q[points.high])
     value[points.high] = np.log1p(-np.minimum(above, NEARLY_ALL))
     lost = points.high[above > NEARLY_ALL]
-    value[lost] = np.log(np.maximum(betainc(a, b, points.p[lost]), LEAST))
+    value[lost] = np.log(np.maximum(betainc(a, b, points.p[lost]), LEAST_PROBABILITY))
     return value

@@ -6,17 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from believable._kernels.basics import row_blocks
-from believable._kernels.compiled import basics as compiled_basics
 from believable._kernels.compiled import isotonic as compiled
-from believable._kernels.compiled import sorting as compiled_sorting
+from believable._kernels.rows import row_blocks
+from believable._kernels.sorting import at_distinct
 from believable._kernels.twins import twin
 from believable._types import Array, Float64s, Ints
 
-PER_CELL = 16  # rows, about, of a cell that is looked at as a whole
-MANY = 1 << 14  # from here on, cells are faster than sorting every row
-SAMPLE, TAIL = 1 << 10, 0.005  # rows that say where the cells are; scores beyond these quantiles are in the outermost
-ROUNDING = 1e-10  # of the total weight: cells that are this near to being split are
+ROWS_PER_CELL = 16  # rows, about, of a cell that is looked at as a whole
+ROWS_FOR_CELLS = 1 << 14  # from here on, cells are faster than sorting every row
+SAMPLED_ROWS = 1 << 10  # rows that say where the cells are
+TAIL_QUANTILE = 0.005  # scores beyond, on both sides, are in the outermost cells
+SPLIT_ROUNDING = 1e-10  # of the total weight: cells that are this near to being split are
 
 
 class FlatPieces(NamedTuple):
@@ -72,13 +72,13 @@ def pav_rows(x: Float64s, w: Float64s, wy: Float64s) -> Float64s:
     return fitted
 
 
-# --- from rows in any order -------------------------------------------------------------------------------------------
+# --- Rows in any order ------------------------------------------------------------------------------------------------
 
 
 def flat_pieces(score: Float64s, w: Float64s, wy: Float64s) -> FlatPieces:
     """The isotonic regression of wy / w on scores in any order; equal scores are one point, others never are."""
-    n_cells = len(score) // PER_CELL
-    points = _pooled_by_cells(score, w, wy, n_cells) if len(score) >= MANY else at_distinct(score, w, wy)
+    n_cells = len(score) // ROWS_PER_CELL
+    points = _pooled_by_cells(score, w, wy, n_cells) if len(score) >= ROWS_FOR_CELLS else at_distinct(score, w, wy)
     score, w, wy = points
     starts, value = pav_blocks(w, wy)
     starts = starts[np.append(True, value[1:] > value[:-1])]  # means that only rounding told apart
@@ -91,17 +91,6 @@ def flat_pieces(score: Float64s, w: Float64s, wy: Float64s) -> FlatPieces:
     return FlatPieces(first, last, np.clip(middle, first, last), np.maximum.accumulate(value))
 
 
-@twin(compiled_sorting.at_distinct)
-def at_distinct(score: Float64s, first: Float64s, second: Float64s) -> tuple[Float64s, Float64s, Float64s]:
-    """Distinct scores in ascending order, and sums of two other columns there."""
-    order = np.argsort(score)
-    score, first, second = score[order], first[order], second[order]
-    starts = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
-    if len(starts) == len(score):
-        return score, first, second
-    return score[starts], np.add.reduceat(first, starts), np.add.reduceat(second, starts)
-
-
 def _pooled_by_cells(score: Float64s, w: Float64s, wy: Float64s, n_cells: int) -> tuple[Float64s, Float64s, Float64s]:
     """`at_distinct`, with rows that are in one block whatever their order already pooled, at their mean score.
 
@@ -111,7 +100,8 @@ def _pooled_by_cells(score: Float64s, w: Float64s, wy: Float64s, n_cells: int) -
     Cells at the ends of a block always can, and so can the outermost: hence ends of blocks are scores of rows.
     """
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        low, high = np.quantile(score[:: len(score) // SAMPLE], [TAIL, 1 - TAIL])  # only speed hangs on these
+        some = score[:: len(score) // SAMPLED_ROWS]
+        low, high = np.quantile(some, [TAIL_QUANTILE, 1 - TAIL_QUANTILE])  # only speed hangs on these
         scale = (n_cells - 1) / (high - low)
     if not 0 < scale < np.inf:  # one score nearly everywhere, or a range beyond float64
         return at_distinct(score, w, wy)
@@ -122,7 +112,7 @@ def _pooled_by_cells(score: Float64s, w: Float64s, wy: Float64s, n_cells: int) -
     value = pav(cell_w, cell_wy)
     above = np.cumsum(cell_wy - cell_w * value)
     above = np.append(0, above[:-1])  # of the cumulative weight over the minorant, where the cell begins
-    inside = above > value * (cell_w - cell_wy) + ROUNDING * cell_w.sum()
+    inside = above > value * (cell_w - cell_wy) + SPLIT_ROUNDING * cell_w.sum()
 
     pooled = np.zeros(n_cells, bool)
     pooled[filled[inside]] = True
@@ -135,7 +125,7 @@ def _pooled_by_cells(score: Float64s, w: Float64s, wy: Float64s, n_cells: int) -
     return at_score, at_w, at_wy
 
 
-@twin(compiled_basics.cell_sums)
+@twin(compiled.cell_sums)
 def cell_sums(
     score: Float64s, w: Float64s, wy: Float64s, ends: tuple[float, float], n_cells: int
 ) -> tuple[Array, Float64s]:
@@ -150,7 +140,7 @@ def cell_sums(
     return cell, total
 
 
-@twin(compiled_basics.rows_of_cells)
+@twin(compiled.rows_of_cells)
 def rows_of_cells(cell: Array, wanted: Array) -> Ints:
     """Rows whose cell is wanted, in their order."""
     return np.flatnonzero(wanted.take(cell))

@@ -13,18 +13,21 @@ from typing import NamedTuple
 import numpy as np
 
 from believable._kernels.compiled import logistic as compiled
+from believable._kernels.solve import Place, SearchSettings, Step, minimise_many, unit_diagonal
 from believable._kernels.twins import twin
 from believable._types import Array, Float64s, Ints
 
-SMALLEST = 1e-12  # probabilities nearer to 0 or 1 than this are moved there before their logit is taken
-LARGEST_LOGIT = float(np.log1p(-SMALLEST) - np.log(SMALLEST))
-
-BLOCK = 1 << 13  # points times replicates: they stay in the cache, and products this short on one core
-MOST_STEPS = 1000  # a few, but where weights are as 1 to 10^-200: there a step gains a factor e
-SURE = 1.5  # no linear predictor moves further: then a whole Newton step cannot overshoot, as |s''| <= s' for a sigmoid
-NEAR, ROUNDING = 1e-9, 1e-14  # a step as short as this is the last; the next would be its square
+CACHED_POINTS = 1 << 13  # points times replicates: they stay in the cache, and products this short on one core
 DAMPING = 1e-13  # of the diagonal, so that a flat likelihood does not divide by zero
-LONGEST = 1e250  # of a step, before it is cut to what the linear predictors can need
+LONGEST_STEP = 1e250  # before it is cut to what the linear predictors can need
+LOGISTIC_SEARCH = SearchSettings(
+    close=1e-9,  # of linear predictors; what is left would be its square
+    most_steps=1000,  # a few, but where weights are as 1 to 10^-200: there a step gains a factor e
+    rounding=1e-14,
+    settled=1e-6,
+    furthest=2.0,
+    sure=1.5,  # then a whole Newton step cannot overshoot, as |s''| <= s' for a sigmoid
+)
 
 
 class LogisticFit(NamedTuple):
@@ -44,22 +47,6 @@ class LogisticFit(NamedTuple):
     log_likelihood: Float64s
     information: Float64s
     converged: Array
-
-
-def clipped_logit(p: Float64s) -> Float64s:
-    """log(p / (1 - p)), of p in [1e-12, 1 - 1e-12]; beyond that, the logit of the nearer end.
-
-    The two ends are exact opposites, which logits of the float 1 - 1e-12 would not be.
-    """
-    logit = np.empty(np.shape(p))
-    for part in _blocks(len(logit), 1):
-        inside, odds = np.clip(p[part], SMALLEST, 1 - SMALLEST), logit[part]
-        np.log(inside, out=odds)
-        np.negative(inside, out=inside)
-        odds -= np.log1p(inside, out=inside)
-        np.copyto(odds, LARGEST_LOGIT, where=p[part] >= 1 - SMALLEST)
-        np.copyto(odds, -LARGEST_LOGIT, where=p[part] <= SMALLEST)
-    return logit
 
 
 def separation(x: Float64s, w: Float64s, wy: Float64s) -> Array:
@@ -97,34 +84,13 @@ def fit_logistic(
     unit = np.exp2(np.frexp(np.atleast_2d(w).max(axis=1, keepdims=True))[1])  # a power of 2, so that nothing is rounded
     positive, negative = np.broadcast_arrays(np.atleast_2d(wy) / unit, np.atleast_2d(w - wy) / unit)
     given = np.zeros((1, columns.shape[1])) if offset is None else offset[None]
-    here = np.zeros((len(positive), len(columns)))
+    first = np.zeros((len(positive), len(columns)))
     if start is not None:
-        here += start
-    widest, furthest = np.abs(columns).max(axis=1), float(np.abs(given).max())
-    gradient, information = logistic_derivatives(here, columns, positive, negative, given)
-    converged = np.zeros(len(here), bool)
-    last = np.full(len(here), np.inf)
-
-    left = np.arange(len(here))  # replicates that still move
-    for _ in range(MOST_STEPS):
-        step = _solve(information[left], gradient[left], widest)
-        reach = np.abs(step) @ widest  # no linear predictor moves further than this
-        scale = 1 + furthest + np.abs(here[left]) @ widest
-        step *= np.minimum(1, 2 * scale / np.maximum(reach, scale))[:, None]
-        reach = np.minimum(reach, 2 * scale)
-        rows = left if len(left) < len(here) else slice(None)
-        problem = (columns, positive[rows], negative[rows], given)
-        share, gradient[left], information[left] = _accepted(here[left], step, reach, problem)
-        here[left] += share[:, None] * step
-        settled = (reach >= last[left] / 2) & (reach <= 1e-6 * scale)  # nothing but rounding is left to gain
-        done = (share == 1) & ((reach <= np.maximum(NEAR, ROUNDING * scale)) | settled)
-        last[left] = reach
-        converged[left[done]] = True
-        left = left[~done]
-        if not len(left):
-            break
-    value = _log_likelihood(here, columns, positive, negative, given)
-    fit = LogisticFit(here, value * unit[:, 0], information * unit[:, :, None], converged)
+        first += start
+    found, converged = minimise_many(_Points(columns, positive, negative, given), first, LOGISTIC_SEARCH)
+    _, information = logistic_derivatives(found, columns, positive, negative, given)
+    value = _log_likelihood(found, columns, positive, negative, given)
+    fit = LogisticFit(found, value * unit[:, 0], information * unit[:, :, None], converged)
     return LogisticFit(*(part[0] for part in fit)) if single else fit
 
 
@@ -158,43 +124,42 @@ def sandwich(information: Float64s, middle: Float64s) -> Float64s:
     return np.asarray((covariance + covariance.T) / 2)
 
 
-# --- one step ---------------------------------------------------------------------------------------------------------
+class _Points:
+    """The likelihood of every replicate, its sign changed: a batch of problems for `minimise_many`."""
 
-Problem = tuple[Float64s, Float64s, Float64s, Float64s]  # columns, weights of positives and negatives, offset
+    convex = True
+
+    def __init__(self, columns: Float64s, positive: Float64s, negative: Float64s, offset: Float64s) -> None:
+        self.columns, self.positive, self.negative, self.offset = columns, positive, negative, offset
+        self.widest = np.abs(columns).max(axis=1)
+        self.furthest = float(np.abs(offset).max())
+
+    def at(self, x: Float64s, which: Ints) -> Place:
+        gradient, information = logistic_derivatives(x, *self._of(which))
+        return Place(-gradient, information)
+
+    def cost(self, x: Float64s, which: Ints) -> Float64s:
+        return -_log_likelihood(x, *self._of(which))
+
+    def step(self, x: Float64s, place: Place, which: Ints) -> Step:
+        correlation, root = logistic_system(place.model, place.gradient, self.widest)
+        direction = np.linalg.solve(correlation, (-place.gradient / root)[..., None])[..., 0] / root
+        reach = np.abs(direction) @ self.widest  # no linear predictor moves further than this
+        scale = 1 + self.furthest + np.abs(x) @ self.widest
+        return Step(direction, reach, unit=scale, scale=scale)
+
+    def _of(self, which: Ints) -> tuple[Float64s, Float64s, Float64s, Float64s]:
+        rows = which if len(which) < len(self.positive) else slice(None)
+        return self.columns, self.positive[rows], self.negative[rows], self.offset
 
 
-def _accepted(here: Float64s, step: Float64s, reach: Float64s, problem: Problem) -> tuple[Float64s, Float64s, Float64s]:
-    """How much of each step is taken, and gradient and information there.
-
-    The likelihood is concave: where it still rises at the end of the step it is higher there. Otherwise it is looked
-    at, and the step halved until it is.
-    """
-    share = np.ones(len(here))
-    gradient, information = logistic_derivatives(here + step, *problem)
-    beyond = (np.einsum("bk,bk->b", gradient, step) < 0) & (reach > SURE)
-    for b in np.flatnonzero(beyond):
-        columns, positive, negative, offset = problem
-        one = slice(b, b + 1)
-        own = (columns, positive[one], negative[one], offset)
-        base = _log_likelihood(here[one], *own)
-        while share[b] * reach[b] > SURE and _log_likelihood(here[one] + share[b] * step[one], *own) < base:
-            share[b] /= 2
-        if share[b] < 1:
-            gradient[one], information[one] = logistic_derivatives(here[one] + share[b] * step[one], *own)
-    return share, gradient, information
-
-
-def _solve(information: Float64s, gradient: Float64s, widest: Float64s) -> Float64s:
-    """Newton's step, from the correlations, so that neither units nor tiny weights can make it singular."""
-    diagonal = np.einsum("bkk->bk", information) + np.abs(gradient) * (widest / LONGEST)
-    root = np.sqrt(np.where(diagonal > 0, diagonal, 1))
-    correlation = information / root[:, :, None] / root[:, None, :]
-    np.einsum("bkk->bk", correlation)[:] = 1 + DAMPING
-    return np.asarray(np.linalg.solve(correlation, (gradient / root)[..., None])[..., 0] / root)
+def logistic_system(information: Float64s, gradient: Float64s, widest: Float64s) -> tuple[Float64s, Float64s]:
+    """The matrix of Newton's equations as correlations, and what they were divided by; `widest` bounds the columns."""
+    return unit_diagonal(information, DAMPING, np.abs(gradient) * (widest / LONGEST_STEP))
 
 
 def _blocks(n_points: int, n_replicates: int) -> Iterator[slice]:
-    step = max(BLOCK // n_replicates, 64)
+    step = max(CACHED_POINTS // n_replicates, 64)
     for first in range(0, n_points, step):
         yield slice(first, min(first + step, n_points))
 

@@ -1,101 +1,39 @@
-"""Where a column of numbers lies and how large it is, so that squares and sums of its numbers keep their digits.
+"""Logistic regression on few columns and many rows, the two classes kept apart.
 
-Ordinary columns are left as they are. One that is far from 0 for its spread is moved there, and one whose squares would
-overflow or vanish is multiplied by a power of 2, which rounds nothing.
+A positive counts log sigmoid(eta), a negative log sigmoid(-eta). Apart, each needs one exponential, exact in both
+tails, and no outcomes: a pass over rows is about three times as fast as that of `fit_logistic`. Coefficients may be
+kept from being negative. Columns may be of any size and anywhere: `ColumnUnit` sees to that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from believable._kernels.logistic import LOGISTIC_SEARCH, logistic_system
+from believable._kernels.solve import Minimum, Place, SearchSettings, Step, minimise
 from believable._types import Array, Float64s
 
-SAMPLE = 1000  # of each part, from which the middle is taken
-FAR = 100.0  # deviations from the middle; further than this from 0 a column is moved
-TINIEST, HUGEST = 1e-100, 1e100
-NOTHING = 1e-280  # a column no wider counts as constant: its coefficient could be too large to be written down
+CACHED_ROWS = 1 << 13  # rows that stay in the cache, and dot products that stay on one core
+ROWS_FOR_A_SAMPLE = 1 << 16  # so many rows are first fitted on a sample: two passes over all of them then suffice
+SAMPLE_STRIDE = 8  # the sample is every eighth row
+# What is left is a bound of what remains in the linear predictors, as root mean square.
+CLASSES_SEARCH = replace(LOGISTIC_SEARCH, close=2e-9)
+SAMPLE_SEARCH = replace(LOGISTIC_SEARCH, close=1e-4, most_steps=30)
+SHORT_REACH = 0.1  # of a step whose error is known to be its square
+LARGEST_EXPONENT = 700.0  # exp() of more overflows
+FLAT_COLUMN = 1e-8  # 1 - squared correlation with the intercept, below which a column is moved
+MOST_MOVES = 3  # of columns, each followed by another fit
+ROUGH_LOG_ODDS = 1e-5  # more than this is not just rounding
 
-
-class ColumnUnit(NamedTuple):
-    """x becomes (x 2^-exponent - centre), within +-1e100.
-
-    Attributes
-    ----------
-    centre : float
-        In the new unit.
-    exponent : int
-    widest : float
-        The largest |x|, moved and in the new unit.
-    cut : bool
-        Whether some x is beyond 1e100, and counts as that.
-    """
-
-    centre: float
-    exponent: int
-    widest: float
-    cut: bool
-
-    @property
-    def plain(self) -> bool:
-        """Whether the column stays as it is."""
-        return self.centre == 0 and self.exponent == 0 and not self.cut
-
-    def moved(self, column: Float64s) -> Float64s:
-        """The column in this unit."""
-        if self.plain:
-            return column
-        with np.errstate(over="ignore"):
-            values = np.ldexp(column, -self.exponent)
-            values -= self.centre
-        return np.clip(values, -HUGEST, HUGEST, out=values)
-
-    def moved_by(self, shift: float) -> ColumnUnit:
-        """The unit with another centre."""
-        return self._replace(centre=self.centre + shift, widest=self.widest + abs(shift))
-
-
-def column_unit(parts: Sequence[Float64s], centred: bool) -> ColumnUnit:
-    """The unit of a column that comes in parts; only a centred one may be moved."""
-    low, high = min(float(part.min()) for part in parts), max(float(part.max()) for part in parts)
-    some = np.concatenate([part[:: -(-len(part) // SAMPLE)] for part in parts]) / 2  # differences cannot overflow
-    some.sort()
-    middle = float(some[len(some) // 2]) if centred else 0.0
-    distance = np.abs(some - middle)
-    distance = np.sort(distance[distance > 0])
-    typical = float(distance[len(distance) // 2]) if len(distance) else high / 2 - low / 2
-    centre = 2 * middle if abs(middle) > FAR * typical else 0.0
-
-    half = max(high / 2 - centre / 2, centre / 2 - low / 2)  # of the largest distance from the centre
-    exponent = 0
-    if NOTHING < half < TINIEST:
-        exponent = int(np.frexp(half)[1]) + 1
-    elif half > HUGEST:
-        exponent = max(0, int(np.frexp(typical)[1]) + 1)
-    widest = float(np.ldexp(half, 1 - exponent)) if exponent else 2 * half
-    return ColumnUnit(float(np.ldexp(centre, -exponent)), exponent, min(widest, HUGEST), widest > HUGEST)
-
-
-# --- logistic regression on few columns and many rows, the two classes kept apart -------------------------------------
-# A positive counts log sigmoid(eta), a negative log sigmoid(-eta). Apart, each needs one exponential, exact in both
-# tails, and no outcomes: a pass over rows is about three times as fast as that of `fit_logistic`. Coefficients may be
-# kept from being negative. Columns may be of any size and anywhere: see `column_units`.
-
-
-BLOCK = 1 << 13  # rows that stay in the cache, and dot products that stay on one core
-MANY, STRIDE = 1 << 16, 8  # so many rows are first fitted on every eighth: two passes over all of them then suffice
-MOST_STEPS, MOST_STEPS_OF_SAMPLE = 1000, 30
-CLOSE, CLOSE_OF_SAMPLE = 2e-9, 1e-4  # a bound of what may remain in the linear predictors, as root mean square
-SURE = 1.5  # no linear predictor moves further: then a whole Newton step cannot overshoot, as |s''| <= s' for a sigmoid
-SHORT, ROUNDING = 0.1, 1e-14  # steps that may be the last; the second is relative to the linear predictors
-DAMPING = 1e-13  # of the diagonal, so that a flat likelihood does not divide by zero
-LONGEST = 1e250  # of a step, before it is cut to what the linear predictors can need
-LARGEST = 700.0  # exp() of more overflows
-FLAT, MOST_MOVES = 1e-8, 3  # 1 - squared correlation with the intercept, below which a column is moved; how often
-ROUGH = 1e-5  # in log-odds: more than this is not just rounding
+MIDDLE_SAMPLE = 1000  # numbers of each part, from which the middle of a column is taken
+FAR_FROM_ZERO = 100.0  # deviations from the middle; further than this from 0 a column is moved
+TINIEST, HUGEST = 1e-100, 1e100  # columns whose squares are numbers
+CONSTANT_COLUMN = 1e-280  # one no wider is constant: its coefficient could be too large to be written down
 
 ClassesLimit = Literal["", "rounded", "cut"]
 
@@ -153,8 +91,9 @@ def fit_logistic_classes(
     for moves_left in reversed(range(1 + MOST_MOVES)):
         widest = np.ones(len(units) + intercept)
         widest[: len(units)] = [unit.widest for unit in units]
-        rows = _in_units(positive, units), _in_units(negative, units)
-        found, information, _ = _fit(*rows, np.zeros(len(widest)), widest, rising, CLOSE, MOST_STEPS)
+        rows = _Rows(_in_units(positive, units), _in_units(negative, units), widest, rising)
+        fit = _fit(rows, np.zeros(len(widest)), CLASSES_SEARCH)
+        found, (information, _) = fit.x, fit.place.model
         flat = _flat(information)[: len(units)]
         if not intercept or not flat.any() or not moves_left:
             break
@@ -169,64 +108,37 @@ def fit_logistic_classes(
     with np.errstate(under="ignore"):
         coefficients = np.ldexp(slopes, [-unit.exponent for unit in units])
     coefficients = np.append(coefficients, constant - float(slopes @ centres))
-    return ClassesFit(coefficients, "rounded" if rounding > ROUGH else "cut" if cut else "")
+    return ClassesFit(coefficients, "rounded" if rounding > ROUGH_LOG_ODDS else "cut" if cut else "")
 
 
 def _flat(information: Float64s) -> Array:
     """Columns that the intercept nearly is, where rows count."""
     diagonal = np.diag(information)
     root = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
-    return np.asarray(np.abs(information[:, -1] / root / root[-1]) > np.sqrt(1 - FLAT))
+    return np.asarray(np.abs(information[:, -1] / root / root[-1]) > np.sqrt(1 - FLAT_COLUMN))
 
 
 def _in_units(rows: ClassRows, units: Sequence[ColumnUnit]) -> ClassRows:
     return rows._replace(columns=[unit.moved(column) for unit, column in zip(units, rows.columns, strict=True)])
 
 
-def _fit(
-    positive: ClassRows,
-    negative: ClassRows,
-    start: Float64s,
-    widest: Float64s,
-    rising: bool,
-    close: float,
-    most_steps: int,
-) -> tuple[Float64s, Float64s, bool]:
-    """The coefficients, the information near them, and whether they are known to be a maximum.
-
-    `widest` bounds the columns.
-    """
-    here = start
-    if positive.n_rows + negative.n_rows > MANY:
-        some = _some(positive), _some(negative)
-        near, _, good = _fit(*some, start, widest, rising, CLOSE_OF_SAMPLE, MOST_STEPS_OF_SAMPLE)
-        here = near if good else start
-    bounded = (np.arange(len(here)) < len(positive.columns)) & rising
-    problem = _Problem(positive, negative, _pull(positive, len(here)) - _pull(negative, len(here)), widest)
-
-    gradient, information, total = problem.derivatives(here)
-    last = float(np.inf)
-    for _ in range(most_steps):
-        step = _best_step(information, gradient, here, bounded, widest)
-        reach = float(np.abs(step) @ widest)  # no linear predictor moves further than this
-        scale = 1 + float(np.abs(here) @ widest)
-        typical = float(np.sqrt(max(float(step @ information @ step), 0.0) / total)) if total > 0 else reach
-        # What remains after a short step is, in the norm of the information, at most its length times half its reach.
-        short = reach <= SHORT and typical * reach / 2 <= close
-        if short or reach <= ROUNDING * scale or last / 2 <= reach <= 1e-6 * scale:
-            return here + step, information, True
-        cut = min(1, 2 * scale / reach)
-        step, last = step * cut, reach * cut
-        here, gradient, information, total = _ascended(here, step, last, problem)
-    return here, information, False
+def _fit(rows: _Rows, start: Float64s, settings: SearchSettings) -> Minimum:
+    """The maximum of the likelihood, from that of a sample on where there are many rows."""
+    if rows.positive.n_rows + rows.negative.n_rows > ROWS_FOR_A_SAMPLE:
+        some = _Rows(_some(rows.positive), _some(rows.negative), rows.widest, rows.rising)
+        near = _fit(some, start, SAMPLE_SEARCH)
+        start = near.x if near.status == "converged" else start
+    return minimise(rows, start, settings)
 
 
 def _some(rows: ClassRows) -> ClassRows:
     """Every eighth row; all rows of a rare class, at an eighth of their weight."""
-    if rows.n_rows < BLOCK:
-        return rows._replace(weight=rows.weight / STRIDE)
-    weight = rows.weight if isinstance(rows.weight, float) else rows.weight[::STRIDE]
-    return rows._replace(columns=[np.ascontiguousarray(column[::STRIDE]) for column in rows.columns], weight=weight)
+    if rows.n_rows < CACHED_ROWS:
+        return rows._replace(weight=rows.weight / SAMPLE_STRIDE)
+    weight = rows.weight if isinstance(rows.weight, float) else rows.weight[::SAMPLE_STRIDE]
+    return rows._replace(
+        columns=[np.ascontiguousarray(column[::SAMPLE_STRIDE]) for column in rows.columns], weight=weight
+    )
 
 
 def _pull(rows: ClassRows, n_coefficients: int) -> Float64s:
@@ -239,75 +151,133 @@ def _pull(rows: ClassRows, n_coefficients: int) -> Float64s:
     return pull
 
 
-# --- one step ---------------------------------------------------------------------------------------------------------
+class _Rows:
+    """The likelihood of the rows, its sign changed: a problem for `minimise`. `widest` bounds the columns."""
+
+    convex = True
+
+    def __init__(self, positive: ClassRows, negative: ClassRows, widest: Float64s, rising: bool) -> None:
+        self.positive, self.negative, self.widest, self.rising = positive, negative, widest, rising
+        self.pull = _pull(positive, len(widest)) - _pull(negative, len(widest))
+        self.bounded = (np.arange(len(widest)) < len(positive.columns)) & rising
+
+    def at(self, x: Float64s) -> Place:
+        """The model is the information (k, k), and the sum of w s(eta) s(-eta)."""
+        extreme = bool(np.abs(x) @ self.widest > LARGEST_EXPONENT)
+        gradient, information, total = _of_class(x, self.positive, extreme)
+        minus, more, more_total = _of_class(-x, self.negative, extreme)
+        return Place(-(gradient - minus - self.pull), (information + more, total + more_total))
+
+    def cost(self, x: Float64s) -> float:
+        smooth = float(x @ self.pull)
+        return smooth - (_likelihood_of_class(x, self.positive) + _likelihood_of_class(-x, self.negative))
+
+    def step(self, x: Float64s, place: Place) -> Step:
+        information, total = place.model
+        direction = self._to_maximum(x, information, -place.gradient)
+        reach = float(np.abs(direction) @ self.widest)  # no linear predictor moves further than this
+        scale = 1 + float(np.abs(x) @ self.widest)
+        squared = max(float(direction @ information @ direction), 0.0)
+        typical = float(np.sqrt(squared / total)) if total > 0 else reach
+        # What remains after a short step is, in the norm of the information, at most its length times half its reach.
+        left = typical * reach / 2 if reach <= SHORT_REACH else np.inf
+        return Step(direction, reach, left, unit=scale, scale=scale)
+
+    def _to_maximum(self, x: Float64s, information: Float64s, gradient: Float64s) -> Float64s:
+        """The step to the maximum of the quadratic model, where no bounded coefficient is negative.
+
+        It is looked for with every set of bounded coefficients at zero; none at zero, if allowed, is the best.
+        """
+        correlation, root = logistic_system(information, gradient, self.widest)
+        slope, place = gradient / root, x * root
+        best, gain = np.zeros_like(x), -np.inf
+        candidates = np.flatnonzero(self.bounded)
+        for n_zero in range(len(candidates) + 1):
+            for zero in combinations(candidates, n_zero):
+                step = np.zeros_like(x)
+                step[list(zero)] = -place[list(zero)]
+                free = [i for i in range(len(x)) if i not in zero]
+                within = correlation[free]
+                step[free] = np.linalg.solve(within[:, free], slope[free] - within @ step)
+                value = float(slope @ step - step @ correlation @ step / 2)
+                if value > gain and (place + step)[self.bounded].min(initial=0) >= 0:
+                    best, gain = step, value
+            if n_zero == 0 and gain > -np.inf:
+                break
+        return np.asarray(best / root)
 
 
-def _best_step(information: Float64s, gradient: Float64s, here: Float64s, bounded: Array, widest: Float64s) -> Float64s:
-    """The step to the maximum of the quadratic model, where no bounded coefficient is negative.
+# --- Units of columns -------------------------------------------------------------------------------------------------
 
-    It is looked for with every set of bounded coefficients at zero; none at zero, if allowed, is the best.
+
+class ColumnUnit(NamedTuple):
+    """Where a column lies and how large it is: x becomes (x 2^-exponent - centre), within +-1e100.
+
+    So squares and sums of its numbers keep their digits.
+
+    Attributes
+    ----------
+    centre : float
+        In the new unit.
+    exponent : int
+    widest : float
+        The largest |x|, moved and in the new unit.
+    cut : bool
+        Whether some x is beyond 1e100, and counts as that.
     """
-    diagonal = np.diag(information) + np.abs(gradient) * (widest / LONGEST)
-    root = np.sqrt(np.where(diagonal > 0, diagonal, 1))
-    correlation = information / root[:, None] / root
-    np.fill_diagonal(correlation, 1 + DAMPING)
-    slope, place = gradient / root, here * root
-    best, gain = np.zeros_like(here), -np.inf
-    candidates = np.flatnonzero(bounded)
-    for n_zero in range(len(candidates) + 1):
-        for zero in combinations(candidates, n_zero):
-            step = np.zeros_like(here)
-            step[list(zero)] = -place[list(zero)]
-            free = [i for i in range(len(here)) if i not in zero]
-            within = correlation[np.ix_(free, free)]
-            step[free] = np.linalg.solve(within, slope[free] - correlation[free] @ step)
-            value = float(slope @ step - step @ correlation @ step / 2)
-            if value > gain and (place + step)[bounded].min(initial=0) >= 0:
-                best, gain = step, value
-        if n_zero == 0 and gain > -np.inf:
-            break
-    return np.asarray(best / root)
+
+    centre: float
+    exponent: int
+    widest: float
+    cut: bool
+
+    @property
+    def plain(self) -> bool:
+        """Whether the column stays as it is."""
+        return self.centre == 0 and self.exponent == 0 and not self.cut
+
+    def moved(self, column: Float64s) -> Float64s:
+        """The column in this unit."""
+        if self.plain:
+            return column
+        with np.errstate(over="ignore"):
+            values = np.ldexp(column, -self.exponent)
+            values -= self.centre
+        return np.clip(values, -HUGEST, HUGEST, out=values)
+
+    def moved_by(self, shift: float) -> ColumnUnit:
+        """The unit with another centre."""
+        return self._replace(centre=self.centre + shift, widest=self.widest + abs(shift))
 
 
-def _ascended(
-    here: Float64s, step: Float64s, reach: float, problem: _Problem
-) -> tuple[Float64s, Float64s, Float64s, float]:
-    """Where a step leads, and the derivatives there.
+def column_unit(parts: Sequence[Float64s], centred: bool) -> ColumnUnit:
+    """The unit of a column that comes in parts; only a centred one may be moved.
 
-    The likelihood is concave: where it still rises at the end of the step it is higher there. Otherwise it is looked
-    at, and the step halved until it is.
+    Ordinary columns are left as they are. One that is far from 0 for its spread is moved there, and one whose squares
+    would overflow or vanish is multiplied by a power of 2, which rounds nothing.
     """
-    derivatives = problem.derivatives(here + step)
-    if reach <= SURE or derivatives[0] @ step >= 0:
-        return here + step, *derivatives
-    base, share = problem.log_likelihood(here), 1.0
-    while share * reach > SURE and problem.log_likelihood(here + share * step) < base:
-        share /= 2
-    if share < 1:
-        derivatives = problem.derivatives(here + share * step)
-    return here + share * step, *derivatives
+    low, high = min(float(part.min()) for part in parts), max(float(part.max()) for part in parts)
+    some = (
+        np.concatenate([part[:: -(-len(part) // MIDDLE_SAMPLE)] for part in parts]) / 2
+    )  # differences cannot overflow
+    some.sort()
+    middle = float(some[len(some) // 2]) if centred else 0.0
+    distance = np.abs(some - middle)
+    distance = np.sort(distance[distance > 0])
+    typical = float(distance[len(distance) // 2]) if len(distance) else high / 2 - low / 2
+    centre = 2 * middle if abs(middle) > FAR_FROM_ZERO * typical else 0.0
+
+    half = max(high / 2 - centre / 2, centre / 2 - low / 2)  # of the largest distance from the centre
+    exponent = 0
+    if CONSTANT_COLUMN < half < TINIEST:
+        exponent = int(np.frexp(half)[1]) + 1
+    elif half > HUGEST:
+        exponent = max(0, int(np.frexp(typical)[1]) + 1)
+    widest = float(np.ldexp(half, 1 - exponent)) if exponent else 2 * half
+    return ColumnUnit(float(np.ldexp(centre, -exponent)), exponent, min(widest, HUGEST), widest > HUGEST)
 
 
-# --- passes over the rows ---------------------------------------------------------------------------------------------
-
-
-class _Problem(NamedTuple):
-    positive: ClassRows
-    negative: ClassRows
-    pull: Float64s
-    widest: Float64s
-
-    def derivatives(self, here: Float64s) -> tuple[Float64s, Float64s, float]:
-        """Gradient (k,) and information (k, k) of the log-likelihood, and the sum of w s(eta) s(-eta)."""
-        extreme = bool(np.abs(here) @ self.widest > LARGEST)
-        gradient, information, total = _of_class(here, self.positive, extreme)
-        minus, more, more_total = _of_class(-here, self.negative, extreme)
-        return gradient - minus - self.pull, information + more, total + more_total
-
-    def log_likelihood(self, here: Float64s) -> float:
-        """The log-likelihood."""
-        smooth = float(here @ self.pull)
-        return _likelihood_of_class(here, self.positive) + _likelihood_of_class(-here, self.negative) - smooth
+# --- Passes over the rows ---------------------------------------------------------------------------------------------
 
 
 def _of_class(here: Float64s, rows: ClassRows, extreme: bool) -> tuple[Float64s, Float64s, float]:
@@ -315,20 +285,20 @@ def _of_class(here: Float64s, rows: ClassRows, extreme: bool) -> tuple[Float64s,
     columns, n_columns = rows.columns, len(rows.columns)
     gradient, information, total = np.zeros(len(here)), np.zeros((len(here), len(here))), 0.0
     intercept = len(here) > n_columns
-    buffers = np.empty((3, min(rows.n_rows, BLOCK)))
-    for first in range(0, rows.n_rows, BLOCK):
-        x = [column[first : first + BLOCK] for column in columns]
+    buffers = np.empty((3, min(rows.n_rows, CACHED_ROWS)))
+    for first in range(0, rows.n_rows, CACHED_ROWS):
+        x = [column[first : first + CACHED_ROWS] for column in columns]
         eta, missed, product = buffers[:, : len(x[0])]
         _predict(here, x, eta, product)
         if extreme:
-            np.minimum(eta, LARGEST, out=eta)
+            np.minimum(eta, LARGEST_EXPONENT, out=eta)
         np.exp(eta, out=eta)
         np.add(eta, 1, out=missed)
         np.divide(1, missed, out=missed)  # s(-eta)
         eta *= missed  # s(eta)
         eta *= missed
         if not isinstance(rows.weight, float):
-            w = rows.weight[first : first + BLOCK]
+            w = rows.weight[first : first + CACHED_ROWS]
             eta *= w
             missed *= w
         for i in range(n_columns):
@@ -360,13 +330,13 @@ def _predict(here: Float64s, x: Sequence[Float64s], eta: Float64s, spare: Float6
 def _likelihood_of_class(here: Float64s, rows: ClassRows) -> float:
     """Sum of w log s(eta)."""
     total = 0.0
-    buffers = np.empty((2, min(rows.n_rows, BLOCK)))
-    for first in range(0, rows.n_rows, BLOCK):
-        x = [column[first : first + BLOCK] for column in rows.columns]
+    buffers = np.empty((2, min(rows.n_rows, CACHED_ROWS)))
+    for first in range(0, rows.n_rows, CACHED_ROWS):
+        x = [column[first : first + CACHED_ROWS] for column in rows.columns]
         eta, cost = buffers[:, : len(x[0])]
         _predict(here, x, eta, cost)
         np.maximum(-eta, 0, out=cost)
         cost += np.log1p(np.exp(-np.abs(eta)))
-        w = rows.weight if isinstance(rows.weight, float) else rows.weight[first : first + BLOCK]
+        w = rows.weight if isinstance(rows.weight, float) else rows.weight[first : first + CACHED_ROWS]
         total -= float((w * cost).sum())
     return total

@@ -12,25 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from believable._kernels.basics import (
-    FEW_COLUMNS,
-    classwise_sums,
-    extrema,
-    label_scores,
-    n_moments,
-    pair_sums,
-    row_blocks,
-    row_sum_extrema,
-    top_hit,
-    top_one,
-)
 from believable._kernels.compiled import matrix as compiled
 from believable._kernels.partition import MatrixSums, Moments, Partition
+from believable._kernels.rows import FEW_COLUMNS, extrema, label_scores, row_blocks, row_sum_extrema, top_hit, top_one
+from believable._kernels.sums import classwise_sums, n_moments, pair_sums
 from believable._kernels.twins import twin
 from believable._types import Array, Float64s, Floats, Ints
 
-ROWS = 1 << 18  # counted together, of few columns
-WAITING = 1 << 21  # entries that are assigned before they are counted together, of many columns
+COUNTED_ROWS = 1 << 18  # counted together, of few columns
+WAITING_ENTRIES = 1 << 21  # entries that are assigned before they are counted together, of many columns
 
 Assign = Callable[[Floats], Ints]
 
@@ -52,7 +42,7 @@ def classwise_cells(
 
 def _few(matrix: Floats, per_group: int, assign: Assign) -> Float64s:
     total = np.zeros((3, matrix.shape[1], per_group))
-    for rows in row_blocks(len(matrix), 1, ROWS):
+    for rows in row_blocks(len(matrix), 1, COUNTED_ROWS):
         for k, into in enumerate(np.moveaxis(total, 1, 0)):
             scores = np.ascontiguousarray(matrix[rows, k])
             into += _moments(assign(scores), scores, per_group)
@@ -70,7 +60,7 @@ def _many(matrix: Floats, per_group: int, first_edge: float, assign: Assign) -> 
         scores = block.ravel()[beyond]
         column = beyond % n_classes
         waiting.append((column * per_group + assign(scores), scores))
-        if sum(len(code) for code, _ in waiting) > WAITING:
+        if sum(len(code) for code, _ in waiting) > WAITING_ENTRIES:
             flat += _of_parts(waiting, flat.shape[1])
             waiting = []
         first = block.astype(np.float64, order="C")
@@ -96,10 +86,11 @@ def _moments(code: Ints, scores: Floats, n_codes: int) -> Float64s:
     return np.array([np.bincount(code, term, n_codes) for term in (None, p, p * p)], np.float64)
 
 
-# --- moments of a matrix with one label to a row, with a check of every row on the way --------------------------------
+# --- Moments of a matrix with one label to a row, with a check of every row -------------------------------------------
 
 
-ROWS_PER_CODE, MOST_ROWS = 8, 1 << 20  # blocks much shorter than the table of sums would spend their time adding it
+# Blocks much shorter than the table of sums would spend their time adding it.
+ROWS_PER_CODE, MOST_MOMENT_ROWS = 8, 1 << 20
 
 
 @twin(compiled.top_moments)
@@ -121,7 +112,7 @@ def top_moments(
     n, width = matrix.shape
     n_codes = partition.n_parts * (width if by_class else 1)
     total, positive = _zeros(weights, squares, n_codes)
-    for stretch in row_blocks(n, 1, min(ROWS_PER_CODE * n_codes, MOST_ROWS)):
+    for stretch in row_blocks(n, 1, min(ROWS_PER_CODE * n_codes, MOST_MOMENT_ROWS)):
         top = np.empty(stretch.stop - stretch.start, matrix.dtype)
         hit, code = np.empty(len(top), bool), np.zeros(len(top), np.intp)
         for here in row_blocks(len(top), width):
@@ -157,7 +148,9 @@ def classwise_moments(
     """
     width, n_parts = matrix.shape[1], partition.n_parts
     total, positive = _zeros(weights, squares, width * n_parts)
-    at_least = min(2 * n_parts, MOST_ROWS)  # with a hundred thousand classes, adding the table would take all the time
+    at_least = min(
+        2 * n_parts, MOST_MOMENT_ROWS
+    )  # with a hundred thousand classes, adding the table would take all the time
     count = partial(_apart if partition.apart else _together, partition=partition, squares=squares)
     for rows in row_blocks(len(matrix), width, at_least):
         if not well_formed(matrix[rows], labels[rows], tolerance):
@@ -204,14 +197,14 @@ def _apart(
     return pair_sums(code, width * n_parts, matrix.ravel(), happened, np.repeat(weight, width), squares)
 
 
-# --- what the rows of a matrix of probabilities add to proper scores, without a matrix of labels ----------------------
+# --- What the rows of a matrix of probabilities add to proper scores --------------------------------------------------
 # The plain form is `believable.stats.sums.row_terms`; here every entry's logarithm is taken once, sums over classes are
 # made at once, and blocks are turned on their side where classes are few, because short rows do not vectorise.
 
 
-ENTRIES = 1 << 17  # of a block of rows
-OF_ROWS = ("brier", "nll", "correct", "confidence", "entropy")
-TINY = np.finfo(np.float64).tiny  # 0 log 0 is 0: whatever the logarithm is, as long as it is finite
+BLOCK_ENTRIES = 1 << 17  # of a block of rows
+ROW_SUM_NAMES = ("brier", "nll", "correct", "confidence", "entropy")
+SMALLEST_FLOAT = np.finfo(np.float64).tiny  # 0 log 0 is 0: whatever the logarithm is, as long as it is finite
 
 
 class MatrixRows(NamedTuple):
@@ -248,7 +241,7 @@ def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None, toleranc
     They are invalid where the moments of `believable._kernels.top_moments` are.
     """
     n, n_classes = matrix.shape
-    step = min(n, max(1, ENTRIES // n_classes))
+    step = min(n, max(1, BLOCK_ENTRIES // n_classes))
     buffers = np.empty((3, step * n_classes))
     parts = []
     for start in range(0, n, step):
@@ -273,14 +266,16 @@ def _sums(of: MatrixRows, labels: Ints, given: Float64s | None, n_classes: int) 
     def by_label(values: Array) -> Array:
         return np.bincount(labels, values, n_classes)
 
-    finite = [np.where(np.isinf(x), 0, x) for x in (np.asarray(getattr(of, name), np.float64) for name in OF_ROWS)]
+    finite = [
+        np.where(np.isinf(x), 0, x) for x in (np.asarray(getattr(of, name), np.float64) for name in ROW_SUM_NAMES)
+    ]
     brier_variance = np.maximum(4 * (of.cubes - of.squares**2), 0)
     nll_variance = np.maximum(of.log_squares - of.entropy**2, 0)
     return {
         "n": len(labels),
         "w": float(np.sum(weight)),
         "w2": float(np.sum(square)),
-        **{name: float(np.sum(weight * getattr(of, name))) for name in (*OF_ROWS, "spread")},
+        **{name: float(np.sum(weight * getattr(of, name))) for name in (*ROW_SUM_NAMES, "spread")},
         "spread_variance": float(np.sum(square * of.spread_variance)),
         "w2_squared": float(np.sum(square * of.brier)),
         "wp": of.p,
@@ -309,7 +304,7 @@ def matrix_rows(matrix: Floats, labels: Ints, weight: Float64s | None, buffers: 
     at_labels = (labels, np.arange(n)) if aside else (np.arange(n), labels)
     weights = None if weight is None else weight if aside else weight[:, None]
 
-    np.log(np.maximum(p, TINY, out=log), out=log)
+    np.log(np.maximum(p, SMALLEST_FLOAT, out=log), out=log)
     np.multiply(p, log, out=work)
     entropy = -work.sum(axis=classes)
     log *= work

@@ -1,24 +1,24 @@
-"""The shares of a mixture whose components are known."""
+"""Mixtures: the shares of components that are known, and of logits at a temperature that is not."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from believable._kernels.basics import row_blocks
+from believable._kernels.rows import row_blocks
+from believable._kernels.solve import Place, SearchSettings, Step, minimise, unit_diagonal
 from believable._kernels.temperature import label_terms
 from believable._kernels.values import LogitRows
-from believable._types import Float64s
+from believable._types import Float64s, Ints
 
-EM_STEPS, NEWTON_STEPS = 10, 200
-SETTLED = 1e-12  # the EM algorithm would move no share further, and no absent component asks for one
+EM_STEPS = 10  # before Newton's method
+# The EM algorithm would move no share further than `close`, and no absent component asks for more.
+SHARES_SEARCH = SearchSettings(close=1e-12, most_steps=200, slack=1e-15, most_halvings=60)
 SHARES_RIDGE = 1e-12  # of the diagonal, for components that the data do not tell apart
-NEGLIGIBLE_SHARE = (
-    1e-6  # a share below this that the EM algorithm makes smaller is dropped, and comes back if that was wrong
-)
-HALVINGS = 60
+NEGLIGIBLE_SHARE = 1e-6  # one below this that the EM algorithm makes smaller is dropped, until it is asked for again
 
 
 def mixture_shares(density: Float64s, weight: Float64s, start: Float64s) -> tuple[Float64s, bool]:
@@ -28,47 +28,45 @@ def mixture_shares(density: Float64s, weight: Float64s, start: Float64s) -> tupl
     point, but creeps where components overlap. So it begins, and Newton's method on t >= 0 goes on: -sum_i w_i log(f t)
     + sum_k t_k, which has its minimum at the same t and needs no constraint on their sum. The start is positive.
     """
-    weight = weight / weight.sum()
+    mixture = _Shares(density, weight / weight.sum())
     shares = start / start.sum()
     for _ in range(EM_STEPS):
-        shares = shares * _pull(density, weight, shares)
-    for _ in range(NEWTON_STEPS):
-        pull = _pull(density, weight, shares)
-        if (pull - 1).max() <= SETTLED and np.abs(shares * (pull - 1)).max() <= SETTLED:
-            return shares / shares.sum(), True
-        shares = _newton(density, weight, shares, pull)
-    return shares / shares.sum(), False
+        shares = shares * mixture.pull(shares)
+    found = minimise(mixture, shares, SHARES_SEARCH, low=0.0)
+    return found.x / found.x.sum(), found.status == "converged"
 
 
-def _pull(density: Float64s, weight: Float64s, shares: Float64s) -> Float64s:
-    """h: what the EM algorithm multiplies the shares by."""
-    return np.asarray((weight / (density @ shares)) @ density)
+class _Shares:
+    """The cost of shares, as a problem for `minimise`. Its gradient is 1 - h, with h of the EM algorithm."""
 
+    convex = False  # it is, but where all components of a row are dropped there are no derivatives
 
-def _newton(density: Float64s, weight: Float64s, shares: Float64s, pull: Float64s) -> Float64s:
-    """The shares after a step that lowers the cost, halved until it does; one of the EM algorithm if none does."""
-    free = (shares > NEGLIGIBLE_SHARE) | (pull > 1)
-    part = density[:, free] if not free.all() else density
-    curvature = _curvature(part, weight, density @ shares)
-    diagonal = np.diagonal(curvature)
-    scale = np.sqrt(np.where(diagonal > 0, diagonal, 1))
-    scaled = curvature / scale / scale[:, None]
-    np.fill_diagonal(scaled, 1 + SHARES_RIDGE)
-    step = -shares  # of those that are not free, which are on their way to zero
-    step[free] = np.linalg.solve(scaled, (pull[free] - 1) / scale) / scale
+    def __init__(self, density: Float64s, weight: Float64s) -> None:
+        self.density, self.weight = density, weight
 
-    before = _cost_of_shares(density, weight, shares)
-    for halving in range(HALVINGS):
-        moved = np.maximum(shares + step / 2**halving, 0)
-        gain = (pull - 1) @ (moved - shares)
-        if gain > 0 and _cost_of_shares(density, weight, moved) <= before - 1e-4 * gain + 1e-15 * (1 + abs(before)):
-            return np.asarray(moved)
-    return shares * pull
+    def pull(self, shares: Float64s) -> Float64s:
+        """h: what the EM algorithm multiplies the shares by."""
+        return np.asarray((self.weight / (self.density @ shares)) @ self.density)
 
+    def at(self, x: Float64s) -> Place:
+        return Place(1 - self.pull(x))
 
-def _cost_of_shares(density: Float64s, weight: Float64s, shares: Float64s) -> float:
-    mixed = density @ shares
-    return float(shares.sum() - weight @ np.log(mixed)) if mixed.min() > 0 else np.inf
+    def cost(self, x: Float64s) -> float:
+        mixed = self.density @ x
+        return float(x.sum() - self.weight @ np.log(mixed)) if mixed.min() > 0 else np.inf
+
+    def step(self, x: Float64s, place: Place) -> Step:
+        """Newton's step of the shares that are free, or one of the EM algorithm if no part of that lowers the cost."""
+        rise = -place.gradient
+        left = max(float(rise.max()), float(np.abs(x * rise).max()))
+        if left <= SHARES_SEARCH.close:
+            return Step(np.zeros_like(x), left)
+        free = (x > NEGLIGIBLE_SHARE) | (rise > 0)
+        part = self.density[:, free] if not free.all() else self.density
+        scaled, root = unit_diagonal(_curvature(part, self.weight, self.density @ x), SHARES_RIDGE)
+        direction = -x  # of those that are not free, which are on their way to zero
+        direction[free] = np.linalg.solve(scaled, rise[free] / root) / root
+        return Step(direction, left, fallback=x * rise)
 
 
 def _curvature(density: Float64s, weight: Float64s, mixed: Float64s) -> Float64s:
@@ -86,16 +84,17 @@ def _curvature(density: Float64s, weight: Float64s, mixed: Float64s) -> Float64s
 # alone, perhaps with several maxima; its slope is that at fixed weights.
 
 
-MOST_STEPS = 100
-DONE = 1e-13  # a step of the weights that promises as little as this is the last; the next would promise its square
-NEARLY = 0.99  # of the likelihood of any row may be lost in one step, so that the quadratic model holds
-CURVATURE_RIDGE, CURVATURE_FLOOR = (
-    1e-13,
-    1e-200,
-)  # added to curvatures, so that parts that are equal or nothing do not divide by zero
-WIDEST, GRID, SAMPLE = 100.0, 21, 2000  # range of b on both sides, places that are looked at, on so many rows or twice
-BESIDE = 0.05  # log b of places next to the unscaled part, where a minimum may be narrow
-CLOSE = 1e-6  # a step in log b as short as this is the last
+# Lengths are what a step promises to lower the cost by; after one that promises 1e-13 the next would promise its
+# square. Steps reach as far as the likelihood of a row falls, of which 0.99 may be lost: there the model still holds.
+WEIGHTS_SEARCH = SearchSettings(close=1e-13, sure=1e-13, furthest=0.99)
+# What keeps parts that are equal or nothing from dividing by zero: a share of the curvature, and a curvature.
+CURVATURE_RIDGE, CURVATURE_FLOOR = 1e-13, 1e-200
+WIDEST_FACTOR = 100.0  # b is looked for within this factor of the given one
+N_GRID_PLACES = 21
+GRID_ROWS = 2000  # so many rows, or up to twice as many, are looked at on the grid
+BESIDE_UNSCALED = 0.05  # log b of places next to the unscaled part, where a minimum may be narrow
+CLOSE_LOG_B = 1e-6  # a step in log b as short as this is the last
+LOG_B_SEARCH = SearchSettings(close=CLOSE_LOG_B, sure=CLOSE_LOG_B)
 
 
 class EnsembleFit(NamedTuple):
@@ -115,46 +114,61 @@ def part_weights(parts: Float64s, shares: Float64s, start: Float64s | None = Non
     """
     n_parts = len(parts)
     v = np.full(n_parts, 1 / n_parts) if start is None else 0.99 * start + 0.01 / n_parts
-    mixed = v @ parts
-    cost = float(v.sum() - shares @ np.log(mixed))
-    for _ in range(MOST_STEPS):
-        ratio = parts / mixed
-        gradient = 1 - ratio @ shares
-        curvature = (ratio * shares) @ ratio.T
-        step = _nonnegative(curvature, gradient - curvature @ v) - v
-        promised = -gradient @ step - step @ curvature @ step / 2
-        step *= min(1.0, NEARLY / max(-float((step @ ratio).min()), NEARLY))
-        there, mixed, cost_there = _along(v, step, parts, shares)
-        while cost_there > cost and promised > DONE:
-            step /= 2
-            there, mixed, cost_there = _along(v, step, parts, shares)
-        v, cost = there, cost_there
-        if promised <= DONE:
-            break
+    v = minimise(_Weights(parts, shares), v, WEIGHTS_SEARCH, low=0.0).x
     return np.asarray(v / v.sum())
 
 
-def _along(v: Float64s, step: Float64s, parts: Float64s, shares: Float64s) -> tuple[Float64s, Float64s, float]:
-    there = np.maximum(v + step, 0)
-    mixed = there @ parts
-    return there, mixed, float(there.sum() - shares @ np.log(mixed))
+class _Weights:
+    """The cost of the weights of parts, as a problem for `minimise`."""
+
+    convex = False  # it is, but where all parts of a row get no weight there are no derivatives
+
+    def __init__(self, parts: Float64s, shares: Float64s) -> None:
+        self.parts, self.shares = parts, shares
+        self.seen: tuple[Float64s, Float64s, float] | None = None  # weights, their mixture and its cost
+
+    def look(self, x: Float64s) -> tuple[Float64s, float]:
+        """The mixture and its cost, kept until others are looked at."""
+        if self.seen is None or not np.array_equal(x, self.seen[0]):
+            mixed = x @ self.parts
+            self.seen = x.copy(), mixed, float(x.sum() - self.shares @ np.log(mixed))
+        return self.seen[1:]
+
+    def at(self, x: Float64s) -> Place:
+        mixed, cost = self.look(x)
+        ratio = self.parts / mixed
+        return Place(1 - ratio @ self.shares, ratio, cost)
+
+    def cost(self, x: Float64s) -> float:
+        return self.look(x)[1]
+
+    def step(self, x: Float64s, place: Place) -> Step:
+        gradient, ratio = place.gradient, place.model
+        curvature = (ratio * self.shares) @ ratio.T
+        direction = _nonnegative(curvature, gradient - curvature @ x) - x
+        promised = -gradient @ direction - direction @ curvature @ direction / 2
+        return Step(direction, float(promised), reach=-float((direction @ ratio).min()))
 
 
 def _nonnegative(curvature: Float64s, linear: Float64s) -> Float64s:
     """v >= 0 that minimises v' curvature v / 2 + linear' v; of equals the one with the fewest parts."""
     damped = curvature + np.diag(CURVATURE_RIDGE * curvature.diagonal() + CURVATURE_FLOOR)
     best, lowest = np.zeros(len(linear)), 0.0
-    for size in range(1, len(linear) + 1):
-        for chosen in map(list, combinations(range(len(linear)), size)):
-            v = -np.linalg.solve(damped[np.ix_(chosen, chosen)], linear[chosen])
-            value = float(linear[chosen] @ v) / 2
-            if (v >= 0).all() and value < lowest - 1e-15 * abs(lowest):
+    for chosen in _subsets(len(linear)):
+        slopes = linear[chosen]
+        all_v = -np.linalg.solve(damped[chosen[:, :, None], chosen[:, None]], slopes[..., None])[..., 0]
+        values = np.einsum("mk,mk->m", slopes, all_v) / 2
+        for which, v, value in zip(chosen, all_v, values.tolist(), strict=True):
+            if value < lowest - 1e-15 * abs(lowest) and v.min() >= 0:
                 best, lowest = np.zeros(len(linear)), value
-                best[chosen] = v
+                best[which] = v
     return best
 
 
-# --- with a temperature -----------------------------------------------------------------------------------------------
+@lru_cache(maxsize=16)
+def _subsets(n_parts: int) -> list[Ints]:
+    """The sets of parts, one array (sets, size) for each size from 1 on."""
+    return [np.array(list(combinations(range(n_parts), size))) for size in range(1, n_parts + 1)]
 
 
 def fit_ensemble_temperature(rows: LogitRows, b: float) -> EnsembleFit:
@@ -164,11 +178,11 @@ def fit_ensemble_temperature(rows: LogitRows, b: float) -> EnsembleFit:
     its own and can be moved: the search also starts there, if that is in the range. The result is not worse than with
     the b that was given.
     """
-    stride = max(1, len(rows.top) // SAMPLE)
+    stride = max(1, len(rows.top) // GRID_ROWS)
     profile = _Profile(rows.every(stride))
     given = float(np.log(b))
-    grid = given + np.linspace(-np.log(WIDEST), np.log(WIDEST), GRID)
-    around = [place for place in (0.0, -BESIDE, BESIDE) if grid[0] < place < grid[-1]]
+    grid = given + np.linspace(-np.log(WIDEST_FACTOR), np.log(WIDEST_FACTOR), N_GRID_PLACES)
+    around = [place for place in (0.0, -BESIDE_UNSCALED, BESIDE_UNSCALED) if grid[0] < place < grid[-1]]
     costs, weights = [], None
     for place in (*grid, *around):
         found = profile.at(float(place), weights)
@@ -228,28 +242,56 @@ class _Profile:
         return _Place(v, -float(shares @ np.log(mixed)), -float(v[0] * slope), float(bend))
 
 
-def _descend(profile: _Profile, place: float, grid: Float64s) -> EnsembleFit:
-    """The minimum that is reached from a place by Newton's method, kept between slopes of both signs.
+class _LogB:
+    """A profile as a problem for `minimise`, kept between slopes of both signs.
 
-    Steps that do not lower the cost are halved: where the first part gets no weight the cost is flat.
+    It may have several minima, and is flat where the first part gets no weight.
     """
-    low, high, stride = grid[0], grid[-1], grid[1] - grid[0]
-    below, above = -np.inf, np.inf
-    here = profile.at(place, None)
-    for _ in range(MOST_STEPS):
-        if here.slope == 0:
-            break
-        below, above = (place, above) if here.slope < 0 else (below, place)
-        step = -here.slope / here.bend if here.bend > 0 else -np.sign(here.slope) * stride
-        to = float(np.clip(place + np.clip(step, -stride, stride), low, high))
-        if to != place and not below < to < above:
-            to = (below + above) / 2
-        there = profile.at(to, here.weights)
-        while there.cost > here.cost and abs(to - place) > CLOSE:
-            to = (place + to) / 2
-            there = profile.at(to, here.weights)
-        moved, place, here = abs(to - place), to, there
-        if moved <= CLOSE:
-            break
-    at_end = bool(here.weights[0] > 0 and not low < place < high)
-    return EnsembleFit(float(np.exp(place)), here.weights, here.cost, at_end)
+
+    convex = False
+
+    def __init__(self, profile: _Profile, grid: Float64s) -> None:
+        self.profile, self.low, self.high = profile, float(grid[0]), float(grid[-1])
+        self.stride = float(grid[1] - grid[0])
+        self.below, self.above = -np.inf, np.inf
+        self.seen: dict[float, _Place] = {}  # the place that the search is at, and those that it tries
+        self.before = np.inf
+        self.weights: Float64s | None = None
+
+    def look(self, x: Float64s) -> _Place:
+        """The place, which is looked at once. The search for its weights starts from those where the step began."""
+        place = float(x[0])
+        if place not in self.seen:
+            self.seen[place] = self.profile.at(place, self.weights)
+        return self.seen[place]
+
+    def at(self, x: Float64s) -> Place:
+        found = self.look(x)
+        self.seen, self.weights = {float(x[0]): found}, found.weights
+        return Place(np.array([found.slope]), found, found.cost)
+
+    def cost(self, x: Float64s) -> float:
+        return self.look(x).cost
+
+    def step(self, x: Float64s, place: Place) -> Step:
+        here, found = float(x[0]), place.model
+        if found.slope == 0 or abs(here - self.before) <= CLOSE_LOG_B:
+            return Step(np.zeros(1), 0.0)
+        self.before = here
+        self.below, self.above = (here, self.above) if found.slope < 0 else (self.below, here)
+        step = -found.slope / found.bend if found.bend > 0 else -np.sign(found.slope) * self.stride
+        step = min(max(step, -self.stride), self.stride)
+        to = min(max(here + step, self.low), self.high)
+        if to != here and not self.below < to < self.above:
+            to = (self.below + self.above) / 2
+            step = to - here
+        return Step(np.array([step]), abs(to - here))
+
+
+def _descend(profile: _Profile, place: float, grid: Float64s) -> EnsembleFit:
+    """The minimum that is reached from a place by Newton's method."""
+    problem = _LogB(profile, grid)
+    found = minimise(problem, np.array([place]), LOG_B_SEARCH, problem.low, problem.high)
+    here = problem.look(found.x)
+    at_end = bool(here.weights[0] > 0 and not problem.low < found.x[0] < problem.high)
+    return EnsembleFit(float(np.exp(found.x[0])), here.weights, here.cost, at_end)

@@ -5,30 +5,42 @@ With x = (z_1, ..., z_K, 1), coefficients c (K, K + 1), or (K, 2) where a class 
     sum_i w_i (log sum_k exp(eta_ik) - eta_i,label) / sum_i w_i + sum r (c - identity)^2
 
 is least. Ridges r >= 0 have the shape of c and say by it which coefficients there are. The search is in coordinates
-of its own (`multinomial_frame`). Rows are taken in blocks and transposed: long rows are fast.
+of its own (`Frame`). Rows are taken in blocks and transposed: long rows are fast.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from believable._kernels.multinomial_steps import FARTHEST, Directions, Frame, Products, frame_of
+from believable._kernels.multinomial_steps import FARTHEST_LOGIT, Directions, Frame, Products, frame_of
+from believable._kernels.solve import Place, SearchSettings, Step, minimise
 from believable._kernels.temperature import fit_temperature, logit_rows
 from believable._types import Float64s, Floats, Ints
 
-BLOCK = 1 << 18  # entries of the largest buffer of a block, which stay in the cache
+CACHED_ENTRIES = 1 << 18  # of the largest buffer of a block of rows
 MOST_COEFFICIENTS = 300  # with more, steps are found by conjugate gradients instead of from all second derivatives
-MOST_STEPS, MOST_HALVINGS = 60, 60
-NEAR = 1e-11  # the change of probabilities, root mean square, that may be left undone
-SETTLED, SAFE = 1e-7, 1e-4  # a step this short is limited by rounding if it does not shrink; cannot overshoot
-STUCK, NOTHING = 1e-5, 1e-13  # a step this short that lowers the cost by a share of no more is limited by rounding
-AWAY = 0.5  # a step that changes next to nothing but moves predictors as far as this is on its way to infinity
-WORSE = 1e-7  # cost that rounding of coefficients may add
-PERFECT = 1e-10  # cost: all labels are as good as certain
-PER_COEFFICIENT, ROUGH = 32, 1e-3  # a rough fit on so many rows per coefficient saves steps on all of them
+# Lengths are the change of probabilities, root mean square. A step of 1e-4 cannot overshoot by more than rounding.
+MULTINOMIAL_SEARCH = SearchSettings(
+    close=1e-11,
+    most_steps=60,
+    settled=1e-7,
+    furthest=2.0,
+    sure=1e-4,
+    allowance=1e-8,
+    slack=1e-14,
+    most_halvings=60,
+    stuck=1e-5,
+    no_gain=1e-13,
+)
+ROUGH_SEARCH = replace(MULTINOMIAL_SEARCH, close=1e-3)
+FAR_STEP = 0.5  # a step that changes next to nothing but moves predictors as far as this is on its way to infinity
+WORSE_BY_ROUNDING = 1e-7  # cost that rounding of coefficients may add
+PERFECT_COST = 1e-10  # all labels are as good as certain
+ROWS_PER_COEFFICIENT = 32  # a rough fit on so many rows per coefficient saves steps on all of them
 ENOUGH_FOR_TEMPERATURE = 5000  # rows
 
 
@@ -49,14 +61,6 @@ class MultinomialFit(NamedTuple):
 
     coefficients: Float64s
     determined: bool
-
-
-class Place(NamedTuple):
-    """The cost at some coefficients, its gradient and, if asked for, its second derivatives (p, p)."""
-
-    cost: float
-    gradient: Float64s
-    curvature: Float64s
 
 
 class Problem(NamedTuple):
@@ -102,12 +106,12 @@ class Problem(NamedTuple):
     def blocks(self, height: int) -> Iterator[tuple[Float64s, Ints, Float64s]]:
         """x (K + 1, m), labels and weights of one block of rows after the other; buffers are `height` times as long."""
         n, n_classes = self.z.shape
-        length = max(64, min(BLOCK // height, n))
+        length = max(64, min(CACHED_ENTRIES // height, n))
         for first in range(0, n, length):
             rows = slice(first, min(first + length, n))
             x = np.ones((n_classes + 1, rows.stop - first))
             x[:-1] = self.z[rows].T
-            np.clip(x, -FARTHEST, FARTHEST, out=x)
+            np.clip(x, -FARTHEST_LOGIT, FARTHEST_LOGIT, out=x)
             if self.frame is not None:
                 x[:-1] -= self.frame.centre[:, None]
                 x[:-1] *= self.frame.seen[:, None]
@@ -146,7 +150,7 @@ class Problem(NamedTuple):
         return np.asarray(2 * self.ridge[:, :, None] * np.eye(self.ridge.shape[1]))
 
     def at(self, c: Float64s, second: bool) -> Place:
-        """The cost at c with its derivatives."""
+        """The cost at c with its gradient and, if asked for, its second derivatives (p, p) as the model."""
         n_classes, width = c.shape
         cost, gradient = self.drawn(c)
         first, last = np.triu_indices(width)
@@ -173,7 +177,7 @@ class Problem(NamedTuple):
                 own_bends[k, first, last] += squares[k]
                 own_bends[k, last, first] = own_bends[k, first, last]
                 blocks[k, :, k] += own_bends[k]
-        return Place(cost, gradient, products)
+        return Place(gradient, products, cost)
 
     def own_curvatures(self, c: Float64s) -> Float64s:
         """The second derivatives at c between coefficients of one class, of shape (K, width, width)."""
@@ -208,20 +212,20 @@ def fit_multinomial(
     weights: Float64s | None,
     ridge: Float64s,
     start: Float64s | None = None,
-    near: float = NEAR,
+    rough: bool = False,
     frame: Frame | None = None,
 ) -> MultinomialFit:
     """Coefficients of least cost, by Newton's method with halved steps, from a temperature or the given start on.
 
-    Weights need not sum to one, and may be zero. Until probabilities are known to `near`, root mean square. The cost is
-    never above that of the start, nor of the identity if none is given. A frame of the logits, with other weights say,
-    saves time if it is known.
+    Weights need not sum to one, and may be zero. Until probabilities are known to 1e-11, root mean square, or to 1e-3
+    for a rough fit. The cost is never above that of the start, nor of the identity if none is given. A frame of the
+    logits, with other weights say, saves time if it is known.
     """
     weights = None if weights is None else weights / weights.sum()
     problem = Problem(z, labels, weights, ridge, frame or frame_of(z, weights))
     first = _first_guess(problem) if start is None else start
-    here, steps, determined = _descend(problem, problem.inside(first), near)
-    if near > NEAR:
+    here, steps, determined = _descend(problem, problem.inside(first), ROUGH_SEARCH if rough else MULTINOMIAL_SEARCH)
+    if rough:
         return MultinomialFit(problem.outside(here), determined)
     # Compared with the start as it came: 1e-20, there and back, would be 0.
     return _rounded(problem._replace(frame=None), problem.outside(here), steps, first, determined)
@@ -230,7 +234,7 @@ def fit_multinomial(
 def multinomial_cost(z: Floats, labels: Ints, weights: Float64s | None, coefficients: Float64s) -> float:
     """The weighted mean of log(sum_k exp(eta_k)) - eta_label."""
     weights = None if weights is None else weights / weights.sum()
-    return Problem(z, labels, weights, np.zeros_like(coefficients)).at(coefficients, False).cost
+    return float(Problem(z, labels, weights, np.zeros_like(coefficients)).at(coefficients, False).cost)
 
 
 def mapped_softmax(z: Floats, coefficients: Float64s) -> Float64s:
@@ -244,21 +248,21 @@ def mapped_softmax(z: Floats, coefficients: Float64s) -> Float64s:
     return result
 
 
-def log_softmax(z: Floats, in_place: bool = False, lowest: float = -FARTHEST) -> Float64s:
+def log_softmax(z: Floats, in_place: bool = False, lowest: float = -FARTHEST_LOGIT) -> Float64s:
     """z_k - log(sum_j exp(z_j)) by row, but not below `lowest`, in float64; in place of float64 logits, if allowed."""
     result = z.astype(np.float64, copy=not in_place)
-    length = max(64, BLOCK // z.shape[1])
+    length = max(64, CACHED_ENTRIES // z.shape[1])
     for first in range(0, len(z), length):
         block = result[first : first + length]
         with np.errstate(over="ignore"):
             block -= block.max(axis=1, keepdims=True)
-        np.maximum(block, -FARTHEST, out=block)
+        np.maximum(block, -FARTHEST_LOGIT, out=block)
         block -= np.log(np.exp(block).sum(axis=1, keepdims=True))
         np.maximum(block, lowest, out=block)
     return result
 
 
-# --- the cost ---------------------------------------------------------------------------------------------------------
+# --- The cost ---------------------------------------------------------------------------------------------------------
 
 
 def _softmax(eta: Float64s, own: tuple[Ints, Ints]) -> tuple[Float64s, Float64s]:
@@ -279,68 +283,74 @@ def _paired(values: Float64s, x: Float64s, first: Ints, last: Ints, diagonal: bo
     return np.column_stack([np.einsum("km,km->k", own, x[:-1]), own.sum(axis=1), values.sum(axis=1)])
 
 
-# --- the search -------------------------------------------------------------------------------------------------------
+# --- The search -------------------------------------------------------------------------------------------------------
 
 
 def _first_guess(problem: Problem) -> Float64s:
     """Coefficients of logits: the best of the identity, that at the best temperature, and a rough fit of some rows."""
     n, n_classes = problem.z.shape
-    stride = n // (PER_COEFFICIENT * problem.ridge.size)
+    stride = n // (ROWS_PER_COEFFICIENT * problem.ridge.size)
     some = problem.every(max(1, n // ENOUGH_FOR_TEMPERATURE))
     temperature, limit = fit_temperature(logit_rows(some.z, some.labels, some.weights))
-    guesses = [problem.origin, problem.origin / (1 if limit == "right" else max(temperature, 1 / FARTHEST))]
+    guesses = [problem.origin, problem.origin / (1 if limit == "right" else max(temperature, 1 / FARTHEST_LOGIT))]
     some = problem.every(stride) if stride > 3 else problem
     if stride > 3 and len(np.unique(some.labels)) == n_classes:
-        here, _, determined = _descend(some, some.inside(_first_guess(some)), ROUGH)
+        here, _, determined = _descend(some, some.inside(_first_guess(some)), ROUGH_SEARCH)
         if determined:
             guesses.append(some.outside(here))
     costs = [problem.at(problem.inside(guess), False).cost for guess in guesses]
     return guesses[int(np.nanargmin(costs))]
 
 
-def _descend(problem: Problem, here: Float64s, near: float) -> tuple[Float64s, Directions | Products, bool]:
+def _descend(
+    problem: Problem, start: Float64s, settings: SearchSettings
+) -> tuple[Float64s, Directions | Products, bool]:
     """Where the cost is least, the directions that were used, and whether there is such a place."""
-    exact = problem.ridge.size <= MOST_COEFFICIENTS
-    assert problem.frame is not None
-    widest = np.array([problem.frame.widest.max(), 1]) if problem.diagonal else problem.frame.widest
-    steps = Directions(problem, problem.frame) if exact else Products(problem, problem.frame)
-    place = problem.at(here, exact)
-    last, determined = np.inf, False
-    for _ in range(MOST_STEPS):
-        accuracy = 0.0 if exact else min(0.1, last)
-        step = steps.newton(here, place, accuracy)
-        decrement = float(np.sqrt(max(-float(np.vdot(place.gradient, step)), 0.0)))
-        ratio = min(decrement / last, 1.0) if last < np.inf else 1.0
-        if decrement <= SETTLED and problem.farthest(step) > AWAY:
-            break
-        left = decrement * max(ratio**2, accuracy)  # Newton's error is the square
-        if left <= near or (decrement <= SETTLED and ratio > 0.5):
-            here, determined = here + step, True
-            break
-        longest = 2 + 2 * float((np.abs(here) @ widest).max())
-        step *= min(1, longest / float((np.abs(step) @ widest).max()))
-        before, (here, place) = place.cost, _halved(problem, here, place, step, exact, decrement)
-        if decrement <= STUCK and not place.cost < before - NOTHING * (1 + abs(before)):
-            determined = problem.farthest(step) <= AWAY
-            break
-        last = decrement
-    else:
-        determined = last <= STUCK
-    determined &= bool(problem.ridge.all()) or place.cost > PERFECT
-    return here, steps, determined
+    descent = _Descent(problem, settings)
+    found = minimise(descent, start, settings)
+    determined = found.status == "converged"
+    if found.status == "limit":
+        determined = found.length <= settings.stuck
+    elif found.status == "stuck":
+        determined = found.length <= settings.stuck and problem.farthest(found.step) <= FAR_STEP
+    determined &= bool(problem.ridge.all()) or found.place.cost > PERFECT_COST
+    return found.x, descent.steps, determined
 
 
-def _halved(
-    problem: Problem, here: Float64s, place: Place, step: Float64s, exact: bool, decrement: float
-) -> tuple[Float64s, Place]:
-    """The end of a step, or of the half of it that does not cost more; no step where none is short enough."""
-    for halving in range(MOST_HALVINGS):
-        share = 0.5**halving
-        to = problem.at(here + share * step, exact)
-        allowed = SAFE**2 if share * decrement <= SAFE else 1e-14 * place.cost
-        if to.cost <= place.cost + allowed:
-            return here + share * step, to
-    return here, place
+class _Descent:
+    """The cost of coefficients in the coordinates of a frame: a problem for `minimise`."""
+
+    convex = True
+
+    def __init__(self, problem: Problem, settings: SearchSettings) -> None:
+        frame = problem.frame
+        assert frame is not None
+        self.problem, self.settings = problem, settings
+        self.exact = problem.ridge.size <= MOST_COEFFICIENTS
+        self.steps = Directions(problem, frame) if self.exact else Products(problem, frame)
+        self.widest = np.array([frame.widest.max(), 1]) if problem.diagonal else frame.widest
+        self.last = np.inf
+
+    def at(self, x: Float64s) -> Place:
+        return self.problem.at(x, self.exact)
+
+    def cost(self, x: Float64s) -> float:
+        return float(self.problem.at(x, False).cost)
+
+    def step(self, x: Float64s, place: Place) -> Step:
+        accuracy = 0.0 if self.exact else min(0.1, self.last)
+        direction = self.steps.newton(x, place, accuracy)
+        decrement = float(np.sqrt(max(-float(np.vdot(place.gradient, direction)), 0.0)))
+        ratio = min(decrement / self.last, 1.0) if self.last < np.inf else 1.0
+        self.last = decrement
+        return Step(
+            direction,
+            decrement,
+            left=decrement * max(ratio**2, accuracy),  # Newton's error is the square
+            reach=float((np.abs(direction) @ self.widest).max()),
+            scale=1 + float((np.abs(x) @ self.widest).max()),
+            away=decrement <= self.settings.settled and self.problem.farthest(direction) > FAR_STEP,
+        )
 
 
 def _rounded(
@@ -349,9 +359,9 @@ def _rounded(
     """Coefficients of the same cost, nearest to the identity; c itself, or the start, if rounding makes them worse."""
     cost = problem.at(c, False).cost
     nearest = problem.origin + steps.within(c - problem.origin)
-    if problem.at(nearest, False).cost <= cost + WORSE * (1 + abs(cost)):
+    if problem.at(nearest, False).cost <= cost + WORSE_BY_ROUNDING * (1 + abs(cost)):
         c = nearest
     started = problem.at(start, False).cost
-    if not cost <= started + WORSE * (1 + abs(started)):
+    if not cost <= started + WORSE_BY_ROUNDING * (1 + abs(started)):
         return MultinomialFit(start, False)
     return MultinomialFit(c, determined)

@@ -1,4 +1,4 @@
-"""Coordinates for `multinomial` in which logits are of order one.
+"""How `multinomial` searches: coordinates in which logits are of order one, and Newton's steps in them.
 
 Columns are centred and scaled, u = (z - centre) / scale, and coefficients are those of u. That changes no cost, but
 large offsets of columns no longer hide what the logits say. Centre and scale are mean and standard deviation of the
@@ -11,13 +11,14 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from believable._kernels.basics import row_blocks
+from believable._kernels.rows import row_blocks
+from believable._kernels.solve import Place
 from believable._types import Float64s, Floats
 
-FARTHEST = 1e100  # logits beyond count as this: their squares must be numbers
-FAR = 1e3  # times the spread of the middle of a column, or nats if that is more: beyond is far out
-SOME = 2000  # rows that tell where the middle of a column is
-CONSTANT = 1e-13  # a spread of less, relative to the centre, is rounding
+FARTHEST_LOGIT = 1e100  # logits beyond count as this: their squares must be numbers
+FAR_OUT = 1e3  # times the spread of the middle of a column, or nats if that is more: beyond is far out
+MIDDLE_ROWS = 2000  # rows that tell where the middle of a column is
+CONSTANT_SPREAD = 1e-13  # a spread of less, relative to the centre, is rounding
 
 
 class Frame(NamedTuple):
@@ -90,12 +91,12 @@ def frame_of(z: Floats, weights: Float64s | None) -> Frame:
     """The frame of logits (n, K), for weights that sum to one."""
     n, n_classes = z.shape
     middle, spread = _middle(z, weights)
-    bound = np.append(FAR * np.maximum(spread, 1) / spread, 1)[:, None]
+    bound = np.append(FAR_OUT * np.maximum(spread, 1) / spread, 1)[:, None]
     total, widest = np.zeros((n_classes + 1,) * 2), np.zeros(n_classes)
     for rows in row_blocks(n, n_classes):
         v = np.ones((n_classes + 1, len(z[rows])))
         v[:-1] = z[rows].T
-        np.clip(v, -FARTHEST, FARTHEST, out=v)
+        np.clip(v, -FARTHEST_LOGIT, FARTHEST_LOGIT, out=v)
         v[:-1] -= middle[:, None]
         v[:-1] /= spread[:, None]
         np.clip(v, -bound, bound, out=v)
@@ -104,7 +105,7 @@ def frame_of(z: Floats, weights: Float64s | None) -> Frame:
     mean = total[-1, :-1]
     covariance = total[:-1, :-1] - mean[:, None] * mean
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0))
-    centre, seen = middle + spread * mean, spread * deviation > CONSTANT * np.abs(middle + spread * mean)
+    centre, seen = middle + spread * mean, spread * deviation > CONSTANT_SPREAD * np.abs(middle + spread * mean)
     deviation[~seen] = 1
     scale = np.where(seen, spread * deviation, 1.0)
     inverse = np.where(seen, 1 / scale, 0)
@@ -124,31 +125,32 @@ def _middle(z: Floats, weights: Float64s | None) -> tuple[Float64s, Float64s]:
     masked: then it is the narrowest quarter of the logits. Where it is one number, it is a wider range.
     """
     used = np.arange(len(z)) if weights is None else np.flatnonzero(weights)
-    some = np.clip(z[used[:: max(1, len(used) // SOME)]].astype(np.float64), -FARTHEST, FARTHEST)
+    some = np.clip(z[used[:: max(1, len(used) // MIDDLE_ROWS)]].astype(np.float64), -FARTHEST_LOGIT, FARTHEST_LOGIT)
     marks = np.quantile(some, np.linspace(0, 1, 21), axis=0)
     middle, spread = marks[10], marks[15] - marks[5]
     quarters, columns = marks[5:] - marks[:-5], np.arange(len(middle))
-    quarters[quarters <= CONSTANT * np.abs(marks[5:])] = np.inf
+    quarters[quarters <= CONSTANT_SPREAD * np.abs(marks[5:])] = np.inf
     first = quarters.argmin(axis=0)
     narrow = quarters[first, columns]
-    masked = (spread > FAR * np.maximum(narrow, 1)) & (narrow < np.inf)
+    masked = (spread > FAR_OUT * np.maximum(narrow, 1)) & (narrow < np.inf)
     middle = np.where(masked, (marks[first, columns] + marks[first + 5, columns]) / 2, middle)
     spread = np.where(masked, narrow, spread)
     for width in (marks[19] - marks[1], marks[20] - marks[0], np.maximum(np.abs(middle), 1)):
-        spread = np.where(spread > CONSTANT * np.abs(middle), spread, width)
+        spread = np.where(spread > CONSTANT_SPREAD * np.abs(middle), spread, width)
     return middle, spread
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# newton's steps for `multinomial`: from all second derivatives, or by conjugate gradients where they are too many
+# --- Newton's steps ---------------------------------------------------------------------------------------------------
+# They come from all second derivatives, or by conjugate gradients where those are too many.
 
 
-REDUNDANT = 1e-12  # curvature below this share of the largest is rounding: in such directions nothing is moved
-DAMPING = 1e-15
+REDUNDANT_CURVATURE = 1e-12  # less, as a share of the largest, is rounding: in such directions nothing is moved
+CURVATURE_DAMPING = 1e-15
 MOST_PRODUCTS = 200
-MOST_OWN = 1 << 22  # curvatures within classes
-SLIGHT, LEAST = 1e-13, 1e-20  # what keeps a preconditioner regular: shares of an entry, of the same of other classes
-TIED = 1e-9  # a ridge in some direction below this share of the largest is none
+MOST_CLASS_CURVATURES = 1 << 22  # curvatures within classes
+# What keeps a preconditioner regular: a share of the entry, and of the same entry of other classes.
+PRECONDITIONER_SHARE, PRECONDITIONER_FLOOR = 1e-13, 1e-20
+TIED_RIDGE = 1e-9  # a ridge in some direction below this share of the largest is none
 
 
 class Costs(Protocol):
@@ -160,15 +162,6 @@ class Costs(Protocol):
     def diagonal(self) -> bool: ...
     def own_curvatures(self, c: Float64s) -> Float64s: ...
     def curvature_times(self, c: Float64s, direction: Float64s) -> Float64s: ...
-
-
-class Slopes(Protocol):
-    """A place, as far as steps need it."""
-
-    @property
-    def gradient(self) -> Float64s: ...
-    @property
-    def curvature(self) -> Float64s: ...
 
 
 class Directions:
@@ -184,7 +177,9 @@ class Directions:
         root = np.sqrt(np.diag(even))
         root[root == 0] = 1
         values, vectors = np.linalg.eigh(even / root[:, None] / root)
-        idle = (vectors[:, values <= REDUNDANT * values[-1]] / root[:, None]).T.reshape(-1, *problem.ridge.shape)
+        idle = (vectors[:, values <= REDUNDANT_CURVATURE * values[-1]] / root[:, None]).T.reshape(
+            -1, *problem.ridge.shape
+        )
         self.frame, self.unseen = frame, np.linalg.qr(idle.reshape(len(idle), -1).T)[0]
         self.sizes = sizes = frame.sizes_of(problem.diagonal)
         # Directions that the likelihood does not see, orthonormal in these units; those among them with a ridge.
@@ -193,7 +188,7 @@ class Directions:
         roots = np.sqrt(problem.ridge).ravel() / sizes.ravel()
         self.roots = roots / max(roots.max(), np.finfo(np.float64).tiny)
         _, strengths, turned = np.linalg.svd(self.roots[:, None] * idle, full_matrices=False)
-        tied = strengths > TIED
+        tied = strengths > TIED_RIDGE
         self.tied, self.idle = idle @ turned[tied].T, idle @ turned[~tied].T
         self.nothing = np.array([frame.forth(one.reshape(sizes.shape) / sizes).ravel() for one in self.idle.T]).T
 
@@ -202,16 +197,16 @@ class Directions:
         scaled = (self.sizes * change).ravel()
         if self.tied.shape[1]:
             seen = self.roots[:, None] * self.tied
-            scaled = scaled - self.tied @ np.linalg.lstsq(seen, self.roots * scaled, rcond=TIED)[0]
+            scaled = scaled - self.tied @ np.linalg.lstsq(seen, self.roots * scaled, rcond=TIED_RIDGE)[0]
         scaled = scaled - self.idle @ (self.idle.T @ scaled)
         moved = self.frame.forth(scaled.reshape(change.shape) / self.sizes - change).ravel()
         moved = self.unseen @ (self.unseen.T @ moved)  # again: offsets of columns magnify rounding
         return np.asarray(change + self.frame.back(moved.reshape(change.shape)))
 
-    def newton(self, here: Float64s, place: Slopes, accuracy: float) -> Float64s:
-        scale = 1 / np.sqrt(np.maximum(np.diag(place.curvature), 0) + DAMPING)
-        curvature = place.curvature * scale * scale[:, None]
-        np.einsum("ii->i", curvature)[:] += DAMPING
+    def newton(self, here: Float64s, place: Place, accuracy: float) -> Float64s:
+        scale = 1 / np.sqrt(np.maximum(np.diag(place.model), 0) + CURVATURE_DAMPING)
+        curvature = place.model * scale * scale[:, None]
+        np.einsum("ii->i", curvature)[:] += CURVATURE_DAMPING
         slope = scale * place.gradient.ravel()
         if self.nothing.size:
             nothing = np.linalg.qr(self.nothing / scale[:, None])[0]
@@ -220,7 +215,7 @@ class Directions:
         try:
             step = scale * np.linalg.solve(curvature, slope)
         except np.linalg.LinAlgError:  # by chance: rounding makes it singular
-            step = scale * np.linalg.lstsq(curvature, slope, rcond=REDUNDANT)[0]
+            step = scale * np.linalg.lstsq(curvature, slope, rcond=REDUNDANT_CURVATURE)[0]
         return np.asarray(-step.reshape(here.shape))
 
 
@@ -232,9 +227,9 @@ class Products:
 
     def __init__(self, problem: Costs, frame: Frame) -> None:
         self.problem, self.frame = problem, frame
-        self.few = problem.ridge.size * problem.ridge.shape[1] <= MOST_OWN
+        self.few = problem.ridge.size * problem.ridge.shape[1] <= MOST_CLASS_CURVATURES
         values, vectors = np.linalg.eigh(frame.moments)
-        self.idle = vectors[:, values <= REDUNDANT * values[-1]]
+        self.idle = vectors[:, values <= REDUNDANT_CURVATURE * values[-1]]
 
     def within(self, change: Float64s) -> Float64s:
         """A change of coefficients of logits that does the same, without ridges the shortest."""
@@ -248,7 +243,7 @@ class Products:
         moved = (moved @ self.idle) @ self.idle.T  # again: offsets of columns magnify rounding
         return np.asarray(change + self.frame.back(moved))
 
-    def newton(self, here: Float64s, place: Slopes, accuracy: float) -> Float64s:
+    def newton(self, here: Float64s, place: Place, accuracy: float) -> Float64s:
         own = self._own(here)
         roots = np.sqrt(np.einsum("kii->ki", own))
         inverse = np.linalg.inv(own / roots[:, :, None] / roots[:, None]) / roots[:, :, None] / roots[:, None]
@@ -258,7 +253,7 @@ class Products:
         for _ in range(MOST_PRODUCTS):
             bent = self._seen(self.problem.curvature_times(here, direction))
             bend = float(np.vdot(direction, bent))
-            if not bend > REDUNDANT * float(np.vdot(direction, _by_class(own, direction))):
+            if not bend > REDUNDANT_CURVATURE * float(np.vdot(direction, _by_class(own, direction))):
                 if direction is ahead:
                     break  # a direction that changes nothing
                 direction = ahead
@@ -286,7 +281,9 @@ class Products:
             own = self.frame.moments[None] / len(here)
             own = own + self.frame.bends(np.median(self.problem.ridge, axis=0)[None])
         diagonal = np.einsum("kii->ki", own)
-        diagonal += SLIGHT * diagonal + LEAST * diagonal.max(axis=0) + np.finfo(np.float64).tiny
+        diagonal += (
+            PRECONDITIONER_SHARE * diagonal + PRECONDITIONER_FLOOR * diagonal.max(axis=0) + np.finfo(np.float64).tiny
+        )
         return np.asarray(own)
 
 

@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from believable._kernels.basics import running_sum
+from believable._kernels.bins import running_sum
 from believable._kernels.compiled import pairs as compiled
 from believable._kernels.sorting import ascending
 from believable._kernels.twins import twin
 from believable._kernels.values import SkceRows
 from believable._types import Array, Float64s, Ints
 
-# --- how alike two probability vectors are: exp(-TV / nu), exp(-d^2 / (2 nu^2)), or a function of one's own -----------
+# --- How alike two probability vectors are: exp(-TV / nu), exp(-d^2 / (2 nu^2)), or a function of one's own -----------
 
 
 NARROW = 0.03  # below it, rounding in |x|^2 + |y|^2 - 2 x y would show in the kernel: differences are squared instead
@@ -76,14 +76,14 @@ def distances(x: Float64s, y: Float64s, name: str) -> Float64s:
     return np.asarray(cdist(x, y, "sqeuclidean"))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# sums over all pairs of rows with a kernel on probability vectors, tile by tile: never n x n numbers at a time
+# --- Sums over all pairs of rows --------------------------------------------------------------------------------------
+# They go tile by tile with a kernel on probability vectors: there are never n x n numbers at a time.
 
 
 # Rows of a tile, for few classes and for many: it stays in the cache, and products of few classes are small enough that
 # BLAS does not share them out among threads, which would wait for each other longer than they work.
-SMALL_TILE, TILE, FEW_CLASSES = 128, 256, 16
-SMALL_BLOCK = 16  # up to here, blocks go through their pairs of positions, all blocks at once
+SMALL_TILE_ROWS, TILE_ROWS, FEW_CLASSES = 128, 256, 16
+SMALL_BLOCK_ROWS = 16  # up to here, blocks go through their pairs of positions, all blocks at once
 
 
 @twin(compiled.skce_rows)
@@ -111,7 +111,7 @@ def skce_rows(
 
 def tiles(n: int, n_classes: int) -> Iterator[tuple[slice, slice]]:
     """Pairs of row ranges that cover the upper half of an n x n matrix, its diagonal included."""
-    size = SMALL_TILE if n_classes <= FEW_CLASSES else TILE
+    size = SMALL_TILE_ROWS if n_classes <= FEW_CLASSES else TILE_ROWS
     ranges = [slice(start, min(start + size, n)) for start in range(0, n, size)]
     for i, a in enumerate(ranges):
         for b in ranges[i:]:
@@ -128,7 +128,7 @@ def skce_blocks(
     """
     n_blocks = len(points) // size
     total, pairs = np.zeros(n_blocks), np.zeros(n_blocks)
-    if size <= SMALL_BLOCK and not callable(similarity.name):
+    if size <= SMALL_BLOCK_ROWS and not callable(similarity.name):
         for i, j in zip(*np.triu_indices(size, 1), strict=True):
             one, other = (slice(start, n_blocks * size, size) for start in (i, j))
             h = similarity.along(points[one], points[other])
@@ -150,8 +150,8 @@ def pair_weight(weight: Float64s) -> float:
     return float(2 * (weight[1:] * np.cumsum(weight)[:-1]).sum())
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# sums over all pairs with the Laplace kernel exp(-|x_i - x_j| / h) of sorted points, without looking at the pairs
+# --- Sums over all pairs of sorted points -----------------------------------------------------------------------------
+# The kernel is Laplace's, exp(-|x_i - x_j| / h), and no pair is looked at.
 # Going up through sorted points, what is behind fades by exp(-step / h): one running sum sees every pair.
 
 
@@ -225,10 +225,10 @@ def _fade(gap: Float64s, bandwidth: float) -> Float64s:
         return np.asarray(np.exp(-(gap / bandwidth)))
 
 
-# --- rows of a matrix in an order that depends on nothing but the rows themselves -------------------------------------
+# --- The order of rows that depends on nothing but the rows -----------------------------------------------------------
 
 
-MOST = 1000  # rows that the median distance is taken over
+MEDIAN_ROWS = 1000  # rows that the median distance is taken over
 
 
 def row_order(*keys: Float64s) -> Ints:
@@ -259,11 +259,11 @@ def spread_rows(matrix: Float64s, weight: Float64s) -> tuple[Ints, Float64s]:
     order = row_order(-np.sort(-matrix, axis=1), matrix)
     starts = runs(matrix[order])
     rows, weight = order[starts], np.add.reduceat(weight[order], starts)
-    if len(rows) <= MOST:
+    if len(rows) <= MEDIAN_ROWS:
         return rows, weight
     reached = running_sum(weight)
-    targets = (np.arange(MOST) + 0.5) / MOST - 1e-9
-    return rows[np.searchsorted(reached, targets * reached[-1], side="left")], np.ones(MOST)
+    targets = (np.arange(MEDIAN_ROWS) + 0.5) / MEDIAN_ROWS - 1e-9
+    return rows[np.searchsorted(reached, targets * reached[-1], side="left")], np.ones(MEDIAN_ROWS)
 
 
 def middle_of_pairs(distance: Float64s, weight: Float64s) -> float:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from believable._kernels.basics import LOOKUP, bin_index, uniform_index
+from believable._kernels.bins import LOOKUP_CELLS, bin_index, uniform_index
 from believable._types import Array, Float64s, Floats, Int64s, Ints
 
 
@@ -34,9 +34,9 @@ class Partition(NamedTuple):
         return len(self.edges) - 1 + 2 * self.apart
 
     def first(self) -> Array:
-        """How many inner edges lie in cells before each of `LOOKUP` + 2: where a search for a score may begin."""
-        cell = (self.edges[1:-1] * self.edges.dtype.type(LOOKUP)).astype(np.intp)  # the same map as for scores
-        return np.searchsorted(cell, np.arange(LOOKUP + 2), side="left").astype(np.int32)
+        """How many inner edges lie in cells before each of `LOOKUP_CELLS` + 2: where a search for a score may begin."""
+        cell = (self.edges[1:-1] * self.edges.dtype.type(LOOKUP_CELLS)).astype(np.intp)  # the same map as for scores
+        return np.searchsorted(cell, np.arange(LOOKUP_CELLS + 2), side="left").astype(np.int32)
 
     def place(self, scores: Floats) -> Ints:
         """The part of each score, which must lie in [0, 1]."""
@@ -69,7 +69,7 @@ class Moments(NamedTuple):
         return cls(np.empty((0, 0)), np.empty((0, 0)), False)
 
 
-# --- what one pass over 1-D scores is asked for, and what it answers --------------------------------------------------
+# --- What one pass over 1-D scores is asked for, and what it answers --------------------------------------------------
 
 
 # Of scores, and their logits (which may be overwritten), to cells as floats; whatever it says of 0 and 1 is not used.

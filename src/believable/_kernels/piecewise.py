@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from believable._kernels.basics import quantile_positions, row_blocks
+from believable._kernels.bins import quantile_positions
 from believable._kernels.compiled import piecewise as compiled
+from believable._kernels.rows import row_blocks
 from believable._kernels.twins import twin
 from believable._types import Array, Float64s, Floats, Ints
 
-FAR = 1e300  # knots beyond this may differ by more than float64 holds
+FAR_KNOT = 1e300  # knots beyond this may differ by more than float64 holds
 
 
 @twin(compiled.lines_between)
@@ -20,7 +21,7 @@ def lines_between(x: Float64s, knots: Float64s, values: Float64s) -> Float64s:
 
     Exact at the knots, and never outside of the values on either side, so it rises where they do in spite of rounding.
     """
-    unit = 4 if max(-knots[0], knots[-1]) > FAR else 1
+    unit = 4 if max(-knots[0], knots[-1]) > FAR_KNOT else 1
     at = knots / unit
     gap = np.append(np.diff(at), 1)
     gap[gap == 0] = 1
@@ -47,7 +48,7 @@ def edges_below(x: Floats, edges: Float64s) -> Ints:
         return np.searchsorted(edges.astype(x.dtype), x, side="left")
 
 
-# --- the natural cubic spline nearest to a broken line on [0, 1], exactly: no points are sampled on the way -----------
+# --- The natural cubic spline nearest to a broken line on [0, 1] ------------------------------------------------------
 
 
 def spline_slopes(width: Float64s, slope: Float64s, n_knots: int) -> Float64s:
@@ -93,7 +94,7 @@ def _cubics(n_knots: int) -> Float64s:
     return np.asarray(CubicSpline(np.arange(n_knots), np.eye(n_knots), bc_type="natural").c[::-1])
 
 
-# --- many binnings of the same points into quantiles, and how well each of them explains the outcomes -----------------
+# --- Binnings of the same points into quantiles, and how well each explains the outcomes ------------------------------
 
 
 class Binnings(NamedTuple):

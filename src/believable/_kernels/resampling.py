@@ -6,9 +6,9 @@ from math import erfc, exp, pi, sqrt
 
 import numpy as np
 
-from believable._kernels.basics import MATRIX_BLOCK
 from believable._kernels.compiled import resampling as compiled
 from believable._kernels.pairs import FEW_CLASSES, Similarity, tiles
+from believable._kernels.rows import MATRIX_BLOCK
 from believable._kernels.twins import twin
 from believable._types import Array, Float64s
 
@@ -48,7 +48,7 @@ def _by_cell(cell: Array, weight: Float64s | None, n_cells: int) -> Float64s:
     return np.asarray(np.bincount(cell + 1, weight, n_cells + 1)[1:], np.float64)
 
 
-# --- the SKCE of many drawn sets of labels for the same predictions: the kernel is computed once for all of them ------
+# --- The SKCE of many drawn sets of labels: the kernel is computed once for all of them -------------------------------
 
 
 def draw_labels(points: Float64s, size: int, rng: np.random.Generator) -> Array:
@@ -109,30 +109,30 @@ def _products(k: Float64s, x: Float64s, y: Float64s, rows: Array, columns: Array
     return np.concatenate(found)
 
 
-# --- how far Brownian motion on [0, 1] gets: the limits of the cumulative tests ---------------------------------------
+# --- How far Brownian motion on [0, 1] gets: the limits of the cumulative tests ---------------------------------------
 # Each probability has two series, one from reflecting the path at two walls, one from the eigenvalues of the strip
 # between them. They are equal; the first is quick for large x, the second for small x.
 
 
-TERMS = 8  # of either series, on its own side of 1.2 and 2: the ones left out are below 1e-17
-TINY = 0.05  # no path stays this close to where it began: 1 to the last digit
+SERIES_TERMS = 8  # of either series, on its own side of 1.2 and 2: the ones left out are below 1e-17
+CERTAIN_DISTANCE = 0.05  # no path stays this close to where it began: 1 to the last digit
 
 
 def sup_tail(x: float) -> float:
     """P(max |B| > x)."""
-    if x < TINY:
+    if x < CERTAIN_DISTANCE:
         return 1.0
     if x > 1.2:
-        return 2 * sum((-1.0) ** k * erfc((2 * k + 1) * x / sqrt(2)) for k in range(TERMS))
-    within = sum((-1.0) ** k / (2 * k + 1) * exp(-((pi * (2 * k + 1) / x) ** 2) / 8) for k in range(TERMS))
+        return 2 * sum((-1.0) ** k * erfc((2 * k + 1) * x / sqrt(2)) for k in range(SERIES_TERMS))
+    within = sum((-1.0) ** k / (2 * k + 1) * exp(-((pi * (2 * k + 1) / x) ** 2) / 8) for k in range(SERIES_TERMS))
     return 1 - 4 / pi * within
 
 
 def range_tail(x: float) -> float:
     """P(max B - min B > x), from Feller's density 8 sum_k (-1)^(k-1) k^2 phi(k x)."""
-    if x < TINY:
+    if x < CERTAIN_DISTANCE:
         return 1.0
     if x > 2:
-        return 4 * sum((-1.0) ** (k - 1) * k * erfc(k * x / sqrt(2)) for k in range(1, TERMS + 1))
-    odd = [pi * (2 * k + 1) for k in range(TERMS)]
+        return 4 * sum((-1.0) ** (k - 1) * k * erfc(k * x / sqrt(2)) for k in range(1, SERIES_TERMS + 1))
+    odd = [pi * (2 * k + 1) for k in range(SERIES_TERMS)]
     return 1 - 8 * sum((1 / x**2 + 1 / m**2) * exp(-((m / x) ** 2) / 2) for m in odd)

@@ -11,13 +11,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from believable._kernels.basics import running_sum
+from believable._kernels.bins import running_sum
 from believable._types import Array, Float64s, Ints
 
 Block: TypeAlias = tuple[slice, slice, Float64s]
 
-ROOM = 1 << 15  # weights held at once
-TIE = 1e-6  # distances that differ by less than this share are equal: ties survive float32
+WEIGHTS_AT_ONCE = 1 << 15  # weights held at once
+TIED_DISTANCE = 1e-6  # distances that differ by less than this share are equal: ties survive float32
 
 
 def smoothed(blocks: Iterable[Block], rate: Float64s, n: int) -> Float64s:
@@ -40,10 +40,10 @@ def windows(first: Ints, last: Ints) -> Iterator[tuple[slice, slice]]:
     """Slices of places, and of all scores that one of them sees: scores first[i] to last[i] - 1 for place i."""
     start = 0
     while start < len(first):
-        stop = start + max(1, ROOM // max(1, int(last[start] - first[start])))
+        stop = start + max(1, WEIGHTS_AT_ONCE // max(1, int(last[start] - first[start])))
         while True:
             low, high = int(first[start:stop].min()), int(last[start:stop].max())
-            if stop == start + 1 or (min(stop, len(first)) - start) * (high - low) <= 2 * ROOM:
+            if stop == start + 1 or (min(stop, len(first)) - start) * (high - low) <= 2 * WEIGHTS_AT_ONCE:
                 break
             stop = start + max(1, (stop - start) // 2)
         yield slice(start, min(stop, len(first))), slice(low, high)
@@ -62,7 +62,7 @@ def nearest_place(score: Float64s, at: Float64s) -> Ints:
     if len(at) == 1:
         return np.zeros(len(score), np.intp)
     steps = (score - at[0]) / (at[-1] - at[0]) * (len(at) - 1)
-    return np.asarray(np.ceil(steps - 0.5 - TIE), np.intp)
+    return np.asarray(np.ceil(steps - 0.5 - TIED_DISTANCE), np.intp)
 
 
 def cell_starts(score: Float64s, w: Float64s, most: int) -> Ints:
@@ -76,10 +76,10 @@ def cell_starts(score: Float64s, w: Float64s, most: int) -> Ints:
     return np.flatnonzero(np.concatenate([[True], (np.diff(width) != 0) | (np.diff(share) != 0)]))
 
 
-# --- local polynomial regression on one score, with tricube weights and nearest neighbours by weight ------------------
+# --- Local polynomial regression, with tricube weights and nearest neighbours by weight -------------------------------
 
 
-DISTINCT = 1e-4  # scores closer than this share of the half-width are one, where the degree is chosen
+DISTINCT_SCORES = 1e-4  # scores closer than this share of the half-width are one, where the degree is chosen
 
 
 def neighbour_distance(score: Float64s, w: Float64s, at: Float64s, span: float) -> Float64s:
@@ -116,8 +116,8 @@ def local_polynomial(
     """
     near = nearest_distance(score, at)
     h = neighbour_distance(score, w, at, span) if bandwidth is None else np.full(len(at), float(bandwidth))
-    alone = near >= h * (1 - TIE)
-    reach = np.where(alone, near * (1 + TIE), h * (1 - TIE))
+    alone = near >= h * (1 - TIED_DISTANCE)
+    reach = np.where(alone, near * (1 + TIED_DISTANCE), h * (1 - TIED_DISTANCE))
     first, last = np.searchsorted(score, at - reach, "left"), np.searchsorted(score, at + reach, "right")
     for places, scores in windows(first, last):
         by_nearest = alone[places, None]
@@ -140,10 +140,10 @@ def _cube(x: Float64s) -> Float64s:
 
 def _determined(u: Float64s, inside: Array) -> Array:
     """The degree that the places of the scores can tell: 0, 1, or 2."""
-    low = np.where(inside, u, np.inf).min(axis=1)[:, None] + DISTINCT
-    high = np.where(inside, u, -np.inf).max(axis=1)[:, None] - DISTINCT
+    low = np.where(inside, u, np.inf).min(axis=1)[:, None] + DISTINCT_SCORES
+    high = np.where(inside, u, -np.inf).max(axis=1)[:, None] - DISTINCT_SCORES
     between = (inside & (u > low) & (u < high)).any(axis=1)
-    return np.where(between, 2, (high[:, 0] > low[:, 0] - DISTINCT).astype(int))
+    return np.where(between, 2, (high[:, 0] > low[:, 0] - DISTINCT_SCORES).astype(int))
 
 
 def _polynomial_weights(u: Float64s, k: Float64s, degree: Array) -> Float64s:
@@ -173,12 +173,12 @@ def _polynomial_weights(u: Float64s, k: Float64s, degree: Array) -> Float64s:
     return weights
 
 
-# --- local means under a Gaussian that is reflected at 0 and 1 --------------------------------------------------------
+# --- Local means under a Gaussian that is reflected at 0 and 1 --------------------------------------------------------
 
 
-WIDEST = 3.0  # from here on the kernel is flat to 1e-19
-NARROWEST = 1e-6  # below, the nearest score has all the weight
-CUT = 9.0  # bandwidths beyond the nearest score; what is further weighs less than 3e-18 of it
+WIDEST_BANDWIDTH = 3.0  # from here on the kernel is flat to 1e-19
+NARROWEST_BANDWIDTH = 1e-6  # below, the nearest score has all the weight
+CUT_BANDWIDTHS = 9.0  # bandwidths beyond the nearest score; what is further weighs less than 3e-18 of it
 
 
 def reflected_gaussian(score: Float64s, w: Float64s, at: Float64s, s: float) -> Iterator[Block]:
@@ -187,13 +187,13 @@ def reflected_gaussian(score: Float64s, w: Float64s, at: Float64s, s: float) -> 
     Weights are taken relative to that of the nearest score, so that a place far from all scores has the rate of the
     nearest, which is the limit. No score is nearer than its images.
     """
-    s = min(s, WIDEST)
+    s = min(s, WIDEST_BANDWIDTH)
     near = nearest_distance(score, at)
-    reach = near * (1 + TIE) if s < NARROWEST else near + CUT * s
+    reach = near * (1 + TIED_DISTANCE) if s < NARROWEST_BANDWIDTH else near + CUT_BANDWIDTHS * s
     first, last = np.searchsorted(score, at - reach, "left"), np.searchsorted(score, at + reach, "right")
     for places, scores in windows(first, last):
         t, p = at[places, None], score[scores]
-        if s < NARROWEST:
+        if s < NARROWEST_BANDWIDTH:
             k = (np.abs(p - t) <= reach[places, None]).astype(np.float64)
         else:
             k = _images(t, p, near[places, None], s)
@@ -203,7 +203,7 @@ def reflected_gaussian(score: Float64s, w: Float64s, at: Float64s, s: float) -> 
 
 def _images(t: Float64s, p: Float64s, near: Float64s, s: float) -> Float64s:
     total = np.zeros(np.broadcast_shapes(t.shape, p.shape))
-    cut = CUT * s + near.max()
+    cut = CUT_BANDWIDTHS * s + near.max()
     most = int(cut / 2) + 1
     for turn in range(-most, most + 1):
         for image in (p + 2 * turn, 2 * turn - p):

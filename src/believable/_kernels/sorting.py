@@ -1,4 +1,4 @@
-"""Pairs in the order of their scores, and one entry per distinct score."""
+"""Scores in ascending order, pairs in the order of their scores, and what only their ranks decide."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ from believable._types import Array, Float64s, Floats, Ints
 def ascending(values: Array) -> Ints:
     """Positions that sort values, in the order they came where equal."""
     return np.argsort(values, kind="stable")
+
+
+@twin(compiled.sorted_scores)
+def sorted_scores(scores: Floats) -> Floats:
+    """Scores, which are not negative, in ascending order."""
+    return np.sort(scores)
 
 
 @twin(compiled.sort_pairs)
@@ -51,3 +57,30 @@ def by_score(score: Floats, outcome: Array, weight: Array | None) -> ByScore:
     weight = weight.astype(np.float64)
     first, second = weight * outcome, weight * weight
     return ByScore(distinct, n, summed(weight), summed(first), summed(second), summed(second * outcome))
+
+
+@twin(compiled.at_distinct)
+def at_distinct(score: Float64s, first: Float64s, second: Float64s) -> tuple[Float64s, Float64s, Float64s]:
+    """Distinct scores in ascending order, and sums of two other columns there."""
+    order = np.argsort(score)
+    score, first, second = score[order], first[order], second[order]
+    starts = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
+    if len(starts) == len(score):
+        return score, first, second
+    return score[starts], np.add.reduceat(first, starts), np.add.reduceat(second, starts)
+
+
+@twin(compiled.auc)
+def auc(scores: Array, positive: Array, negative: Array) -> float:
+    """P(score of a positive > score of a negative) + half the ties, for weights of being positive and negative."""
+    if np.array_equal(positive, positive != 0) and np.array_equal(negative, positive == 0):
+        above, below = np.sort(scores[positive != 0]), np.sort(scores[negative != 0])
+        won = np.searchsorted(below, above, side="left").sum() + np.searchsorted(below, above, side="right").sum()
+        return float(won / (2 * len(above) * len(below)))
+    order = ascending(scores)
+    ordered = scores[order]
+    starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+    positives = np.add.reduceat(positive[order], starts)
+    negatives = np.add.reduceat(negative[order], starts)
+    below = np.cumsum(negatives) - negatives
+    return float(np.sum(positives * (below + negatives / 2)) / (positives.sum() * negatives.sum()))

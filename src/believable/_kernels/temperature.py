@@ -12,18 +12,19 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from believable._kernels.basics import FEW_COLUMNS
 from believable._kernels.compiled import temperature as compiled
+from believable._kernels.rows import FEW_COLUMNS
+from believable._kernels.solve import RootLook, RootSettings, find_root
 from believable._kernels.twins import twin
 from believable._kernels.values import LogitRows
 from believable._types import Float64s, Floats, Ints
 
-BLOCK = 1 << 16  # entries: two buffers of them stay in the cache
+BLOCK_ENTRIES = 1 << 16  # entries: two buffers of them stay in the cache
 FLOOR = {np.dtype(np.float32): -80.0, np.dtype(np.float64): -700.0}  # exp of less is nothing, and slow to compute
 MANY, FEWEST, SHARE = 1 << 17, 2000, 20  # entries from which a search starts on each 20th row, with at least 2000 rows
 EXACT, CLOSE = 3e-5, 1e-2  # a step as short as this is the last: the error left is its third power
 FLATTEST, SHARPEST = 1e-6, 1e-6  # logits that tell nothing, b times their spread; that are all right, mean excess cost
-LEAP, MOST_STEPS = 64.0, 500
+LEAP = 64.0  # no step changes b by a larger factor
 LONGEST = 1e306  # no number that is searched for is larger, and its inverse is a normal number too
 FURTHEST = 1e200  # no label is further behind: that is far enough to decide everything, and sums of such are finite
 
@@ -150,7 +151,7 @@ def tempered(logits: Floats, temperature: float) -> Float64s:
     return result
 
 
-# --- the optimum ------------------------------------------------------------------------------------------------------
+# --- The best temperature ---------------------------------------------------------------------------------------------
 
 
 def fit_temperature(rows: LogitRows) -> TemperatureFit:
@@ -199,26 +200,24 @@ def slopes(rows: LogitRows, b: float, rough: bool = False) -> Slopes:
 def search(slopes_at: Callable[[float], Slopes], b: float, lowest: float, enough: float) -> float:
     """Where an increasing function of b >= lowest is zero; it stops with a step of at most `enough`, as a share of b.
 
-    Where the function is positive at `lowest` already, that is returned.
+    Where the function is positive at `lowest` already, that is returned. It is a root in one dimension with a third
+    derivative at hand, so `find_root` brackets it: there is no cost to compare, and b may be anywhere from 1e-306 to
+    1e306, so that the middle of a bracket is that of the logarithms.
     """
-    below, above = 0.0, np.inf
-    for _ in range(MOST_STEPS):
-        value, slope, bend = slopes_at(b)
-        if value == 0:
-            break
-        below, above = (below, b) if value > 0 else (b, above)
-        if b <= lowest and value > 0:
-            return lowest
-        to = b * (1 + _newton(value, slope, bend))
-        if to == b:  # nearer than floats tell: halving the interval would only lead away
-            break
-        if not below < to < above:
-            to = np.sqrt(below) * np.sqrt(above) if below > 0 and above < np.inf else b * (LEAP if below else 1 / LEAP)
-        to = min(max(to, lowest), LONGEST)
-        b, moved = to, abs(to - b) / b
-        if moved <= enough and b > lowest:
-            break
-    return float(b)
+
+    def look(at: float) -> RootLook:
+        value, slope, bend = slopes_at(at)
+        return RootLook(value, at * (1 + _newton(value, slope, bend)))
+
+    settings = RootSettings(close=enough, low=lowest, high=LONGEST)
+    return find_root(look, b, settings, bracket=(0.0, np.inf), middle=_geometric_middle)
+
+
+def _geometric_middle(below: float, above: float) -> float:
+    """The middle of a bracket of positive numbers; where it has but one end, a leap from there."""
+    if below > 0 and above < np.inf:
+        return float(np.sqrt(below) * np.sqrt(above))
+    return below * LEAP if below > 0 else above / LEAP
 
 
 def _newton(value: float, slope: float, bend: float) -> float:
@@ -269,7 +268,7 @@ def _fits_float32(rows: LogitRows) -> bool:
 
 
 def _step(width: int) -> int:
-    return max(1, BLOCK // width)
+    return max(1, BLOCK_ENTRIES // width)
 
 
 def _blocks(n: int, width: int) -> Iterator[slice]:

@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from believable._kernels.isotonic import at_distinct, pav
+from believable._kernels.isotonic import pav
+from believable._kernels.sorting import at_distinct
 from believable._types import Array, Float64s, Ints
 
 

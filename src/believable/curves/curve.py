@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from believable import _kernels
-from believable._kernels.logistic import SMALLEST
+from believable._kernels.probabilities import SMALLEST
 from believable._types import Array, Float64s
 from believable.errors import ClippedWarning
 from believable.stats.cells import warn_caller

@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from believable._kernels import RootLook, RootSettings, find_root
 from believable.errors import InputError
 from believable.stats.source import Points
 
@@ -63,22 +64,17 @@ def profile_end(
     where the deviance stays below the quantile as far as numbers mean anything.
     """
     goal = normal_quantile(level)
-    inner, outer, here = best, side * math.inf, start
-    for _ in range(MOST_STEPS):
-        value, derivative = deviance(here)
+
+    def look(place: float) -> RootLook:
+        if place >= FURTHEST:
+            return RootLook(0.0, place)
+        value, derivative = deviance(side * place)
         root = math.sqrt(max(value, 0.0))
-        inner, outer = (here, outer) if root < goal else (inner, here)
-        furthest = 2 * (1 + abs(here)) * (1 if root < goal else -1)
+        furthest = 2 * (1 + abs(place)) * (1 if root < goal else -1)
         rise = derivative * side  # positive, but for rounding near the least deviance
         step = (goal - root) * 2 * root / rise if rise > 0 else furthest
-        there = here + side * min(step, furthest, key=abs)
-        if abs(root - goal) < NEAR * goal:
-            return there
-        if not min(inner, outer) < there < max(inner, outer):
-            there = (inner + outer) / 2
-        if there in (inner, outer):  # the bracket has closed
-            break
-        if abs(there) > FURTHEST:
-            return side * math.inf
-        here = there
-    return here
+        return RootLook(root - goal, place + min(step, furthest, key=abs))
+
+    settings = RootSettings(close_value=NEAR * goal, most_steps=MOST_STEPS, high=FURTHEST)
+    end = find_root(look, side * start, settings, bracket=(side * best, math.inf))
+    return side * (math.inf if end >= FURTHEST else end)

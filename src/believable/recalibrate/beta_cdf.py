@@ -8,7 +8,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from believable import _kernels
-from believable._kernels.logistic import LARGEST_LOGIT
+from believable._kernels.probabilities import LARGEST_LOGIT
 from believable._types import Float64s
 from believable.errors import LimitWarning
 from believable.recalibrate.base import BinaryRecalibrator

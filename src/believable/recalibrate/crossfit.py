@@ -167,7 +167,7 @@ def folds(labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Gener
     return fold
 
 
-# --- what the scores say by themselves --------------------------------------------------------------------------------
+# --- What the scores say by themselves --------------------------------------------------------------------------------
 
 
 def _checked(predictions: Any, actuals: Any, sample_weight: Any, input: Input, classes: Any) -> Predictions:
@@ -226,7 +226,7 @@ def _baseline(source: Predictions, values: Floats, input: Input) -> Mapped:
     return Mapped(source, -label_log_probability(values, source.labels))
 
 
-# --- log loss, Brier score, ECE and smECE of cross-fitted predictions, and what was gained over doing nothing ---------
+# --- Scores of cross-fitted predictions, and what was gained over doing nothing ---------------------------------------
 
 
 Score = Literal["log_loss", "brier"]

@@ -120,7 +120,7 @@ def written(value: Any) -> Any:
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
-# --- what a recalibrator says about itself; `select`, the documentation and the law tests read it ---------------------
+# --- What a recalibrator says about itself; `select`, the documentation and the law tests read it ---------------------
 
 
 Ranking = Literal["strict", "weak", "by slope", "none"]

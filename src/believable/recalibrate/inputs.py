@@ -27,7 +27,7 @@ def warn(sentence: str, category: type[Warning]) -> None:
     warnings.warn(sentence, category, stacklevel=level)
 
 
-# --- `Scores`: what a recalibrator is handed, checked once, in whatever form its formula wants ------------------------
+# --- Scores, checked once, in whatever form a formula wants -----------------------------------------------------------
 
 
 Input = Literal["probabilities", "logits", "scores"]
@@ -163,7 +163,7 @@ def _difference(one: Floats, other: Floats) -> Float64s:
         return np.clip(np.subtract(one, other, dtype=np.float64), -LARGEST, LARGEST)
 
 
-# --- from labels to numbers of columns, and the sentences about labels that no map can be learnt from -----------------
+# --- Labels as numbers of columns, and labels that no map can be learnt from ------------------------------------------
 
 
 def encoded(
@@ -221,7 +221,7 @@ def fewest_rows(labels: Array, classes: Array, multilabel: bool) -> int:
     return int(counts[present].min())
 
 
-# --- rows as points: sums at each distinct score in ascending order, for maps that look at nothing else ---------------
+# --- Rows as points: sums at each distinct score ----------------------------------------------------------------------
 
 
 def points_of(score: Float64s, w: Float64s, wy: Float64s) -> Points:
@@ -236,7 +236,7 @@ def points_of(score: Float64s, w: Float64s, wy: Float64s) -> Points:
     return Points(score[starts], n, w, wy, w, wy)
 
 
-# --- from a `CellStats` to the points that maps of one event are learnt from ------------------------------------------
+# --- A `CellStats` as the points that maps of one event are learnt from -----------------------------------------------
 
 
 MOST_IN_TAILS = 0.05  # of the weight; with so much of it in the outermost cells a map may be off by one per cent
@@ -334,7 +334,7 @@ def _ends(cells: CellStats) -> tuple[Float64s, Float64s]:
     return lower[cells.index].astype(np.float64), upper[cells.index].astype(np.float64)
 
 
-# --- the rows of the two classes apart, as likelihoods want them ------------------------------------------------------
+# --- The rows of the two classes apart, as likelihoods want them ------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -23,7 +23,7 @@ HUGE = 1e6  # logits that may drown others in rounding
 LARGEST = 1e100  # entries of a saved map are no larger, so that they can be multiplied
 FOLDS = 5
 ALIKE = 9  # decimals to which log-probabilities are told apart when rows are dealt to folds
-SLIGHT, CLOSE = 1e-6, 1e-3  # within folds: a ridge that makes every map exist, and how near to the best it is taken
+SLIGHT_RIDGE = 1e-6  # within folds: it makes every map exist
 GAIN = 1e-5  # of mean log loss, in nats, for a weaker penalty to be called better
 
 
@@ -124,12 +124,14 @@ def best_strength(z: Floats, labels: Ints, weights: Float64s | None, ridge_of: R
     frame = _kernels.frame_of(z, w / w.sum())
     best, chosen, worse = np.inf, STRENGTHS[-1], 0
     for strength in STRENGTHS if used else ():
-        ridge = ridge_of(n_classes, strength) + SLIGHT
+        ridge = ridge_of(n_classes, strength) + SLIGHT_RIDGE
         loss = 0.0
         for f in used:
             learn, held = np.where(folds == f, 0, w), np.where(folds == f, w, 0)
             start = found.get(f, found.get(f - 1))
-            c = found[f] = _kernels.fit_multinomial(z, labels, learn, ridge, start, CLOSE, frame).coefficients
+            c = found[f] = _kernels.fit_multinomial(
+                z, labels, learn, ridge, start, rough=True, frame=frame
+            ).coefficients
             loss += held.sum() / w.sum() * _kernels.multinomial_cost(z, labels, held, c)
         if loss < best - GAIN:
             best, chosen, worse = loss, strength, 0

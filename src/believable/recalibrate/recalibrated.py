@@ -112,7 +112,7 @@ def splits(cv: Any, X: Any, y: Array, groups: Any, request: dict[str, Any]) -> l
     return found
 
 
-# --- `Recalibrated`: a classifier and a map of what it says, as one classifier ----------------------------------------
+# --- A classifier and its calibration map, as one classifier ----------------------------------------------------------
 
 
 @final

@@ -12,7 +12,7 @@ import numpy as np
 
 from believable import _kernels
 from believable._check import positive_integer
-from believable._kernels.logistic import SMALLEST
+from believable._kernels.probabilities import SMALLEST
 from believable._types import Float64s, Int64s, Needs, Notion, Spacing
 from believable.binning import N_CELLS, Edges, Grid
 from believable.errors import CoarseCellsWarning, InputError, SchemaError, UndefinedError

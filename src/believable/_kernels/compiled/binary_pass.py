@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from believable._kernels.basics import LOOKUP, n_moments
+from believable._kernels.bins import LOOKUP_CELLS
 from believable._kernels.compiled.threads import in_parts, ranges
 from believable._kernels.partition import CellSums, Moments, Partition, PassGrid, PassSums, Sums
+from believable._kernels.sums import n_moments
 from believable._kernels.twins import TWINS, c
 from believable._types import Array, Float64s, Floats, Ints
 
 ROWS_PER_THREAD = 1 << 16
-STEP = 1 << 18  # rows that are copied at a time, where they do not lie next to each other
+COPIED_ROWS = 1 << 18  # rows that are copied at a time, where they do not lie next to each other
 UNIFORM, TABLE, SEARCH = 0, 1, 2  # as in bins.h
-MOST_FLOATS = 1 << 24  # whole numbers that float32 can tell apart
+MOST_FLOAT32_INTEGERS = 1 << 24  # whole numbers that float32 can tell apart
 
 
 def bin_moments(scores: Floats, labels: Array, weights: Array | None, partition: Partition, squares: bool) -> Moments:
@@ -29,8 +30,8 @@ def bin_moments(scores: Floats, labels: Array, weights: Array | None, partition:
     def count(part: int, start: int, stop: int) -> bool:
         if together:
             return bool(c.bin_sums(*given, partition.edges, first, tables[part], *choices, start, stop))
-        for at in range(start, stop, STEP):
-            rows = slice(at, min(at + STEP, stop))
+        for at in range(start, stop, COPIED_ROWS):
+            rows = slice(at, min(at + COPIED_ROWS, stop))
             here = [array if array is None else np.ascontiguousarray(array[rows]) for array in given]
             if c.bin_sums(*here, partition.edges, first, tables[part], *choices, 0, rows.stop - at):
                 return True
@@ -45,23 +46,23 @@ def bin_moments(scores: Floats, labels: Array, weights: Array | None, partition:
 def how_to_find(partition: Partition, n: int) -> tuple[int, Array | None]:
     """Which of the ways of bins.h finds the bin of a score, and the table for it; a table is not worth it for few."""
     edges = partition.edges
-    if partition.uniform and (edges.dtype == np.float64 or len(edges) <= MOST_FLOATS):
+    if partition.uniform and (edges.dtype == np.float64 or len(edges) <= MOST_FLOAT32_INTEGERS):
         return UNIFORM, None
-    if n < LOOKUP:
+    if n < LOOKUP_CELLS:
         return SEARCH, None
     return TABLE, partition.first()
 
 
-# --- one read of 1-D scores and outcomes, for `_kernels.binary_pass` and `partition` ----------------------------------
+# --- One pass over 1-D scores and outcomes ----------------------------------------------------------------------------
 
 
-NAMES = (
+SUM_NAMES = (
     *("w", "w2", "wp", "wy", "brier", "nll", "correct", "confidence", "entropy", "spread", "spread_variance"),
     *("w2_squared", "deviation"),
 )
-PART = 1 << 16  # rows whose sums come as one: threads begin at whole parts, so their number does not change a bit
-FEWER_ROWS = 2  # than codes, by this factor: sorting them is quicker than going through a table
-AT_LEAST = 1 << 17  # rows for a thread
+ROWS_OF_A_PART = 1 << 16  # whose sums come as one: threads begin at whole parts, so their number changes nothing
+CODES_PER_ROW_FOR_SORTING = 2  # or more: sorting the codes is quicker than going through a table
+PASS_ROWS_PER_THREAD = 1 << 17
 MOST_GRIDS, MOST_CODES = 8, 1 << 27  # that the C has room for
 
 
@@ -69,7 +70,7 @@ def binary_pass(scores: Floats, labels: Array, weights: Float64s | None, grids: 
     if not _known(scores, labels, grids):
         made: PassSums = TWINS["binary_pass"][0](scores, labels, weights, grids)
         return made
-    return _pass(scores, labels, weights, grids, np.zeros((-(-len(scores) // PART), len(NAMES))))
+    return _pass(scores, labels, weights, grids, np.zeros((-(-len(scores) // ROWS_OF_A_PART), len(SUM_NAMES))))
 
 
 def binary_cells(scores: Floats, labels: Array, weights: Float64s | None, grids: tuple[PassGrid, ...]) -> PassSums:
@@ -93,7 +94,7 @@ def _pass(
     scores, labels = np.ascontiguousarray(scores), np.ascontiguousarray(labels)
     weights = None if weights is None else np.ascontiguousarray(weights)
     given = [part for grid in grids for part in (grid.edges, grid.near_one, grid.reach)]
-    few = n * FEWER_ROWS < n_codes
+    few = n * CODES_PER_ROW_FOR_SORTING < n_codes
     parts = [(0, n)] if few else _parts(n)
     codes = np.empty(n, np.intc) if few else None
     tables = np.zeros((2 * len(parts), n_codes, width)) if grids and not few else [None] * (2 * len(parts))
@@ -127,17 +128,20 @@ def _on_grid(found: Ints, by_code: Float64s, cells: Ints, moments: int, soft: bo
 
 def _parts(n: int) -> list[tuple[int, int]]:
     """Ranges of rows, each from the beginning of a part."""
-    if n < 2 * AT_LEAST:
+    if n < 2 * PASS_ROWS_PER_THREAD:
         return [(0, n)]
-    return [(start * PART, min(stop * PART, n)) for start, stop in ranges(-(-n // PART), AT_LEAST // PART)]
+    return [
+        (start * ROWS_OF_A_PART, min(stop * ROWS_OF_A_PART, n))
+        for start, stop in ranges(-(-n // ROWS_OF_A_PART), PASS_ROWS_PER_THREAD // ROWS_OF_A_PART)
+    ]
 
 
 def _whole(n: int, parts: Float64s) -> Sums:
     """From parts to all rows; deviations from each part's mean to that of all (Chan et al. 1983)."""
     total = parts[0] if len(parts) == 1 else parts.sum(axis=0)
-    sums: Sums = {"n": n, **dict(zip(NAMES, total.tolist(), strict=True))}
+    sums: Sums = {"n": n, **dict(zip(SUM_NAMES, total.tolist(), strict=True))}
     if len(parts) > 1:
-        w, wp, deviation = (parts[:, NAMES.index(name)] for name in ("w", "wp", "deviation"))
+        w, wp, deviation = (parts[:, SUM_NAMES.index(name)] for name in ("w", "wp", "deviation"))
         moved = deviation + w * (wp / w - sums["wp"] / sums["w"]) ** 2
         sums["deviation"] = float(moved.sum())
     return sums
@@ -151,6 +155,6 @@ def logit_index(scores: Floats, edges: Floats, table: Array, reach: float) -> In
     index = np.empty(len(scores), np.int64)
     in_parts(
         lambda part, start, stop: c.logit_index(scores, wide, table, index, reach, start, stop),
-        ranges(len(scores), AT_LEAST),
+        ranges(len(scores), PASS_ROWS_PER_THREAD),
     )
     return index.astype(np.intp, copy=False)

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from believable._kernels.basics import n_moments
 from believable._kernels.compiled.binary_pass import how_to_find
 from believable._kernels.compiled.threads import in_parts, ranges
 from believable._kernels.partition import MatrixSums, Moments, Partition
+from believable._kernels.sums import n_moments
 from believable._kernels.twins import TWINS, c
 from believable._types import Array, Float64s, Floats, Ints
 
 ENTRIES_PER_THREAD = 1 << 17
-COPIED = 1 << 20  # entries that are copied at a time, where they do not lie next to each other
+COPIED_ENTRIES = 1 << 20  # entries that are copied at a time, where they do not lie next to each other
 TOP, TOP_BY_CLASS, EVERY = 0, 1, 2  # as in matrix.c
 
 
@@ -67,7 +67,7 @@ def _moments(
         if matrix.flags.c_contiguous:
             here = (matrix, labels, weights)
             return bool(c.entry_sums(*here, partition.edges, first, tables[part], *choices, start, stop))
-        step = max(1, COPIED // width)
+        step = max(1, COPIED_ENTRIES // width)
         for at in range(start, stop, step):
             rows = slice(at, min(at + step, stop))
             here = (np.ascontiguousarray(matrix[rows]), labels[rows], None if weights is None else weights[rows])
@@ -81,16 +81,16 @@ def _moments(
     return Moments(total, positive, True)
 
 
-# --- proper scores of the rows of a matrix, in one read; see the twin in `believable._kernels.matrix` -------------
+# --- What the rows of a matrix of probabilities add to proper scores --------------------------------------------------
 
 
-OF_ROWS = ("brier", "nll", "correct", "confidence", "entropy")
-NAMES = (*OF_ROWS, "w", "w2", "spread", "spread_variance")  # then w2x, w2xx and by_chance
-N_SUMS = len(NAMES) + 2 * len(OF_ROWS) + 2
-BY_CLASS = ("wp", "deviation", "wy", "w2y", "w2y_brier")
+ROW_SUM_NAMES = ("brier", "nll", "correct", "confidence", "entropy")
+SUM_NAMES = (*ROW_SUM_NAMES, "w", "w2", "spread", "spread_variance")  # then w2x, w2xx and by_chance
+N_SUMS = len(SUM_NAMES) + 2 * len(ROW_SUM_NAMES) + 2
+CLASS_SUM_NAMES = ("wp", "deviation", "wy", "w2y", "w2y_brier")
 TILE_ROWS = 64
 MOST_PARTS, PARTS_AND_CLASSES, FEWEST_PARTS = 64, 1 << 17, 4  # sums of parts are small beside the data
-AT_LEAST = 1 << 16  # entries for a thread
+SUM_ENTRIES_PER_THREAD = 1 << 16  # entries for a thread
 
 
 def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None, tolerance: float = np.inf) -> MatrixSums:
@@ -104,10 +104,10 @@ def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None, toleranc
     wanted = max(FEWEST_PARTS, min(MOST_PARTS, PARTS_AND_CLASSES // n_classes))
     each = max(TILE_ROWS, -(-n // (wanted * TILE_ROWS)) * TILE_ROWS)
     parts = -(-n // each)
-    sums, by_class = np.zeros((parts, N_SUMS)), np.zeros((parts, len(BY_CLASS), n_classes))
+    sums, by_class = np.zeros((parts, N_SUMS)), np.zeros((parts, len(CLASS_SUM_NAMES), n_classes))
     valid = in_parts(
         lambda part, first, last: c.matrix_sums(matrix, labels, weights, sums, by_class, tolerance, each, first, last),
-        ranges(parts, -(-AT_LEAST // (each * n_classes))),
+        ranges(parts, -(-SUM_ENTRIES_PER_THREAD // (each * n_classes))),
     )
     return MatrixSums(_whole(n, sums, by_class), True) if all(valid) else MatrixSums.invalid()
 
@@ -115,12 +115,12 @@ def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None, toleranc
 def _whole(n: int, sums: Float64s, by_class: Float64s) -> dict[str, Any]:
     """From parts to all rows; deviations from each part's mean to that of all (Chan et al. 1983)."""
     total, of_classes = (sums[0], by_class[0]) if len(sums) == 1 else (sums.sum(axis=0), by_class.sum(axis=0))
-    whole: dict[str, Any] = {"n": n, **dict(zip(NAMES, total[: len(NAMES)].tolist(), strict=True))}
-    whole |= dict(zip(BY_CLASS, of_classes, strict=True))
+    whole: dict[str, Any] = {"n": n, **dict(zip(SUM_NAMES, total[: len(SUM_NAMES)].tolist(), strict=True))}
+    whole |= dict(zip(CLASS_SUM_NAMES, of_classes, strict=True))
     if len(sums) > 1:
-        w = sums[:, NAMES.index("w")][:, None]
+        w = sums[:, SUM_NAMES.index("w")][:, None]
         moved = by_class[:, 1] + w * (by_class[:, 0] / w - whole["wp"] / whole["w"]) ** 2
         whole["deviation"] = moved.sum(axis=0)
-    ends = [len(NAMES) + k * len(OF_ROWS) for k in range(3)]
+    ends = [len(SUM_NAMES) + k * len(ROW_SUM_NAMES) for k in range(3)]
     w2x, w2xx, by_chance = total[ends[0] : ends[1]], total[ends[1] : ends[2]], total[ends[2] :]
     return whole | {"w2_squared": float(w2x[0]), "w2x": w2x, "w2xx": w2xx, "by_chance": by_chance}

@@ -16,8 +16,9 @@ from believable._types import Float64s
 if TYPE_CHECKING:
     from believable._kernels.pairs import Similarity
 
-STRIPS, MANY = 8, 512  # shares of the work, by which sums are put together, whoever did them; from so many rows on
-WORTH = 1 << 20  # differences of entries that a thread is started for
+N_STRIPS = 8  # shares of the work, by which sums are put together, whoever did them
+ROWS_FOR_STRIPS = 512
+DIFFERENCES_PER_THREAD = 1 << 20  # of entries
 TV, GAUSSIAN = 0, 1
 
 
@@ -46,14 +47,14 @@ def skce_rows(
         return cast(SkceRows, numpy)
     points, weighted = np.ascontiguousarray(points, np.float64), np.ascontiguousarray(residuals * weight[:, None])
     scale, kind = _scale(similarity), _kind(similarity.name)
-    strips = STRIPS if n >= MANY else 1
+    strips = N_STRIPS if n >= ROWS_FOR_STRIPS else 1
     rows, squares, turns = np.zeros((strips, n)), [0.0] * strips, count()
 
     def work(number: int, start: int, stop: int) -> None:
         while (strip := next(turns)) < strips:
             squares[strip] = c.skce_strip(points, weighted, rows[strip], scale, kind, width, diagonal, strip, strips)
 
-    in_parts(work, ranges(strips, max(1, WORTH * 2 * strips // max(n * n * width, 1))))
+    in_parts(work, ranges(strips, max(1, DIFFERENCES_PER_THREAD * 2 * strips // max(n * n * width, 1))))
     return SkceRows(rows.sum(axis=0) / weight, sum(squares))
 
 
@@ -71,7 +72,7 @@ def skce_blocks(
     def work(number: int, start: int, stop: int) -> None:
         c.skce_blocks(points, residuals, weight, total, scale, kind, width, size, start, stop)
 
-    in_parts(work, ranges(n_blocks, max(1, 2 * WORTH // (size * size * width))))
+    in_parts(work, ranges(n_blocks, max(1, 2 * DIFFERENCES_PER_THREAD // (size * size * width))))
     w = weight[: n_blocks * size].reshape(n_blocks, size)
     return total, 2 * (w[:, 1:] * np.cumsum(w, axis=1)[:, :-1]).sum(axis=1)
 
@@ -85,16 +86,16 @@ def distances(x: Float64s, y: Float64s, name: str) -> Float64s:
     def work(number: int, start: int, stop: int) -> None:
         c.row_distances(x, y, out, kind, width, start, stop)
 
-    in_parts(work, ranges(len(x), max(1, WORTH // max(1, len(y) * width))))
+    in_parts(work, ranges(len(x), max(1, DIFFERENCES_PER_THREAD // max(1, len(y) * width))))
     if name == "tv":
         out /= 2
     return out
 
 
-# --- sums that fade along sorted points; rows of replicates are shared out among threads ------------------------------
+# --- Sums over all pairs of sorted points; replicates are shared out among threads ------------------------------------
 
 
-FEW = 1 << 14  # points that are not worth a thread
+POINTS_PER_THREAD = 1 << 14  # points that are not worth a thread
 SUMS, BEFORE, AROUND, FORM = range(4)
 
 
@@ -117,7 +118,7 @@ def laplace_form(x: Float64s, values: Float64s, bandwidth: float) -> Any:
 def pairs_of_blocks(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
     x, values = np.ascontiguousarray(x, np.float64), np.ascontiguousarray(values, np.float64)
     pairs = np.empty(len(x))
-    parts = ranges(len(x), FEW // max(1, x.shape[1]) + 1)
+    parts = ranges(len(x), POINTS_PER_THREAD // max(1, x.shape[1]) + 1)
     in_parts(lambda _, start, stop: c.fade_pairs(x, values, pairs, bandwidth, start, stop), parts)
     return pairs
 
@@ -125,6 +126,6 @@ def pairs_of_blocks(x: Float64s, values: Float64s, bandwidth: float) -> Float64s
 def _faded(x: Float64s, values: Float64s, bandwidth: float, what: int) -> Float64s:
     x, values = np.ascontiguousarray(x, np.float64), np.ascontiguousarray(values, np.float64)
     found = np.empty(values.shape[:-1] if what == FORM else values.shape)
-    parts = ranges(values.size // len(x), FEW // len(x) + 1)
+    parts = ranges(values.size // len(x), POINTS_PER_THREAD // len(x) + 1)
     in_parts(lambda _, start, stop: c.fade(x, values, found, bandwidth, what, start, stop), parts)
     return found

@@ -8,8 +8,8 @@ from believable._kernels.compiled.threads import in_parts, ranges
 from believable._kernels.twins import TWINS, c
 from believable._types import Array, Float64s, Floats, Ints
 
-AT_LEAST = 1 << 15  # numbers for a thread
-FEWEST_CELLS, MOST_CELLS = 1 << 12, 1 << 16
+NUMBERS_PER_THREAD = 1 << 15  # numbers for a thread
+FEWEST_LOOKUP_CELLS, MOST_LOOKUP_CELLS = 1 << 12, 1 << 16
 
 
 def edges_below(x: Floats, edges: Float64s) -> Ints:
@@ -31,7 +31,7 @@ def lines_between(x: Float64s, knots: Float64s, values: Float64s) -> Float64s:
     if not (_known(x) and x.dtype == knots.dtype == values.dtype == np.float64):
         found: Float64s = TWINS["lines_between"][0](x, knots, values)
         return found
-    unit = 4.0 if max(-knots[0], knots[-1]) > FAR else 1.0
+    unit = 4.0 if max(-knots[0], knots[-1]) > FAR_KNOT else 1.0
     at = knots / unit
     gap = np.append(np.diff(at), 1)
     gap[gap == 0] = 1
@@ -41,12 +41,12 @@ def lines_between(x: Float64s, knots: Float64s, values: Float64s) -> Float64s:
     first, low, scale = _table(knots, len(x))
     in_parts(
         lambda _, start, stop: c.knot_lines(x, knots, first, pieces, result, unit, low, scale, start, stop),
-        ranges(len(x), AT_LEAST),
+        ranges(len(x), NUMBERS_PER_THREAD),
     )
     return result
 
 
-FAR = 1e300  # as in the twin
+FAR_KNOT = 1e300  # as in the twin
 
 
 def _known(x: Array) -> bool:
@@ -58,15 +58,15 @@ def _below(x: Floats, knots: Floats, or_equal: bool) -> Ints:
     first, low, scale = _table(knots, len(x))
     in_parts(
         lambda _, start, stop: c.knots_below(x, knots, first, found, or_equal, low, scale, start, stop),
-        ranges(len(x), AT_LEAST),
+        ranges(len(x), NUMBERS_PER_THREAD),
     )
     return found.astype(np.intp, copy=False)
 
 
 def _table(knots: Floats, n: int) -> tuple[Array | None, float, float]:
     """How many knots lie in cells before each, and the map to cells; no table where it would not be worth it."""
-    n_cells = FEWEST_CELLS
-    while n_cells < 2 * len(knots) and n_cells < MOST_CELLS:
+    n_cells = FEWEST_LOOKUP_CELLS
+    while n_cells < 2 * len(knots) and n_cells < MOST_LOOKUP_CELLS:
         n_cells *= 2
     if n < n_cells or len(knots) < 2:
         return None, 0.0, 0.0

@@ -13,8 +13,8 @@ from believable._types import Array, Float64s
 if TYPE_CHECKING:
     from believable._kernels.pairs import Similarity
 
-WORTH = 1 << 16  # draws that a thread is started for
-TILE = 256  # rows of a tile: the more, the longer are the lists of rows with the same label
+DRAWS_PER_THREAD = 1 << 16  # draws that a thread is started for
+TILE_ROWS = 256  # rows of a tile: the more, the longer are the lists of rows with the same label
 
 
 def redrawn_labels(
@@ -29,7 +29,7 @@ def redrawn_labels(
         c.label_sums(uniform, reached, cells, weight, sums, n, width, n_cells, start, stop)
 
     if sums.size and n:
-        in_parts(work, ranges(len(sums), max(1, WORTH // n)))
+        in_parts(work, ranges(len(sums), max(1, DRAWS_PER_THREAD // n)))
     return sums
 
 
@@ -45,7 +45,7 @@ def redrawn_events(
         c.event_sums(uniform, chance, cells, weight, sums, n, n_cells, start, stop)
 
     if sums.size and n:
-        in_parts(work, ranges(len(sums), max(1, WORTH // n)))
+        in_parts(work, ranges(len(sums), max(1, DRAWS_PER_THREAD // n)))
     return sums
 
 
@@ -62,10 +62,10 @@ def skce_replicates(points: Float64s, weight: Float64s, similarity: Similarity, 
     fixed = -points
     fixed[rows, top] += 1
     means, drawn, once = np.zeros(points.shape), np.zeros(len(labels)), np.zeros(len(labels))
-    for start in range(0, n, TILE):
-        a = slice(start, min(start + TILE, n))
-        for other in range(start, n, TILE):
-            b = slice(other, min(other + TILE, n))
+    for start in range(0, n, TILE_ROWS):
+        a = slice(start, min(start + TILE_ROWS, n))
+        for other in range(start, n, TILE_ROWS):
+            b = slice(other, min(other + TILE_ROWS, n))
             k = similarity.between(points[a], points[b])
             k *= weight[a, None]
             k *= weight[b]
@@ -86,4 +86,4 @@ def _add_pairs(k: Float64s, labels: Array, top: Array, into: Float64s, width: in
     def work(number: int, start: int, stop: int) -> None:
         c.pair_sums_of_labels(k, labels, top, into, width, a, k.shape[0], b, k.shape[1], start, stop)
 
-    in_parts(work, ranges(len(labels), max(1, 16 * WORTH // k.size)))
+    in_parts(work, ranges(len(labels), max(1, 16 * DRAWS_PER_THREAD // k.size)))

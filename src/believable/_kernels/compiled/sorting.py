@@ -19,10 +19,11 @@ from believable._types import Array, Float64s, Floats, Ints
 Result = TypeVar("Result")
 Work = Callable[[Array, int, int], Result]  # of sorted items, from here to there
 
-FEW = 256  # scores that NumPy sorts while we would still ask for memory
-MANY = 1 << 15  # rows that are spread over cells first
-BITS = 11  # of the cells they are spread over
-SAMPLE, TAIL = 1 << 10, 4  # rows that say where the cells are, but for so many of the lowest and the highest
+SCORES_FOR_NUMPY = 256  # scores that NumPy sorts while we would still ask for memory
+ROWS_FOR_CELLS = 1 << 15  # rows that are spread over cells first
+CELL_BITS = 11  # of the cells they are spread over
+SAMPLED_ROWS = 1 << 10  # rows that say where the cells are
+TRIMMED_ROWS = 4  # but for so many of the lowest and the highest
 
 
 def sort_pairs(score: Floats, outcome: Array, weight: Array | None) -> tuple[Floats, Array, Array | None]:
@@ -37,7 +38,7 @@ def sort_pairs(score: Floats, outcome: Array, weight: Array | None) -> tuple[Flo
 
 
 def sorted_scores(scores: Floats) -> Floats:
-    if len(scores) < FEW or not _fits(scores):
+    if len(scores) < SCORES_FOR_NUMPY or not _fits(scores):
         return TWINS["sorted_scores"][0](scores)  # type: ignore[no-any-return]
     items, _ = _sorted(scores, np.zeros(len(scores), np.uint8), _nothing)
     items >>= items.dtype.type(1)
@@ -145,13 +146,13 @@ def _sorted(score: Array, labels: Array | None, work: Work[Result]) -> tuple[Arr
     shape: Any = (n, 2) if labels is None else n
     kind = np.dtype(np.uint64 if labels is None else f"u{score.dtype.itemsize}")
     items, spare = np.empty(shape, kind), np.empty(shape, kind)
-    if n < MANY:
+    if n < ROWS_FOR_CELLS:
         c.sort_scores(score, labels, items, spare)
         return items, [work(items, 0, n)]
 
     low, shift = _cells(score, labels, items.dtype)
-    parts = ranges(n, MANY)
-    counts = np.zeros((len(parts), 1 << BITS), np.int64)
+    parts = ranges(n, ROWS_FOR_CELLS)
+    counts = np.zeros((len(parts), 1 << CELL_BITS), np.int64)
     in_parts(lambda part, *rows: c.sort_count(score, labels, items, counts[part], low, shift, *rows), parts)
     total = counts.sum(axis=0)
     ends = np.cumsum(total)
@@ -174,10 +175,10 @@ def _cells(score: Array, labels: Array | None, kind: Any) -> tuple[int, int]:
 
     But the bit of the label is always shifted away: pairs of one score are in one cell.
     """
-    some = np.ascontiguousarray(score[:: len(score) // SAMPLE])
+    some = np.ascontiguousarray(score[:: len(score) // SAMPLED_ROWS])
     none = None if labels is None else np.zeros(len(some), np.uint8)
     items = np.empty((len(some), 2) if labels is None else len(some), kind)
     c.sort_scores(some, none, items, np.empty_like(items))
     keys = items[:, 0] if labels is None else items
-    low, high = int(keys[TAIL]), int(keys[-1 - TAIL])
-    return low, max(0 if labels is None else 1, (high - low).bit_length() - BITS)
+    low, high = int(keys[TRIMMED_ROWS]), int(keys[-1 - TRIMMED_ROWS])
+    return low, max(0 if labels is None else 1, (high - low).bit_length() - CELL_BITS)

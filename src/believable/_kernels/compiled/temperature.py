@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from believable._kernels.compiled.basics import of_rows, plain
+from believable._kernels.compiled.probabilities import of_rows, plain
 from believable._kernels.compiled.threads import in_parts, ranges
 from believable._kernels.twins import c
 from believable._kernels.values import LogitRows
 from believable._types import Float64s, Floats, Ints
 
-BLOCK, ROWS = 1 << 16, 128  # entries and rows of a block, at most
-ENTRIES = 1 << 16  # that are worth a thread of their own
+BLOCK_ENTRIES, BLOCK_ROWS = 1 << 16, 128  # entries and rows of a block, at most
+ENTRIES_PER_THREAD = 1 << 16  # that are worth a thread of their own
 
 
 def logit_rows(logits: Floats, labels: Ints, weights: Float64s | None = None) -> LogitRows:
@@ -40,7 +40,7 @@ def slopes(rows: LogitRows, b: float, rough: bool = False) -> tuple[float, float
     logits, top, behind = plain(rows.logits), np.ascontiguousarray(rows.top), np.ascontiguousarray(rows.behind)
     weights = None if rows.weights is None else np.ascontiguousarray(rows.weights, np.float64)
     n, width = logits.shape
-    block = min(max(1, BLOCK // width), ROWS)
+    block = min(max(1, BLOCK_ENTRIES // width), BLOCK_ROWS)
     sums = np.empty((3, -(-n // block)))
     rough = rough and _in_reach(b)
     in_parts(
@@ -70,4 +70,4 @@ def _in_reach(b: float) -> bool:
 
 def _parts(n: int, width: int, block: int) -> list[tuple[int, int]]:
     """Ranges of blocks."""
-    return ranges(n, max(1, ENTRIES // (width * block)))
+    return ranges(n, max(1, ENTRIES_PER_THREAD // (width * block)))

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 Result = TypeVar("Result")
 
-MOST = 16  # memory is the limit long before
+MOST_THREADS = 16  # memory is the limit long before
 
 _here = local()
 
@@ -42,16 +42,16 @@ def n_threads() -> int:
     for name in ("BELIEVABLE_THREADS", "OMP_NUM_THREADS"):
         wanted = os.environ.get(name, "")
         if wanted.isdecimal() and int(wanted) > 0:
-            return min(int(wanted), MOST)
+            return min(int(wanted), MOST_THREADS)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, MOST)
+    return min(cores, MOST_THREADS)
 
 
 def ranges(n: int, at_least: int, most: int | None = None) -> list[tuple[int, int]]:
     """A range of rows for every thread (of at most `most`, if given), none shorter than `at_least` unless alone."""
     if n < 2 * at_least:
         return [(0, n)]
-    parts = min(n_threads(), n // at_least, most or MOST)
+    parts = min(n_threads(), n // at_least, most or MOST_THREADS)
     ends = [n * part // parts for part in range(parts + 1)]
     return list(pairwise(ends))
 

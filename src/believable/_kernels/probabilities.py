@@ -1,0 +1,51 @@
+"""Logits as probabilities, and probabilities as logits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from believable._kernels.compiled import probabilities as compiled
+from believable._kernels.rows import row_blocks
+from believable._kernels.twins import twin
+from believable._types import Array, Float64s
+
+SMALLEST = 1e-12  # probabilities nearer to 0 or 1 than this are moved there before their logit is taken
+LARGEST_LOGIT = float(np.log1p(-SMALLEST) - np.log(SMALLEST))
+
+
+@twin(compiled.sigmoid)
+def sigmoid(logits: Array) -> Float64s:
+    """1 / (1 + exp(-z)) in float64, without overflow."""
+    z = np.asarray(logits, np.float64)
+    small = np.exp(-np.abs(z))
+    return np.asarray(np.where(z >= 0, 1.0, small) / (1.0 + small))
+
+
+@twin(compiled.softmax)
+def softmax(logits: Array) -> Float64s:
+    """exp(z_k) / sum_j exp(z_j) by row, in float64, without overflow."""
+    result = np.empty(logits.shape, np.float64)
+    for rows in row_blocks(*logits.shape):
+        z = result[rows]
+        z[...] = logits[rows]
+        with np.errstate(over="ignore"):  # logits further apart than float64 reaches: the lower ones count nothing
+            z -= z.max(axis=1, keepdims=True)
+        np.exp(z, out=z)
+        z /= z.sum(axis=1, keepdims=True)
+    return result
+
+
+def clipped_logit(p: Float64s) -> Float64s:
+    """log(p / (1 - p)), of p in [1e-12, 1 - 1e-12]; beyond that, the logit of the nearer end.
+
+    The two ends are exact opposites, which logits of the float 1 - 1e-12 would not be.
+    """
+    logit = np.empty(np.shape(p))
+    for part in row_blocks(len(logit)):
+        inside, odds = np.clip(p[part], SMALLEST, 1 - SMALLEST), logit[part]
+        np.log(inside, out=odds)
+        np.negative(inside, out=inside)
+        odds -= np.log1p(inside, out=inside)
+        np.copyto(odds, LARGEST_LOGIT, where=p[part] >= 1 - SMALLEST)
+        np.copyto(odds, -LARGEST_LOGIT, where=p[part] <= SMALLEST)
+    return logit
