@@ -126,7 +126,7 @@ def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
         accuracy=means.accuracy,
         pairs=settings.pairs,
         one_sided=one_sided,
-        places=tuple(places_of(table_of(stats, effective_n=worth))) if beyond else (),
+        places=tuple(places_off(table_of(stats, effective_n=worth))) if beyond else (),
         crowded=_is_crowded(stats),
     )
 
@@ -168,7 +168,7 @@ def _confidence_bins(source: AuditSource, stats: BinStats, settings: AuditSettin
 # --- where the scores are off -----------------------------------------------------------------------------------------
 
 
-def places_of(table: ReliabilityTable) -> list[Place]:
+def places_off(table: ReliabilityTable) -> list[Place]:
     """Neighbouring bins that are off in the same direction, together."""
     with np.errstate(invalid="ignore"):
         sign = np.where(table.conf > table.high, -1, np.where(table.conf < table.low, 1, 0))

@@ -13,7 +13,7 @@ from believable.report.parts import Part, Slice, Stage
 
 # Characters of packed cells; script, style, tables, curves and map of a page take about 115,000 more.
 PAGE_BUDGET = 170_000
-SINGULAR = {"classes": "class", "subgroups": "subgroup", "classes within subgroups": "class within a subgroup"}
+KIND_OF_ONE_SLICE = {"classes": "class", "subgroups": "subgroup", "classes within subgroups": "class within a subgroup"}
 
 
 class SliceKey(NamedTuple):
@@ -54,7 +54,7 @@ def slices_of(
         used += size
         found += made
     words = [
-        f"{why}: {', '.join(f'{n:,} {kind if n > 1 else SINGULAR[kind]}' for kind, n in counted.items())}."
+        f"{why}: {', '.join(f'{n:,} {kind if n > 1 else KIND_OF_ONE_SLICE[kind]}' for kind, n in counted.items())}."
         for why, counted in (("Left out, so that the page stays small", left), ("Not in the summary", uncounted))
         if counted
     ]

@@ -35,7 +35,7 @@ def rows_at_least(mistakes: int, target: float, confidence: float) -> int:
     return _fewest(lambda n: n - mistakes, target, confidence, mistakes + 1)
 
 
-def rows_needed(rate: float, target: float, confidence: float) -> int | None:
+def rows_needed_for_precision(rate: float, target: float, confidence: float) -> int | None:
     """The fewest rows of this rate whose bound reaches the target; None unless the rate is clearly above it."""
     if rate <= target or chance_of_as_many(MAX_ROWS_NEEDED * rate, MAX_ROWS_NEEDED, target) > 1 - confidence:
         return None

@@ -10,7 +10,7 @@ import numpy as np
 
 from believable import _check
 from believable._types import Float64s, Int64s, Ints, Notion
-from believable.decide.precision import Kept, chance_of_as_many, lower_bound, rows_at_least, rows_needed
+from believable.decide.precision import Kept, chance_of_as_many, lower_bound, rows_at_least, rows_needed_for_precision
 from believable.errors import InputError
 from believable.inference.clusters import cluster_of_rows
 from believable.predictions import as_predictions
@@ -108,7 +108,7 @@ class Threshold:
             first,
             f"The {self.start:,} rows with the highest scores have {what} {found:.4f} (lower bound {lower:.4f}).",
         ]
-        needed = rows_needed(found, self.target, self.confidence)
+        needed = rows_needed_for_precision(found, self.target, self.confidence)
         if needed is not None:
             lines.append(f"At that {what} it would take about {needed:,} rows above the cut.")
         return lines

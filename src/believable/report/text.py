@@ -59,10 +59,12 @@ class Section:
 
     def _aligned(self) -> list[str]:
         rows = [[one_line(cell) for cell in row] for row in self.rows]
-        widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
+        widths = [max(map(terminal_columns, column)) for column in zip(*rows, strict=True)]
         return [
             "  ".join(
-                f"{' ' * (width - columns_of(cell))}{cell}" if right else f"{cell}{' ' * (width - columns_of(cell))}"
+                f"{' ' * (width - terminal_columns(cell))}{cell}"
+                if right
+                else f"{cell}{' ' * (width - terminal_columns(cell))}"
                 for cell, width, right in zip(row, widths, self.to_the_right, strict=True)
             ).rstrip()
             for row in rows
@@ -74,7 +76,7 @@ def one_line(words: str) -> str:
     return "".join(letter if letter.isprintable() else "�" for letter in " ".join(words.split()))
 
 
-def columns_of(words: str) -> int:
+def terminal_columns(words: str) -> int:
     """How many columns of a terminal a text takes: wide letters take two, accents none."""
     return sum(2 if east_asian_width(letter) in "WF" else not combining(letter) for letter in words)
 

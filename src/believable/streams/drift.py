@@ -151,7 +151,7 @@ class DriftAlarm:
         self._view: View | None = None
         self._reference: CellStats | None = None
         if reference is not None:
-            self._reference = self._statistic(reference)
+            self._reference = self._cells_of_reference(reference)
         self._margin: Float64s | None = None  # direction x place
         self._log_capital: Float64s | None = None  # direction x stake x place; bins first, all scores of a group last
         self.alarm: Drift | None = None
@@ -162,10 +162,11 @@ class DriftAlarm:
 
     def update(self, predictions: Any, actuals: Any = None) -> None:
         """Bet on a batch: arrays, a `Predictions`, a `Summary` or a `CellStats`. A refused batch changes nothing."""
-        if isinstance(predictions, (Summary, CellStats)):
+        statistic = self._counted(predictions)
+        if statistic is not None:
             if actuals is not None:
                 raise InputError("a statistic already holds what it counted: leave actuals out")
-            statistic = self._statistic(predictions)
+            self.check(statistic.view, statistic.grid)
             rows = int(statistic.n.sum()) // pairs_per_row(statistic.view)
             self._bet(statistic.view, [cells_of_statistic(statistic, self.n_bins)], rows)
             return
@@ -342,14 +343,15 @@ class DriftAlarm:
             known = [reference.view.to_dict(), *([*map(float, column)] for column in (bins.key, bins.n, bins.ny))]
         return chosen | {"reference": known}
 
-    def _statistic(self, given: Any) -> CellStats:
-        """The cells of what is watched."""
-        if isinstance(given, Summary):
-            cells = given.cells_of(self.notion)
-        elif isinstance(given, CellStats):
-            cells = given
-        else:
-            rows = as_predictions(given)
+    def _counted(self, given: Any) -> CellStats | None:
+        """The cells of what is watched, where a statistic is given; None for rows."""
+        cells = given.cells_of(self.notion) if isinstance(given, Summary) else given
+        return cells if isinstance(cells, CellStats) else None
+
+    def _cells_of_reference(self, reference: Any) -> CellStats:
+        cells = self._counted(reference)
+        if cells is None:
+            rows = as_predictions(reference)
             cells = CellStats.of(rows, rows.view(self.notion))
         self.check(cells.view, cells.grid)
         return cells

@@ -13,7 +13,7 @@ from typing import Any
 
 from believable.report.document import Audit
 from believable.report.html.explanations import explanations, why
-from believable.report.html.sections import KEY_METRICS, facts, key_numbers, mark_of, sections, verdict
+from believable.report.html.sections import KEY_METRICS, facts, key_numbers, mark_of, page_sections, verdict_words
 from believable.report.html.svg import diagram
 from believable.report.html.words import asset, count, name, number, percent, rows, span, template, text
 from believable.report.parts import CurveLine
@@ -55,7 +55,7 @@ def as_page(audit: Audit) -> str:
         HTML.
     """
     script = "\n" + "\n".join(asset(one) for one in PAGE_SCRIPTS)
-    further = list(sections(audit))
+    further = list(page_sections(audit))
     labels = axis_labels(audit.verdict.notion)
     return template(
         "page",
@@ -66,7 +66,7 @@ def as_page(audit: Audit) -> str:
         css=asset("page.css"),
         facts=facts(audit),
         nav=_nav((("numbers", "Key numbers"), *((one.key, one.title) for one in further))),
-        verdict=verdict(audit),
+        verdict=verdict_words(audit),
         controls=_controls(audit),
         picture=diagram(audit.table, *labels, size=380),
         live=_live(audit),

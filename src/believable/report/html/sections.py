@@ -10,10 +10,10 @@ from believable.report.document import Audit
 from believable.report.html.explanations import why
 from believable.report.html.svg import bar, scale_of
 from believable.report.html.tables import (
+    bins_table,
     changes_table,
     metrics_table,
     parts_table,
-    reliability_table,
     tried_table,
     versus_table,
 )
@@ -34,7 +34,7 @@ MAX_VERDICT_LINES = 6
 GUIDELINE_STEPS = ", ".join(f"below {below:.2f} {word}" for word, below in ECE_GUIDELINE)
 
 
-class Section(NamedTuple):
+class PageSection(NamedTuple):
     """A section below the first screen."""
 
     key: str
@@ -69,7 +69,7 @@ def mark_of(found: Verdict) -> str:
     return "≈" if found.standing == "cannot be told from perfect" else MARK_OF_TONE[found.tone]
 
 
-def verdict(audit: Audit) -> str:
+def verdict_words(audit: Audit) -> str:
     """The badge, the headline, the direction and where."""
     found = audit.verdict
     tone, mark = found.tone, mark_of(found)
@@ -138,23 +138,23 @@ def _key_number(one: Measured, shared: tuple[float, float]) -> str:
 # --- below the first screen -------------------------------------------------------------------------------------------
 
 
-def sections(audit: Audit) -> Iterator[Section]:
+def page_sections(audit: Audit) -> Iterator[PageSection]:
     """Everything below the first screen that has something to say."""
-    yield Section("do", "What to do", _advice_and_notes(audit))
-    yield Section("fix", "Recalibration", _fix(audit))
+    yield PageSection("do", "What to do", _advice_and_notes(audit))
+    yield PageSection("fix", "Recalibration", _fix(audit))
     if audit.parts:
-        yield Section("classes", "Labels" if audit.kind == "multilabel" else "Classes", _classes(audit))
+        yield PageSection("classes", "Labels" if audit.kind == "multilabel" else "Classes", _classes(audit))
     if audit.subgroups:
-        yield Section("subgroups", "Subgroups", _subgroups(audit))
+        yield PageSection("subgroups", "Subgroups", _subgroups(audit))
     if audit.versus:
         body = f"<p>Compared with {name(audit.other)}.</p>{versus_table(audit)}"
-        yield Section("compared", "Comparison", body)
-    yield Section("table", "Reliability table", _table(audit))
-    yield Section("all", "All numbers", metrics_table(audit))
-    yield Section(
+        yield PageSection("compared", "Comparison", body)
+    yield PageSection("table", "Reliability table", _table(audit))
+    yield PageSection("all", "All numbers", metrics_table(audit))
+    yield PageSection(
         "read", "How to read this page", template("reading", level=percent(audit.verdict.level), steps=GUIDELINE_STEPS)
     )
-    yield Section("from", "Where it comes from", _provenance(audit))
+    yield PageSection("from", "Where it comes from", _provenance(audit))
 
 
 def _advice_and_notes(audit: Audit) -> str:
@@ -228,7 +228,7 @@ def _small_ones(key: str, word: str) -> str:
 
 def _table(audit: Audit) -> str:
     bins = audit.verdict.bins
-    return f'<p class="script quiet" id="bins-words"></p>{reliability_table(audit.table, bins, audit.verdict.level)}'
+    return f'<p class="script quiet" id="bins-words"></p>{bins_table(audit.table, bins, audit.verdict.level)}'
 
 
 def _provenance(audit: Audit) -> str:

@@ -174,7 +174,7 @@ def _way(part: Part) -> str:
     return f'<strong class="{css}">{mark} {text(words)}</strong>'
 
 
-def reliability_table(table_rows: Sequence[Bin], bins: str, level: float) -> str:
+def bins_table(table_rows: Sequence[Bin], bins: str, level: float) -> str:
     """The bins; the script puts those of the chosen bins, class and subgroup in their place."""
     columns = (
         Column("Scores", False),
