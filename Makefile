@@ -39,7 +39,7 @@ $(VENV)/.light: $(VENV)/.core
 # torch first and with pip: a plain resolver would take the CUDA build, several gigabytes of it. The peers that the pages on
 # other libraries call come last; netcal asks for more than is used, so it comes alone, but for tqdm.
 $(VENV)/.all: $(VENV)/.light
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0" torchmetrics triton
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch==2.13.0" torchmetrics "triton; sys_platform == 'linux'"
 	@$(INSTALL) --editable ".[spark,dask,ibis,duckdb]"
 	@$(INSTALL) --group browser --group docs
 	@$(INSTALL) relplot uncertainty-calibration tqdm

@@ -23,11 +23,8 @@ except ImportError as error:
     raise MissingDependencyError("CalibrationError needs torchmetrics: pip install torchmetrics") from error
 
 SCORE_TYPES = ("float32", "float64")
-DEFAULT_NOTION = {
-    "sums": "confidence",
-    "bins": "confidence",
-    "cells": "classwise",
-}  # where a metric has none
+# Of classes, where a metric names no notion.
+DEFAULT_NOTION = {"sums": "confidence", "bins": "confidence", "cells": "classwise"}
 
 
 class CalibrationError(Metric):

@@ -7,10 +7,12 @@ from dataclasses import fields
 import numpy as np
 import torch
 
-ROUNDING = 5e-6 if torch.cuda.is_available() else 1e-12  # compiled passes sum a few hundred rows in single precision
+SUM_TOLERANCE = (
+    5e-6 if torch.cuda.is_available() else 1e-12
+)  # compiled passes sum a few hundred rows in single precision
 
 
-def assert_same(found, wanted, tolerance=ROUNDING):
+def assert_same(found, wanted, tolerance=SUM_TOLERANCE):
     """Equal layouts, occupied cells and counts; sums that differ by rounding alone."""
     assert found.layout == wanted.layout
     assert dict(found.dropped) == dict(wanted.dropped)

@@ -14,7 +14,7 @@ import believable
 from believable import Layout, Predictions, Summary, View
 from believable.errors import InputError, MergeError, UndefinedError
 from believable.torch import CalibrationMeter
-from tests.torch.counting.same import ROUNDING, assert_same
+from tests.torch.counting.same import SUM_TOLERANCE, assert_same
 
 NOTIONS = (
     "confidence",
@@ -114,7 +114,7 @@ def test_one_event_as_in_numpy(device, dtype, weighted):
     assert_same(meter.summary, wanted)
     found, other = meter.compute(), believable.evaluate(wanted)
     assert set(found) == set(other)
-    close = {"rel": max(1e-9, ROUNDING), "abs": ROUNDING}
+    close = {"rel": max(1e-9, SUM_TOLERANCE), "abs": SUM_TOLERANCE}
     assert found == {name: pytest.approx(other[name], **close) for name in other}
 
 
@@ -132,7 +132,7 @@ def test_classes_as_in_numpy(device, from_logits, weighted):
     assert_same(meter.summary, wanted)
     for name in ("ece", "mce", "sce", "tlce", "brier", "nll", "acc"):
         assert meter.compute([name], n_bins=15)[name] == pytest.approx(
-            believable.evaluate(wanted, metrics=[name], n_bins=15)[name], abs=ROUNDING
+            believable.evaluate(wanted, metrics=[name], n_bins=15)[name], abs=SUM_TOLERANCE
         )
 
 
@@ -148,7 +148,7 @@ def test_short_probabilities_of_classes(device, dtype):
     )
     assert_same(meter.summary, wanted)
     converted = counted(CalibrationMeter(4, dtype="float64"), device, p, y)  # whose rows still sum to 1 as they did
-    assert converted.compute(["brier"])["brier"] == pytest.approx(meter.compute(["brier"])["brier"], abs=ROUNDING)
+    assert converted.compute(["brier"])["brier"] == pytest.approx(meter.compute(["brier"])["brier"], abs=SUM_TOLERANCE)
 
 
 def test_extreme_logits(device):

@@ -20,7 +20,7 @@ from believable.errors import InputError
 
 ENTRIES_AT_ONCE = {"cpu": 1 << 17, "cuda": 1 << 23}  # which are turned into float64
 FLOAT_TYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)  # with which torch can do everything
-NOT_A_CLASS = -(2**31)  # stands for targets that are no whole numbers
+FRACTIONAL_LABEL = -(2**31)  # stands for targets that are no whole numbers
 MOVE_CLASSES_ADVICE = "pass predictions.movedim(-1, 1)"
 FROM_LOGITS_ADVICE = "; these look like logits: pass from_logits=True"
 NOT_FINITE, OUTSIDE, NOT_ONE, NO_CLASS, BAD_WEIGHT = range(5)  # why a row is not counted, as in cuda/common.cuh
@@ -200,12 +200,12 @@ def _real(values: Tensor, name: str) -> Tensor:
 
 
 def _whole(labels: Tensor, n_classes: int, ignore_index: int | None) -> Tensor:
-    """Labels as integers; what is not whole becomes `NOT_A_CLASS`, so that it is found with the others."""
+    """Labels as integers; what is not whole becomes `FRACTIONAL_LABEL`, so that it is found with the others."""
     if labels.is_floating_point():
         if n_classes - 1 > 2 / torch.finfo(labels.dtype).eps:
             raise InputError(f"targets of {labels.dtype} cannot tell {n_classes} classes apart: pass integers")
         wide = labels.double()
-        return torch.where((wide == wide.round()) & (wide.abs() < -NOT_A_CLASS), wide, NOT_A_CLASS).long()
+        return torch.where((wide == wide.round()) & (wide.abs() < -FRACTIONAL_LABEL), wide, FRACTIONAL_LABEL).long()
     if labels.is_complex():
         raise InputError(f"targets must be whole numbers, got {labels.dtype}")
     if labels.dtype in (torch.uint16, torch.uint32, torch.uint64):
@@ -299,7 +299,7 @@ def _sentence(reason: int, block: Block, at: int, rows: Rows, place: str) -> str
     if reason == NO_CLASS:
         label = int(block.labels[at])
         wanted = f"targets must be integers 0..{rows.n_classes - 1}"
-        if label == NOT_A_CLASS:
+        if label == FRACTIONAL_LABEL:
             return f"{wanted}, got a number that is not whole at {place}"
         return f"{wanted}, got {label} at {place}; pass ignore_index={label} if such rows are to be left out"
     weight = float(block.weights[at]) if block.weights is not None else float("nan")

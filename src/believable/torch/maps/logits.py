@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from believable.errors import InputError
-from believable.torch.counting.rows import NOT_A_CLASS, Rows
+from believable.torch.counting.rows import FRACTIONAL_LABEL, Rows
 from believable.torch.targets import check_weights
 
 PIECE_ENTRIES_ON_CPU = 1 << 18  # logits that are turned into float64 at once
@@ -50,7 +50,7 @@ def checked(rows: Rows) -> tuple[Tensor, Tensor | None]:
     if wrong.any():
         row = int(wrong.flatten().nonzero()[0])
         found = int(labels.flatten()[row])
-        what = f"got {found}" if found != NOT_A_CLASS else "got a fraction or NaN"
+        what = f"got {found}" if found != FRACTIONAL_LABEL else "got a fraction or NaN"
         raise InputError(
             f"labels must be whole numbers 0..{last}, {what} at row {row}; mark rows without one with ignore_index"
         )

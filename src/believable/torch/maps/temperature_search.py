@@ -149,7 +149,7 @@ class Seen:
 
 
 def _every(piece: Piece, stride: int) -> Piece:
-    """Each so-manieth row, as (m, K, 1)."""
+    """Every `stride`-th row, as (m, K, 1)."""
     logits, labels, weights = piece
     inner = labels.shape[1]
     row = torch.arange(0, labels.numel(), stride, device=logits.device)

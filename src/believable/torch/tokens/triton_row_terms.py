@@ -7,12 +7,12 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-FLOAT_TYPES = (torch.float32, torch.float16, torch.bfloat16)
-MAX_BLOCK = 512  # columns that a program reads at once
+COMPILED_TYPES = (torch.float32, torch.float16, torch.bfloat16)
+MAX_BLOCK_COLUMNS = 512  # which a program reads at once
 
 LOG2_E = tl.constexpr(1.4426950408889634)
 LOG_2 = tl.constexpr(0.6931471805599453)
-MOST_BITS = tl.constexpr(40)  # e squared, a million times, is far from the largest number then
+MAX_BITS_APART = tl.constexpr(40)  # e squared, a million times, is far from the largest number then
 
 
 @triton.jit
@@ -66,7 +66,7 @@ def vocabulary_rows(  # type: ignore[no-untyped-def]
                 sum2 += e * e
                 steps += e * bits
             most = tl.max(mosts, axis=0)
-            again = (tl.abs(most - beside) * LOG2_E > MOST_BITS) & (tl.abs(most) < infinity)
+            again = (tl.abs(most - beside) * LOG2_E > MAX_BITS_APART) & (tl.abs(most) < infinity)
             if again:
                 beside = most
                 sum1 = tl.zeros([BLOCK], tl.float32)
@@ -96,7 +96,7 @@ def vocabulary_rows(  # type: ignore[no-untyped-def]
 
 def suits(logits: Tensor) -> bool:
     """Whether the pass can read these logits."""
-    return logits.dtype in FLOAT_TYPES and logits.stride(1) == 1
+    return logits.dtype in COMPILED_TYPES and logits.stride(1) == 1
 
 
 def row_terms(logits: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
@@ -108,7 +108,7 @@ def row_terms(logits: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
     made = [torch.full((n,), torch.nan, dtype=torch.float64, device=logits.device) for _ in range(4)]
     top = torch.full((n,), -1, dtype=torch.int32, device=logits.device)
     if n:
-        block = min(MAX_BLOCK, triton.next_power_of_2(width))
+        block = min(MAX_BLOCK_COLUMNS, triton.next_power_of_2(width))
         warps = max(1, block // 256)
         with torch.cuda.device_of(logits):
             vocabulary_rows[(n,)](
