@@ -14,10 +14,10 @@ from believable.auditing.source import Source
 from believable.errors import BelievableError, InputError, LimitWarning, SmallSampleWarning
 from believable.predictions import Predictions
 from believable.recalibrate.base import BinaryRecalibrator, Recalibrator
-from believable.recalibrate.crossfit import WORDS, Judge, Problem
+from believable.recalibrate.crossfit import SCORE_WORDS, Judge, Problem
 from believable.recalibrate.facts import as_method
 from believable.recalibrate.refinement import refinement
-from believable.recalibrate.select import NOTHING, Candidate, Selection, select
+from believable.recalibrate.select import NO_RECALIBRATION, Candidate, Selection, select
 from believable.report.parts import Change, Fix, Tried
 from believable.stats import CellStats, Summary
 
@@ -96,12 +96,12 @@ def best_of_tried(
     few_clusters = cluster if rows is None or cluster is None else cluster[rows]
     chosen: dict[str, Any] = {"errors": ("ece",), "level": level, "n_resamples": DRAWS, "random_state": random_state}
     selection = select(few, groups=few_clusters, progress=progress, **chosen)
-    if selection.chosen == NOTHING:
+    if selection.chosen == NO_RECALIBRATION:
         return Remedy(_fix(selection, (), None, ""), "", None, selection.caveats)
     candidate = selection[selection.chosen]
     split = refinement(few, method=candidate.method, groups=few_clusters, level=level, random_state=random_state)
     if rows is None:
-        changes = _changes(candidate.scored, selection[NOTHING].scored)
+        changes = _changes(candidate.scored, selection[NO_RECALIBRATION].scored)
         after, learnt = candidate.predictions, selection.recalibrator
     else:
         problem = Problem.of(
@@ -223,7 +223,7 @@ def _tried(candidate: Candidate, chosen: bool) -> Tried:
 def _changes(after: Any, before: Any) -> tuple[Change, ...]:
     return tuple(
         Change(
-            name=WORDS[name],
+            name=SCORE_WORDS[name],
             before=before.values[name].value,
             after=value.value,
             gain=after.gains[name].value,
