@@ -208,7 +208,8 @@ class _PlainPass:
         """Sum the rows of a block; fill in their codes."""
         if self._buffers.shape[1] < len(scores):
             self._buffers = np.empty((7, len(scores)))
-        p, q, y, log_p, log_q, work, spare = self._buffers[:, : len(scores)]
+        buffers = self._buffers[:, : len(scores)]
+        p, q, y, log_p, log_q, work, _ = buffers
         p[...] = scores
         y[...] = labels
         np.subtract(1, p, out=q)
@@ -224,7 +225,7 @@ class _PlainPass:
         if one is not None:
             impossible |= not labels[one].all()
             log_q[one] = 0
-        sums = _plain_sums(scores, labels, p, q, y, log_p, log_q, work, spare)
+        sums = _plain_sums(scores, labels, buffers)
         self.parts.append(sums | {"nll": np.inf} if impossible else sums)
         if code is None:
             return
@@ -242,18 +243,9 @@ class _PlainPass:
         code[...] = y
 
 
-def _plain_sums(
-    scores: Floats,
-    labels: Array,
-    p: Float64s,
-    q: Float64s,
-    y: Float64s,
-    log_p: Float64s,
-    log_q: Float64s,
-    work: Float64s,
-    spare: Float64s,
-) -> Sums:
-    """What a block adds; q = 1 - p is used up."""
+def _plain_sums(scores: Floats, labels: Array, buffers: Float64s) -> Sums:
+    """What a block adds; of p, 1 - p, y, log p and log(1 - p) in the buffers the second is used up."""
+    p, q, y, log_p, log_q, work, spare = buffers
     n, total = len(p), float(p.sum())
     np.subtract(1, y, out=work)
     nll = -inner(y, log_p) - inner(work, log_q)

@@ -12,7 +12,7 @@ from believable._kernels.probabilities import sigmoid
 from believable._kernels.solve import Place, SearchSettings, Step, minimise
 from believable._types import Array, Float64s
 
-BETA_CDF_RANGE = SMALLEST, LARGEST = 1e-4, 1e4  # of the two parameters
+BETA_CDF_RANGE = 1e-4, 1e4  # of the two parameters
 LEAST_PROBABILITY = 1e-300  # what a probability is taken for where it is less, so that its logarithm is finite
 NEARLY_ALL = 1 - 1e-7  # up to here 1 - I_q(b, a) keeps nine digits, more than p itself has left near 1
 
@@ -62,7 +62,8 @@ def fit_beta_cdf(positive: WeightedLogits, negative: WeightedLogits) -> tuple[fl
 
 
 def _parameters(logs: Float64s) -> tuple[float, float]:
-    inside = np.where(logs <= np.log(SMALLEST), SMALLEST, np.where(logs >= np.log(LARGEST), LARGEST, np.exp(logs)))
+    low, high = BETA_CDF_RANGE
+    inside = np.where(logs <= np.log(low), low, np.where(logs >= np.log(high), high, np.exp(logs)))
     a, b = inside.tolist()  # the ends exactly, so that they can be told
     return a, b
 

@@ -32,7 +32,7 @@ ROUGH_LOG_ODDS = 1e-5  # more than this is not just rounding
 
 MIDDLE_SAMPLE = 1000  # numbers of each part, from which the middle of a column is taken
 FAR_FROM_ZERO = 100.0  # deviations from the middle; further than this from 0 a column is moved
-TINIEST, HUGEST = 1e-100, 1e100  # columns whose squares are numbers
+TINIEST_COLUMN, HUGEST_COLUMN = 1e-100, 1e100  # columns whose squares are numbers
 CONSTANT_COLUMN = 1e-280  # one no wider is constant: its coefficient could be too large to be written down
 
 ClassesLimit = Literal["", "rounded", "cut"]
@@ -243,7 +243,7 @@ class ColumnUnit(NamedTuple):
         with np.errstate(over="ignore"):
             values = np.ldexp(column, -self.exponent)
             values -= self.centre
-        return np.clip(values, -HUGEST, HUGEST, out=values)
+        return np.clip(values, -HUGEST_COLUMN, HUGEST_COLUMN, out=values)
 
     def moved_by(self, shift: float) -> ColumnUnit:
         """The unit with another centre."""
@@ -269,12 +269,12 @@ def column_unit(parts: Sequence[Float64s], centred: bool) -> ColumnUnit:
 
     half = max(high / 2 - centre / 2, centre / 2 - low / 2)  # of the largest distance from the centre
     exponent = 0
-    if CONSTANT_COLUMN < half < TINIEST:
+    if CONSTANT_COLUMN < half < TINIEST_COLUMN:
         exponent = int(np.frexp(half)[1]) + 1
-    elif half > HUGEST:
+    elif half > HUGEST_COLUMN:
         exponent = max(0, int(np.frexp(typical)[1]) + 1)
     widest = float(np.ldexp(half, 1 - exponent)) if exponent else 2 * half
-    return ColumnUnit(float(np.ldexp(centre, -exponent)), exponent, min(widest, HUGEST), widest > HUGEST)
+    return ColumnUnit(float(np.ldexp(centre, -exponent)), exponent, min(widest, HUGEST_COLUMN), widest > HUGEST_COLUMN)
 
 
 # --- Passes over the rows ---------------------------------------------------------------------------------------------

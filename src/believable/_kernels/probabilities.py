@@ -9,8 +9,8 @@ from believable._kernels.rows import row_blocks
 from believable._kernels.twins import twin
 from believable._types import Array, Float64s
 
-SMALLEST = 1e-12  # probabilities nearer to 0 or 1 than this are moved there before their logit is taken
-LARGEST_LOGIT = float(np.log1p(-SMALLEST) - np.log(SMALLEST))
+SMALLEST_PROBABILITY = 1e-12  # probabilities nearer to 0 or 1 than this are moved there before their logit is taken
+LARGEST_LOGIT = float(np.log1p(-SMALLEST_PROBABILITY) - np.log(SMALLEST_PROBABILITY))
 
 
 @twin(compiled.sigmoid)
@@ -42,10 +42,10 @@ def clipped_logit(p: Float64s) -> Float64s:
     """
     logit = np.empty(np.shape(p))
     for part in row_blocks(len(logit)):
-        inside, odds = np.clip(p[part], SMALLEST, 1 - SMALLEST), logit[part]
+        inside, odds = np.clip(p[part], SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY), logit[part]
         np.log(inside, out=odds)
         np.negative(inside, out=inside)
         odds -= np.log1p(inside, out=inside)
-        np.copyto(odds, LARGEST_LOGIT, where=p[part] >= 1 - SMALLEST)
-        np.copyto(odds, -LARGEST_LOGIT, where=p[part] <= SMALLEST)
+        np.copyto(odds, LARGEST_LOGIT, where=p[part] >= 1 - SMALLEST_PROBABILITY)
+        np.copyto(odds, -LARGEST_LOGIT, where=p[part] <= SMALLEST_PROBABILITY)
     return logit

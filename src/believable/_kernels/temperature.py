@@ -20,8 +20,10 @@ from believable._kernels.values import LogitRows
 from believable._types import Float64s, Floats, Ints
 
 BLOCK_ENTRIES = 1 << 16  # entries: two buffers of them stay in the cache
-FLOOR = {np.dtype(np.float32): -80.0, np.dtype(np.float64): -700.0}  # exp of less is nothing, and slow to compute
-MANY, FEWEST, SHARE = 1 << 17, 2000, 20  # entries from which a search starts on each 20th row, with at least 2000 rows
+# exp() of less is nothing, and slow to compute.
+LOWEST_EXPONENT = {np.dtype(np.float32): -80.0, np.dtype(np.float64): -700.0}
+MANY = 1 << 17  # entries from which a search starts on some of the rows
+SAMPLE_STRIDE, FEWEST_SAMPLED_ROWS = 20, 2000  # each 20th row, but at least so many
 EXACT, CLOSE = 3e-5, 1e-2  # a step as short as this is the last: the error left is its third power
 FLATTEST, SHARPEST = 1e-6, 1e-6  # logits that tell nothing, b times their spread; that are all right, mean excess cost
 LEAP = 64.0  # no step changes b by a larger factor
@@ -79,7 +81,7 @@ def _sums_by_block(rows: LogitRows, b: float, order: int, rough: bool = False) -
     logits, top = rows.logits, rows.top
     n, width = logits.shape
     dtype = np.dtype(np.float32 if rough and 1e-30 < b < 1e30 else np.float64)
-    factor, floor = dtype.type(b), dtype.type(FLOOR[dtype])
+    factor, floor = dtype.type(b), dtype.type(LOWEST_EXPONENT[dtype])
     beyond = not b * rows.spread < -float(floor)
     few, step = width <= FEW_COLUMNS, _step(width)
     shape = (width, min(step, n)) if few else (min(step, n), width)
@@ -121,7 +123,7 @@ def label_terms(rows: LogitRows, b: float) -> Float64s:
     for part, sums in _sums_by_block(rows, b, 2):
         mean, square = sums[1:] / sums[0]
         with np.errstate(over="ignore"):
-            x = np.maximum(b * rows.behind[part], FLOOR[np.dtype(np.float64)])
+            x = np.maximum(b * rows.behind[part], LOWEST_EXPONENT[np.dtype(np.float64)])
         ahead = x - mean
         p, first, second = result[:, part]
         np.divide(np.exp(x), sums[0], out=p)
@@ -167,7 +169,7 @@ def fit_temperature(rows: LogitRows) -> TemperatureFit:
         return TemperatureFit(1 / _sharpest(rows, b), "right")
     lowest = min(FLATTEST / min(rows.spread, FLATTEST * LONGEST), LONGEST)
     n, width = rows.logits.shape
-    stride = min(SHARE, n // FEWEST)
+    stride = min(SAMPLE_STRIDE, n // FEWEST_SAMPLED_ROWS)
     if n * width >= MANY and stride > 1:
         rough = _fits_float32(rows)
         some = rows.every(stride)

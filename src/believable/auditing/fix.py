@@ -15,10 +15,10 @@ from believable.auditing.source import AuditSource, SummarySource
 from believable.errors import BelievableError, LimitWarning, SmallSampleWarning
 from believable.predictions import Predictions
 from believable.recalibrate.base import BinaryRecalibrator, Recalibrator
-from believable.recalibrate.crossfit import WORDS, Judge, Problem, Scored
+from believable.recalibrate.crossfit import SCORE_WORDS, Judge, Problem, Scored
 from believable.recalibrate.facts import as_method
 from believable.recalibrate.refinement import refinement
-from believable.recalibrate.select import NOTHING, Candidate, Selection, select
+from believable.recalibrate.select import NO_RECALIBRATION, Candidate, Selection, select
 from believable.report.parts import Change, Fix, Tried
 from believable.stats import Summary
 
@@ -76,12 +76,12 @@ def best_of_tried(
         progress=progress,
         random_state=random_state,
     )
-    if selection.chosen == NOTHING:
+    if selection.chosen == NO_RECALIBRATION:
         return Remedy(_fix(selection, (), None, ""), "", None, selection.caveats)
     candidate = selection[selection.chosen]
     split = refinement(few, method=candidate.method, groups=few_clusters, level=level, random_state=random_state)
     if rows is None:
-        changes = _changes(candidate.scored, selection[NOTHING].scored)
+        changes = _changes(candidate.scored, selection[NO_RECALIBRATION].scored)
         after, learnt = candidate.predictions, selection.recalibrator
     else:
         problem = Problem.of(
@@ -131,7 +131,7 @@ def _tried(candidate: Candidate, chosen: bool) -> Tried:
 def _changes(after: Scored, before: Scored) -> tuple[Change, ...]:
     return tuple(
         Change(
-            name=WORDS[name],
+            name=SCORE_WORDS[name],
             before=before.values[name].value,
             after=value.value,
             gain=after.gains[name].value,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from believable import _kernels
-from believable._kernels.probabilities import SMALLEST
+from believable._kernels.probabilities import SMALLEST_PROBABILITY
 from believable._types import Array, Float64s
 from believable.errors import ClippedWarning
 from believable.stats.cells import warn_caller
@@ -91,12 +91,12 @@ def by_logit(points: Points) -> tuple[Float64s, Points, int]:
     Scores of 0 and 1, or nearly, are moved inwards, which is said in one warning. The scores of points that meet are
     forgotten: the first stands for all.
     """
-    moved = (points.score < SMALLEST) | (points.score > 1 - SMALLEST)
+    moved = (points.score < SMALLEST_PROBABILITY) | (points.score > 1 - SMALLEST_PROBABILITY)
     n_moved = int(points.n[..., moved].sum())
     if n_moved:
         warn_caller(
-            f"{n_moved} of {int(points.n.sum())} scores were moved to {SMALLEST:g} from 0 or 1, where logits are "
-            "infinite: what follows depends on that choice",
+            f"{n_moved} of {int(points.n.sum())} scores were moved to {SMALLEST_PROBABILITY:g} from 0 or 1, "
+            "where logits are infinite: what follows depends on that choice",
             ClippedWarning,
         )
     logits = np.maximum.accumulate(_kernels.clipped_logit(points.score))  # logarithms round, their order must not

@@ -11,7 +11,7 @@ from believable.errors import InputError
 from believable.plots.reliability import plot_reliability_diagram
 from believable.plots.style import INK, new_figure, save
 from believable.recalibrate import Calibration, Improvement
-from believable.recalibrate.crossfit import WORDS
+from believable.recalibrate.crossfit import SCORE_WORDS
 from believable.stats.source import TEN, UNIFORM
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def plot_improvement(
 
 def _line(improvement: Improvement, name: str) -> str:
     before, after, gain = improvement.before[name].value, improvement.after[name].value, improvement.gains[name]
-    line = f"{WORDS[name]} {before:.4f} → {after:.4f}"
+    line = f"{SCORE_WORDS[name]} {before:.4f} → {after:.4f}"
     if not math.isfinite(gain.value):
         return line
     return f"{line}: {gain.value:+.4f} gained, {100 * gain.level:.4g} % interval {gain.low:+.4f} … {gain.high:+.4f}"

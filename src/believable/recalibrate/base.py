@@ -36,7 +36,7 @@ from believable.recalibrate.inputs import (
 )
 from believable.stats import CellStats, Summary
 
-COLUMNS = ("n_features_in_", "feature_names_in_")  # what scikit-learn keeps of X
+SKLEARN_COLUMN_FACTS = ("n_features_in_", "feature_names_in_")  # what scikit-learn keeps of X
 
 
 class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -83,11 +83,11 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         self
         """
         self._check_settings()
-        before: dict[str, Any] = {name: value for name, value in self.__dict__.items() if name in COLUMNS}
+        before: dict[str, Any] = {name: value for name, value in self.__dict__.items() if name in SKLEARN_COLUMN_FACTS}
         try:
             self._fit(X, y, sample_weight)
         except Exception:  # what was learnt before still goes with the columns it was learnt from
-            for name in COLUMNS:
+            for name in SKLEARN_COLUMN_FACTS:
                 self.__dict__.pop(name, None)
             self.__dict__.update(before)
             raise

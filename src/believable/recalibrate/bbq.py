@@ -8,17 +8,18 @@ from typing import Any, ClassVar, Literal, final
 import numpy as np
 
 from believable import _check, _kernels
+from believable._kernels.probabilities import SMALLEST_PROBABILITY
 from believable._types import Float64s
 from believable.errors import SchemaError
 from believable.recalibrate.base import BinaryRecalibrator
 from believable.recalibrate.facts import Field, Map, Vector, recalibrator
-from believable.recalibrate.inputs import SMALLEST, Input, Scores, points_of
+from believable.recalibrate.inputs import Input, Scores, points_of
 
 Prior = Literal["per_bin", "shared"]
 
-RANGE = 10  # numbers of bins go from n^(1/3) / 10 to 10 n^(1/3)
+BIN_RANGE = 10  # numbers of bins go from n^(1/3) / 10 to 10 n^(1/3)
 MOST_BINS = 2000
-NEGLIGIBLE = 1e-15  # binnings with less than this share of the best one's weight
+NEGLIGIBLE_WEIGHT = 1e-15  # binnings with less than this share of the best one's weight
 
 
 @final
@@ -114,7 +115,7 @@ class BBQ(BinaryRecalibrator):
         points = points_of(scores.probability(), w, wy)
         reached = _kernels.running_sum(points.w)
         root = float(np.cbrt(np.float64(reached[-1])))
-        fewest, most = int(min(root / RANGE, MOST_BINS)), int(np.ceil(min(root * RANGE, MOST_BINS)))
+        fewest, most = int(min(root / BIN_RANGE, MOST_BINS)), int(np.ceil(min(root * BIN_RANGE, MOST_BINS)))
         binnings = _kernels.quantile_binnings(reached, max(fewest, 1), most)
 
         weight = _kernels.binned_sums(reached, binnings)
@@ -123,14 +124,14 @@ class BBQ(BinaryRecalibrator):
         upper = np.append(edge, 1)[binnings.last]
         lower = np.append(0, upper[:-1])
         lower[binnings.starts] = 0
-        middle = np.clip((lower + upper) / 2, SMALLEST, 1 - SMALLEST)
+        middle = np.clip((lower + upper) / 2, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
         sharing = binnings.n_bins if self.prior == "shared" else np.ones_like(binnings.n_bins)
         worth = np.repeat(self.prior_weight / sharing, binnings.n_bins)
         alpha, beta = worth * middle, worth * (1 - middle)
 
         evidence = _kernels.log_evidence(positive, weight - positive, alpha, beta, binnings.starts)
         shares = np.exp(evidence - evidence.max())
-        shares[shares < NEGLIGIBLE] = 0
+        shares[shares < NEGLIGIBLE_WEIGHT] = 0
         values = (positive + alpha) / (weight + worth)
         last, mean = _kernels.mixed_steps(binnings, values, shares / shares.sum())
         return {"edges": edge[last], "values": np.clip(mean, 0, 1)}

@@ -8,16 +8,24 @@ from typing import Any, ClassVar, Literal, final
 import numpy as np
 
 from believable import _check, _kernels
+from believable._kernels.probabilities import SMALLEST_PROBABILITY
 from believable._types import Float64s
 from believable.errors import LimitWarning
 from believable.recalibrate.base import BinaryRecalibrator
 from believable.recalibrate.facts import Field, Map, Number, recalibrator
-from believable.recalibrate.inputs import SMALLEST, Input, Scores, base_log_odds, by_class, warn, warn_of_limit
+from believable.recalibrate.inputs import (
+    Input,
+    Scores,
+    base_log_odds,
+    by_class,
+    warn,
+    warn_of_limit,
+)
 
 Parameters = Literal["abm", "am", "ab"]
 LOG_2 = float(np.log(2))
-MOST_DIGITS = 1e-5 / float(np.finfo(np.float64).eps)  # of a product, so that rounding leaves 1e-5
-TINIEST = 1e-14  # logits are 0 below this: to a few digits, no probability about 1/2 knows them
+LARGEST_PRODUCT = 1e-5 / float(np.finfo(np.float64).eps)  # of a product, so that rounding leaves 1e-5
+TINIEST_LOGIT = 1e-14  # logits are 0 below this: to a few digits, no probability about 1/2 knows them
 
 
 @final
@@ -139,7 +147,7 @@ class BetaCalibration(BinaryRecalibrator):
         fit = _kernels.fit_logistic_classes(*rows, intercept=not keeps_half, rising=True)
         *slopes, c = fit.coefficients.tolist()
         a, b = slopes[0], slopes[-1]
-        warn_of_limit("rounded" if _typical_size(scores, a, b) > MOST_DIGITS else fit.limit)
+        warn_of_limit("rounded" if _typical_size(scores, a, b) > LARGEST_PRODUCT else fit.limit)
         return {"a": a, "b": b, "c": (a - b) * LOG_2 if keeps_half else c}
 
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
@@ -184,8 +192,8 @@ def _typical_size(scores: Scores, a: float, b: float) -> float:
 def _clipped(scores: Scores, values: Any) -> Any:
     """Scores whose logarithms differ where they do; those of tiny logits do not."""
     if scores.input == "probabilities":
-        return np.clip(values, SMALLEST, 1 - SMALLEST)
-    return np.where(np.abs(values) < TINIEST, 0.0, values)
+        return np.clip(values, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
+    return np.where(np.abs(values) < TINIEST_LOGIT, 0.0, values)
 
 
 def _some_distinct(scores: Scores) -> Float64s:

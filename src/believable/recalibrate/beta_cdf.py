@@ -15,7 +15,7 @@ from believable.recalibrate.base import BinaryRecalibrator
 from believable.recalibrate.facts import Field, Map, Number, recalibrator
 from believable.recalibrate.inputs import ClassScores, Input, Scores, by_class, warn
 
-SMALLEST, LARGEST = _kernels.BETA_CDF_RANGE
+SMALLEST_PARAMETER, LARGEST_PARAMETER = _kernels.BETA_CDF_RANGE
 
 
 @final
@@ -75,7 +75,7 @@ class BetaCDFCalibration(BinaryRecalibrator):
     (2, 2)
     """
 
-    fields: ClassVar[dict[str, Field]] = {"a": Number(SMALLEST, LARGEST), "b": Number(SMALLEST, LARGEST)}
+    fields: ClassVar[dict[str, Field]] = dict.fromkeys(("a", "b"), Number(SMALLEST_PARAMETER, LARGEST_PARAMETER))
 
     def __init__(self, *, input: Input = "probabilities", classes: Sequence[Any] | None = None) -> None:
         self.input = input
@@ -107,7 +107,7 @@ class BetaCDFCalibration(BinaryRecalibrator):
             positive, negative = positive.smoothed(), negative.smoothed()
         sides = _side(above, below, positive, negative), _side(below, above, negative, positive)
         a, b = _kernels.fit_beta_cdf(*sides)
-        if not (SMALLEST < a < LARGEST and SMALLEST < b < LARGEST):
+        if not (SMALLEST_PARAMETER < a < LARGEST_PARAMETER and SMALLEST_PARAMETER < b < LARGEST_PARAMETER):
             warn(
                 f"the likelihood still rises at a = {a:.3g}, b = {b:.3g}, an end of [1e-4, 1e4], which was taken",
                 LimitWarning,
@@ -135,5 +135,5 @@ def _through(logit: float, rate: float) -> Map:
     """The map p^a or 1 - (1 - p)^b that takes one score to a rate."""
     log_smaller = -float(np.logaddexp(0, abs(logit)))  # of p or 1 - p
     power = np.log(rate if logit < 0 else 1 - rate) / log_smaller
-    power = float(np.clip(power, SMALLEST, LARGEST))
+    power = float(np.clip(power, SMALLEST_PARAMETER, LARGEST_PARAMETER))
     return {"a": power, "b": 1.0} if logit < 0 else {"a": 1.0, "b": power}

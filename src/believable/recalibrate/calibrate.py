@@ -13,14 +13,14 @@ from believable.errors import InputError
 from believable.inference.interval import Interval
 from believable.predictions import Predictions
 from believable.recalibrate.base import Recalibrator
-from believable.recalibrate.crossfit import METRICS, WORDS, Gain, Judge, Problem, Score, check_score
+from believable.recalibrate.crossfit import METRICS, SCORE_WORDS, Gain, Judge, Problem, Score, check_score
 from believable.recalibrate.facts import as_method
 from believable.recalibrate.identity import Identity
 from believable.recalibrate.inputs import Input
 from believable.recalibrate.select import (
     BASE_RATE,
     BASELINES,
-    NOTHING,
+    NO_RECALIBRATION,
     Selection,
     caveats,
     check_method,
@@ -51,19 +51,19 @@ class Improvement:
     gains: Mapping[str, Gain]
     predictions_before: Predictions
     predictions_after: Predictions
-    compared_with: str = NOTHING
+    compared_with: str = NO_RECALIBRATION
     score: Score = "log_loss"
 
     @property
     def name_before(self) -> str:
         """What to call it."""
-        return "before" if self.compared_with == NOTHING else self.compared_with
+        return "before" if self.compared_with == NO_RECALIBRATION else self.compared_with
 
     def __str__(self) -> str:
         level = 100 * self.gains["log_loss"].level
         lines = [f"{'':12} {self.name_before:>9} {'after':>8}   gain, with its {level:.4g} % interval"]
         lines += [
-            f"{WORDS[name]:12} {self.before[name].value:9.4f} {self.after[name].value:8.4f}   {self.gains[name]}"
+            f"{SCORE_WORDS[name]:12} {self.before[name].value:9.4f} {self.after[name].value:8.4f}   {self.gains[name]}"
             for name in METRICS
         ]
         return "\n".join(lines)
@@ -129,7 +129,7 @@ def _in_words(recalibrator: Recalibrator) -> str:
 
 def _worth(improvement: Improvement) -> str:
     """Whether a method that was asked for helps."""
-    gain, word = improvement.gains[improvement.score], WORDS[improvement.score]
+    gain, word = improvement.gains[improvement.score], SCORE_WORDS[improvement.score]
     if gain.is_sure and math.isfinite(improvement.after[improvement.score].value):
         return f"It lowers the {word} beyond chance."
     if gain.value > 0:
@@ -206,7 +206,7 @@ def calibrate(
     score = check_score(score)
     choices: dict[str, Any] = {"input": input, "classes": classes, "cv": cv, "groups": groups}
     choices |= {"random_state": random_state, "sample_weight": sample_weight}
-    compared_with = BASE_RATE if input == "scores" else NOTHING
+    compared_with = BASE_RATE if input == "scores" else NO_RECALIBRATION
     if isinstance(method, str) and method == "auto":
         rest = {"candidates": candidates, "score": score, "level": level, "n_resamples": n_resamples}
         found = select(predictions, actuals, progress=progress, **choices, **rest)
@@ -234,5 +234,5 @@ def calibrate(
     improvement = Improvement(
         judge.baseline().values, scored.values, scored.gains, before, mapped.predictions, compared_with, score
     )
-    name = NOTHING if isinstance(chosen, Identity) else chosen.facts.alias
+    name = NO_RECALIBRATION if isinstance(chosen, Identity) else chosen.facts.alias
     return Calibration(recalibrator, name, improvement, None, caveats(problem))

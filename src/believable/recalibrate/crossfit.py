@@ -26,10 +26,10 @@ from believable.recalibrate.linear import label_log_probability
 from believable.stats import CellStats
 from believable.stats.sums import log_loss_terms
 
-LOGITS = "these look like logits: pass input='logits', or input='scores' for other numbers"
-ROUNDING = 1e-6  # rows that miss 1 by less sum to 1
-RULED_OUT = 1e-15  # a probability below this is 0 but for rounding
-COLDEST = 0.2  # temperature: a colder one is not under-confidence mended, but a limit
+LOOKS_LIKE_LOGITS = "these look like logits: pass input='logits', or input='scores' for other numbers"
+ROW_SUM_TOLERANCE = 1e-6  # rows that miss 1 by less sum to 1
+RULED_OUT_PROBABILITY = 1e-15  # a probability below this is 0 but for rounding
+COLDEST_TEMPERATURE = 0.2  # temperature: a colder one is not under-confidence mended, but a limit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,7 +135,7 @@ class Problem:
                 p = self.fit(method, self.fold != k).predict_proba(self.scores[rows])
                 out[rows] = p if out.ndim == 2 else p[:, 1]
                 was = before[rows] if out.ndim == 2 else np.column_stack([1 - before[rows], before[rows]])
-                rules_out |= bool(np.any((p < RULED_OUT) & (p < was ** (1 / COLDEST))))
+                rules_out |= bool(np.any((p < RULED_OUT_PROBABILITY) & (p < was ** (1 / COLDEST_TEMPERATURE))))
                 with np.errstate(divide="ignore"):
                     loss[rows] = -np.log(p[np.arange(len(rows)), self.labels[rows]])
         out.flags.writeable = False
@@ -180,7 +180,7 @@ def _checked(predictions: Any, actuals: Any, sample_weight: Any, input: Input, c
             "comes last"
         )
     if input == "probabilities":
-        _check.probabilities(values, "predictions", None, LOGITS)
+        _check.probabilities(values, "predictions", None, LOOKS_LIKE_LOGITS)
         return Predictions(predictions, actuals, sample_weight=sample_weight, classes=classes)
     Scores.of(values, input)
     if input == "logits":
@@ -215,7 +215,7 @@ def _rows_that_count(predictions: Any, sample_weight: Any) -> Floats:
 def _baseline(source: Predictions, values: Floats, input: Input) -> Mapped:
     if source.scores.ndim == 2:
         low, high = _kernels.row_sum_extrema(source.scores)
-        if max(1 - low, high - 1) > ROUNDING:  # every map divides by the sum, so that alone would be a gain
+        if max(1 - low, high - 1) > ROW_SUM_TOLERANCE:  # every map divides by the sum, so that alone would be a gain
             source = source._with(scores=normalised(source.scores.astype(np.float64)))
     if input != "logits":
         return Mapped(source, log_loss_terms(source.scores, source.labels, source.kind))
@@ -233,7 +233,7 @@ Score = Literal["log_loss", "brier"]
 SCORES: tuple[Score, ...] = get_args(Score)
 ERRORS = {"ece": "expected_calibration_error", "smece": "smooth_calibration_error"}
 METRICS = (*SCORES, *ERRORS)
-WORDS = {"log_loss": "log loss", "brier": "Brier score", "ece": "ECE", "smece": "smECE"}
+SCORE_WORDS = {"log_loss": "log loss", "brier": "Brier score", "ece": "ECE", "smece": "smECE"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +345,7 @@ def loss_gain(first: Mapped, second: Mapped, score: Score, problem: Problem, lev
         value = math.copysign(math.inf, fewer) if fewer else math.nan
         return Gain(value, value, value, level, math.inf)
     value, error, df = mean_of_rows(before - after, problem.weights, problem.cluster)
-    reach = _quantile(level, df) * error
+    reach = t_quantile(level, df) * error
     return Gain(value, value - reach, value + reach, level, error)
 
 
@@ -356,7 +356,7 @@ def interval_of(losses: Float64s, problem: Problem, level: float) -> Interval:
         rows = int(np.isinf(losses).sum())
         note = f"in {rows} rows something happened that had a probability of 0"
         return Interval(value, value, level, value, value, "mean", note)
-    reach = _quantile(level, df) * error
+    reach = t_quantile(level, df) * error
     return Interval(max(value - reach, 0.0), value + reach, level, value, value, "mean")
 
 
@@ -391,7 +391,8 @@ def check_score(score: Any) -> Score:
     return score  # type: ignore[no-any-return]
 
 
-def _quantile(level: float, df: int) -> float:
+def t_quantile(level: float, df: int) -> float:
+    """t, so that a share `level` of Student's distribution is within -t and t."""
     from scipy.special import stdtrit
 
     return float(stdtrit(df, (1 + level) / 2))

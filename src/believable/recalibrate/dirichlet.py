@@ -7,7 +7,13 @@ from typing import Any, ClassVar, final
 from believable import _kernels
 from believable._types import Float64s, Floats, Ints
 from believable.recalibrate.facts import Field, Map, Matrix, Vector, recalibrator
-from believable.recalibrate.linear import LARGEST, PenalisedRecalibrator, log_probabilities, odir, side_by_side
+from believable.recalibrate.linear import (
+    COEFFICIENT_RANGE,
+    PenalisedRecalibrator,
+    log_probabilities,
+    odir,
+    side_by_side,
+)
 
 
 @final
@@ -76,7 +82,10 @@ class DirichletCalibration(PenalisedRecalibrator):
     array([2., 2., 2.])
     """
 
-    fields: ClassVar[dict[str, Field]] = {"weights": Matrix(-LARGEST, LARGEST), "intercepts": Vector(-LARGEST, LARGEST)}
+    fields: ClassVar[dict[str, Field]] = {
+        "weights": Matrix(*COEFFICIENT_RANGE),
+        "intercepts": Vector(*COEFFICIENT_RANGE),
+    }
 
     @property
     def weights_(self) -> Any:

@@ -13,9 +13,9 @@ from believable.errors import LimitWarning, SchemaError
 from believable.recalibrate.base import MatrixRecalibrator
 from believable.recalibrate.facts import Field, Map, Number, recalibrator
 from believable.recalibrate.inputs import Input, warn
-from believable.recalibrate.temperature import SMALLEST, warn_of
+from believable.recalibrate.temperature import SMALLEST_TEMPERATURE, warn_of
 
-FAR = 100.0  # T beyond this, or below its inverse, is looked for around 1 too
+FAR_TEMPERATURE = 100.0  # T beyond this, or below its inverse, is looked for around 1 too
 
 
 @final
@@ -75,7 +75,7 @@ class EnsembleTemperature(MatrixRecalibrator):
     """
 
     fields: ClassVar[dict[str, Field]] = {
-        "temperature": Number(low=SMALLEST),
+        "temperature": Number(low=SMALLEST_TEMPERATURE),
         "scaled": Number(0, 1),
         "unscaled": Number(0, 1),
         "uniform": Number(0, 1),
@@ -104,7 +104,8 @@ class EnsembleTemperature(MatrixRecalibrator):
             warn_of(alone)
             return _written(alone.temperature, 1.0, 0.0, 0.0)
         fit = _kernels.fit_ensemble_temperature(rows, 1.0 if alone.limit else 1 / alone.temperature)
-        if not 1 / FAR < alone.temperature < FAR:  # a few hopeless rows may have driven it there: c / K is for those
+        # A few hopeless rows may have driven the temperature far out: c / K is for those.
+        if not 1 / FAR_TEMPERATURE < alone.temperature < FAR_TEMPERATURE:
             fit = min(fit, _kernels.fit_ensemble_temperature(rows, 1.0), key=lambda one: one.cost)
         scaled, unscaled, uniform = map(float, fit.weights)
         if scaled == unscaled == 0:

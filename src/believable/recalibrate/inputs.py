@@ -1,4 +1,4 @@
-"""Warnings that point to the line of the user's, however deep inside they are given."""
+"""What goes into a recalibrator: scores, labels and points, checked once and in the form that a formula wants."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from believable import _check, _kernels
+from believable._kernels.probabilities import SMALLEST_PROBABILITY
 from believable._types import Array, Float64s, Floats, Int64s, Ints, Notion
 from believable.errors import InputError, LimitWarning, UndefinedError
 from believable.stats import CellStats, Summary
 from believable.stats.source import Points, count_points
 
-OURS = ("believable", "sklearn", "joblib")
+SKIPPED_PACKAGES = ("believable", "sklearn", "joblib")  # a warning points at the line outside of these
 
 
 def warn(sentence: str, category: type[Warning]) -> None:
     """Warn where this package, or scikit-learn, was called from."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in OURS:
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in SKIPPED_PACKAGES:
         frame, level = frame.f_back, level + 1
     warnings.warn(sentence, category, stacklevel=level)
 
@@ -32,8 +33,7 @@ def warn(sentence: str, category: type[Warning]) -> None:
 
 Input = Literal["probabilities", "logits", "scores"]
 INPUTS: tuple[Input, ...] = get_args(Input)
-LARGEST = float(np.finfo(np.float64).max)
-SMALLEST = 1e-12  # probabilities are moved to this before their logarithm is taken
+LARGEST_FLOAT = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,9 +137,9 @@ class Scores:
             z = self.raw()
             tail = np.log1p(np.exp(-np.abs(z)))
             return -(np.maximum(z, 0) + tail), -(np.maximum(-z, 0) + tail)
-        p = np.clip(self.raw(), SMALLEST, 1 - SMALLEST)
+        p = np.clip(self.raw(), SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
         # The float 1 - 1e-12 is not quite that, and the two ends have to be opposites.
-        return np.where(p >= 1 - SMALLEST, np.log(SMALLEST), np.log1p(-p)), np.log(p)
+        return np.where(p >= 1 - SMALLEST_PROBABILITY, np.log(SMALLEST_PROBABILITY), np.log1p(-p)), np.log(p)
 
     def logit_matrix(self) -> Floats:
         """A column of logits per class: log p of probabilities in [1e-12, 1], logits as they are.
@@ -152,7 +152,7 @@ class Scores:
             half = self.raw() / 2
             return np.column_stack([-half, half])
         if self.input == "probabilities":
-            clipped = np.maximum(self.values, SMALLEST)
+            clipped = np.maximum(self.values, SMALLEST_PROBABILITY)
             return np.log(clipped, out=clipped)
         return self.values
 
@@ -160,7 +160,7 @@ class Scores:
 def _difference(one: Floats, other: Floats) -> Float64s:
     """one - other; the largest float where that is beyond it."""
     with np.errstate(over="ignore"):
-        return np.clip(np.subtract(one, other, dtype=np.float64), -LARGEST, LARGEST)
+        return np.clip(np.subtract(one, other, dtype=np.float64), -LARGEST_FLOAT, LARGEST_FLOAT)
 
 
 # --- Labels as numbers of columns, and labels that no map can be learnt from ------------------------------------------
@@ -239,14 +239,14 @@ def points_of(score: Float64s, w: Float64s, wy: Float64s) -> Points:
 # --- A `CellStats` as the points that maps of one event are learnt from -----------------------------------------------
 
 
-MOST_IN_TAILS = 0.05  # of the weight; with so much of it in the outermost cells a map may be off by one per cent
+MOST_WEIGHT_IN_TAILS = 0.05  # of the weight; with so much of it in the outermost cells a map may be off by one per cent
 
 
 def _warn_of_coarse_tails(cells: CellStats) -> None:
     """Warn where many scores are in the first or last uniform cell, which holds all logits from there on."""
     outermost = (cells.index == 1) | (cells.index == cells.grid.n_cells)  # beyond them the cells of exactly 0 and 1
     share = cells.w[outermost].sum() / cells.w.sum()
-    if cells.grid.spacing == "uniform" and share > MOST_IN_TAILS:
+    if cells.grid.spacing == "uniform" and share > MOST_WEIGHT_IN_TAILS:
         warn(
             f"{share:.0%} of the weight lies in the outermost of {cells.grid.n_cells} uniform cells, too wide to tell "
             "such scores apart: all count as the mean of their cell; count with CellStats.of(..., spacing='logit')",

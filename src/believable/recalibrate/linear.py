@@ -18,13 +18,13 @@ Penalty = float | Literal["auto"]
 RidgeOf = Callable[[int, float], Float64s]  # of the number of classes and the strength
 
 STRENGTHS = tuple(10.0**power for power in range(4, -5, -1))
-LOWEST = -1e5  # log-probabilities below count as this: a masked logit of -1e9 is a zero, not a number to be scaled
-HUGE = 1e6  # logits that may drown others in rounding
-LARGEST = 1e100  # entries of a saved map are no larger, so that they can be multiplied
-FOLDS = 5
-ALIKE = 9  # decimals to which log-probabilities are told apart when rows are dealt to folds
+LOWEST_LOG_PROBABILITY = -1e5  # less counts as this: a masked logit of -1e9 is a zero, not a number to be scaled
+HUGE_LOGIT = 1e6  # logits that may drown others in rounding
+COEFFICIENT_RANGE = -1e100, 1e100  # entries of a saved map are within, so that they can be multiplied
+N_PENALTY_FOLDS = 5
+FOLD_DECIMALS = 9  # decimals to which log-probabilities are told apart when rows are dealt to folds
 SLIGHT_RIDGE = 1e-6  # within folds: it makes every map exist
-GAIN = 1e-5  # of mean log loss, in nats, for a weaker penalty to be called better
+PENALTY_GAIN = 1e-5  # of mean log loss, in nats, for a weaker penalty to be called better
 
 
 class PenalisedRecalibrator(MatrixRecalibrator):
@@ -87,7 +87,7 @@ def intercepts_only(n_classes: int, strength: float) -> Float64s:
 
 def best_coefficients(z: Floats, labels: Ints, weights: Float64s | None, ridge: Float64s) -> Float64s:
     """Coefficients of least penalised cost; where there are none, of least cost with a standard normal prior."""
-    return np.clip(_best(z, labels, weights, ridge), -LARGEST, LARGEST)
+    return np.clip(_best(z, labels, weights, ridge), *COEFFICIENT_RANGE)
 
 
 def _best(z: Floats, labels: Ints, weights: Float64s | None, ridge: Float64s) -> Float64s:
@@ -99,7 +99,7 @@ def _best(z: Floats, labels: Ints, weights: Float64s | None, ridge: Float64s) ->
     why = "classes are separated by the scores"
     if len(absent):
         why = f"{len(absent)} of the classes do not occur in y"
-    elif np.abs(z).max() > HUGE:
+    elif np.abs(z).max() > HUGE_LOGIT:
         why += ", or these are too large to tell"
     warn(
         f"{why}, so no map has the largest likelihood: a standard normal prior around the identity was added",
@@ -133,9 +133,9 @@ def best_strength(z: Floats, labels: Ints, weights: Float64s | None, ridge_of: R
                 z, labels, learn, ridge, start, rough=True, frame=frame
             ).coefficients
             loss += held.sum() / w.sum() * _kernels.multinomial_cost(z, labels, held, c)
-        if loss < best - GAIN:
+        if loss < best - PENALTY_GAIN:
             best, chosen, worse = loss, strength, 0
-        elif chosen != STRENGTHS[0] or loss > best + GAIN:
+        elif chosen != STRENGTHS[0] or loss > best + PENALTY_GAIN:
             worse += 1
         if worse == 2:
             break
@@ -153,20 +153,20 @@ def label_log_probability(z: Floats, labels: Ints) -> Float64s:
 
 def dealt(values: Float64s, labels: Ints) -> Ints:
     """The fold of each row: ranks of distinct values within the class, taken modulo the number of folds."""
-    values = np.round(values, ALIKE)
+    values = np.round(values, FOLD_DECIMALS)
     order = np.lexsort((values, labels))
     new_class = np.diff(labels[order], prepend=-1) != 0
     new_value = new_class | (np.diff(values[order], prepend=np.inf) != 0)
     count = np.cumsum(new_value)
     rank = count - np.maximum.accumulate(np.where(new_class, count, 0))
     folds = np.empty_like(order)
-    folds[order] = rank % FOLDS
+    folds[order] = rank % N_PENALTY_FOLDS
     return folds
 
 
 def log_probabilities(logits: Floats, in_place: bool = False) -> Float64s:
     """log softmax(z), or -1e5 where it is less."""
-    return _kernels.log_softmax(logits, in_place, LOWEST)
+    return _kernels.log_softmax(logits, in_place, LOWEST_LOG_PROBABILITY)
 
 
 def side_by_side(weights: Float64s, intercepts: Float64s) -> Float64s:

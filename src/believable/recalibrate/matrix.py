@@ -7,7 +7,7 @@ from typing import Any, ClassVar, final
 from believable import _kernels
 from believable._types import Float64s, Floats, Ints
 from believable.recalibrate.facts import Field, Map, Matrix, Vector, recalibrator
-from believable.recalibrate.linear import LARGEST, PenalisedRecalibrator, odir, side_by_side
+from believable.recalibrate.linear import COEFFICIENT_RANGE, PenalisedRecalibrator, odir, side_by_side
 
 
 @final
@@ -80,7 +80,10 @@ class MatrixScaling(PenalisedRecalibrator):
     array([-0.4,  0.2,  0.2])
     """
 
-    fields: ClassVar[dict[str, Field]] = {"weights": Matrix(-LARGEST, LARGEST), "intercepts": Vector(-LARGEST, LARGEST)}
+    fields: ClassVar[dict[str, Field]] = {
+        "weights": Matrix(*COEFFICIENT_RANGE),
+        "intercepts": Vector(*COEFFICIENT_RANGE),
+    }
 
     @property
     def weights_(self) -> Any:

@@ -16,7 +16,7 @@ from believable.recalibrate.facts import Field, Map, Vector, recalibrator
 from believable.recalibrate.inputs import Input, warn
 
 Shares = float | Sequence[float]
-ROUNDING = 1e-6  # shares may miss a sum of one by this
+SHARE_SUM_TOLERANCE = 1e-6  # shares may miss a sum of one by this
 
 
 @final
@@ -166,7 +166,7 @@ class PriorShift(MatrixRecalibrator):
 
     def _check_map(self, learnt: Map, n_classes: int) -> None:
         for name in ("source", "target"):
-            if len(learnt[name]) != n_classes or abs(learnt[name].sum() - 1) > ROUNDING:
+            if len(learnt[name]) != n_classes or abs(learnt[name].sum() - 1) > SHARE_SUM_TOLERANCE:
                 raise SchemaError(f"the saved {name} must hold {n_classes} shares that sum to 1")
         if not learnt["source"].all():
             raise SchemaError("the saved source must be above 0")
@@ -185,7 +185,7 @@ def _checked(value: Any, name: str) -> Float64s:
         shares = np.array([1 - share, share])
     else:
         shares = np.array([_check.number(one, name, 0, 1) for one in value])
-        if abs(shares.sum() - 1) > ROUNDING:
+        if abs(shares.sum() - 1) > SHARE_SUM_TOLERANCE:
             raise InputError(f"{name} must be shares that sum to 1, got a sum of {shares.sum():.8g}")
     if name == "source" and not shares.all():
         raise InputError(f"source must be above 0 for every class, got {value!r}: nothing is known of a class without")

@@ -10,7 +10,16 @@ from typing import Any
 from believable import _check
 from believable.inference.interval import Interval
 from believable.recalibrate.base import Recalibrator
-from believable.recalibrate.crossfit import WORDS, Gain, Problem, Score, check_score, interval_of, loss_gain, row_losses
+from believable.recalibrate.crossfit import (
+    SCORE_WORDS,
+    Gain,
+    Problem,
+    Score,
+    check_score,
+    interval_of,
+    loss_gain,
+    row_losses,
+)
 from believable.recalibrate.facts import as_method
 from believable.recalibrate.inputs import Input
 from believable.recalibrate.select import check_method
@@ -45,7 +54,7 @@ class Refinement:
 
     def __str__(self) -> str:
         whole, rest, gain = self.score, self.refinement, self.calibration
-        name = WORDS[self.name]
+        name = SCORE_WORDS[self.name]
         if not math.isfinite(gain.value):
             before, after = ("infinite" if math.isinf(one.value) else f"{one.value:.4f}" for one in (whole, rest))
             return f"{name} {before}, and {after} after recalibration by {self.method}"

@@ -25,10 +25,11 @@ from believable.recalibrate.facts import RECALIBRATORS, Map, find_recalibrator, 
 
 SCHEMA, VERSION = "believable.recalibrator", 1
 FIELDS = {"schema", "version", "method", "input", "columns", "classes", "settings", "maps"}
-BLANK = "\ufeff \t\r\n"  # before the JSON; some editors write a byte order mark
-LONGEST = 200  # characters of an error that come from the file
-APART = ("input", "classes")  # arguments of every recalibrator, written outside of its settings
-NESTED = "method"  # the setting that holds a recalibrator, or its name, which is written out: others know no aliases
+BLANK_BEFORE_JSON = "\ufeff \t\r\n"  # before the JSON; some editors write a byte order mark
+LONGEST_QUOTE = 200  # characters of an error that come from the file
+COMMON_ARGUMENTS = ("input", "classes")  # arguments of every recalibrator, written outside of its settings
+# The setting that holds a recalibrator, or its name, which is written out: others know no aliases.
+NESTED_SETTING = "method"
 
 
 def to_json(recalibrator: Recalibrator, path: str | os.PathLike[str] | None = None) -> str:
@@ -70,7 +71,7 @@ def load_recalibrator(source: str | os.PathLike[str]) -> Recalibrator:
     >>> load_recalibrator(fitted.to_json()).transform([0.3]) == fitted.transform([0.3])
     array([ True])
     """
-    text = source.lstrip(BLANK) if isinstance(source, str) else ""
+    text = source.lstrip(BLANK_BEFORE_JSON) if isinstance(source, str) else ""
     if text[:1] not in ("{", "["):
         text = _read(source)
     saved = _parsed(text)
@@ -144,7 +145,7 @@ def _brief(value: Any) -> str:
 
 
 def _cut(words: str) -> str:
-    return words if len(words) <= LONGEST else words[: LONGEST - 1] + "…"
+    return words if len(words) <= LONGEST_QUOTE else words[: LONGEST_QUOTE - 1] + "…"
 
 
 def _refuse_constant(word: str) -> Any:
@@ -198,9 +199,9 @@ def _map_in(recalibrator: Recalibrator, saved: Any, n_classes: int) -> Map | Non
 
 def _settings_out(recalibrator: Recalibrator) -> dict[str, Any]:
     settings = recalibrator.get_params(deep=False)
-    if isinstance(settings.get(NESTED), str):
-        settings[NESTED] = find_recalibrator(settings[NESTED])()
-    return {k: _setting_out(v, recalibrator.input) for k, v in settings.items() if k not in APART}
+    if isinstance(settings.get(NESTED_SETTING), str):
+        settings[NESTED_SETTING] = find_recalibrator(settings[NESTED_SETTING])()
+    return {k: _setting_out(v, recalibrator.input) for k, v in settings.items() if k not in COMMON_ARGUMENTS}
 
 
 def _setting_out(value: Any, input: str) -> Any:
@@ -213,12 +214,12 @@ def _setting_out(value: Any, input: str) -> Any:
 
 def _made(cls: type[Recalibrator], settings: Any, input: Any) -> Recalibrator:
     """A recalibrator with these settings, each of them checked by itself."""
-    known = set(cls().get_params(deep=False)) - set(APART)
+    known = set(cls().get_params(deep=False)) - set(COMMON_ARGUMENTS)
     if not isinstance(settings, dict) or set(settings) != known:
         raise SchemaError(f"the saved settings of {cls.__name__} must be {sorted(known)}, got {_brief(settings)}")
-    if isinstance(settings.get(NESTED), str):
+    if isinstance(settings.get(NESTED_SETTING), str):
         raise SchemaError(
-            f"a saved method is a recalibrator with its settings, not a name, got {_brief(settings[NESTED])}"
+            f"a saved method is a recalibrator with its settings, not a name, got {_brief(settings[NESTED_SETTING])}"
         )
     made = {k: _setting_in(v) if isinstance(v, dict) else v for k, v in settings.items()}
     recalibrator = cls(input=input, **made)

@@ -16,7 +16,7 @@ from believable.predictions import Predictions
 from believable.recalibrate.base import Recalibrator
 from believable.recalibrate.crossfit import (
     ERRORS,
-    WORDS,
+    SCORE_WORDS,
     Judge,
     Mapped,
     Problem,
@@ -32,14 +32,14 @@ from believable.recalibrate.identity import Identity
 from believable.recalibrate.inputs import Input
 from believable.recalibrate.prior_shift import PriorShift
 
-NOTHING, BASE_RATE = "nothing", "base rate"
-BASELINES = (NOTHING, BASE_RATE)
+NO_RECALIBRATION, BASE_RATE = "nothing", "base rate"
+BASELINES = (NO_RECALIBRATION, BASE_RATE)
 FOR_ONE_EVENT = ("temperature", "platt", "beta", "spline", "venn_abers", "isotonic")
 FOR_CLASSES = ("temperature", "ensemble_temperature", "structured", "vector", "isotonic")
 FOR_MANY_CLASSES = ("temperature", "ensemble_temperature")  # beyond 50 the others have thousands of parameters
-MANY = 50
+MAX_CLASSES_FOR_MATRIX_MAPS = 50
 FOR_SCORES = ("platt", "venn_abers", "isotonic")
-ALIKE = 1e-4  # of the best score: a difference that nobody would pay for
+ALIKE_SCORES = 1e-4  # of the best score: a difference that nobody would pay for
 FEW_EVENTS = 20  # rows (or clusters) of the rarest class, below which little can be told
 
 
@@ -131,8 +131,8 @@ class Selection:
         return as_frame(self.to_dict(), backend)
 
     def __str__(self) -> str:
-        headings = [WORDS[name].removesuffix(" score") for name in self.candidates[0].scored.values]
-        lines = [f"  {'':20}" + "".join(f" {name:>8}" for name in headings) + f"   gain in {WORDS[self.score]}"]
+        headings = [SCORE_WORDS[name].removesuffix(" score") for name in self.candidates[0].scored.values]
+        lines = [f"  {'':20}" + "".join(f" {name:>8}" for name in headings) + f"   gain in {SCORE_WORDS[self.score]}"]
         for candidate in self.candidates:
             values, gain = candidate.scored.values, candidate.scored.gains[self.score]
             star = ">" if candidate.name == self.chosen else " "
@@ -240,7 +240,7 @@ def select(
     )
     methods = methods or _methods(_suitable(problem), input)
     judge = Judge(problem, level, n_resamples, random_state, errors)
-    nothing: tuple[str, Recalibrator] = (NOTHING, Identity())
+    nothing: tuple[str, Recalibrator] = (NO_RECALIBRATION, Identity())
     if input == "scores":
         nothing = (BASE_RATE, HistogramBinning(n_bins=1))
     made = [Scoring(nothing[0], nothing[1], judge.baseline(), problem.baseline)]
@@ -309,7 +309,7 @@ def _suitable(problem: Problem) -> tuple[str, ...]:
         return FOR_SCORES
     if problem.baseline.predictions.n_classes == 2:
         return FOR_ONE_EVENT
-    return FOR_CLASSES if problem.baseline.predictions.n_classes <= MANY else FOR_MANY_CLASSES
+    return FOR_CLASSES if problem.baseline.predictions.n_classes <= MAX_CLASSES_FOR_MATRIX_MAPS else FOR_MANY_CLASSES
 
 
 def _ranked(made: list[Scoring], judge: Judge, score: Score) -> tuple[Candidate, ...]:
@@ -319,7 +319,7 @@ def _ranked(made: list[Scoring], judge: Judge, score: Score) -> tuple[Candidate,
         return _is_rash(one, score), one.scored.values[score].value, one.method._facts().simplicity
 
     made = sorted(made, key=place)
-    best, alike = made[0].mapped, ALIKE * made[0].scored.values[score].value
+    best, alike = made[0].mapped, ALIKE_SCORES * made[0].scored.values[score].value
     ranked = []
     for one in made:
         behind = loss_gain(one.mapped, best, score, judge.problem, judge.level)
@@ -353,7 +353,7 @@ def _simplest(ranked: tuple[Candidate, ...], score: Score) -> Candidate | None:
 
 
 def _advice(ranked: tuple[Candidate, ...], chosen: Candidate | None, score: Score) -> str:
-    word, best = WORDS[score], ranked[0]
+    word, best = SCORE_WORDS[score], ranked[0]
     tried = [each for each in ranked if each.name not in BASELINES]
     shown = tried[0] if chosen is None else chosen
     gain, value = shown.scored.gains[score], shown.scored.values[score].value

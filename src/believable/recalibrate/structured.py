@@ -13,7 +13,13 @@ from believable.errors import LimitWarning
 from believable.recalibrate.base import MatrixRecalibrator
 from believable.recalibrate.facts import Field, Map, Matrix, Vector, recalibrator
 from believable.recalibrate.inputs import Input, warn
-from believable.recalibrate.linear import LARGEST, best_coefficients, check_shapes, log_probabilities, side_by_side
+from believable.recalibrate.linear import (
+    COEFFICIENT_RANGE,
+    best_coefficients,
+    check_shapes,
+    log_probabilities,
+    side_by_side,
+)
 
 Structure = Literal["matrix", "vector"]
 
@@ -84,7 +90,10 @@ class StructuredScaling(MatrixRecalibrator):
     array([0.5, 0.5, 0.5])
     """
 
-    fields: ClassVar[dict[str, Field]] = {"weights": Matrix(-LARGEST, LARGEST), "intercepts": Vector(-LARGEST, LARGEST)}
+    fields: ClassVar[dict[str, Field]] = {
+        "weights": Matrix(*COEFFICIENT_RANGE),
+        "intercepts": Vector(*COEFFICIENT_RANGE),
+    }
 
     def __init__(
         self,
@@ -125,7 +134,7 @@ class StructuredScaling(MatrixRecalibrator):
         n = len(logs) if weights is None else float(weights.sum())
         c = best_coefficients(logs, labels, weights, self._ridge(logs.shape[1]) / n)
         scales = np.diag(c[:, 0]) if self.structure == "vector" else c[:, :-1]
-        return {"weights": np.clip(scales / temperature, -LARGEST, LARGEST), "intercepts": c[:, -1]}
+        return {"weights": np.clip(scales / temperature, *COEFFICIENT_RANGE), "intercepts": c[:, -1]}
 
     def _ridge(self, n_classes: int) -> Float64s:
         """Penalties of the sum of the rows' costs."""

@@ -18,9 +18,9 @@ from believable.recalibrate.inputs import Input, warn
 
 Objective = Literal["nll", "ece"]
 
-N_BINS = 15
-WIDEST, GRID, ROUNDS = 4.0, 41, 2  # the search for the least calibration error
-SMALLEST = float(np.finfo(np.float64).tiny)
+N_ECE_BINS = 15
+WIDEST_ECE_FACTOR, N_ECE_PLACES, N_ECE_REFINEMENTS = 4.0, 41, 2  # the search for the least calibration error
+SMALLEST_TEMPERATURE = float(np.finfo(np.float64).tiny)
 
 
 @final
@@ -86,7 +86,7 @@ class TemperatureScaling(MatrixRecalibrator):
     2.0
     """
 
-    fields: ClassVar[dict[str, Field]] = {"temperature": Number(low=SMALLEST)}
+    fields: ClassVar[dict[str, Field]] = {"temperature": Number(low=SMALLEST_TEMPERATURE)}
 
     def __init__(
         self,
@@ -144,11 +144,11 @@ def _least_error(rows: LogitRows, labels: Ints, temperature: float) -> float:
     def error(place: float) -> float:
         p = _kernels.top_probability(rows, float(np.exp(-place)))
         score = np.where(column == 1, p, 1 - p) if binary else p
-        return expected_calibration_error(score, outcome, N_BINS, sample_weight=rows.weights)
+        return expected_calibration_error(score, outcome, N_ECE_BINS, sample_weight=rows.weights)
 
-    best, reach = float(np.log(temperature)), float(np.log(WIDEST))
-    for _ in range(1 + ROUNDS):
-        places = best + np.linspace(-reach, reach, GRID)
+    best, reach = float(np.log(temperature)), float(np.log(WIDEST_ECE_FACTOR))
+    for _ in range(1 + N_ECE_REFINEMENTS):
+        places = best + np.linspace(-reach, reach, N_ECE_PLACES)
         best = float(places[np.argmin([error(place) for place in places])])
-        reach /= (GRID - 1) / 2
+        reach /= (N_ECE_PLACES - 1) / 2
     return float(np.exp(best))

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, final
 from believable import _kernels
 from believable._types import Float64s, Floats, Ints
 from believable.recalibrate.facts import Field, Map, Vector, recalibrator
-from believable.recalibrate.linear import LARGEST, PenalisedRecalibrator, intercepts_only, side_by_side
+from believable.recalibrate.linear import COEFFICIENT_RANGE, PenalisedRecalibrator, intercepts_only, side_by_side
 
 
 @final
@@ -75,7 +75,10 @@ class VectorScaling(PenalisedRecalibrator):
     array([0.5, 1. , 1. ])
     """
 
-    fields: ClassVar[dict[str, Field]] = {"scales": Vector(-LARGEST, LARGEST), "intercepts": Vector(-LARGEST, LARGEST)}
+    fields: ClassVar[dict[str, Field]] = {
+        "scales": Vector(*COEFFICIENT_RANGE),
+        "intercepts": Vector(*COEFFICIENT_RANGE),
+    }
 
     @property
     def scales_(self) -> Any:

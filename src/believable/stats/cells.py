@@ -12,7 +12,7 @@ import numpy as np
 
 from believable import _kernels
 from believable._check import positive_integer
-from believable._kernels.probabilities import SMALLEST
+from believable._kernels.probabilities import SMALLEST_PROBABILITY
 from believable._types import Float64s, Int64s, Needs, Notion, Spacing
 from believable.binning import N_CELLS, Edges, Grid
 from believable.errors import CoarseCellsWarning, InputError, SchemaError, UndefinedError
@@ -299,7 +299,7 @@ def warn_of_wide_cells(cells: CellStats) -> None:
     """
     if cells.grid.spacing == "logit":
         return
-    p = np.clip(cells.conf, SMALLEST, 1 - SMALLEST)
+    p = np.clip(cells.conf, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
     information = cells.w * p * (1 - p)
     logit = np.log(p) - np.log1p(-p)
     between = float(np.average((logit - np.average(logit, weights=information)) ** 2, weights=information))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ def top_moments(
 ) -> Moments:
     n_codes = partition.n_parts * (matrix.shape[1] if by_class else 1)
     what = TOP_BY_CLASS if by_class else TOP
-    return _moments(matrix, labels, weights, partition, squares, what, tolerance, n_codes, n_codes)
+    return _moments(matrix, labels, weights, partition, squares, tolerance, _Entries(what, n_codes, n_codes))
 
 
 def classwise_moments(
@@ -41,7 +41,16 @@ def classwise_moments(
     tolerance: float,
 ) -> Moments:
     n_codes = partition.n_parts * matrix.shape[1]
-    return _moments(matrix, labels, weights, partition, squares, EVERY, tolerance, n_codes, 4 * partition.n_parts)
+    entries = _Entries(EVERY, n_codes, 4 * partition.n_parts)
+    return _moments(matrix, labels, weights, partition, squares, tolerance, entries)
+
+
+class _Entries(NamedTuple):
+    """Which entries are counted (as in matrix.c), by how many codes, and how few rows are not worth a thread."""
+
+    what: int
+    n_codes: int
+    fewest_rows: int
 
 
 def _moments(
@@ -50,18 +59,17 @@ def _moments(
     weights: Array | None,
     partition: Partition,
     squares: bool,
-    what: int,
     tolerance: float,
-    n_codes: int,
-    at_least: int,
+    entries: _Entries,
 ) -> Moments:
     n, width = matrix.shape
-    kind, first = how_to_find(partition, n if what != EVERY else n * width)
-    parts = ranges(n, max(ENTRIES_PER_THREAD // width, at_least, 1))  # each has a table of its own, to be added
-    tables = np.zeros((len(parts), 2, n_moments(weights is not None, squares), n_codes))
+    kind, first = how_to_find(partition, n if entries.what != EVERY else n * width)
+    # Each part has a table of its own, to be added.
+    parts = ranges(n, max(ENTRIES_PER_THREAD // width, entries.fewest_rows, 1))
+    tables = np.zeros((len(parts), 2, n_moments(weights is not None, squares), entries.n_codes))
     labels = np.ascontiguousarray(labels)
     weights = None if weights is None else np.ascontiguousarray(weights, np.float64)
-    choices = (tolerance, kind, partition.apart, squares, what)
+    choices = (tolerance, kind, partition.apart, squares, entries.what)
 
     def count(part: int, start: int, stop: int) -> bool:
         if matrix.flags.c_contiguous:
