@@ -134,7 +134,9 @@ def verdict(
     if pairs and checked.kind != "binary":
         raise InputError("pairs=True is for 1-D scores, confidences in an answer, with whether it was right")
     if stats.view.n_groups > 1:
-        raise InputError(f"a verdict is about one curve, not notion={stats.view.notion!r}: pass pooled=True")
+        raise InputError(
+            "a verdict is about one curve, not {notion=}: pass pooled=True", argument="notion", notion=stats.view.notion
+        )
     cluster = cluster_of(groups, predictions, checked, sample_weight)
     options = {"n_bins": n_bins, "strategy": strategy, "notion": notion, "pooled": pooled}
     ends = interval("ece", checked, options=options, groups=cluster, level=level, random_state=random_state)

@@ -51,8 +51,9 @@ def cluster_of(groups: Any, predictions: Any, source: Source, sample_weight: Any
         return cluster_of_rows(groups, predictions, source, sample_weight)
     if groups is not None:
         raise InputError(
-            "groups says which rows belong together, and a summary has put all rows into cells: audit the rows, or a "
-            "sample of whole clusters"
+            "{argument} says which rows belong together, and a summary has put all rows into cells: audit the rows, or "
+            "a sample of whole clusters",
+            argument="groups",
         )
     return None
 

@@ -11,23 +11,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from believable.binning import N_CELLS
-from believable.cli._common import PIPE, in_options, note
+from believable.cli._common import PIPE, note
 from believable.cli._inputs import names_in, refuse
 from believable.cli._options import scale_of
+from believable.cli._wording import in_options
 from believable.errors import BelievableError, InputError
 
 if TYPE_CHECKING:
     from believable.stats import Summary
 
-MANY_ROWS = 5_000_000  # of a Parquet file: more than these are not held
+MAX_ROWS_HELD = 5_000_000  # of a Parquet file: longer ones are read in one pass
 OF_LARGE = ("stream", "checkpoint", "checkpoint_every", "save_summary")
-NEED_ROWS = ("group", "compare", "compare_prob")
+NEED_ROWS = ("cluster", "compare", "compare_prob")
 OF_OTHER_INPUTS = ("run", "qrels", "rel", "graded", "unjudged", "map", "samples", "normalise", "filter")
 OF_COLUMNS = (
     *("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "weight", "drop_missing", "format"),
     *("stream", "checkpoint", "checkpoint_every"),
 )
-RANGE = re.compile(r"(up to|above) \S+|\S+ to \S+")  # what numbers that were cut are called
+RANGE_OF_NUMBERS = re.compile(r"(up to|above) \S+|\S+ to \S+")  # what numbers that were cut are called
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ def is_large(files: Sequence[Path], asked: Mapping[str, Any]) -> bool:
     (file,) = files
     if file.is_dir() or is_pattern(file) or is_saved(file):
         return True
-    return not any(asked.get(name) for name in NEED_ROWS) and _rows(file, asked.get("format")) > MANY_ROWS
+    return not any(asked.get(name) for name in NEED_ROWS) and _rows(file, asked.get("format")) > MAX_ROWS_HELD
 
 
 def files_behind(files: Sequence[Path]) -> list[Path]:
@@ -128,7 +129,7 @@ def _refuse_other_levels(summaries: Sequence[Summary]) -> None:
     for name in summaries[0].by:
         levels = [{*one.by[name]} - {MISSING} for one in summaries]
         every = set.union(*levels)
-        if every != set.intersection(*levels) and (OTHERS in every or all(map(RANGE.fullmatch, every))):
+        if every != set.intersection(*levels) and (OTHERS in every or all(map(RANGE_OF_NUMBERS.fullmatch, every))):
             raise InputError(
                 f"the summaries put the values of column {name} into different subgroups, which do not add up: count "
                 "all files in one pass"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeVar
 
-from believable.errors import InputError
+from believable.errors import InputError, Sentence
 
 if TYPE_CHECKING:
     from believable.readers.formats.table import Table
@@ -111,7 +111,9 @@ def choose_columns(
     prob, label, weight, group = (as_spelt(asked, names) for asked in (prob, label, weight, group))
     by = tuple(as_spelt(name, names) for name in ((by,) if isinstance(by, str) else by))
     if prob is not None and prob_prefix is not None:
-        raise InputError("name one column of scores (prob) or the prefix of several (prob_prefix), not both")
+        raise InputError(
+            Sentence("name one column of scores ({prob}) or the prefix of several ({prob_prefix}), not both")
+        )
     others = [name for name in names if name not in (weight, group, *by)]
     known = any(plain_name(name) in LABEL_NAMES for name in others)
     label = label or guess(others if known else names, LABEL_NAMES, "labels", "label", taken=prob)
@@ -125,7 +127,11 @@ def choose_columns(
     for name in (group, *by):
         if name in (prob, label):
             what = "scores" if name == prob else "labels"
-            raise InputError(f"{name!r} holds the {what}: clusters (group) and subgroups (by) must be other columns")
+            raise InputError(
+                "{column!r} holds the {what}: clusters ({group}) and subgroups ({by}) must be other columns",
+                column=name,
+                what=what,
+            )
     return Columns((prob,), label, weight, None, group, by)
 
 
@@ -136,7 +142,12 @@ def as_spelt(asked: Asked, names: Sequence[str]) -> Asked:
     for name in names:
         if name.strip() == asked.strip():
             return name
-    raise InputError(f"there is no column {asked!r}{_suggestion(asked, names)}; there are {listed(names)}")
+    raise InputError(
+        "there is no column {got!r}{suggestion}; there are {names}",
+        got=asked,
+        suggestion=_suggestion(asked, names),
+        names=listed(names),
+    )
 
 
 def refuse_absent(asked: Sequence[str | None], names: Sequence[str]) -> None:
@@ -144,8 +155,8 @@ def refuse_absent(asked: Sequence[str | None], names: Sequence[str]) -> None:
     there = [name.strip() for name in names]
     absent = [name for name in dict.fromkeys(asked) if name is not None and name.strip() not in there]
     if len(absent) > 1:
-        each = ", ".join(f"{name!r}{_suggestion(name, names)}" for name in absent)
-        raise InputError(f"there are no columns {each}; there are {listed(names)}")
+        each = [Sentence("{name!r}{suggestion}", name=name, suggestion=_suggestion(name, names)) for name in absent]
+        raise InputError("there are no columns {each}; there are {names}", each=each, names=listed(names))
 
 
 def refuse_unknown(names: Sequence[str], logits: bool) -> None:
@@ -155,8 +166,11 @@ def refuse_unknown(names: Sequence[str], logits: bool) -> None:
     if any(name in known or name in LABEL_NAMES or name.startswith(prefixes) for name in plain):
         return
     raise InputError(
-        f"no column has a name known for scores ({', '.join(known)}) or for labels ({', '.join(LABEL_NAMES)}); choose "
-        f"two of {listed(names)} with prob and label"
+        "no column has a name known for scores ({scores}) or for labels ({labels}); choose two of {names} with {prob} "
+        "and {label}",
+        scores=", ".join(known),
+        labels=", ".join(LABEL_NAMES),
+        names=listed(names),
     )
 
 
@@ -166,7 +180,9 @@ def _suggestion(asked: str, names: Sequence[str]) -> str:
     if close:
         return f" (did you mean {plain[close[0]]!r}?)"
     several = [name for name in names if name.startswith(asked)]
-    return f" ({len(several)} begin with it: choose them with prob_prefix)" if asked and len(several) > 1 else ""
+    if not asked or len(several) < 2:
+        return ""
+    return Sentence(" ({n} begin with it: choose them with {prob_prefix})", n=len(several))
 
 
 def listed(names: Sequence[str]) -> str:
@@ -186,9 +202,12 @@ def calibrated_too(names: Sequence[str], taken: Columns) -> list[str]:
         return []
     found = [name for name in names if is_calibrated(name) and name not in taken.names]
     if CALIBRATED in found:
-        return [f"there is a column {CALIBRATED} too: take it with prob={CALIBRATED!r}"]
+        return [Sentence("there is a column {name} too: take it with {prob=}", name=CALIBRATED, prob=CALIBRATED)]
     if len(found) > 1:
-        return [f"there are columns {CALIBRATED}_* too: take them with prob_prefix='{CALIBRATED}_'"]
+        prefix = f"{CALIBRATED}_"
+        return [
+            Sentence("there are columns {name}* too: take them with {prob_prefix=}", name=prefix, prob_prefix=prefix)
+        ]
     return []
 
 
@@ -198,9 +217,18 @@ def guess(names: Sequence[str], known: Sequence[str], what: str, option: str, ta
     if len(found) == 1:
         return found[0]
     if found:
-        raise InputError(f"several columns could be the {what}: {', '.join(found)}; choose one with {option}")
+        raise InputError(
+            "several columns could be the {what}: {found}; choose one with {argument}",
+            argument=option,
+            what=what,
+            found=", ".join(found),
+        )
     raise InputError(
-        f"no column has a name known for {what} ({', '.join(known)}); choose one of {listed(names)} with {option}"
+        "no column has a name known for {what} ({known}); choose one of {names} with {argument}",
+        argument=option,
+        what=what,
+        known=", ".join(known),
+        names=listed(names),
     )
 
 
@@ -231,7 +259,9 @@ def _guess_scores(names: Sequence[str], logits: bool) -> tuple[str | None, str |
         single = [name for name in names if plain_name(name) in known]
         if len(found) + len(single) > 1 and found:
             meant = ", ".join([*(f"{prefix}*" for prefix in found), *single])
-            raise InputError(f"several columns could be the scores: {meant}; choose with prob or prob_prefix")
+            raise InputError(
+                "several columns could be the scores: {meant}; choose with {prob} or {prob_prefix}", meant=meant
+            )
         if found:
             return found[0], None
         if single:
@@ -280,7 +310,7 @@ def clusters_ignored(table: Table, taken: Columns) -> list[str]:
     """A sentence on each column with such a name whose values repeat, where no clusters were named."""
     if taken.group is not None:
         return []
-    notes = []
+    notes: list[str] = []
     for name in telling_names(table.names, taken):
         try:
             column = table.read([name])[name].drop_nulls()
@@ -289,7 +319,13 @@ def clusters_ignored(table: Table, taken: Columns) -> list[str]:
         n, distinct = len(column), column.n_unique()
         if 1 < distinct < n:
             notes.append(
-                f"column {name} repeats ({distinct:,} values in {n:,} rows): if its rows belong together, pass "
-                f"group={name!r}; the intervals here take rows as independent"
+                Sentence(
+                    "column {name} repeats ({distinct:,} values in {n:,} rows): if its rows belong together, pass "
+                    "{group=}; the intervals here take rows as independent",
+                    name=name,
+                    distinct=distinct,
+                    n=n,
+                    group=name,
+                )
             )
     return notes

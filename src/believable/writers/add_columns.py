@@ -17,6 +17,7 @@ import numpy as np
 
 from believable import _check
 from believable._types import Float64s, Floats
+from believable.errors import Hint, Row, Sentence
 from believable.readers.formats.delimited import NULLS
 from believable.readers.formats.delimited import THOUSANDS as LIKE_THOUSANDS
 from believable.readers.formats.npz import NpzTable
@@ -32,7 +33,7 @@ from believable.writers.text_rows import (
     text_writer,
     written_to,
 )
-from believable.writers.wider import Making, Missing, Plan, wider_npz, wider_parquet
+from believable.writers.wider import Making, Missing, Place, Plan, wider_npz, wider_parquet
 
 SEPARATORS = {"csv": ",", "tsv": "\t"}
 ABSENT = frozenset(NULLS)
@@ -204,7 +205,7 @@ class _Spelling:
         elif not self.unclear:
             self.unclear = f"the comma in {cell!r} at {where}"
 
-    def look(self, name: str, cells: list[Any], place: Callable[[int], str], *, plain: bool) -> str:
+    def look(self, name: str, cells: list[Any], place: Place, *, plain: bool) -> str:
         """Some numbers of a column, plain ones if none has a sign or comma; what is wrong with them, or nothing."""
         pairs = [("no percent sign", "%")] if self.percent is False else []
         pairs += [(".", ",")] if self.decimal_comma else []
@@ -215,11 +216,13 @@ class _Spelling:
                     self.seen[name, mark] = f"{cells[row]!r} at {place(row)}"
         for one, other in pairs:
             if (name, one) in self.seen and (name, other) in self.seen:
-                advice = "if all are percentages, read them with percent=True" if other == "%" else "write points"
-                without = ", without a percent sign" if other == "%" else ""
-                return (
-                    f"column {name!r} must hold numbers that are all written alike, got {self.seen[name, other]} but "
-                    f"{self.seen[name, one]}{without}; {advice}"
+                return Sentence(
+                    "column {column!r} must hold numbers that are all written alike, got {got} but {other}{without}",
+                    column=name,
+                    got=self.seen[name, other],
+                    other=self.seen[name, one],
+                    without=", without a percent sign" if other == "%" else "",
+                    hint=Hint.READ_AS_PERCENTAGES if other == "%" else "write points",
                 )
         return ""
 
@@ -240,8 +243,8 @@ def _wider_rows(
     if batch.clash and not making.overwrite:
         raise making.clash(plan.make[0], f" at line {batch.lines[min(batch.clash)]}")
 
-    def place(row: int) -> str:
-        return f"row {first + row} (line {batch.lines[row]})"
+    def place(row: int) -> Row:
+        return Row(first + row, batch.lines[row])
 
     numbers = np.empty((len(batch.texts), len(plan.take)))
     for k, (name, cells) in enumerate(zip(plan.take, batch.columns, strict=True)):
@@ -261,7 +264,7 @@ def _numbers(
     rows: TextRows,
     plan: Plan,
     making: Making,
-    place: Callable[[int], str],
+    place: Place,
     spelling: _Spelling,
 ) -> list[float]:
     """Cells as floats, NaN where there is none; an error names the first that holds something else."""
@@ -284,16 +287,17 @@ def _numbers_one_by_one(
     rows: TextRows,
     plan: Plan,
     making: Making,
-    place: Callable[[int], str],
+    place: Place,
     spelling: _Spelling,
 ) -> list[float]:
     numbers = []
     for row, cell in enumerate(cells):
         number = _number(cell, rows.decimal_comma, plan.percent)
         if number is None:
-            raise making.error(f"column {name!r} must hold numbers, got the text {cell!r} at {place(row)}")
+            said = "column {column!r} must hold numbers, got the text {got!r} at {row}"
+            raise making.error(Sentence(said, column=name, got=cell, row=place(row)))
         if isinstance(cell, str) and "," in cell:
-            spelling.look_at_comma(cell.strip(), place(row))
+            spelling.look_at_comma(cell.strip(), str(place(row)))
         numbers.append(number)
     return numbers
 

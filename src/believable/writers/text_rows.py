@@ -66,7 +66,9 @@ def kind_of(path: str | os.PathLike[str], format: Format | None, stream: io.Buff
     if kind in TEXT:
         found = [other for magic, other in MAGIC.items() if head.startswith(magic)]
         if found:
-            raise InputError(f"{name} is {found[0]}, not {kind}: say what it is with format")
+            raise InputError(
+                "{file} is {what}, not {kind}: say what it is with {format}", file=name, what=found[0], kind=kind
+            )
         if head.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise InputError(f"{name} is UTF-16 text: save it as UTF-8")
         if b"\0" in head:

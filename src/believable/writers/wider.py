@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import zipfile
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ from numpy.lib import format as npy
 
 from believable import _check
 from believable._types import Float64s, Floats
-from believable.errors import InputError
+from believable.errors import Hint, InputError, Row, Sentence
 from believable.readers import cells
 from believable.readers.formats.delimited import NULLS
 from believable.readers.formats.npz import DAMAGED, NpzTable
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     import polars
 
 Missing = Literal["error", "keep"]
-Place = Callable[[int], str]  # from a row of a batch to "row 17 (line 19)"
+Place = Callable[[int], Row]  # from a row of a batch to that of the file
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ class Making:
         try:
             plan = (choose or self.choose)(names)
         except InputError as error:
-            raise self.error(str(error)) from error
+            raise self.error(error.sentence) from error
         for name in plan.take:
             if names.count(name) > 1:
                 raise self.error(f"there are several columns called {name!r}: rename them")
@@ -89,11 +88,12 @@ class Making:
 
     def error(self, sentence: str) -> InputError:
         """A sentence about this file."""
-        return InputError(f"{self.source}: {sentence}")
+        return InputError("{file}: {sentence}", file=self.source, sentence=sentence)
 
     def clash(self, name: str, where: str = "") -> InputError:
         """A column that is there already."""
-        return self.error(f"there is a column {name!r} already{where}; choose another name, or pass overwrite=True")
+        there = "there is a column {name!r} already{where}"
+        return self.error(Sentence(there, name=name, where=where, hint=Hint.RENAME_OR_OVERWRITE))
 
     def made(self, numbers: Floats, plan: Plan, place: Place) -> Float64s:
         """What is made of a batch of shape (n, k): (n, m), NaN in rows whose numbers are missing."""
@@ -102,8 +102,12 @@ class Making:
         if len(rows) < len(numbers) and self.missing == "error":
             row, column = np.argwhere(absent)[0].tolist()
             raise self.error(
-                f"column {plan.take[column]!r} holds no number at {place(row)}; fill it in, drop the row, or pass "
-                "missing='keep' to have the result left empty too"
+                Sentence(
+                    "column {column!r} holds no number at {row}",
+                    column=plan.take[column],
+                    row=place(row),
+                    hint=Hint.LEAVE_EMPTY,
+                )
             )
         out = np.full((len(numbers), len(plan.make)), np.nan)
         if not len(rows):
@@ -114,14 +118,14 @@ class Making:
                 _check.finite(present[:, column], f"column {name!r}", None)
             computed = self.compute(present[:, 0] if len(plan.take) == 1 else present)
         except InputError as error:
-            raise self.error(located(str(error), lambda row: place(int(rows[row])))) from error
+            raise self.error(located(error.sentence, lambda row: place(int(rows[row])))) from error
         out[rows] = computed.reshape(len(rows), len(plan.make))
         return out
 
 
-def located(sentence: str, place: Place) -> str:
+def located(sentence: Sentence, place: Place) -> Sentence:
     """A sentence about a row of a batch, told of the file."""
-    return re.sub(r"\bat row (\d+)", lambda found: f"at {place(int(found[1]))}", sentence)
+    return sentence.with_parts(lambda part: place(part.number) if isinstance(part, Row) else part)
 
 
 # --- parquet files with more columns, by polars, which reads and writes them in pieces and keeps their types ----------
@@ -226,7 +230,7 @@ def numbers_of(making: Making, frame: polars.DataFrame, plan: Plan, first: int =
         columns = [read(frame[name]) for name in plan.take]
         return _check.numeric(np.column_stack([cells.array(column) for column in columns]), "scores")
     except InputError as error:
-        raise making.error(located(str(error), partial(_row, first))) from error
+        raise making.error(located(error.sentence, partial(_row, first))) from error
 
 
 def _look_again(making: Making, frame: polars.LazyFrame, plan: Plan, n_rows: int) -> None:
@@ -236,8 +240,8 @@ def _look_again(making: Making, frame: polars.LazyFrame, plan: Plan, n_rows: int
         making.made(numbers_of(making, part, plan, first), plan, partial(_row, first))
 
 
-def _row(first: int, row: int) -> str:
-    return f"row {first + row}"
+def _row(first: int, row: int) -> Row:
+    return Row(first + row)
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -260,7 +264,7 @@ def wider_npz(
     plan = making.plan(table.arrays, lambda names: choose(table))
     numbers = numbers_of(making, table.read(plan.take), plan)
     several = len(plan.take) > 1  # as many are made as are taken
-    made = making.made(numbers, replace(plan, make=plan.take) if several else plan, lambda row: f"row {row}")
+    made = making.made(numbers, replace(plan, make=plan.take) if several else plan, Row)
     try:
         _copied(table.source, target, plan.make[0], made if several else made[:, 0])
     except BrokenPipeError:

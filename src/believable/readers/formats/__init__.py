@@ -30,7 +30,12 @@ def open_table(path: str | os.PathLike[str] | Source, format: Format | None = No
     for magic, kind in MAGIC.items():
         if head.startswith(magic):
             what = {"parquet": "a Parquet file", "npz": "a zip archive (npz or xlsx)"}[kind]
-            raise InputError(f"{source.name} is {what}, not {source.kind}: say what it is with format")
+            raise InputError(
+                "{file} is {what}, not {kind}: say what it is with {format}",
+                file=source.name,
+                what=what,
+                kind=source.kind,
+            )
     if head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(f"{source.name} is UTF-16 text: save it as UTF-8")
     if b"\0" in head:

@@ -132,11 +132,19 @@ class NpzTable(Table):
         others = [name for name in found if end and _end(name, known) not in ("", end)]
         if len(found) == 1 and others:
             raise InputError(
-                f"{others[0]} may not be the {what} of {of}: their names end differently; choose with {option}"
+                "{other} may not be the {what} of {array}: their names end differently; choose with {argument}",
+                argument=option,
+                other=others[0],
+                what=what,
+                array=of,
             )
         if len(found) > 1:
             raise InputError(
-                f"several arrays could be the {what} of {of}: {', '.join(found)}; choose one with {option}"
+                "several arrays could be the {what} of {array}: {found}; choose one with {argument}",
+                argument=option,
+                what=what,
+                array=of,
+                found=found,
             )
         return found[0] if found else guess(self.arrays, known, what, option, taken=of)
 
@@ -164,7 +172,9 @@ class NpzTable(Table):
         if len({self._shapes[name][0] for name in wanted}) > 1:
             words = ", ".join(f"{name} {self._shapes[name]}" for name in wanted)
             raise InputError(
-                f"{self.source.name} holds arrays of different lengths ({words}): choose with prob and label"
+                "{file} holds arrays of different lengths ({words}): choose with {prob} and {label}",
+                file=self.source.name,
+                words=words,
             )
         try:
             with self.source.open() as stream, np.load(stream, allow_pickle=False) as archive:

@@ -112,7 +112,12 @@ def _by_ending(file: Path) -> Format:
                 "fit_from_cells(Summary.load(...)) learns a map from it"
             )
     *most, last = ENDINGS
-    raise InputError(f"{file}: the file must end in {', '.join(most)} or {last}, or say what it is with format")
+    raise InputError(
+        "{file}: the file must end in {most} or {last}, or say what it is with {format}",
+        file=file,
+        most=most,
+        last=last,
+    )
 
 
 def _read_already(name: str, data: bytes, format: Format | None) -> Source:

@@ -78,8 +78,12 @@ def load_samples(
     if confidence is None and is_lm_samples(path):
         for name, given in (("correct", correct is not None), ("group", group is not None), ("percent", percent)):
             if given:
-                raise InputError(f"{name} is for stated confidences, and {Path(path).name} is a log of samples")
+                raise InputError(
+                    "{argument} is for stated confidences, and {file} is a log of samples",
+                    argument=name,
+                    file=Path(path).name,
+                )
         return load_lm_eval(path, normalise=normalise, filter=filter)
     if normalise != "none" or filter is not None:
-        raise InputError(f"normalise and filter are for logs of samples, which {Path(path).name} is not")
+        raise InputError("{normalise} and {filter} are for logs of samples, which {file} is not", file=Path(path).name)
     return load_stated(path, confidence=confidence, correct=correct, group=group, percent=percent)

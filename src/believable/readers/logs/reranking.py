@@ -16,7 +16,7 @@ import numpy as np
 
 from believable import _check
 from believable._types import Array, Float64s
-from believable.errors import InputError
+from believable.errors import Hint, InputError, Sentence
 from believable.predictions import Predictions
 from believable.readers.load import Loaded
 from believable.readers.logs.trec import Judged, Unjudged, judge, read_qrels, read_run
@@ -94,7 +94,9 @@ def load_run(
     """
     _check.choice(scores, get_args(ScoreKind), "scores")
     if graded and rel != 1:
-        raise InputError(f"graded=True has its own classes (0, 1, 2 and above): leave out rel={rel!r}")
+        raise InputError(
+            "{graded=True} has its own classes (0, 1, 2 and above): leave out {rel=}", argument="rel", rel=rel
+        )
     judged = judge(read_run(run), read_qrels(qrels), rel=rel, unjudged=unjudged)
     where = Path(run).name
     if scores == "probabilities":
@@ -107,7 +109,7 @@ def load_run(
         else:
             predictions, learnt = _as_they_are(judged, scores == "logits"), ()
     except InputError as error:
-        raise InputError(f"{where}: {error}") from error
+        raise InputError("{where}: {error}", where=where, error=error) from error
     relevance = "grades as classes" if graded else f"relevant from grade {rel}"
     return Loaded(
         predictions=predictions,
@@ -136,9 +138,13 @@ def _refuse_others(judged: Judged, where: str) -> None:
     if len(outside):
         k = int(outside[0])
         raise InputError(
-            f"{where}: as probabilities the scores must lie in [0, 1], got {judged.scores[k]:g} for document "
-            f"{judged.documents[k]!r} of query {judged.queries[k]!r}; pass scores='logits' if they are log-odds, "
-            "scores='raw' if they are neither, to have a map learnt"
+            "{where}: as probabilities the scores must lie in [0, 1], got {got:g} for document {document!r} of query "
+            "{query!r}",
+            where=where,
+            got=judged.scores[k],
+            document=judged.documents[k],
+            query=judged.queries[k],
+            hint=Hint.LOGITS_OR_RAW,
         )
 
 
@@ -175,11 +181,13 @@ def _in_grades(
 ) -> tuple[Predictions, Sequence[str]]:
     """Three classes, from the chance of grade 1 or above and that of grade 2 or above."""
     if isinstance(method, str) and method == "auto":
-        raise InputError("method='auto' chooses for one event: name a method for graded relevance, 'platt' say")
+        raise InputError(
+            Sentence("{method='auto'} chooses for one event: name a method for graded relevance, 'platt' say")
+        )
     counts = np.bincount(np.minimum(judged.grades, 2), minlength=3)
     for k in np.flatnonzero(counts == 0):
         what = ("grade 0", "grade 1", "grade 2 or above")[k]
-        raise InputError(f"no judged document has {what}: leave out graded=True")
+        raise InputError("no judged document has {what}: leave out {graded=True}", what=what)
     first, name1, warned1 = _cross_fitted(judged, judged.grades >= 1, input, method, random_state)
     second, name2, warned2 = _cross_fitted(judged, judged.grades >= 2, input, method, random_state)
     crossing = int(np.count_nonzero(second > first))

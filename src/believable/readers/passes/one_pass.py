@@ -308,7 +308,7 @@ def _said_of(parts: Parts) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{parts.name}: {error}") from error
+        raise InputError("{file}: {error}", file=parts.name, error=error) from error
 
 
 def _question(asked: Asked, rules: dict[str, LevelRule]) -> dict[str, Any]:
@@ -336,8 +336,13 @@ def _checked(state: State, parts: Parts, asked: Asked) -> Summary:
     if asked.pos_label is not None and summary.kind == "binary" and not summary.sums.wy[0]:
         words = ", ".join(state.seen.words) if state.seen is not None else ""
         raise InputError(
-            f"{parts.name} ({asked.columns}): pos_label={asked.pos_label!r} does not occur in column "
-            f"{asked.columns.label!r} (it holds {words})"
+            "{file} ({columns}): {pos_label=} does not occur in column {column!r} (it holds {words})",
+            argument="pos_label",
+            file=parts.name,
+            columns=asked.columns,
+            pos_label=asked.pos_label,
+            column=asked.columns.label,
+            words=words,
         )
     return replace(summary, dropped={why: n for why, n in summary.dropped.items() if n})
 

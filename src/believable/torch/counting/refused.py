@@ -12,11 +12,9 @@ import torch
 from torch import Tensor
 
 from believable._check import HEAVIEST, LIGHTEST, ROW_SUM_TOLERANCE
-from believable.errors import InputError
+from believable.errors import Hint, InputError
 from believable.torch.counting.reference import faults
 from believable.torch.counting.rows import NO_CLASS, TURN, Block, Rows
-
-LOGITS = "; these look like logits: pass from_logits=True"
 
 
 def check_rows(rows: Rows, shape: Any = None) -> None:
@@ -71,8 +69,8 @@ def _sentence(reason: int, block: Block, at: int, rows: Rows, place: str) -> str
         return f"predictions must be finite, got {value} at {place}; drop or repair such rows first"
     if reason == 1:
         value = float(scores[(scores < 0) | (scores > 1)][0])
-        advice = LOGITS if abs(value - 0.5) > 0.5 + ROW_SUM_TOLERANCE else "; if this is rounding, clip them first"
-        return f"predictions must lie in [0, 1], got {value:.8g} at {place}{advice}"
+        hint = Hint.LOGITS_IN_FRAME if abs(value - 0.5) > 0.5 + ROW_SUM_TOLERANCE else Hint.ROUNDING
+        return f"predictions must lie in [0, 1], got {value:.8g} at {place}; {hint}"
     if reason == 2:
         total = float(scores.sum())
         other = "" if rows.labels.shape[1] == 1 else f", or, if the classes are in the last axis, {TURN}"
