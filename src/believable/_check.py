@@ -18,7 +18,7 @@ from believable.errors import Hint, InputError, Row, Sentence
 
 ROW_SUM_TOLERANCE = 1e-3  # the slack of float32 and float16
 BFLOAT16_TOLERANCE = 1e-2  # eight bits of precision: each entry may be off by one part in 512
-LIGHTEST, HEAVIEST = 1e-100, 1e100  # weights whose squares, times scores, are still numbers
+LIGHTEST_WEIGHT, HEAVIEST_WEIGHT = 1e-100, 1e100  # weights whose squares, times scores, are still numbers
 
 
 # --- plain arguments --------------------------------------------------------------------------------------------------
@@ -481,8 +481,8 @@ def weights(values: Any, n: int, name: str = "sample_weight", of: str = "row") -
         )
     if high == 0:
         raise InputError("{argument} is zero in every {unit}: there is nothing to measure", argument=name, unit=of)
-    if low < LIGHTEST and array.any() and (array[array > 0] < LIGHTEST).any():
-        row, value = _first(array, (array > 0) & (array < LIGHTEST), None)
+    if low < LIGHTEST_WEIGHT and array.any() and (array[array > 0] < LIGHTEST_WEIGHT).any():
+        row, value = _first(array, (array > 0) & (array < LIGHTEST_WEIGHT), None)
         raise InputError(
             "{argument} is {got:g} at {row}, too small for its square",
             argument=name,
@@ -490,7 +490,7 @@ def weights(values: Any, n: int, name: str = "sample_weight", of: str = "row") -
             row=_place(of, row),
             hint="set such weights to 0",
         )
-    if high > HEAVIEST:
+    if high > HEAVIEST_WEIGHT:
         raise InputError(
             "{argument} reaches {got:g}, too large for its square",
             argument=name,

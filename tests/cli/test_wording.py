@@ -16,7 +16,7 @@ from believable.errors import REFERENCE, Hint, InputError, OneOf, Sentence
 SOURCE = Path(believable.__file__).parent
 
 # What the command line can never be told of: it has no such option, and reads no such input.
-ONLY_IN_PYTHON = {"Predictions", "X", "candidates", "classes", "ignore_label", "multilabel", "soft_labels"}
+ONLY_IN_PYTHON = {"Predictions", "X", "candidates", "classes", "ignore_label", "multilabel", "r", "soft_labels"}
 SAME_IN_BOTH = {"predictions"}
 HINTS_ONLY_IN_PYTHON = {Hint.LOGITS_IN_FRAME, Hint.LOGITS_TO_FIT, Hint.LOGITS_TO_DECIDE, Hint.DROP_OR_IGNORE}
 HINTS_WITHOUT_ARGUMENTS = {Hint.LOGITS_TO_APPLY, Hint.ROUNDING, Hint.DROP_OR_REPAIR}

@@ -17,11 +17,22 @@ from believable.errors import InputError
 if TYPE_CHECKING:
     from believable.readers import Loaded
 
-COLUMNS = ("prob", "prob_prefix", "label", "pos_label", "weight", "cluster", "by", "percent", "drop_missing", "format")
-OF_RUNS = ("qrels", "rel", "graded", "unjudged", "map")
+OPTIONS_OF_COLUMNS = (
+    "prob",
+    "prob_prefix",
+    "label",
+    "pos_label",
+    "weight",
+    "cluster",
+    "by",
+    "percent",
+    "drop_missing",
+    "format",
+)
+OPTIONS_OF_RUNS = ("qrels", "rel", "graded", "unjudged", "map")
 ENDINGS_OF_RUNS = ("run", "trec", "qrels", "qrel")
-OF_SAMPLES = ("normalise", "filter")
-NOT_STATED = ("prob_prefix", "pos_label", "weight", "by", "drop_missing", "format", "logits", "scores")
+OPTIONS_OF_SAMPLES = ("normalise", "filter")
+OPTIONS_OF_TABLES = ("prob_prefix", "pos_label", "weight", "by", "drop_missing", "format", "logits", "scores")
 
 
 def read(file: Path | None, asked: Mapping[str, Any], *, unasked: Collection[str] = ()) -> Loaded:
@@ -47,7 +58,7 @@ def read_other(file: Path, asked: Mapping[str, Any], *, unasked: Collection[str]
 def _read(file: Path | None, asked: Mapping[str, Any]) -> Loaded:
     if names_a_run(asked):
         return read_run(file, asked)
-    refuse(asked, OF_RUNS, "is for a run and its judgements: name the run with --run")
+    refuse(asked, OPTIONS_OF_RUNS, "is for a run and its judgements: name the run with --run")
     if file is None:
         raise InputError("name a FILE of predictions (- for the standard input), or a run with --run and --qrels")
     refuse_run(file, asked)
@@ -59,7 +70,7 @@ def _read(file: Path | None, asked: Mapping[str, Any]) -> Loaded:
         )
     if _is_samples(file, asked):
         return _samples(file, asked)
-    refuse(asked, OF_SAMPLES, f"is for a log of a language model's samples, which {file} is not")
+    refuse(asked, OPTIONS_OF_SAMPLES, f"is for a log of a language model's samples, which {file} is not")
     from believable.readers import load
 
     return load(file, **columns_in(asked) | {"by": names_in(asked.get("by", ())), "from_logits": scale == "logits"})
@@ -67,7 +78,7 @@ def _read(file: Path | None, asked: Mapping[str, Any]) -> Loaded:
 
 def columns_in(asked: Mapping[str, Any]) -> dict[str, Any]:
     """The options on columns as arguments of `load`, which calls clusters groups."""
-    return {{"cluster": "group"}.get(name, name): asked[name] for name in COLUMNS if name in asked}
+    return {{"cluster": "group"}.get(name, name): asked[name] for name in OPTIONS_OF_COLUMNS if name in asked}
 
 
 def names_in(given: Iterable[str]) -> list[str]:
@@ -104,7 +115,9 @@ def read_run(file: Path | None, asked: Mapping[str, Any], *, to_fit: bool = Fals
         raise InputError(f"{given} needs {missing}: a run has the scores, and judgements (qrels) say what is relevant")
     if file is not None:
         raise InputError(f"name either {file} or a run with --run and --qrels, not both")
-    refuse(asked, (*COLUMNS, "samples", *OF_SAMPLES), "is for a FILE, not for a run and its judgements")
+    refuse(
+        asked, (*OPTIONS_OF_COLUMNS, "samples", *OPTIONS_OF_SAMPLES), "is for a FILE, not for a run and its judgements"
+    )
     scale = scale_of(asked.get("scores"), asked["logits"])
     if asked.get("map") is not None and scale != "scores" and not asked.get("graded"):
         raise InputError(f"--map is for --scores raw or --graded: {scale} are audited as they are")
@@ -141,7 +154,7 @@ def _is_samples(file: Path, asked: Mapping[str, Any]) -> bool:
     """Asked for, or recognised by the fields of the first object; naming the scores says that it is a table."""
     if asked.get("samples"):
         return True
-    if any(asked.get(name) for name in ("prob", "label", *NOT_STATED)) or file == PIPE:
+    if any(asked.get(name) for name in ("prob", "label", *OPTIONS_OF_TABLES)) or file == PIPE:
         return False
     from believable.readers import is_lm_samples
 
@@ -166,7 +179,7 @@ def _states_confidences(file: Path) -> bool:
 def _samples(file: Path, asked: Mapping[str, Any]) -> Loaded:
     from believable.readers import load_samples
 
-    refuse(asked, NOT_STATED, f"is for a table, and {file} is read as the answers of a language model")
+    refuse(asked, OPTIONS_OF_TABLES, f"is for a table, and {file} is read as the answers of a language model")
     return load_samples(
         file,
         normalise=asked.get("normalise") or "none",

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from believable.stats import Summary
 
 MAX_ROWS_HELD = 5_000_000  # of a Parquet file: longer ones are read in one pass
-OF_LARGE = ("stream", "checkpoint", "checkpoint_every", "save_summary")
-NEED_ROWS = ("cluster", "compare", "compare_prob")
-OF_OTHER_INPUTS = ("run", "qrels", "rel", "graded", "unjudged", "map", "samples", "normalise", "filter")
-OF_COLUMNS = (
+OPTIONS_OF_LARGE_FILES = ("stream", "checkpoint", "checkpoint_every", "save_summary")
+OPTIONS_THAT_NEED_ROWS = ("cluster", "compare", "compare_prob")
+OPTIONS_OF_OTHER_INPUTS = ("run", "qrels", "rel", "graded", "unjudged", "map", "samples", "normalise", "filter")
+OPTIONS_OF_ROWS = (
     *("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "weight", "drop_missing", "format"),
     *("stream", "checkpoint", "checkpoint_every"),
 )
@@ -47,14 +47,16 @@ def is_large(files: Sequence[Path], asked: Mapping[str, Any]) -> bool:
     from believable.readers.passes.checkpoint import is_saved
     from believable.readers.passes.parts import is_pattern
 
-    if len(files) > 1 or any(asked.get(name) for name in OF_LARGE):
+    if len(files) > 1 or any(asked.get(name) for name in OPTIONS_OF_LARGE_FILES):
         return True
     if not files or files[0] == PIPE:
         return False
     (file,) = files
     if file.is_dir() or is_pattern(file) or is_saved(file):
         return True
-    return not any(asked.get(name) for name in NEED_ROWS) and _rows(file, asked.get("format")) > MAX_ROWS_HELD
+    return (
+        not any(asked.get(name) for name in OPTIONS_THAT_NEED_ROWS) and _rows(file, asked.get("format")) > MAX_ROWS_HELD
+    )
 
 
 def files_behind(files: Sequence[Path]) -> list[Path]:
@@ -87,10 +89,10 @@ def read_large(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
     saved = [is_saved(file) for file in files]
     what = f"one pass over {files[0]}" if len(files) == 1 else "one pass over Parquet files"
     what = "a saved summary" if any(saved) else what
-    refuse(asked, OF_OTHER_INPUTS, f"does not go with {what}")
+    refuse(asked, OPTIONS_OF_OTHER_INPUTS, f"does not go with {what}")
     refuse(
         asked,
-        NEED_ROWS,
+        OPTIONS_THAT_NEED_ROWS,
         f"needs the rows, and {what} keeps only their sums by cell: leave it out, or take a sample of the rows into a "
         "smaller file",
     )
@@ -109,7 +111,7 @@ def _saved(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
     """Summaries that were saved, added up."""
     from believable.readers import load_summary
 
-    refuse(asked, OF_COLUMNS, f"is for files of rows, and {files[0]} holds a summary of them")
+    refuse(asked, OPTIONS_OF_ROWS, f"is for files of rows, and {files[0]} holds a summary of them")
     if len({file.resolve() for file in files}) < len(files):
         raise InputError("a saved summary is named twice, and its rows would count twice: name each once")
     summaries = [load_summary(file) for file in files]

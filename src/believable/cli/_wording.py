@@ -54,7 +54,7 @@ HINTS = {
     Hint.NAME_THE_POSITIVE: "name the positive one with {pos_label}",
     Hint.SHARES_OF_ANNOTATORS: "from Python, pass Predictions(..., soft_labels=True) if they are shares of annotators",
     Hint.NAME_THE_CLASSES: "from Python, pass Predictions(..., classes=[...])",
-    Hint.CLASSES_OF_COLUMNS: "classes are called as their columns end, p_cat and p_dog say",
+    Hint.CLASSES_OF_COLUMNS: "here each row has a score for each class, so leave it out",
     Hint.CLASSES_OF_TEXT: "write one column per class, p_cat and p_dog say, in place of lists",
     Hint.COUNT_BY: "count again with {by}",
     Hint.CHOOSE_CONFIDENCE: "{prob}",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from believable.cli._common import PIPE, called, new_console, note, say, sentences, warnings_as_notes
-from believable.cli._inputs import OF_RUNS, columns_in, names_a_run, read_run, refuse, refuse_run
+from believable.cli._inputs import OPTIONS_OF_RUNS, columns_in, names_a_run, read_run, refuse, refuse_run
 from believable.cli._options import Scale, scale_of, shared_options
 from believable.cli._outputs import check_outputs
 from believable.cli._wording import in_options
@@ -105,7 +105,7 @@ def _read(file: Path | None, scale: Scale, asked: dict[str, Any]) -> Loaded:
     if file is None:
         raise InputError("name a FILE of scores (- for the standard input), or a run with --run and --qrels")
     refuse_run(file, asked)
-    refuse(asked, OF_RUNS, "is for a run and its judgements: name the run with --run")
+    refuse(asked, OPTIONS_OF_RUNS, "is for a run and its judgements: name the run with --run")
     return load(file, from_logits=scale != "probabilities", **columns_in(asked))
 
 

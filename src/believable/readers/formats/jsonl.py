@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, final
 
-from believable.errors import InputError
+from believable.errors import InputError, Sentence
 from believable.readers.formats.source import BOM, Source
 from believable.readers.formats.table import Table
 
@@ -54,7 +54,9 @@ class JsonlTable(Table):
         columns: dict[str, list[Any]] = {}
         height = 0
         for number, line in self._lines():
-            for key, value in _object(f"{self.source.name}, line {number}", line).items():
+            for key, value in _object(
+                Sentence("{file}, line {line}", file=self.source.name, line=number), line
+            ).items():
                 column = columns.setdefault(key, [])
                 column += [None] * (height - len(column))
                 column.append(value)
@@ -68,13 +70,17 @@ def _object(where: str, line: bytes) -> dict[str, Any]:
     try:
         value = json.loads(line.strip())
     except UnicodeDecodeError as error:
-        raise InputError(f"{where}: this is not UTF-8 text; save it as UTF-8") from error
+        raise InputError("{where}: this is not UTF-8 text; save it as UTF-8", where=where) from error
     except RecursionError as error:
-        raise InputError(f"{where}: this is nested too deeply") from error
+        raise InputError("{where}: this is nested too deeply", where=where) from error
     except json.JSONDecodeError as error:
-        raise InputError(f"{where}, character {error.pos + 1}: this is not JSON ({error.msg})") from error
+        raise InputError(
+            "{where}, character {column}: this is not JSON ({why})", where=where, column=error.pos + 1, why=error.msg
+        ) from error
     if not isinstance(value, dict):
-        raise InputError(f"{where}: one JSON object per line is needed, got {line.decode().strip()[:40]}")
+        raise InputError(
+            "{where}: one JSON object per line is needed, got {got}", where=where, got=line.decode().strip()[:40]
+        )
     return value
 
 

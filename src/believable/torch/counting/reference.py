@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from believable._check import HEAVIEST, LIGHTEST
+from believable._check import HEAVIEST_WEIGHT, LIGHTEST_WEIGHT
 from believable.predictions.view import View
 from believable.torch.counting.rows import Block, Rows
 from believable.torch.counting.tally import BY_CLASS, REASONS, SUMS, TERMS, Tally, code_bounds, n_codes, views_of
@@ -49,7 +49,7 @@ def faults(block: Block, rows: Rows) -> Tensor:
             bad[2] = (matrix.sum(dim=1, dtype=torch.float64) - 1).abs() > rows.tolerance
     bad[3] = (labels < 0) | (labels >= rows.n_classes)
     if weights is not None:
-        bad[4] = ~((weights >= LIGHTEST) & (weights <= HEAVIEST))
+        bad[4] = ~((weights >= LIGHTEST_WEIGHT) & (weights <= HEAVIEST_WEIGHT))
     return bad & (bad.cumsum(dim=0) == 1)
 
 

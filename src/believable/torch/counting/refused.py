@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from believable._check import HEAVIEST, LIGHTEST, ROW_SUM_TOLERANCE
+from believable._check import HEAVIEST_WEIGHT, LIGHTEST_WEIGHT, ROW_SUM_TOLERANCE
 from believable.errors import Hint, InputError
 from believable.torch.counting.reference import faults
 from believable.torch.counting.rows import NO_CLASS, TURN, Block, Rows
@@ -46,9 +46,9 @@ def _plainly_fine(rows: Rows) -> bool:
     if rows.weights is None:
         return True
     weights = _span(rows.weights)
-    if not (weights[0] >= 0 and weights[1] <= HEAVIEST):
+    if not (weights[0] >= 0 and weights[1] <= HEAVIEST_WEIGHT):
         return False
-    return weights[0] >= LIGHTEST or not bool(((rows.weights > 0) & (rows.weights < LIGHTEST)).any())
+    return weights[0] >= LIGHTEST_WEIGHT or not bool(((rows.weights > 0) & (rows.weights < LIGHTEST_WEIGHT)).any())
 
 
 def _span(values: Tensor) -> tuple[float, float]:
@@ -82,8 +82,8 @@ def _sentence(reason: int, block: Block, at: int, rows: Rows, place: str) -> str
             return f"{wanted}, got a number that is not whole at {place}"
         return f"{wanted}, got {label} at {place}; pass ignore_index={label} if such rows are to be left out"
     weight = float(block.weights[at]) if block.weights is not None else float("nan")
-    if 0 < weight < LIGHTEST:
+    if 0 < weight < LIGHTEST_WEIGHT:
         return f"sample_weight is {weight:g} at {place}, too small for its square; set such weights to 0"
-    if HEAVIEST < weight < np.inf:
+    if HEAVIEST_WEIGHT < weight < np.inf:
         return f"sample_weight is {weight:g} at {place}, too large for its square; divide the weights by their mean"
     return f"sample_weight must be finite and not negative, got {weight:g} at {place}"
