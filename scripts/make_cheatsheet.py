@@ -60,7 +60,7 @@ CALLS = {  # a heading, and below it questions with their calls
 SHELL = [
     "believable audit predictions.csv --html report.html",
     "believable audit predictions.parquet --prob score --label clicked --by region",
-    "believable audit visits.csv --group patient_id --fail-above ece=0.05  # exit code 1",
+    "believable audit visits.csv --cluster patient_id --fail-above ece=0.05  # exit code 1",
     "believable audit multiclass.csv --prob-prefix q_",
     "believable audit logits.csv --logits --prob logit",
     "believable compare new.csv old.csv",

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from believable._types import Array
-from believable.errors import InputError
+from believable.errors import InputError, Row
 
 
 def as_numpy(values: Any, name: str) -> Array:
@@ -26,8 +26,11 @@ def as_numpy(values: Any, name: str) -> Array:
             array = np.asarray(values if convert is None else convert(values))
     except (AttributeError, BufferError, OverflowError, RuntimeError, TypeError, ValueError) as error:
         raise InputError(
-            f"{name} cannot be read as an array of numbers ({type(values).__name__}: {error}); "
-            "rows may have different lengths"
+            "{argument} cannot be read as an array of numbers ({got}: {why})",
+            argument=name,
+            got=type(values).__name__,
+            why=error,
+            hint="rows may have different lengths",
         ) from error
     if array.ndim == 1 and array.dtype == object and len(array) and _is_row(array[0]):
         array = _stack(array, name)
@@ -53,7 +56,14 @@ def _stack(rows: Array, name: str) -> Array:
     for i, row in enumerate(rows):
         if not _is_row(row) or len(row) != len(rows[0]):
             found = len(row) if _is_row(row) else row
-            raise InputError(f"rows of {name} must have one length, got {len(rows[0])} at row 0 and {found} at row {i}")
+            raise InputError(
+                "rows of {argument} must have one length, got {first} at {first_row} and {got} at {row}",
+                argument=name,
+                first=len(rows[0]),
+                first_row=Row(0),
+                got=found,
+                row=i,
+            )
     return np.array([np.asarray(row) for row in rows])
 
 

@@ -14,13 +14,11 @@ import numpy as np
 from believable import _kernels
 from believable._arrays import as_numpy
 from believable._types import Array, Floats, Ints
-from believable.errors import InputError
+from believable.errors import Hint, InputError, Row, Sentence
 
 ROW_SUM_TOLERANCE = 1e-3  # the slack of float32 and float16
 BFLOAT16_TOLERANCE = 1e-2  # eight bits of precision: each entry may be off by one part in 512
-LIGHTEST, HEAVIEST = 1e-100, 1e100  # weights whose squares, times scores, are still numbers
-LOGITS = "these look like logits: pass Predictions(..., from_logits=True)"
-MULTILABEL = "Predictions(..., multilabel=True) if the columns are independent"
+LIGHTEST_WEIGHT, HEAVIEST_WEIGHT = 1e-100, 1e100  # weights whose squares, times scores, are still numbers
 
 
 # --- plain arguments --------------------------------------------------------------------------------------------------
@@ -32,7 +30,8 @@ def choice(value: Any, allowed: Iterable[Any], name: str) -> None:
     if isinstance(value, str) and value in options:
         return
     if not any(isinstance(value, type(option)) and value == option for option in options):
-        raise InputError(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}")
+        known = ", ".join(map(repr, options))
+        raise InputError("{argument} must be one of {known}, got {got!r}", argument=name, known=known, got=value)
 
 
 def positive_integer(value: Any, name: str, low: int = 1, high: int | None = None) -> int:
@@ -40,7 +39,7 @@ def positive_integer(value: Any, name: str, low: int = 1, high: int | None = Non
     is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_))
     if not is_integer or value < low or (high is not None and value > high):
         span = f"at least {low}" if high is None else f"from {low} to {high}"
-        raise InputError(f"{name} must be an integer {span}, got {value!r}")
+        raise InputError("{argument} must be an integer {span}, got {got!r}", argument=name, span=span, got=value)
     return int(value)
 
 
@@ -48,14 +47,20 @@ def number(value: Any, name: str, low: float = -np.inf, high: float = np.inf) ->
     """A finite number in [low, high]."""
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.bool_))
     if not is_number or not low <= value <= high or abs(value) == np.inf:
-        raise InputError(f"{name} must be a number from {low:g} to {high:g}, got {value!r}")
+        raise InputError(
+            "{argument} must be a number from {low:g} to {high:g}, got {got!r}",
+            argument=name,
+            low=low,
+            high=high,
+            got=value,
+        )
     return float(value)
 
 
 def level(value: Any, name: str = "level") -> float:
     """A confidence level, strictly between 0 and 1."""
     if number(value, name, 0, 1) in (0, 1):
-        raise InputError(f"{name} must lie strictly between 0 and 1, got {value!r}")
+        raise InputError("{argument} must lie strictly between 0 and 1, got {got!r}", argument=name, got=value)
     return float(value)
 
 
@@ -76,19 +81,23 @@ def numeric(values: Any, name: str) -> Floats:
         return array.astype(array.dtype.newbyteorder("="))
     if kind in "biuf":
         return array.astype(np.float64)
-    raise InputError(f"{name} must be numbers, got {_dtype_words(array)}")
+    raise InputError("{argument} must be numbers, got {got}", argument=name, got=_dtype_words(array))
 
 
 def _numbers_from_objects(array: Array, name: str) -> Floats:
     """Objects (Decimal, mixed columns with nulls) as float64; text is refused even where it spells a number."""
     for position, value in np.ndenumerate(array):
         if isinstance(value, (str, bytes)):
-            raise InputError(f"{name} must be numbers, got the text {value!r} at row {position[0]}")
+            raise InputError(
+                "{argument} must be numbers, got the text {got!r} at {row}", argument=name, got=value, row=position[0]
+            )
     try:
         flat = [np.nan if is_missing(value) else float(value) for value in array.ravel()]
         return np.array(flat, np.float64).reshape(array.shape)
     except (OverflowError, TypeError, ValueError) as error:
-        raise InputError(f"{name} must be numbers, got {_dtype_words(array)} ({error})") from error
+        raise InputError(
+            "{argument} must be numbers, got {got} ({why})", argument=name, got=_dtype_words(array), why=error
+        ) from error
 
 
 def _dtype_words(array: Array) -> str:
@@ -98,16 +107,22 @@ def _dtype_words(array: Array) -> str:
 def shape_of_predictions(array: Array, multilabel: bool) -> None:
     """1-D, or 2-D with at least two columns; not empty."""
     if array.ndim not in (1, 2):
-        raise InputError(f"predictions must be 1-D (binary) or 2-D (one column per class), got shape {array.shape}")
+        raise InputError(
+            "{argument} must be 1-D (binary) or 2-D (one column per class), got shape {got}",
+            argument="predictions",
+            got=array.shape,
+        )
     if len(array) == 0:
-        raise InputError("predictions are empty: there is nothing to measure")
+        raise InputError("{argument} are empty: there is nothing to measure", argument="predictions")
     if array.ndim == 2 and array.shape[1] < 2:
         raise InputError(
-            f"predictions have shape {array.shape}: one column is ambiguous; pass predictions.ravel() for "
-            "P(y = 1), or one column per class"
+            "{argument} have shape {got}: one column is ambiguous",
+            argument="predictions",
+            got=array.shape,
+            hint="pass predictions.ravel() for P(y = 1), or one column per class",
         )
     if multilabel and array.ndim != 2:
-        raise InputError("multilabel=True needs predictions with one column per label, got a 1-D array")
+        raise InputError(Sentence("{multilabel=True} needs {predictions} with one column per label, got a 1-D array"))
 
 
 def finite(array: Array, name: str, rows: Ints | None) -> None:
@@ -116,28 +131,36 @@ def finite(array: Array, name: str, rows: Ints | None) -> None:
     if not (np.isfinite(low) and np.isfinite(high)):
         row, value = _first(array, ~np.isfinite(array), rows)
         what = "NaN (missing)" if np.isnan(value) else str(value)
-        raise InputError(f"{name} must be finite, got {what} at row {row}; drop or repair such rows first")
+        raise InputError(
+            "{argument} must be finite, got {got} at {row}", argument=name, got=what, row=row, hint=Hint.DROP_OR_REPAIR
+        )
 
 
-def probabilities(array: Floats, name: str, rows: Ints | None, logits: str = LOGITS) -> None:
+def probabilities(array: Floats, name: str, rows: Ints | None, logits: Hint = Hint.LOGITS) -> None:
     """Raise unless every entry lies in [0, 1]; `logits` is what to do if they are logits."""
     low, high = _kernels.extrema(array)
     if low >= 0 and high <= 1:
         return
     finite(array, name, rows)
     row, value = _first(array, (array < 0) | (array > 1), rows)
-    advice = ""
+    hint = None
     if low >= 0 and 10 < high <= 100:
-        advice = "; these look like percentages: divide by 100"
+        hint = Hint.PERCENTAGES
     elif low < -1 or high > 1 + ROW_SUM_TOLERANCE:
-        advice = f"; {logits}"
+        hint = logits
     elif low >= -ROW_SUM_TOLERANCE:
-        advice = "; if this is rounding, clip them first"
-    raise InputError(f"{name} must lie in [0, 1], got {value:.8g} at row {row}{advice}")
+        hint = Hint.ROUNDING
+    raise InputError(
+        "{argument} must lie in [0, 1], got {got:.8g} at {row}", argument=name, got=value, row=row, hint=hint
+    )
 
 
 def row_sums(
-    matrix: Floats, given: Any, rows: Ints | None, name: str = "predictions", otherwise: str = MULTILABEL
+    matrix: Floats,
+    given: Any,
+    rows: Ints | None,
+    name: str = "predictions",
+    otherwise: str | Hint = Hint.INDEPENDENT_COLUMNS,
 ) -> None:
     """Raise unless every row sums to one; `given` is the input, whose type says how precise it can be."""
     tolerance = BFLOAT16_TOLERANCE if is_brief(given) else ROW_SUM_TOLERANCE
@@ -150,7 +173,11 @@ def row_sums(
         return
     row, value = _first(sums, bad, rows)
     raise InputError(
-        f"rows of {name} must sum to 1, got {value:.8g} at row {row}; divide by the row sums, or pass {otherwise}"
+        "rows of {argument} must sum to 1, got {got:.8g} at {row}",
+        argument=name,
+        got=value,
+        row=row,
+        hint=Sentence("divide by the row sums, or {otherwise}", otherwise=otherwise),
     )
 
 
@@ -165,7 +192,7 @@ def is_brief(given: Any) -> bool:
 def labels_as_array(actuals: Any) -> Array:
     """The labels as they came, as an array; a column vector and one-hot rows are left to the shape checks."""
     if actuals is None:
-        raise InputError("actuals are missing: pass (predictions, actuals)")
+        raise InputError("{argument} are missing: pass (predictions, actuals)", argument="actuals")
     array = as_numpy(actuals, "actuals")
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
@@ -173,7 +200,7 @@ def labels_as_array(actuals: Any) -> Array:
 def swapped(predictions: Array, actuals: Array) -> None:
     """Raise when the first argument looks like labels; called once the second turned out not to be labels."""
     if predictions.ndim == 1 and not np.any(predictions != np.rint(predictions)):
-        raise InputError("the arguments look swapped: the order is (predictions, actuals), scores first")
+        raise InputError("{hint}", hint=Hint.SWAPPED)
 
 
 def shape_of_labels(actuals: Array, predictions: Array, multilabel: bool) -> None:
@@ -183,26 +210,41 @@ def shape_of_labels(actuals: Array, predictions: Array, multilabel: bool) -> Non
     if multilabel:
         if actuals.shape != predictions.shape:
             raise InputError(
-                f"multilabel=True needs actuals of the predictions' shape {predictions.shape}, got {actuals.shape}"
+                "{multilabel=True} needs {argument} of the predictions' shape {needed}, got {got}",
+                argument="actuals",
+                needed=predictions.shape,
+                got=actuals.shape,
             )
         return
     if actuals.ndim == 2 and actuals.shape[1] == 1:
-        raise InputError(f"actuals must be 1-D, got shape {actuals.shape}; pass actuals.ravel()")
+        raise InputError(
+            "{argument} must be 1-D, got shape {got}",
+            argument="actuals",
+            got=actuals.shape,
+            hint="pass actuals.ravel()",
+        )
     if actuals.ndim == 2:
         raise InputError(
-            f"actuals must be 1-D class labels, got shape {actuals.shape}; pass actuals.argmax(axis=1) for one-hot "
-            "rows, or Predictions(..., multilabel=True) if the columns are independent"
+            "{argument} must be 1-D class labels, got shape {got}; pass actuals.argmax(axis=1) for one-hot rows, or "
+            "{Predictions}(..., multilabel=True) if the columns are independent",
+            argument="actuals",
+            got=actuals.shape,
         )
     if actuals.ndim != 1:
-        raise InputError(f"actuals must be 1-D, got shape {actuals.shape}")
+        raise InputError("{argument} must be 1-D, got shape {got}", argument="actuals", got=actuals.shape)
     if len(actuals) != len(predictions):
-        raise InputError(f"predictions and actuals differ in length: {len(predictions)} and {len(actuals)}")
+        raise InputError(
+            "{predictions} and {argument} differ in length: {needed} and {got}",
+            argument="actuals",
+            needed=len(predictions),
+            got=len(actuals),
+        )
 
 
 def is_label(actuals: Array, label: Any, name: str) -> Array:
     """Where the labels equal `label`; a missing label equals every missing one."""
     if np.ndim(label) != 0 or isinstance(label, (dict, set, frozenset)):
-        raise InputError(f"{name} must be one label, got {label!r}")
+        raise InputError("{argument} must be one label, got {got!r}", argument=name, got=label)
     if is_missing(label):
         return _missing(actuals)
     if actuals.dtype == object:
@@ -240,20 +282,26 @@ def no_missing(actuals: Array, rows: Ints | None) -> None:
     if missing.any():
         row, _ = _first(actuals, missing, rows)
         raise InputError(
-            f"actuals have a missing label at row {row}; drop such rows, or pass "
-            "Predictions(..., ignore_label=float('nan')) to have them dropped and counted"
+            "{argument} have a missing label at {row}", argument="actuals", row=row, hint=Hint.DROP_OR_IGNORE
         )
 
 
 def class_labels(actuals: Array, n_classes: int, predictions: Floats, rows: Ints | None) -> Array:
     """Integer labels in 0..K-1; booleans and integral floats too."""
-    door = "Predictions(..., classes=[...])" if predictions.ndim == 2 else "Predictions(..., pos_label=...)"
+    hint = Hint.NAME_THE_CLASSES if predictions.ndim == 2 else Hint.NAME_THE_POSITIVE
+    needed = f"integers 0..{n_classes - 1}"
     if actuals.dtype == object:
         no_missing(actuals, rows)
         actuals = _unbox(actuals)
     if actuals.dtype.kind not in "biuf":
-        example = _plain(actuals.ravel()[0])
-        raise InputError(f"actuals must be integers 0..{n_classes - 1}, got {example!r} at row 0; pass {door}")
+        raise InputError(
+            "{argument} must be {needed}, got {got!r} at {row}",
+            argument="actuals",
+            needed=needed,
+            got=_plain(actuals.ravel()[0]),
+            row=0,
+            hint=hint,
+        )
     is_boolean = actuals.dtype.kind == "b"
     if is_boolean:  # whose bytes may be others than 0 and 1, if the memory was never meant to be booleans
         actuals = np.ascontiguousarray(actuals).view(np.uint8)
@@ -261,15 +309,28 @@ def class_labels(actuals: Array, n_classes: int, predictions: Floats, rows: Ints
     if not (low >= 0 and high <= n_classes - 1):
         no_missing(actuals, rows)
         row, value = _first(actuals, (actuals < 0) | (actuals > n_classes - 1), rows)
-        raise InputError(f"actuals must be integers 0..{n_classes - 1}, got {value:g} at row {row}; pass {door}")
+        raise InputError(
+            "{argument} must be {needed}, got {got:g} at {row}",
+            argument="actuals",
+            needed=needed,
+            got=value,
+            row=row,
+            hint=hint,
+        )
     if is_boolean or actuals.dtype.kind == "i":
         return actuals
     small = actuals.astype(np.int8 if n_classes <= 128 else np.int32)
     if any(np.any(small[part] != actuals[part]) for part in _kernels.row_blocks(len(actuals))):
         swapped(predictions, actuals)
         row, value = _first(actuals, small != actuals, rows)
-        soft = ", or pass Predictions(..., soft_labels=True) if they are shares of annotators" if n_classes == 2 else ""
-        raise InputError(f"actuals must be whole numbers, got {value:g} at row {row}; pass {door}{soft}")
+        both = Sentence("{hint}, or {shares}", hint=hint, shares=Hint.SHARES_OF_ANNOTATORS)
+        raise InputError(
+            "{argument} must be whole numbers, got {got:g} at {row}",
+            argument="actuals",
+            got=value,
+            row=row,
+            hint=both if n_classes == 2 else hint,
+        )
     return small
 
 
@@ -293,14 +354,22 @@ def named_labels(actuals: Array, classes: Sequence[Any], rows: Ints | None) -> I
     try:
         position = {_plain(name): k for k, name in enumerate(classes)}
     except TypeError as error:
-        raise InputError(f"classes must be plain labels, got {list(classes)!r}") from error
+        raise InputError(
+            "{argument} must be plain labels, got {got!r}", argument="classes", got=list(classes)
+        ) from error
     if len(position) != len(classes):
-        raise InputError(f"classes must be distinct, got {list(classes)!r}")
+        raise InputError("{argument} must be distinct, got {got!r}", argument="classes", got=list(classes))
     values, inverse = np.unique(actuals, return_inverse=True) if actuals.dtype != object else _unique_objects(actuals)
     codes = np.array([position.get(_plain(value), -1) for value in values], np.intp)[inverse.reshape(-1)]
     if (codes < 0).any():
         row, value = _first(actuals, codes < 0, rows)
-        raise InputError(f"the label {_plain(value)!r} at row {row} is not in classes {list(classes)!r}")
+        raise InputError(
+            "the label {got!r} at {row} is not in {argument} {known!r}",
+            argument="classes",
+            got=_plain(value),
+            row=row,
+            known=list(classes),
+        )
     return codes
 
 
@@ -311,9 +380,12 @@ def positive_label(actuals: Array, pos_label: Any, rows: Ints | None) -> Array:
     if not positive.any():
         found = sorted({repr(_plain(value)) for value in actuals[:1000]})
         same = [word for word in found if word.strip("' ").lower() == str(pos_label).strip().lower()]
-        advice = f"did you mean {same[0]}?" if same else "if there are truly no positives, pass actuals as 0 and 1"
         raise InputError(
-            f"pos_label={pos_label!r} does not occur in actuals (they hold {', '.join(found[:5])}); {advice}"
+            "{pos_label=} does not occur in {actuals} (they hold {found})",
+            argument="pos_label",
+            pos_label=pos_label,
+            found=", ".join(found[:5]),
+            hint=f"did you mean {same[0]}?" if same else Hint.NO_POSITIVES,
         )
     return positive.view(np.uint8)
 
@@ -342,32 +414,48 @@ def doors(
 ) -> None:
     """Raise when two descriptions of the input contradict each other."""
     if ndim == 2 and pos_label is not None:
-        raise InputError("pos_label goes with 1-D predictions; pass classes=[...] in the order of the columns")
+        raise InputError("{argument} goes with 1-D predictions", argument="pos_label", hint=Hint.CLASSES_OF_COLUMNS)
     if ndim == 2 and soft_labels:
-        raise InputError("soft_labels=True goes with 1-D predictions")
+        raise InputError("{soft_labels=True} goes with 1-D predictions", argument="soft_labels")
     if (pos_label is not None) + (classes is not None) + bool(soft_labels) > 1:
-        raise InputError("pass one of pos_label, classes and soft_labels")
+        raise InputError(Sentence("pass one of {pos_label}, {classes} and {soft_labels}"))
     if classes is not None and not isinstance(classes, (list, tuple, range, np.ndarray)):
-        raise InputError(f"classes must be a list in the order of the columns, got a {type(classes).__name__}")
+        raise InputError(
+            "{argument} must be a list in the order of the columns, got a {got}",
+            argument="classes",
+            got=type(classes).__name__,
+        )
     if classes is not None and len(classes) != n_classes:
-        raise InputError(f"classes must name {n_classes} classes in the order of the columns, got {len(classes)}")
+        raise InputError(
+            "{argument} must name {needed} classes in the order of the columns, got {got}",
+            argument="classes",
+            needed=n_classes,
+            got=len(classes),
+        )
     if multilabel and ignore_label is not None:
-        raise InputError("ignore_label does not go with multilabel=True: drop the rows first")
+        raise InputError("{argument} does not go with {multilabel=True}: drop the rows first", argument="ignore_label")
 
 
 def notion_fits(notion: str, kind: str, n_classes: int) -> None:
     """Raise when predictions of this kind have no such notion."""
     if kind == "binary" and notion != "binary":
-        advice = (
-            "for max(p, 1 - p) pass the two columns numpy.column_stack([1 - p, p])"
-            if notion == "confidence"
-            else "pass one column per class"
+        raise InputError(
+            "{notion=} needs a matrix of predictions, got 1-D scores",
+            argument="notion",
+            notion=notion,
+            hint=Hint.TWO_COLUMNS if notion == "confidence" else Hint.ONE_COLUMN_PER_CLASS,
         )
-        raise InputError(f"notion={notion!r} needs a matrix of predictions, got 1-D scores; {advice}")
     if kind == "multilabel" and notion != "classwise":
-        raise InputError(f"multilabel predictions have the notion 'classwise', not {notion!r}")
+        raise InputError(
+            "multilabel predictions have the {argument} 'classwise', not {got!r}", argument="notion", got=notion
+        )
     if notion == "binary" and n_classes > 2:
-        raise InputError(f"notion='binary' needs two classes, got {n_classes}; choose 'confidence' or 'classwise'")
+        raise InputError(
+            "{notion='binary'} needs two classes, got {got}",
+            argument="notion",
+            got=n_classes,
+            hint="choose 'confidence' or 'classwise'",
+        )
 
 
 # --- weights ----------------------------------------------------------------------------------------------------------
@@ -377,23 +465,46 @@ def weights(values: Any, n: int, name: str = "sample_weight", of: str = "row") -
     """Importance weights as float64: finite, non-negative, not all zero."""
     array = numeric(values, name).astype(np.float64, copy=False)
     if array.shape != (n,):
-        raise InputError(f"{name} must be one number per {of}, {n} of them, got shape {array.shape}")
+        raise InputError(
+            "{argument} must be one number per {unit}, {needed} of them, got shape {got}",
+            argument=name,
+            unit=of,
+            needed=n,
+            got=array.shape,
+        )
     finite(array, name, None)
     low, high = _kernels.extrema(array)
     if low < 0:
         row, value = _first(array, array < 0, None)
-        raise InputError(f"{name} must not be negative, got {value:g} at {of} {row}")
+        raise InputError(
+            "{argument} must not be negative, got {got:g} at {row}", argument=name, got=value, row=_place(of, row)
+        )
     if high == 0:
-        raise InputError(f"{name} is zero in every {of}: there is nothing to measure")
-    if low < LIGHTEST and array.any() and (array[array > 0] < LIGHTEST).any():
-        row, value = _first(array, (array > 0) & (array < LIGHTEST), None)
-        raise InputError(f"{name} is {value:g} at {of} {row}, too small for its square; set such weights to 0")
-    if high > HEAVIEST:
-        raise InputError(f"{name} reaches {high:g}, too large for its square; divide the weights by their mean")
+        raise InputError("{argument} is zero in every {unit}: there is nothing to measure", argument=name, unit=of)
+    if low < LIGHTEST_WEIGHT and array.any() and (array[array > 0] < LIGHTEST_WEIGHT).any():
+        row, value = _first(array, (array > 0) & (array < LIGHTEST_WEIGHT), None)
+        raise InputError(
+            "{argument} is {got:g} at {row}, too small for its square",
+            argument=name,
+            got=value,
+            row=_place(of, row),
+            hint="set such weights to 0",
+        )
+    if high > HEAVIEST_WEIGHT:
+        raise InputError(
+            "{argument} reaches {got:g}, too large for its square",
+            argument=name,
+            got=high,
+            hint="divide the weights by their mean",
+        )
     return array
 
 
 # --- where it went wrong ----------------------------------------------------------------------------------------------
+
+
+def _place(of: str, number: int) -> Row | str:
+    return Row(number) if of == "row" else f"{of} {number}"
 
 
 def _first(array: Array, bad: Array, rows: Ints | None) -> tuple[int, Any]:
@@ -412,7 +523,11 @@ def generator(random_state: Any) -> np.random.Generator:
         return random_state
     is_seed = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, (bool, np.bool_))
     if random_state is not None and (not is_seed or random_state < 0):
-        raise InputError(f"random_state must be None, an integer from 0 or a numpy Generator, got {random_state!r}")
+        raise InputError(
+            "{argument} must be None, an integer from 0 or a numpy Generator, got {got!r}",
+            argument="random_state",
+            got=random_state,
+        )
     if random_state is None:
         return np.random.default_rng()
     # A branch of its own: data that were made with the same seed must not meet the same numbers here again.

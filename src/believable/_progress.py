@@ -1,4 +1,4 @@
-"""A progress bar for what takes longer than a moment, on terminals only."""
+"""Progress of what takes longer than a moment, on the error stream where that is a terminal: steps, files, rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def tracked(steps: Sequence[T], what: str, shown: bool | None) -> Iterator[T]:
-    """The steps one by one; None shows a bar where the error stream is a terminal."""
+    """Yield the steps one by one behind a bar; None shows it where the error stream is a terminal."""
     if not (sys.stderr.isatty() if shown is None else shown):
         yield from steps
         return
@@ -22,17 +22,17 @@ def tracked(steps: Sequence[T], what: str, shown: bool | None) -> Iterator[T]:
     yield from track(steps, what, total=len(steps), console=Console(stderr=True, force_terminal=shown), transient=True)
 
 
-# --- A sign of life while a large file is read, on terminals only -----------------------------------------------------
+# --- large files: that one is being read, and how many of its rows are counted ----------------------------------------
 
 
-LARGE = 50_000_000  # bytes; smaller files are read in a moment
-MANY = 10_000_000  # rows; fewer are counted in a moment
+SHOWN_FROM_BYTES = 50_000_000  # smaller files are read in a moment
+SHOWN_FROM_ROWS = 10_000_000  # fewer are counted in a moment
 
 
 @contextmanager
 def reading(name: str, size: int, shown: bool | None = None) -> Iterator[None]:
     """Show that a file is being read; None does so where it is large and the error stream is a terminal."""
-    if not (size >= LARGE and sys.stderr.isatty() if shown is None else shown):
+    if not (size >= SHOWN_FROM_BYTES and sys.stderr.isatty() if shown is None else shown):
         yield
         return
     from rich.console import Console
@@ -54,7 +54,7 @@ def counting(rows: int, done: int, shown: bool | None = None) -> Iterator[Callab
 
     None shows it where there are many rows and the error stream is a terminal.
     """
-    if not (rows >= MANY and sys.stderr.isatty() if shown is None else shown):
+    if not (rows >= SHOWN_FROM_ROWS and sys.stderr.isatty() if shown is None else shown):
         yield lambda more: None
         return
     from rich.console import Console

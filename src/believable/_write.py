@@ -12,7 +12,7 @@ from pathlib import Path
 
 from believable.errors import InputError
 
-LEFT_BEHIND = 3600.0  # seconds
+LEFT_BEHIND_AFTER = 3600.0  # seconds
 DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # which no reading says, so it is about what is written
 
 
@@ -86,7 +86,7 @@ def sweep(target: Path) -> None:
         for one in there:
             if found := pattern.fullmatch(one.name):
                 with suppress(OSError):
-                    if not _runs(int(found[1])) or time.time() - one.stat().st_mtime > LEFT_BEHIND:
+                    if not _runs(int(found[1])) or time.time() - one.stat().st_mtime > LEFT_BEHIND_AFTER:
                         os.unlink(one.path)
 
 

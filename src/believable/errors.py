@@ -1,4 +1,19 @@
-"""What can go wrong, by name. Every exception of this package is a `BelievableError`."""
+"""What can go wrong, by name, and the sentences that say so.
+
+Every exception of this package is a `BelievableError`. What it says is a `Sentence`: words, and among them the
+arguments, rows and hints that it speaks of as values. `str(error)` says it to whoever calls Python; the command line
+says the same of its options (`believable.cli._wording`).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from numbers import Integral
+from typing import Any, NamedTuple
 
 __all__ = [
     "BelievableError",
@@ -14,8 +29,281 @@ __all__ = [
 ]
 
 
+# --- what a sentence speaks of ----------------------------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    """A row of the input, counted from 0; `line` and `file` say where it stands in a file.
+
+    >>> print(Row(17), Row(17, line=19), sep=", ")
+    row 17, row 17 (line 19)
+    """
+
+    number: int
+    line: int | None = None
+    file: str = ""
+
+    def __str__(self) -> str:
+        line = "" if self.line is None else f" (line {self.line})"
+        return f"row {self.number}{line}{f' of {self.file}' if self.file else ''}"
+
+
+class OneOf(tuple[Any, ...]):
+    """Values of which an argument takes any.
+
+    >>> OneOf(["logits", "scores"])
+    'logits' or 'scores'
+    """
+
+    def __repr__(self) -> str:
+        return " or ".join(map(repr, self))
+
+
+LOOK_LIKE_LOGITS = "these look like logits"
+LOOK_LIKE_PERCENTAGES = "these look like percentages"
+FROM_LOGITS = "pass {Predictions}(..., from_logits=True)"
+
+
+class Hint(Enum):
+    """What to do about an error, in the words of Python; templates, as those of a `Sentence` are.
+
+    Files and the command line have other ways out, so both have words of their own for some of these.
+    """
+
+    # scores
+    LOGITS = f"{LOOK_LIKE_LOGITS}: {FROM_LOGITS}"
+    LOGITS_IN_FILE = f"{LOOK_LIKE_LOGITS}: {FROM_LOGITS}, or {{percent=True}} for percentages"
+    LOGITS_IN_FRAME = f"{LOOK_LIKE_LOGITS}: pass from_logits=True"
+    LOGITS_TO_CALIBRATE = f"{LOOK_LIKE_LOGITS}: pass input='logits', or input='scores' for other numbers"
+    LOGITS_TO_FIT = f"{LOOK_LIKE_LOGITS}: make it with input='logits'"
+    LOGITS_TO_APPLY = f"{LOOK_LIKE_LOGITS}, the map takes probabilities"
+    LOGITS_TO_DECIDE = f"{LOOK_LIKE_LOGITS}: take the sigmoid or softmax first"
+    PERCENTAGES = f"{LOOK_LIKE_PERCENTAGES}: divide by 100"
+    PERCENTAGES_IN_FILE = f"{LOOK_LIKE_PERCENTAGES}: pass {{percent=True}}; for logits, {FROM_LOGITS}"
+    READ_AS_PERCENTAGES = "if all are percentages, read them with {percent=True}"
+    ROUNDING = "if this is rounding, clip them first"
+    SWAPPED = "the arguments look swapped: the order is (predictions, actuals), scores first"
+    INDEPENDENT_COLUMNS = "pass {Predictions}(..., multilabel=True) if the columns are independent"
+    ONE_COLUMN_PER_CLASS = "pass one column per class"
+    TWO_COLUMNS = "for max(p, 1 - p) pass the two columns numpy.column_stack([1 - p, p])"
+    # labels
+    NAME_THE_POSITIVE = "pass {Predictions}(..., pos_label=...)"
+    SHARES_OF_ANNOTATORS = "pass {Predictions}(..., soft_labels=True) if they are shares of annotators"
+    NAME_THE_CLASSES = "pass {Predictions}(..., classes=[...])"
+    CLASSES_OF_COLUMNS = "pass classes=[...] in the order of the columns"
+    CLASSES_OF_TEXT = "name them, in order, with {classes}"
+    NO_POSITIVES = "if there are truly no positives, pass {actuals} as 0 and 1"
+    # rows
+    DROP_OR_REPAIR = "drop or repair such rows first"
+    DROP_OR_IGNORE = (
+        "drop such rows, or pass {Predictions}(..., ignore_label=float('nan')) to have them dropped and counted"
+    )
+    REPAIR_OR_LEAVE_OUT = "repair such rows, or leave them out with {drop_missing=True}"
+    # columns and files
+    COUNT_BY = "count again with by="
+    CHOOSE_CONFIDENCE = "confidence="
+    CHOOSE_CORRECT = "correct="
+    RENAME_OR_OVERWRITE = "choose another name, or pass overwrite=True"
+    LEAVE_EMPTY = "fill it in, drop the row, or pass missing='keep' to have the result left empty too"
+    LOGITS_OR_RAW = "pass scores='logits' if they are log-odds, scores='raw' if they are neither, to have a map learnt"
+
+    def __str__(self) -> str:
+        return told(self.value, {}, PYTHON)
+
+
+# --- sentences --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How what a sentence speaks of is put into words; as it stands, those of Python.
+
+    Attributes
+    ----------
+    arguments : mapping of str to str
+        What to call an argument, where not by its name.
+    hints : mapping of Hint to str
+        Templates for hints, where not their own.
+    """
+
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    hints: Mapping[Hint, str] = field(default_factory=dict)
+
+    def argument(self, name: str) -> str:
+        """An argument by name."""
+        return self.arguments.get(name, name)
+
+    def setting(self, name: str, value: Any) -> str:
+        """An argument with its value."""
+        return f"{self.argument(name)}={value!r}"
+
+    def hint(self, hint: Hint) -> str:
+        """A hint."""
+        return told(self.hints.get(hint, hint.value), {}, self)
+
+
+PYTHON = Wording()
+REFERENCE = re.compile(r"\{(\w+)(?:=([^{}]*))?(!r)?(?::([^{}]*))?\}")
+
+
+class Sentence(str):
+    """Words for a reader, which know the arguments, rows and hints that they speak of.
+
+    In the template `{name}` is the part of that name, or else the argument of that name; `{name=}` is the argument with
+    the part as its value, and `{name=True}` with the value that stands there. `!r` and a format may follow, as in an
+    f-string; a list is written with commas. The part `argument` is the name of one, `row` is a `Row` or its number, and
+    a `hint` comes last where the template has no place for it.
+
+    Examples
+    --------
+    >>> said = Sentence("{argument} must be below 1, got {got:.1f} at {row}", argument="prob", got=3.2, row=17)
+    >>> said
+    'prob must be below 1, got 3.2 at row 17'
+    >>> said.told(Wording({"prob": "--prob"}))
+    '--prob must be below 1, got 3.2 at row 17'
+    """
+
+    template: str
+    parts: Mapping[str, Any]
+
+    def __new__(cls, template: str, **parts: Any) -> Sentence:
+        parts = {name: _part(name, value) for name, value in parts.items()}
+        made = super().__new__(cls, told(template, parts, PYTHON))
+        made.template, made.parts = template, parts
+        return made
+
+    def told(self, wording: Wording) -> str:
+        """The sentence in other words."""
+        return told(self.template, self.parts, wording)
+
+    def with_parts(self, change: Callable[[Any], Any]) -> Sentence:
+        """The same sentence with each row and hint, also in sentences within it, replaced by what `change` returns."""
+        parts = dict(self.parts)
+        for name, value in parts.items():
+            if isinstance(value, Sentence):
+                parts[name] = value.with_parts(change)
+            elif isinstance(value, (Row, Hint)):
+                parts[name] = change(value)
+        return Sentence(self.template, **parts)
+
+    def part(self, name: str) -> Any:
+        """The part of this name, of the sentence or of the first within it that has one; None if there is none."""
+        if name in self.parts:
+            return self.parts[name]
+        inner = (value.part(name) for value in self.parts.values() if isinstance(value, Sentence))
+        return next((found for found in inner if found is not None), None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remade, (self.template, {name: _portable(self, name) for name in self.parts})
+
+
+def told(template: str, parts: Mapping[str, Any], wording: Wording) -> str:
+    """A template with its parts in words."""
+
+    def word(found: re.Match[str]) -> str:
+        name, setting, as_repr, form = found.groups()
+        if setting is not None:
+            return wording.setting(name, ast.literal_eval(setting) if setting else parts[name])
+        if name not in parts:
+            return wording.argument(name)
+        value = parts[name]
+        if name == "argument":
+            return wording.argument(value)
+        return repr(value) if as_repr else format(value, form) if form else _in_words(value, wording)
+
+    if parts.get("hint") is not None and "{hint}" not in template:
+        template += "; {hint}"
+    return REFERENCE.sub(word, template)
+
+
+def _in_words(value: Any, wording: Wording) -> str:
+    if isinstance(value, Hint):
+        return wording.hint(value)
+    if isinstance(value, Sentence):
+        return value.told(wording)
+    return ", ".join(_in_words(one, wording) for one in value) if isinstance(value, list) else str(value)
+
+
+def _part(name: str, value: Any) -> Any:
+    if isinstance(value, BelievableError):
+        return value.sentence
+    return Row(int(value)) if name == "row" and isinstance(value, Integral) else value
+
+
+def _remade(template: str, parts: dict[str, Any]) -> Sentence:
+    return Sentence(template, **parts)
+
+
+class _Shown(str):
+    """The text of a value that stayed in another process."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __format__(self, form: str) -> str:
+        return str(self)
+
+
+def _portable(sentence: Sentence, name: str) -> Any:
+    """A part that any process can read; of anything that is not plain, the text that the sentence shows."""
+    value = sentence.parts[name]
+    if value is None or type(value) in (str, int, float, bool, Row, Hint, Sentence, _Shown):
+        return value
+    shown = [found[0] for found in REFERENCE.finditer(sentence.template) if found[1] == name]
+    return _Shown(told(shown[0].replace("=", "!r"), {name: value}, PYTHON) if shown else str(value))
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
 class BelievableError(Exception):
-    """Base of everything this package raises on purpose."""
+    """Base of everything this package raises on purpose.
+
+    A plain text is what it says. With parts, or a `Sentence` in its place, it is a template for them.
+
+    Examples
+    --------
+    >>> error = InputError("{argument} must be a number, got {got!r} at {row}", argument="power", got="a", row=3)
+    >>> str(error), error.argument, error.got, error.row
+    ("power must be a number, got 'a' at row 3", 'power', 'a', 3)
+    """
+
+    def __init__(self, sentence: str = "", /, **parts: Any) -> None:
+        super().__init__(Sentence(sentence, **parts) if parts else sentence)
+
+    @property
+    def sentence(self) -> Sentence:
+        """What it says, as a value."""
+        said = self.args[0] if self.args else ""
+        return said if isinstance(said, Sentence) else Sentence("{text}", text=str(said))
+
+    @property
+    def argument(self) -> str | None:
+        """The name of the argument that is wrong, where one is."""
+        return self.sentence.part("argument")  # type: ignore[no-any-return]
+
+    @property
+    def got(self) -> Any:
+        """What was found in place of what is needed, where it is known."""
+        return self.sentence.part("got")
+
+    @property
+    def row(self) -> int | None:
+        """The row, from 0, where there is one."""
+        found = self.sentence.part("row")
+        return found.number if isinstance(found, Row) else None
+
+    @property
+    def line(self) -> int | None:
+        """The line of the file, from 1, where it is known."""
+        found = self.sentence.part("row")
+        return found.line if isinstance(found, Row) else self.sentence.part("line")
+
+    @property
+    def hint(self) -> str | None:
+        """What to do about it, in words."""
+        found = self.sentence.part("hint")
+        return None if found is None else str(found)
 
 
 class InputError(BelievableError, ValueError):

@@ -124,7 +124,7 @@ def audited(run, tmp_path, *arguments):
 
 def test_options_reach_the_library(run, quick, folder, tmp_path):
     """Weights, clusters, bins, strategy, level and seed."""
-    options = ("--weight", "w", "--group", "patient_id", "--bins", 7, "--strategy", "quantile", "--level", 0.8)
+    options = ("--weight", "w", "--cluster", "patient_id", "--bins", 7, "--strategy", "quantile", "--level", 0.8)
     found = audited(run, tmp_path, folder / "a.csv", *options)
     data = believable.read_predictions(folder / "a.csv", prob="p", weight="w")
     assert found["ece"].value == believable.expected_calibration_error(data, n_bins=7, strategy="quantile")
@@ -188,11 +188,11 @@ def test_subgroups_are_named_in_every_way(run, quick, folder, tmp_path):
 def test_clusters_that_nobody_named_are_mentioned(run, quick, folder, tmp_path):
     """A telling name whose values repeat makes a note; naming the clusters ends it."""
     said = (
-        "column patient_id repeats (100 values in 400 rows): if its rows belong together, pass --group patient_id; the "
+        "column patient_id repeats (100 values in 400 rows): if its rows belong together, pass --cluster patient_id; the "
         "intervals here take rows as independent"
     )
     assert audited(run, tmp_path, folder / "a.csv").notes == (said,)
-    assert audited(run, tmp_path, folder / "a.csv", "--group", "patient_id").notes == ()
+    assert audited(run, tmp_path, folder / "a.csv", "--cluster", "patient_id").notes == ()
     assert audited(run, tmp_path, folder / "b.csv").notes == ()
 
 
@@ -258,9 +258,9 @@ def test_answers_of_language_models(run, quick, tmp_path, answers):
     )
     found = audited(run, tmp_path, stated)
     assert (found.n, found.dropped) == (54, {"no confidence stated": 6})
-    assert any("pass --group id" in note for note in found.notes)
+    assert any("pass --cluster id" in note for note in found.notes)
     assert any("one of 3 values" in sentence for sentence in found.caveats)
-    asked = ("--samples", "--prob", "confidence", "--label", "correct", "--group", "id")
+    asked = ("--samples", "--prob", "confidence", "--label", "correct", "--cluster", "id")
     assert audited(run, tmp_path, stated, *asked).n_clusters == 30
 
 
@@ -268,7 +268,10 @@ def test_what_does_not_go_with_answers(run, answers):
     """Options of tables, and of the other kind of answers, are refused by name."""
     samples, stated = answers
     for arguments, sentence in (
-        ((samples, "--group", "doc_id"), "Error: --group is for stated confidences, and samples_arc.jsonl is a log of"),
+        (
+            (samples, "--cluster", "doc_id"),
+            "Error: --cluster is for stated confidences, and samples_arc.jsonl is a log of",
+        ),
         ((stated, "--samples", "--by", "id"), "Error: --by is for a table, and "),
         (
             (stated, "--normalise", "length"),

@@ -169,9 +169,9 @@ def test_large_files_and_several_are_read_in_one_pass(run, both, folder, monkeyp
     for files, asked in [([parts / "*.parquet"], {}), (several, {}), ([parts], {}), ([small], {"stream": True})]:
         assert _large.is_large(files, asked)
     assert not _large.is_large([small], {})
-    monkeypatch.setattr(_large, "MANY_ROWS", 100)
+    monkeypatch.setattr(_large, "MAX_ROWS_HELD", 100)
     assert _large.is_large([small], {})
-    assert not _large.is_large([small], {"group": "patient_id"})
+    assert not _large.is_large([small], {"cluster": "patient_id"})
     result = run("audit", parts / "*.parquet", "--prob", "p", "--no-fix", "--quiet")
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("Calibration is ")
@@ -181,8 +181,8 @@ def test_large_files_and_several_are_read_in_one_pass(run, both, folder, monkeyp
     ("arguments", "sentence"),
     [
         (
-            ["parts", "--group", "sex"],
-            "--group needs the rows, and one pass over {parts} keeps only their sums by cell",
+            ["parts", "--cluster", "sex"],
+            "--cluster needs the rows, and one pass over {parts} keeps only their sums by cell",
         ),
         (["parts", "--compare", "a.csv"], "--compare needs the rows"),
         (["parts", "--run", "a.csv"], "--run does not go with one pass over {parts}"),

@@ -11,7 +11,6 @@ import pytest
 
 import believable
 from believable.cli import main
-from believable.cli._common import in_options
 from believable.readers.columns import LABEL_NAMES, PROB_NAMES, PROB_PREFIXES
 from believable.readers.formats import FORMAT_NAMES
 
@@ -103,19 +102,17 @@ def test_the_program_starts_without_the_heavy_packages():
     assert not {"polars", "scipy", "matplotlib", "sklearn", "rich"} & set(loaded)
 
 
-@pytest.mark.parametrize(
-    ("sentence", "in_words"),
-    [
-        ("these look like logits: pass Predictions(..., from_logits=True)", "these look like logits: use --logits"),
-        ("leave them out with drop_missing=True", "leave them out with --drop-missing"),
-        ("pass group='patient_id'; the intervals", "pass --group patient_id; the intervals"),
-        ("pass scores='logits' if they are log-odds, scores='raw' if", "use --scores logits if they are log-odds, --scores raw if"),
-        ("graded=True has its own classes: leave out rel=2", "--graded has its own classes: leave out --rel 2"),
-        ("choose one with confidence=", "choose one with --prob"),
-        ("choose one with correct=", "choose one with --label"),
-        ("normalise and filter are for logs", "--normalise and --filter are for logs"),
-    ],
-)  # fmt: skip
-def test_sentences_are_in_options(sentence, in_words):
-    """What the library says of arguments is said of options."""
-    assert in_options(sentence) == in_words
+@pytest.mark.parametrize("name", ["audit", "compare", "fit"])
+def test_clusters_had_another_option(run, folder, name):
+    """--group is --cluster, with a note on the error stream; both together are an error, and help has the new one."""
+    files = [folder / "a.csv"] if name != "compare" else [folder / "a.csv", folder / "b.csv"]
+    options = {"audit": ["--no-fix", "--quiet"], "fit": ["--method", "platt"], "compare": ["--metric", "brier"]}[name]
+    new, old = (run(name, *files, "--prob", "p", *options, option, "patient_id") for option in ("--cluster", "--group"))
+    assert new.exit_code == old.exit_code == 0
+    assert new.stdout == old.stdout
+    assert old.stderr == f"Note: --group is now called --cluster; the old name still works.\n{new.stderr}"
+    both = run(name, *files, "--cluster", "patient_id", "--group", "patient_id")
+    assert both.exit_code == 2
+    assert "--group is now called --cluster: leave --group out" in both.stderr
+    assert "--cluster NAME" in run(name, "--help").output
+    assert "--group" not in run(name, "--help").output

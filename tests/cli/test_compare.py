@@ -41,18 +41,18 @@ def test_two_columns_are_two_files(run, folder):
 
 
 def test_chosen_metrics_bins_and_clusters(run, folder):
-    """--metric, --bins, --strategy, --level and --group are heeded; notes are given once."""
+    """--metric, --bins, --strategy, --level and --cluster are heeded; notes are given once."""
     plain = ("compare", folder / "a.csv", "--prob", "p", "--prob", "q", "--metric", "ece", "--metric", "slope")
     result = run(*plain, "--bins", 5, "--strategy", "quantile", "--level", 0.8)
     data = believable.read_predictions(folder / "a.csv", prob="p")
     assert f"{believable.expected_calibration_error(data, n_bins=5, strategy='quantile'):.4f}" in result.stdout
     assert "p less q (80 % intervals; 5 quantile bins where there are any)" in result.stdout
     assert "q has the higher calibration slope, by " in result.stdout
-    assert result.stdout.count("pass --group patient_id") == 1
+    assert result.stdout.count("pass --cluster patient_id") == 1
     plain = (*plain[:6], "--metric", "brier")
-    clustered = run(*plain, "--group", "patient_id")
+    clustered = run(*plain, "--cluster", "patient_id")
     assert "clusters patient_id" in clustered.stdout
-    assert "pass --group" not in clustered.stdout
+    assert "pass --cluster" not in clustered.stdout
     rows = [[line for line in one.stdout.splitlines() if line.startswith("Brier")] for one in (clustered, run(*plain))]
     assert rows[0] != rows[1]
 
@@ -60,7 +60,7 @@ def test_chosen_metrics_bins_and_clusters(run, folder):
 def test_clusters_of_the_first_file_are_enough(run, folder):
     """The second file needs scores and labels alone."""
     result = run(
-        "compare", folder / "a.csv", folder / "b.csv", "--prob", "p", "--group", "patient_id", "--metric", "nll"
+        "compare", folder / "a.csv", folder / "b.csv", "--prob", "p", "--cluster", "patient_id", "--metric", "nll"
     )
     assert result.exit_code == 0, result.output
 

@@ -68,7 +68,7 @@ def test_a_named_method_is_fitted_and_judged(one, tmp_path, data, method):
 def test_options_reach_the_comparison(one, tmp_path, data):
     """Score, folds, clusters and weights are those that were given."""
     out = tmp_path / "map.json"
-    options = ["--score", "brier", "--folds", 3, "--group", "patient", "--weight", "w", "--method", "platt"]
+    options = ["--score", "brier", "--folds", 3, "--cluster", "patient", "--weight", "w", "--method", "platt"]
     result = run("fit", one, "--prob", "p", *options, "-o", out)
     assert result.exit_code == 0, result.output
     choices = {"score": "brier", "cv": 3, "groups": np.arange(N) // 3, "sample_weight": 1 + np.arange(N) % 2}
@@ -113,13 +113,13 @@ def test_weight_zero_is_no_row(tmp_path, data):
     path, out = tmp_path / "weighted.csv", tmp_path / "map.json"
     columns = {"logit": data["z"], "y": data["y"], "w": w, "g": np.arange(N) // 2}
     polars.DataFrame(columns).write_csv(path)
-    result = run("fit", path, "--logits", "--weight", "w", "--group", "g", "--method", "platt", "-o", out)
+    result = run("fit", path, "--logits", "--weight", "w", "--cluster", "g", "--method", "platt", "-o", out)
     assert result.exit_code == 0, result.output
     kept = w > 0
     polars.DataFrame({name: column[kept] for name, column in columns.items()}).write_csv(path)
     again = tmp_path / "again.json"
     assert (
-        run("fit", path, "--logits", "--weight", "w", "--group", "g", "--method", "platt", "-o", again).exit_code == 0
+        run("fit", path, "--logits", "--weight", "w", "--cluster", "g", "--method", "platt", "-o", again).exit_code == 0
     )
     assert out.read_text() == again.read_text()
 
@@ -214,11 +214,11 @@ def test_errors_are_one_sentence(one, options, sentence):
 
 
 def test_folds_and_clusters_in_the_words_of_options(one, tmp_path):
-    """What the library says of cv and groups is said of --folds and --group."""
+    """What the library says of cv and groups is said of --folds and --cluster."""
     polars.read_csv(one).with_columns(half=polars.int_range(N) % 2).write_csv(one)
-    result = run("fit", one, "--prob", "p", "--group", "half")
+    result = run("fit", one, "--prob", "p", "--cluster", "half")
     assert result.exit_code == 2
-    assert "--group names 2 clusters, too few for --folds 5 folds" in result.stderr
+    assert "--cluster names 2 clusters, too few for --folds 5 folds" in result.stderr
     assert "one.csv" in result.stderr
 
 

@@ -83,7 +83,9 @@ def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
     if settings.pairs and source.kind != "binary":
         raise InputError("pairs=True is for 1-D scores, confidences in an answer, with whether it was right")
     if stats.view.n_groups > 1:
-        raise InputError(f"a verdict is about one curve, not notion={stats.view.notion!r}: pass pooled=True")
+        raise InputError(
+            "a verdict is about one curve, not {notion=}: pass pooled=True", argument="notion", notion=stats.view.notion
+        )
     ends = interval("ece", source.data, options=options, groups=source.cluster, level=level, random_state=random_state)
     floor = noise_floor("ece", source.data, options=options, n_resamples=VERDICT_DRAWS, random_state=random_state)
     means, chance, worth = Means.of(source.sums, settings.pairs), floor.p_value or 1.0, None

@@ -202,8 +202,9 @@ def source_of_audit(
         source = SummarySource(with_columns(predictions, by))
         if groups is not None:
             raise InputError(
-                "groups says which rows belong together, and a summary has put all rows into cells: audit the rows, "
-                "or a sample of whole clusters"
+                "{argument} says which rows belong together, and a summary has put all rows into cells: audit the "
+                "rows, or a sample of whole clusters",
+                argument="groups",
             )
         return source
     rows = as_predictions(predictions, actuals, sample_weight)

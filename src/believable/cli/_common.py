@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from believable.cli._wording import in_options
 from believable.errors import BelievableError
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def sentences(command: Callable[..., None]) -> Callable[..., None]:
         except BrokenPipeError:  # whoever read the output has seen enough; click ends quietly
             raise
         except (BelievableError, OSError) as error:
-            click.echo(f"Error: {in_options(str(error))}", err=True)
+            click.echo(f"Error: {_said(error)}", err=True)
             raise SystemExit(BAD_INPUT) from None
         except KeyboardInterrupt:
             click.echo("Interrupted: nothing was left half-written.", err=True)
@@ -42,65 +42,8 @@ def sentences(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-# What the library says of its arguments, in the words of the command line.
-_OPTIONS = (
-    ("pass Predictions(..., from_logits=True)", "use --logits"),
-    (
-        "the arguments look swapped: the order is (predictions, actuals), scores first",
-        "scores and labels look swapped: --prob names the scores, --label the outcomes",
-    ),
-    ("pass Predictions(..., pos_label=...)", "name the positive one with --pos-label"),
-    ("say which is positive with pos_label", "say which is positive with --pos-label"),
-    ("with prob and label", "with --prob and --label"),
-    ("with prob or prob_prefix", "with --prob or --prob-prefix"),
-    ("(prob) or the prefix of several (prob_prefix)", "(--prob) or the prefix of several (--prob-prefix)"),
-    (" with label", " with --label"),
-    ("take them with prob_prefix='p_calibrated_'", "take them with --prob-prefix p_calibrated_"),
-    ("take it with prob='p_calibrated'", "take it with --prob p_calibrated"),
-    (" with prob_prefix", " with --prob-prefix"),
-    (" with prob", " with --prob"),
-    ("pos_label=", "--pos-label "),
-    ("pass Predictions(", "from Python, pass Predictions("),
-    ("these look like percentages: divide by 100", "these look like percentages: use --percent"),
-    ("percent=True", "--percent"),
-    ("drop_missing=True", "--drop-missing"),
-    (" with format", " with --format"),
-    ("pass input='logits', or input='scores' for other numbers", "use --logits, or --scores raw for other numbers"),
-    ("score='brier'", "--score brier"),
-    ("takes input=", "takes "),
-    ("groups names", "--group names"),
-    ("count again with by=", "count again with --by"),
-    ("of groups", "of --group"),
-    ("cv=", "--folds "),
-    ("pass missing='keep' to have", "use --missing keep to have"),
-    ("choose another name, or pass overwrite=True", "choose another name with --to, or use --overwrite"),
-)
-
-
-# The same where a value follows.
-_OPTIONS_WITH_VALUES = (
-    (r"pass scores='(\w+)'", r"use --scores \1"),
-    (r"\b(group|scores|normalise|filter)='([^']*)'", r"--\1 \2"),
-    (r"\bmethod='([^']*)'", r"--map \1"),
-    (r"\bgraded=True", "--graded"),
-    (r"\brel=(-?\d+)", r"--rel \1"),
-    (r"with confidence=", "with --prob"),
-    (r"with correct=", "with --label"),
-    (r"^(group|percent|normalise|filter)\b(?= (?:is|and) )", r"--\1"),
-    (r"^correct\b(?= is )", "--label"),
-    (r"^by(?= names )", "--by"),
-    (r"normalise and filter are", "normalise and --filter are"),
-    (r"\bactuals (must|have|are|differ|\(they hold|as 0 and 1)", r"labels \1"),
-)
-
-
-def in_options(sentence: str) -> str:
-    """A sentence of the library in the words of the command line."""
-    for argument, option in _OPTIONS:
-        sentence = sentence.replace(argument, option)
-    for pattern, option in _OPTIONS_WITH_VALUES:
-        sentence = re.sub(pattern, option, sentence)
-    return sentence
+def _said(error: Exception) -> str:
+    return in_options(error.sentence) if isinstance(error, BelievableError) else str(error)
 
 
 def called(file: Path) -> str:

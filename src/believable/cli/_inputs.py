@@ -4,46 +4,61 @@ from __future__ import annotations
 
 import csv
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from believable.cli._common import PIPE, in_options
+from believable.cli._common import PIPE
 from believable.cli._options import scale_of
+from believable.cli._wording import asks_for, in_options
 from believable.errors import InputError
 
 if TYPE_CHECKING:
     from believable.readers import Loaded
 
-COLUMNS = ("prob", "prob_prefix", "label", "pos_label", "weight", "group", "by", "percent", "drop_missing", "format")
-OF_RUNS = ("qrels", "rel", "graded", "unjudged", "map")
+OPTIONS_OF_COLUMNS = (
+    "prob",
+    "prob_prefix",
+    "label",
+    "pos_label",
+    "weight",
+    "cluster",
+    "by",
+    "percent",
+    "drop_missing",
+    "format",
+)
+OPTIONS_OF_RUNS = ("qrels", "rel", "graded", "unjudged", "map")
 ENDINGS_OF_RUNS = ("run", "trec", "qrels", "qrel")
-OF_SAMPLES = ("normalise", "filter")
-NOT_STATED = ("prob_prefix", "pos_label", "weight", "by", "drop_missing", "format", "logits", "scores")
+OPTIONS_OF_SAMPLES = ("normalise", "filter")
+OPTIONS_OF_TABLES = ("prob_prefix", "pos_label", "weight", "by", "drop_missing", "format", "logits", "scores")
 
 
-def read(file: Path | None, asked: Mapping[str, Any]) -> Loaded:
-    """What the options name, ready to be audited: subgroups few enough, notes in the words of the command line."""
+def read(file: Path | None, asked: Mapping[str, Any], *, unasked: Collection[str] = ()) -> Loaded:
+    """What the options name, ready to be audited: subgroups few enough, notes in the words of the command line.
+
+    Notes that ask for an argument in `unasked` are left out.
+    """
     from believable.readers.levels import as_subgroups
 
     loaded = _read(file, asked)
     by, said = as_subgroups(loaded.by)
-    return replace(loaded, by=by, notes=tuple(in_options(note) for note in (*loaded.notes, *said)))
+    notes = [note for note in (*loaded.notes, *said) if not asks_for(note, unasked)]
+    return replace(loaded, by=by, notes=tuple(map(in_options, notes)))
 
 
-def read_other(file: Path, asked: Mapping[str, Any], **instead: Any) -> Loaded:
+def read_other(file: Path, asked: Mapping[str, Any], *, unasked: Collection[str] = (), **instead: Any) -> Loaded:
     """Other predictions for the same rows: clusters and subgroups are those of the first."""
-    other = read(file, {**asked, **instead, "group": None, "by": ()})
-    if asked.get("group") is None:
-        return other
-    return replace(other, notes=tuple(note for note in other.notes if "pass --group" not in note))
+    if asked.get("cluster") is not None:
+        unasked = {*unasked, "group"}
+    return read(file, {**asked, **instead, "cluster": None, "by": ()}, unasked=unasked)
 
 
 def _read(file: Path | None, asked: Mapping[str, Any]) -> Loaded:
     if names_a_run(asked):
         return read_run(file, asked)
-    refuse(asked, OF_RUNS, "is for a run and its judgements: name the run with --run")
+    refuse(asked, OPTIONS_OF_RUNS, "is for a run and its judgements: name the run with --run")
     if file is None:
         raise InputError("name a FILE of predictions (- for the standard input), or a run with --run and --qrels")
     refuse_run(file, asked)
@@ -55,11 +70,15 @@ def _read(file: Path | None, asked: Mapping[str, Any]) -> Loaded:
         )
     if _is_samples(file, asked):
         return _samples(file, asked)
-    refuse(asked, OF_SAMPLES, f"is for a log of a language model's samples, which {file} is not")
+    refuse(asked, OPTIONS_OF_SAMPLES, f"is for a log of a language model's samples, which {file} is not")
     from believable.readers import load
 
-    columns = {name: asked[name] for name in COLUMNS if name in asked}
-    return load(file, **columns | {"by": names_in(asked.get("by", ())), "from_logits": scale == "logits"})
+    return load(file, **columns_in(asked) | {"by": names_in(asked.get("by", ())), "from_logits": scale == "logits"})
+
+
+def columns_in(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The options on columns as arguments of `load`, which calls clusters groups."""
+    return {{"cluster": "group"}.get(name, name): asked[name] for name in OPTIONS_OF_COLUMNS if name in asked}
 
 
 def names_in(given: Iterable[str]) -> list[str]:
@@ -96,7 +115,9 @@ def read_run(file: Path | None, asked: Mapping[str, Any], *, to_fit: bool = Fals
         raise InputError(f"{given} needs {missing}: a run has the scores, and judgements (qrels) say what is relevant")
     if file is not None:
         raise InputError(f"name either {file} or a run with --run and --qrels, not both")
-    refuse(asked, (*COLUMNS, "samples", *OF_SAMPLES), "is for a FILE, not for a run and its judgements")
+    refuse(
+        asked, (*OPTIONS_OF_COLUMNS, "samples", *OPTIONS_OF_SAMPLES), "is for a FILE, not for a run and its judgements"
+    )
     scale = scale_of(asked.get("scores"), asked["logits"])
     if asked.get("map") is not None and scale != "scores" and not asked.get("graded"):
         raise InputError(f"--map is for --scores raw or --graded: {scale} are audited as they are")
@@ -133,7 +154,7 @@ def _is_samples(file: Path, asked: Mapping[str, Any]) -> bool:
     """Asked for, or recognised by the fields of the first object; naming the scores says that it is a table."""
     if asked.get("samples"):
         return True
-    if any(asked.get(name) for name in ("prob", "label", *NOT_STATED)) or file == PIPE:
+    if any(asked.get(name) for name in ("prob", "label", *OPTIONS_OF_TABLES)) or file == PIPE:
         return False
     from believable.readers import is_lm_samples
 
@@ -157,14 +178,14 @@ def _states_confidences(file: Path) -> bool:
 def _samples(file: Path, asked: Mapping[str, Any]) -> Loaded:
     from believable.readers import load_samples
 
-    refuse(asked, NOT_STATED, f"is for a table, and {file} is read as the answers of a language model")
+    refuse(asked, OPTIONS_OF_TABLES, f"is for a table, and {file} is read as the answers of a language model")
     return load_samples(
         file,
         normalise=asked.get("normalise") or "none",
         filter=asked.get("filter"),
         confidence=asked.get("prob"),
         correct=asked.get("label"),
-        group=asked.get("group"),
+        group=asked.get("cluster"),
         percent=asked["percent"],
     )
 

@@ -11,23 +11,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from believable.binning import N_CELLS
-from believable.cli._common import PIPE, in_options, note
+from believable.cli._common import PIPE, note
 from believable.cli._inputs import names_in, refuse
 from believable.cli._options import scale_of
+from believable.cli._wording import in_options
 from believable.errors import BelievableError, InputError
 
 if TYPE_CHECKING:
     from believable.stats import Summary
 
-MANY_ROWS = 5_000_000  # of a Parquet file: more than these are not held
-OF_LARGE = ("stream", "checkpoint", "checkpoint_every", "save_summary")
-NEED_ROWS = ("group", "compare", "compare_prob")
-OF_OTHER_INPUTS = ("run", "qrels", "rel", "graded", "unjudged", "map", "samples", "normalise", "filter")
-OF_COLUMNS = (
+MAX_ROWS_HELD = 5_000_000  # of a Parquet file: longer ones are read in one pass
+OPTIONS_OF_LARGE_FILES = ("stream", "checkpoint", "checkpoint_every", "save_summary")
+OPTIONS_THAT_NEED_ROWS = ("cluster", "compare", "compare_prob")
+OPTIONS_OF_OTHER_INPUTS = ("run", "qrels", "rel", "graded", "unjudged", "map", "samples", "normalise", "filter")
+OPTIONS_OF_ROWS = (
     *("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "weight", "drop_missing", "format"),
     *("stream", "checkpoint", "checkpoint_every"),
 )
-RANGE = re.compile(r"(up to|above) \S+|\S+ to \S+")  # what numbers that were cut are called
+RANGE_OF_NUMBERS = re.compile(r"(up to|above) \S+|\S+ to \S+")  # what numbers that were cut are called
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +47,16 @@ def is_large(files: Sequence[Path], asked: Mapping[str, Any]) -> bool:
     from believable.readers.passes.checkpoint import is_saved
     from believable.readers.passes.parts import is_pattern
 
-    if len(files) > 1 or any(asked.get(name) for name in OF_LARGE):
+    if len(files) > 1 or any(asked.get(name) for name in OPTIONS_OF_LARGE_FILES):
         return True
     if not files or files[0] == PIPE:
         return False
     (file,) = files
     if file.is_dir() or is_pattern(file) or is_saved(file):
         return True
-    return not any(asked.get(name) for name in NEED_ROWS) and _rows(file, asked.get("format")) > MANY_ROWS
+    return (
+        not any(asked.get(name) for name in OPTIONS_THAT_NEED_ROWS) and _rows(file, asked.get("format")) > MAX_ROWS_HELD
+    )
 
 
 def files_behind(files: Sequence[Path]) -> list[Path]:
@@ -89,10 +92,10 @@ def read_large(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
     saved = [is_saved(file) for file in files]
     what = f"one pass over {files[0]}" if len(files) == 1 else "one pass over Parquet files"
     what = "a saved summary" if any(saved) else what
-    refuse(asked, OF_OTHER_INPUTS, f"does not go with {what}")
+    refuse(asked, OPTIONS_OF_OTHER_INPUTS, f"does not go with {what}")
     refuse(
         asked,
-        NEED_ROWS,
+        OPTIONS_THAT_NEED_ROWS,
         f"needs the rows, and {what} keeps only their sums by cell: leave it out, or take a sample of the rows into a "
         "smaller file",
     )
@@ -111,7 +114,7 @@ def _saved(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
     """Summaries that were saved, added up."""
     from believable.readers import load_summary
 
-    refuse(asked, OF_COLUMNS, f"is for files of rows, and {files[0]} holds a summary of them")
+    refuse(asked, OPTIONS_OF_ROWS, f"is for files of rows, and {files[0]} holds a summary of them")
     if len({file.resolve() for file in files}) < len(files):
         raise InputError("a saved summary is named twice, and its rows would count twice: name each once")
     summaries = [load_summary(file) for file in files]
@@ -131,7 +134,9 @@ def _refuse_other_levels(summaries: Sequence[Summary]) -> None:
     for name in summaries[0].by:
         levels = [{*one.by[name]} - {MISSING_LEVEL} for one in summaries]
         every = set.union(*levels)
-        if every != set.intersection(*levels) and (OTHER_LEVELS in every or all(map(RANGE.fullmatch, every))):
+        if every != set.intersection(*levels) and (
+            OTHER_LEVELS in every or all(map(RANGE_OF_NUMBERS.fullmatch, every))
+        ):
             raise InputError(
                 f"the summaries put the values of column {name} into different subgroups, which do not add up: count "
                 "all files in one pass"

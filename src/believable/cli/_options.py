@@ -1,14 +1,16 @@
-"""Help for commands with many options: in sections."""
+"""Options that several commands share, and help for commands with many of them: in sections."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import click
 
+from believable.cli._common import note
 from believable.errors import InputError
 
 
@@ -38,6 +40,33 @@ class Sectioned(click.Command):
             formatter.write_dl(list(records.values()))
 
 
+class Renamed(click.Option):
+    """An option that had another name, which still works and is answered with a note.
+
+    Attributes
+    ----------
+    former : str
+        The name it had, such as --group.
+    """
+
+    def __init__(self, *args: Any, former: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.former = former
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        super().add_to_parser(parser, ctx)
+        parser.add_option(obj=self, opts=[self.former], dest=self.former, action="store", nargs=self.nargs)
+
+    def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, Any]:
+        if self.former not in opts:
+            return super().consume_value(ctx, opts)
+        now = self.opts[0]
+        if self.name in opts:
+            raise click.UsageError(f"{self.former} is now called {now}: leave {self.former} out", ctx)
+        note(f"{self.former} is now called {now}; the old name still works.")
+        return super().consume_value(ctx, {**opts, str(self.name): opts[self.former]})
+
+
 class FormatChoice(click.Choice[str]):
     """The names of the file formats, looked up when they are needed: importing the readers takes time."""
 
@@ -56,7 +85,7 @@ class FormatChoice(click.Choice[str]):
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Scale = Literal["probabilities", "logits", "scores"]
-MOST_BINS = 1000
+MAX_BINS = 1000
 
 SHARED: dict[str, Callable[[Any], Any]] = {
     "prob": click.option("--prob", metavar="NAME", help="Column of P(y = 1)."),
@@ -73,8 +102,12 @@ SHARED: dict[str, Callable[[Any], Any]] = {
     "label": click.option("--label", metavar="NAME", help="Column of outcomes."),
     "pos_label": click.option("--pos-label", metavar="VALUE", help="The label that counts as 1."),
     "weight": click.option("--weight", metavar="NAME", help="Column of sample weights (never guessed)."),
-    "group": click.option(
-        "--group", metavar="NAME", help="Column of clusters whose rows belong together, such as patients or queries."
+    "cluster": click.option(
+        "--cluster",
+        cls=Renamed,
+        former="--group",
+        metavar="NAME",
+        help="Column of clusters whose rows belong together, such as patients or queries.",
     ),
     "by": click.option(
         "--by", metavar="NAME", multiple=True, help="Column of subgroups; several with commas, or given again."
@@ -98,7 +131,7 @@ SHARED: dict[str, Callable[[Any], Any]] = {
         help="What becomes of documents without a judgement.  [default: drop]",
     ),
     "bins": click.option(
-        "--bins", type=click.IntRange(1, MOST_BINS), default=10, show_default=True, help="Number of bins."
+        "--bins", type=click.IntRange(1, MAX_BINS), default=10, show_default=True, help="Number of bins."
     ),
     "strategy": click.option(
         "--strategy",
@@ -123,6 +156,25 @@ def shared_options(*names: str) -> Callable[[Command], Command]:
         return command
 
     return give
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """The options on how to measure; see their help."""
+
+    bins: int
+    strategy: Any
+    level: float
+    seed: int
+
+    @classmethod
+    def taken_from(cls, given: dict[str, Any]) -> Measuring:
+        """Take these options out of those that were given; an error where a level is none."""
+        from believable._check import level as check_level
+
+        taken = cls(**{field.name: given.pop(field.name) for field in fields(cls)})
+        check_level(taken.level, "--level")
+        return taken
 
 
 def scale_of(scores: str | None, logits: bool) -> Scale:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from believable.report import Audit
 
 PICTURES = (".png", ".svg", ".pdf")
-WHAT = {"html": "Page", "json": "JSON", "markdown": "Markdown", "plot": "Picture"}
+NAMES_OF_OUTPUTS = {"html": "Page", "json": "JSON", "markdown": "Markdown", "plot": "Picture"}
 
 
 def check_outputs(
@@ -69,7 +69,7 @@ def write_outputs(
                 click.echo(written())
                 continue
             written(path)
-        said.append(f"{WHAT[option]} written to {path}")
+        said.append(f"{NAMES_OF_OUTPUTS[option]} written to {path}")
     return said
 
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from believable.report import Audit, Verdict
     from believable.report.text import Section
 
-COLOURS = {"good": "green", "warn": "yellow", "bad": "red", "unsure": "yellow"}
-MARKED = {"off": "red", "recommended": "green"}  # first words of cells
-DISPENSABLE = ("up to", "by chance")  # columns that a narrow terminal goes without
-NARROWEST = 26  # of a first column, before others go
+COLOURS_OF_TONES = {"good": "green", "warn": "yellow", "bad": "red", "unsure": "yellow"}
+COLOURS_OF_CELLS = {"off": "red", "recommended": "green"}  # first words of cells
+DISPENSABLE_COLUMNS = ("up to", "by chance")  # columns that a narrow terminal goes without
+MIN_WIDTH_OF_FIRST_COLUMN = 26  # of a first column, before others go
 
 
 def show_audit(console: Console, audit: Audit) -> None:
@@ -47,7 +47,7 @@ def show_verdict(console: Console, verdict: Verdict) -> None:
 
     first, *others = verdict.lines()
     if console.is_terminal:
-        console.print(Text(f" {verdict.label} ", style=f"bold reverse {COLOURS[verdict.tone]}"))
+        console.print(Text(f" {verdict.label} ", style=f"bold reverse {COLOURS_OF_TONES[verdict.tone]}"))
     console.print(Text(first, style="bold"), soft_wrap=not console.is_terminal)
     for line in others:
         console.print(Text(line), soft_wrap=not console.is_terminal)
@@ -85,15 +85,15 @@ def _table(section: Section, width: int) -> Table:
     for name, right in zip(heading, section.to_the_right, strict=True):
         table.add_column(Text(name), justify="right" if right else "left", no_wrap=right, overflow="fold")
     for row in body:
-        table.add_row(*(Text(cell, style=MARKED.get(cell.partition(":")[0], "")) for cell in row))
+        table.add_row(*(Text(cell, style=COLOURS_OF_CELLS.get(cell.partition(":")[0], "")) for cell in row))
     return table
 
 
 def _fitting(rows: Sequence[Sequence[str]], width: int) -> Sequence[Sequence[str]]:
     """The table without what can be spared, where it is too wide for the terminal."""
-    for name in DISPENSABLE:
+    for name in DISPENSABLE_COLUMNS:
         first, *others = ([len(cell) for cell in column] for column in zip(*rows, strict=True))
-        if min(max(first), NARROWEST) + sum(2 + max(one) for one in others) <= width:
+        if min(max(first), MIN_WIDTH_OF_FIRST_COLUMN) + sum(2 + max(one) for one in others) <= width:
             break
         kept = [i for i, heading in enumerate(rows[0]) if heading != name]
         rows = [[row[i] for i in kept] for row in rows]
@@ -112,7 +112,7 @@ def show_gates(console: Console, results: Sequence[Result]) -> None:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """A sign of life on the error stream, where that is a terminal."""
+    """Show on the error stream that something is being done, and for how long, where that is a terminal."""
     console = new_console(stderr=True)
     if not console.is_terminal:
         yield

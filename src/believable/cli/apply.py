@@ -52,7 +52,7 @@ def apply(map_file: Path, new: Path, output: Path, logits: bool, scores: str | N
     try:
         recalibrator = load_recalibrator(map_file)
     except SchemaError as error:
-        raise InputError(f"{map_file}: {error}") from error
+        raise InputError("{file}: {error}", file=map_file, error=error) from error
     said = scale_of(scores, logits)
     if (logits or scores is not None) and said != recalibrator.input:
         raise InputError(f"{map_file} was fitted to {recalibrator.input}, so it cannot be applied to {said}")

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from believable.cli._common import GATE_FAILED, PIPE, called, new_console, say, sentences, warnings_as_notes
-from believable.cli._gates import gates_of
+from believable.cli._gates import Gate, gates_of
 from believable.cli._inputs import read, read_other
 from believable.cli._large import Large, files_behind, is_large, read_large
-from believable.cli._options import Sectioned, shared_options
+from believable.cli._options import Measuring, Sectioned, shared_options
 from believable.cli._outputs import check_outputs, write_outputs
 from believable.cli._show import show_audit, show_gates, show_verdict, working
 from believable.errors import InputError
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 SECTIONS = {
     "Which columns": (
-        *("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "weight", "group", "by"),
+        *("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "weight", "cluster", "by"),
         *("drop_missing", "format"),
     ),
     "How to measure": ("bins", "strategy", "notion", "level", "fix", "seed"),
@@ -33,6 +35,7 @@ SECTIONS = {
     "Rerankers": ("run", "qrels", "rel", "graded", "unjudged", "map"),
     "Language models": ("samples", "normalise", "filter"),
 }
+OUTPUTS = ("html", "json", "markdown", "plot")
 WRITABLE = click.Path(path_type=Path, allow_dash=True)
 READABLE = click.Path(path_type=Path)
 
@@ -97,26 +100,7 @@ READABLE = click.Path(path_type=Path)
 )
 @click.option("--filter", metavar="NAME", help="Which filter of the log to take.  [default: the first]")
 @sentences
-def audit(
-    files: tuple[Path, ...],
-    bins: int,
-    strategy: Any,
-    notion: Any,
-    level: float,
-    fix: bool,
-    seed: int,
-    html: Path | None,
-    json: Path | None,
-    markdown: Path | None,
-    plot: Path | None,
-    title: str | None,
-    quiet: bool,
-    fail_above: tuple[str, ...],
-    fail_below: tuple[str, ...],
-    compare: Path | None,
-    compare_prob: str | None,
-    **asked: Any,
-) -> None:
+def audit(files: tuple[Path, ...], **given: Any) -> None:
     """Judge the predictions in FILE: how far off, is it noise, where, for whom, what mends it.
 
     FILE has one row per prediction: csv, tsv, parquet, jsonl or npz, or - for the standard input. Columns are found by
@@ -130,61 +114,30 @@ def audit(
 
     Parquet files of over 5 million rows, several files, a folder, or a pattern in quotes ('2026-*.parquet') are counted
     in one pass that never holds more than a few batches of rows. A summary that was saved is taken in place of rows.
-    Options that need the rows themselves (--group, --compare) go with neither.
+    Options that need the rows themselves (--cluster, --compare) go with neither.
 
     A reranker is audited by --run and --qrels in place of FILE. Logs of lm-evaluation-harness (--log_samples), and JSON
     lines with confidence and correct, are recognised by their fields.
 
     Exit code: 0 if all is well, 1 if a gate failed, 2 for bad input, 130 if interrupted.
     """
-    from believable._check import level as check_level
-
-    outputs = {"html": html, "json": json, "markdown": markdown, "plot": plot}
-    gates = gates_of(fail_above, fail_below)
-    check_level(level, "--level")
-    file = files[0] if files else None
-    kept = {"save-summary": asked["save_summary"], "checkpoint": asked["checkpoint"]}
-    inputs = files_behind(files) if any((outputs | kept).values()) else files
-    check_outputs(outputs | kept, [*inputs, compare, asked["run"], asked["qrels"]])
-    rows = asked | {"compare": compare, "compare_prob": compare_prob, "bins": bins, "strategy": strategy}
-    found_in = read_large(files, rows) if is_large(files, rows) else read(file, asked | {"seed": seed})
+    settings = Settings.taken_from(given)
+    found_in = _read(files, settings)
     what: Any = found_in.summary if isinstance(found_in, Large) else found_in.predictions
-    for gate in gates:
+    for gate in settings.gates:
         gate.refuse_kind(what.kind)
     other, other_name = None, ""
     if not isinstance(found_in, Large):
-        other, other_name = _other(file, compare, compare_prob, found_in, asked)
+        other, other_name = _other(files[0] if files else None, settings, found_in)
     n = what.n if isinstance(found_in, Large) else len(what)
     with warnings_as_notes(), working(f"Auditing {n:,} rows"):
-        from believable.auditing import audit as make
-        from believable.auditing.make import NOTIONS_POOLED_IN_HEADLINE
-
-        found: Audit = make(
-            found_in.summary if isinstance(found_in, Large) else found_in,
-            n_bins=bins,
-            strategy=strategy,
-            notion=notion,
-            compare_with=None if other is None else other.predictions,
-            other=other_name,
-            fix=fix,
-            level=level,
-            progress=False,
-            random_state=seed,
-            **_words(found_in, title),
-        )
-        results = [gate.result(found) for gate in gates]
-        how = {
-            "n_bins": bins,
-            "strategy": strategy,
-            "notion": notion,
-            "pooled": notion in NOTIONS_POOLED_IN_HEADLINE,
-            "level": level,
-        }
-        written = write_outputs(outputs, found, what, how)
-    if asked["save_summary"] is not None:
-        written.append(f"Summary written to {asked['save_summary']}")
-    console = new_console(stderr=PIPE in outputs.values())
-    if quiet:
+        found = _made(found_in, settings, other, other_name)
+        results = [gate.result(found) for gate in settings.gates]
+        written = write_outputs(settings.outputs, found, what, _drawn(settings))
+    if settings.columns["save_summary"] is not None:
+        written.append(f"Summary written to {settings.columns['save_summary']}")
+    console = new_console(stderr=PIPE in settings.outputs.values())
+    if settings.quiet:
         show_verdict(console, found.verdict)
     else:
         show_audit(console, found)
@@ -195,6 +148,93 @@ def audit(
         say(console, sentence)
     if not all(result.kept for result in results):
         raise SystemExit(GATE_FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What was asked.
+
+    Attributes
+    ----------
+    how : Measuring
+    notion : str or None
+    fix : bool
+    outputs : dict of str to path or None
+        What to write, by option.
+    title : str or None
+    quiet : bool
+    gates : list of Gate
+    compare, compare_prob : path and str, or None
+        Another model.
+    columns : dict
+        All other options, by name: which rows, and what their columns are.
+    """
+
+    how: Measuring
+    notion: Any
+    fix: bool
+    outputs: dict[str, Path | None]
+    title: str | None
+    quiet: bool
+    gates: list[Gate]
+    compare: Path | None
+    compare_prob: str | None
+    columns: dict[str, Any]
+
+    @classmethod
+    def taken_from(cls, given: Mapping[str, Any]) -> Settings:
+        """Sort the options by what they are about; an error where one makes no sense by itself."""
+        rest = dict(given)
+        gates = gates_of(rest.pop("fail_above"), rest.pop("fail_below"))
+        how = Measuring.taken_from(rest)
+        outputs = {name: rest.pop(name) for name in OUTPUTS}
+        own = {name: rest.pop(name) for name in ("notion", "fix", "title", "quiet", "compare", "compare_prob")}
+        return cls(how=how, outputs=outputs, gates=gates, columns=rest, **own)
+
+
+def _read(files: Sequence[Path], settings: Settings) -> Loaded | Large:
+    """The rows, or what was counted of them, once it is sure that what is to be written can be."""
+    asked = settings.columns
+    written = settings.outputs | {"save-summary": asked["save_summary"], "checkpoint": asked["checkpoint"]}
+    inputs = files_behind(files) if any(written.values()) else files
+    check_outputs(written, [*inputs, settings.compare, asked["run"], asked["qrels"]])
+    rows = asked | {"compare": settings.compare, "compare_prob": settings.compare_prob}
+    rows |= {"bins": settings.how.bins, "strategy": settings.how.strategy}
+    if is_large(files, rows):
+        return read_large(files, rows)
+    return read(files[0] if files else None, asked | {"seed": settings.how.seed})
+
+
+def _made(found_in: Loaded | Large, settings: Settings, other: Loaded | None, other_name: str) -> Audit:
+    from believable.auditing import audit as make
+
+    return make(
+        found_in.summary if isinstance(found_in, Large) else found_in,
+        n_bins=settings.how.bins,
+        strategy=settings.how.strategy,
+        notion=settings.notion,
+        compare_with=None if other is None else other.predictions,
+        other=other_name,
+        fix=settings.fix,
+        level=settings.how.level,
+        progress=False,
+        random_state=settings.how.seed,
+        **_words(found_in, settings.title),
+    )
+
+
+def _drawn(settings: Settings) -> dict[str, Any]:
+    """How the reliability diagram is drawn: in the bins of the headline."""
+    from believable.auditing.make import NOTIONS_POOLED_IN_HEADLINE
+
+    how, notion = settings.how, settings.notion
+    return {
+        "n_bins": how.bins,
+        "strategy": how.strategy,
+        "notion": notion,
+        "pooled": notion in NOTIONS_POOLED_IN_HEADLINE,
+        "level": how.level,
+    }
 
 
 def _words(found_in: Loaded | Large, title: str | None) -> dict[str, Any]:
@@ -209,10 +249,9 @@ def _words(found_in: Loaded | Large, title: str | None) -> dict[str, Any]:
     }
 
 
-def _other(
-    file: Path | None, compare: Path | None, compare_prob: str | None, loaded: Loaded, asked: dict[str, Any]
-) -> tuple[Loaded | None, str]:
+def _other(file: Path | None, settings: Settings, loaded: Loaded) -> tuple[Loaded | None, str]:
     """The other model's predictions, and what to call them."""
+    compare, compare_prob, asked = settings.compare, settings.compare_prob, settings.columns
     if compare is None and compare_prob is None:
         return None, ""
     from believable.readers.same_rows import refuse_other_ids, refuse_other_rows

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import click
 from believable.cli._common import PIPE, called, new_console, say, sentences, warnings_as_notes
 from believable.cli._gates import find
 from believable.cli._inputs import read, read_other
-from believable.cli._options import shared_options
+from believable.cli._options import Measuring, shared_options
 from believable.cli._show import show_section, working
 from believable.errors import InputError
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 @click.argument("b", metavar="[B]", required=False, type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--prob", metavar="NAME", multiple=True, help="Column of scores; twice for two columns of A.")
 @click.option("--prob-prefix", metavar="TEXT", multiple=True, help="The same for one column per class.")
-@shared_options("logits", "percent", "label", "pos_label", "weight", "group", "drop_missing", "format")
+@shared_options("logits", "percent", "label", "pos_label", "weight", "cluster", "drop_missing", "format")
 @click.option("--metric", metavar="NAME", multiple=True, help="What to compare; may be given several times.")
 @shared_options("bins", "strategy", "level", "seed")
 @sentences
@@ -34,10 +33,6 @@ def compare(
     prob: tuple[str, ...],
     prob_prefix: tuple[str, ...],
     metric: tuple[str, ...],
-    bins: int,
-    strategy: str,
-    level: float,
-    seed: int,
     **asked: Any,
 ) -> None:
     """Which of two models is better, at what, and is that chance?
@@ -45,16 +40,15 @@ def compare(
     A and B are files with the same rows in the same order, read as by `believable audit`. Or A alone holds the scores
     of both, in columns that --prob names twice, or --prob-prefix for classes: believable compare FILE --prob one
     --prob other. Compared are ECE, smooth ECE, Brier score, log loss, AUC and accuracy, unless --metric names others.
-    Rows (with --group, clusters) are drawn for both models together.
+    Rows (with --cluster, clusters) are drawn for both models together.
     """
-    from believable._check import level as check_level
     from believable.auditing.versus import versus
     from believable.inference.clusters import cluster_of_rows
     from believable.readers.same_rows import refuse_other_ids, refuse_other_rows
     from believable.report.text import Section, versus_rows
 
     metrics = [find(name, f"--metric {name}").name for name in metric] or None
-    check_level(level, "--level")
+    how = Measuring.taken_from(asked)
     (first, name_a), (second, name_b) = _both(a, b, _columns(prob, prob_prefix), asked)
     refuse_other_rows(first, second, name_a, name_b)
     refuse_other_ids(first, second, a, b or a, name_a, name_b, asked.get("format"))
@@ -63,16 +57,17 @@ def compare(
             first.predictions,
             second.predictions,
             metrics,
-            options={"n_bins": bins, "strategy": strategy},
+            options={"n_bins": how.bins, "strategy": how.strategy},
             cluster=cluster_of_rows(first.groups, first.predictions, first.predictions, None),
-            level=level,
-            random_state=seed,
+            level=how.level,
+            random_state=how.seed,
         )
     console = new_console()
     for name, loaded in ((name_a, first), (name_b, second)):
         say(console, f"{name}: {len(loaded.predictions):,} rows; took {loaded.taken}")
     console.print()
-    title = f"{name_a} less {name_b} ({100 * level:.4g} % intervals; {bins} {strategy} bins where there are any)"
+    bins = f"{how.bins} {how.strategy} bins where there are any"
+    title = f"{name_a} less {name_b} ({100 * how.level:.4g} % intervals; {bins})"
     show_section(console, Section(title, versus_rows(found, name_a, name_b)))
     console.print()
     show_section(console, Section(lines=[one.in_words(name_a, name_b) for one in found]))
@@ -113,13 +108,10 @@ def _both(
         (name_a, one), (name_b, other) = chosen
         if one == other:
             raise InputError(f"{name_a} is compared with itself: name two different columns of {a}")
-        return (_unhinted(read(a, asked | one)), name_a), (_unhinted(read_other(a, asked, **other)), name_b)
+        scores = ("prob", "prob_prefix")  # both are being compared, so neither is asked for
+        first, second = read(a, asked | one, unasked=scores), read_other(a, asked, unasked=scores, **other)
+        return (first, name_a), (second, name_b)
     assert b is not None
     (_, one), (_, other) = (chosen[0], chosen[-1]) if chosen else (("", {}), ("", {}))
     names = [called(file) if file == PIPE or a.name == b.name else file.name for file in (a, b)]
     return (read(a, asked | one), names[0]), (read_other(b, asked, **other), names[1])
-
-
-def _unhinted(loaded: Loaded) -> Loaded:
-    """Without the hint that there are other scores: both are being compared."""
-    return replace(loaded, notes=tuple(note for note in loaded.notes if " too: take " not in note))

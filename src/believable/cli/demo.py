@@ -15,7 +15,7 @@ from believable.errors import InputError
 if TYPE_CHECKING:
     from believable.predictions import Predictions
 
-WHAT = "Is a handwritten digit odd? Two models, held-out predictions for 1,797 digits."
+HEADING_OF_DEMO = "Is a handwritten digit odd? Two models, held-out predictions for 1,797 digits."
 
 
 @click.command()
@@ -43,7 +43,7 @@ def demo(output: Path, bins: int) -> None:
         raise InputError(f"{output} is the picture: its name must end in .png, .svg or .pdf")
     check_outputs({"plot": output, "html": page}, [], {"plot": "--output", "html": "the page beside it,"})
     console = new_console()
-    say(console, f"{WHAT}\n")
+    say(console, f"{HEADING_OF_DEMO}\n")
     models = {name.replace("_", " "): predictions for name, predictions in load_demo().items()}
     (bayes, first), (logistic, second) = models.items()
     with working("Auditing both"):

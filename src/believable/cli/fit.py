@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from believable.cli._common import PIPE, called, in_options, new_console, note, say, sentences, warnings_as_notes
-from believable.cli._inputs import COLUMNS, OF_RUNS, names_a_run, read_run, refuse, refuse_run
+from believable.cli._common import PIPE, called, new_console, note, say, sentences, warnings_as_notes
+from believable.cli._inputs import OPTIONS_OF_RUNS, columns_in, names_a_run, read_run, refuse, refuse_run
 from believable.cli._options import Scale, scale_of, shared_options
 from believable.cli._outputs import check_outputs
+from believable.cli._wording import in_options
 from believable.errors import BelievableError, InputError
 
 if TYPE_CHECKING:
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
     from believable.readers import Loaded
     from believable.recalibrate import Calibration, Recalibrator
 
-SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
+EXAMPLE_SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 @click.command(short_help="Learn a map from scores to probabilities.")
 @click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
-@shared_options("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "weight", "group")
+@shared_options("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "weight", "cluster")
 @shared_options("drop_missing", "format", "run", "qrels", "rel", "unjudged")
 @click.option("--method", default="auto", show_default=True, help="auto, or a name such as temperature or isotonic.")
 @click.option(
@@ -77,9 +78,9 @@ def fit(
                 **_data(loaded, scale), method=method, cv=folds, groups=loaded.groups, score=score, input=scale
             )
         except BelievableError as error:
-            raise InputError(f"{where}: {error}") from error
+            raise InputError("{where}: {error}", where=where, error=error) from error
     console.print()
-    say(console, in_options(str(result)))
+    say(console, "\n".join(map(in_options, result.lines())))
     if result.recalibrator.n_features_in_ == 1 and result.method != "nothing":
         say(console, _examples(loaded, result.recalibrator))
     console.print()
@@ -104,9 +105,8 @@ def _read(file: Path | None, scale: Scale, asked: dict[str, Any]) -> Loaded:
     if file is None:
         raise InputError("name a FILE of scores (- for the standard input), or a run with --run and --qrels")
     refuse_run(file, asked)
-    refuse(asked, OF_RUNS, "is for a run and its judgements: name the run with --run")
-    columns = {name: asked[name] for name in COLUMNS if name in asked}
-    return load(file, from_logits=scale != "probabilities", **columns)
+    refuse(asked, OPTIONS_OF_RUNS, "is for a run and its judgements: name the run with --run")
+    return load(file, from_logits=scale != "probabilities", **columns_in(asked))
 
 
 def _say_what_was_taken(console: Console, where: str, loaded: Loaded, scale: Scale) -> None:
@@ -138,10 +138,10 @@ def _data(loaded: Loaded, scale: Scale) -> dict[str, Any]:
 def _examples(loaded: Loaded, recalibrator: Recalibrator) -> str:
     """What becomes of a few scores."""
     if loaded.raw is None:
-        shown = list(SHOWN)
+        shown = list(EXAMPLE_SHARES)
     else:
         ordered = sorted(loaded.raw.tolist())
-        shown = [ordered[round(share * (len(ordered) - 1))] for share in SHOWN]
+        shown = [ordered[round(share * (len(ordered) - 1))] for share in EXAMPLE_SHARES]
     mapped = recalibrator.transform(shown).tolist()
     return "For example: " + ", ".join(f"{old:.4g} becomes {new:.4g}" for old, new in zip(shown, mapped, strict=True))
 

@@ -16,8 +16,8 @@ from believable.cli._show import show_section
 if TYPE_CHECKING:
     from believable.metrics import Metric
 
-_MARKS = {r"\sum": "Σ", r"\int": "∫", r"\,": " ", r"\left": "", r"\right": ""}
-_GROUP = r"\{((?:[^{}]|\{[^{}]*\})*)\}"
+TEX_MARKS = {r"\sum": "Σ", r"\int": "∫", r"\,": " ", r"\left": "", r"\right": ""}
+TEX_GROUP = r"\{((?:[^{}]|\{[^{}]*\})*)\}"
 
 
 def without_markup(text: str) -> str:
@@ -38,9 +38,9 @@ def plain(formula: str) -> str:
     """
     formula = re.sub(r"\\(?:operatorname|mathrm)\{(\w+)\}", r"\1", formula)
     formula = re.sub(r"\\frac(\w)(\w)", r"\\frac{\1}{\2}", formula)
-    formula = re.sub(rf"\\frac{_GROUP}{_GROUP}", lambda found: f"{_whole(found[1])}/{_whole(found[2])}", formula)
-    formula = re.sub(rf"([_^]){_GROUP}", r"\1(\2)", formula)
-    for mark, shown in _MARKS.items():
+    formula = re.sub(rf"\\frac{TEX_GROUP}{TEX_GROUP}", lambda found: f"{_whole(found[1])}/{_whole(found[2])}", formula)
+    formula = re.sub(rf"([_^]){TEX_GROUP}", r"\1(\2)", formula)
+    for mark, shown in TEX_MARKS.items():
         formula = formula.replace(mark, shown)
     return re.sub(r" +", " ", formula).strip()
 

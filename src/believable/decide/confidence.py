@@ -8,12 +8,11 @@ import numpy as np
 
 from believable import _check, _kernels
 from believable._types import Array, Float64s, Floats, Ints
-from believable.errors import InputError
+from believable.errors import Hint, InputError
 from believable.inference.clusters import drawn_counts, unit_of_rows
 from believable.predictions import Predictions
 
-LOOK_LIKE_LOGITS = "these look like logits: take the sigmoid or softmax first"
-ONE_COLUMN_AT_A_TIME = "one column at a time if they are independent"
+ONE_COLUMN_AT_A_TIME = "pass one column at a time if they are independent"
 INTERVAL_SLACK = 1e-6  # scores may lie outside their interval by so much: float32 knows no better
 CONFIDENCE_DECIMALS = {"float32": 6, "float64": 12}  # 1 - 0.07 and 0.93 are the same confidence
 
@@ -22,11 +21,11 @@ def checked_scores(predictions: Any, name: str = "predictions") -> Floats:
     """P(y = 1), or one column per class, of as many rows as there are; the scores of a `Predictions`."""
     if isinstance(predictions, Predictions):
         if predictions.kind == "multilabel":
-            raise InputError(f"{name} must give one answer per row, not several labels: pass {ONE_COLUMN_AT_A_TIME}")
+            raise InputError(f"{name} must give one answer per row, not several labels: {ONE_COLUMN_AT_A_TIME}")
         return predictions.scores
     scores = _check.numeric(predictions, name)
     _check.shape_of_predictions(scores, multilabel=False)
-    _check.probabilities(scores, name, None, LOOK_LIKE_LOGITS)
+    _check.probabilities(scores, name, None, Hint.LOGITS_TO_DECIDE)
     if scores.ndim == 2:
         _check.row_sums(scores, predictions, None, name, ONE_COLUMN_AT_A_TIME)
     return scores

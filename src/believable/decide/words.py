@@ -10,8 +10,8 @@ import numpy as np
 
 from believable import _check
 from believable._types import Array, Float64s, Floats
-from believable.decide.confidence import LOOK_LIKE_LOGITS, interval_ends
-from believable.errors import InputError
+from believable.decide.confidence import interval_ends
+from believable.errors import Hint, InputError
 
 Style = Literal["both", "word", "frequency"]
 WORDING_STYLES = ("both", "word", "frequency")
@@ -108,7 +108,7 @@ def confidence_words(p: Any, interval: Any = None, *, style: Style = "both") -> 
     if not given.size:
         return []
     rows = np.atleast_1d(given)
-    _check.probabilities(rows, "p", None, LOOK_LIKE_LOGITS)
+    _check.probabilities(rows, "p", None, Hint.LOGITS_TO_DECIDE)
     low, high = word_ends(rows, interval if given.ndim or np.ndim(interval) != 1 else tuple(interval))
     words = [_phrase(*row, style) for row in zip(rows.tolist(), low.tolist(), high.tolist(), strict=True)]
     return words if given.ndim else words[0]
@@ -119,7 +119,7 @@ def word_ends(rows: Floats, interval: Any) -> tuple[Float64s, Float64s]:
     exact = rows.astype(np.float64)
     ends = (exact, exact) if interval is None else interval_ends(interval, exact)
     for end in ends:
-        _check.probabilities(end, "interval", None, LOOK_LIKE_LOGITS)
+        _check.probabilities(end, "interval", None, Hint.LOGITS_TO_DECIDE)
     return ends[0].round(FLOAT32_DECIMALS), ends[1].round(FLOAT32_DECIMALS)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import narwhals as nw
 
-from believable._check import HEAVIEST, LIGHTEST, ROW_SUM_TOLERANCE
+from believable._check import HEAVIEST_WEIGHT, LIGHTEST_WEIGHT, ROW_SUM_TOLERANCE
 from believable.engines.cells import either, flag, number, sigmoid
 from believable.engines.columns import FrameColumns, scored
 from believable.errors import InputError
@@ -135,7 +135,7 @@ def _constant(value: Any) -> nw.Expr:
 
 def _reason(columns: FrameColumns) -> nw.Expr:
     y, w = nw.col("label_"), nw.col("weight_")
-    unusable = (w < number(0)) | (w > number(HEAVIEST)) | ((w > number(0)) & (w < number(LIGHTEST)))
+    unusable = (w < number(0)) | (w > number(HEAVIEST_WEIGHT)) | ((w > number(0)) & (w < number(LIGHTEST_WEIGHT)))
     tests = [
         (1, nw.col("scores_null")),
         (2, nw.col("scores_outside")),

@@ -39,7 +39,7 @@ from believable.engines.sums import (
     second_class,
 )
 from believable.engines.tally import Tally
-from believable.errors import InputError
+from believable.errors import Hint, InputError
 from believable.stats.bins import BinStats
 from believable.stats.layout import Layout
 from believable.stats.summary import Summary
@@ -311,9 +311,9 @@ def _advice(frame: Frame, columns: FrameColumns, dropped: Mapping[str, int]) -> 
     seen = frame.tally(_Range(columns))
     low, high = float(seen["low"].min()), float(seen["high"].max())
     if outside and low >= 0 and 10 < high <= 100:
-        return "; these look like percentages: divide by 100"
+        return f"; {Hint.PERCENTAGES}"
     if outside and (low < -1 or high > 1 + ROW_SUM_TOLERANCE):
-        return "; these look like logits: pass from_logits=True"
+        return f"; {Hint.LOGITS_IN_FRAME}"
     if unknown and not seen["broken"].sum():
         return f"; the columns look swapped: {columns.scores[0]!r} holds whole numbers, {columns.label!r} does not"
     if unknown:

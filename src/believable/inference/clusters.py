@@ -23,10 +23,14 @@ def cluster_of_rows(groups: Any, predictions: Any, source: Predictions, sample_w
     array = rows_that_count(groups, "groups", predictions, source, sample_weight)
     missing = [i for i, value in enumerate(array.tolist()) if value is None or value != value]
     if missing:
-        raise InputError(f"groups must name a cluster in every row; it is missing at row {missing[0]}")
+        raise InputError(
+            "{argument} must name a cluster in every row; it is missing at {row}", argument="groups", row=missing[0]
+        )
     _, cluster = np.unique(array.astype(str) if array.dtype == object else array, return_inverse=True)
     if cluster.max() == 0:
-        raise InputError("groups names one cluster only: nothing can be said about how clusters differ")
+        raise InputError(
+            "{argument} names one cluster only: nothing can be said about how clusters differ", argument="groups"
+        )
     return np.asarray(cluster)
 
 
@@ -34,12 +38,17 @@ def rows_that_count(values: Any, name: str, predictions: Any, source: Prediction
     """A column with one entry for each row that is left: rows of weight 0 are dropped from it too."""
     array = as_numpy(values, name)
     if array.ndim != 1:
-        raise InputError(f"{name} must be 1-D, one entry per row, got shape {array.shape}")
+        raise InputError("{argument} must be 1-D, one entry per row, got shape {got}", argument=name, got=array.shape)
     if not isinstance(predictions, Predictions) and sample_weight is not None and len(array) != len(source):
         kept = np.asarray(sample_weight) > 0
         array = array[kept] if len(kept) == len(array) else array
     if len(array) != len(source):
-        raise InputError(f"{name} has {len(array)} entries, the predictions have {len(source)} rows that count")
+        raise InputError(
+            "{argument} has {got} entries, the predictions have {needed} rows that count",
+            argument=name,
+            got=len(array),
+            needed=len(source),
+        )
     return array
 
 

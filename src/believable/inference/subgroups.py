@@ -13,7 +13,7 @@ from believable import _check
 from believable._arrays import as_levels
 from believable._check import generator
 from believable._types import Array, Ints
-from believable.errors import InputError, UndefinedError
+from believable.errors import Hint, InputError, UndefinedError
 from believable.inference.clusters import cluster_of_rows, rows_that_count
 from believable.inference.interval import Interval, as_error, interval
 from believable.inference.noise import chance_of_clusters
@@ -278,7 +278,13 @@ def with_columns(summary: Summary, by: Any) -> Summary:
     unknown = [name for name in names if name not in summary.by]
     if unknown:
         counted = f"those of {', '.join(summary.by)}" if summary.by else "none"
-        raise InputError(f"by names {unknown[0]!r}; of subgroups the summary counted {counted}: count again with by=")
+        raise InputError(
+            "{argument} names {got!r}; of subgroups the summary counted {counted}: {hint}",
+            argument="by",
+            got=unknown[0],
+            counted=counted,
+            hint=Hint.COUNT_BY,
+        )
     return replace(summary, by={name: summary.by[name] for name in names})
 
 
@@ -301,7 +307,7 @@ def _by_size(names: Array) -> Iterator[tuple[str, Ints]]:
 def _levels(summary: Summary) -> list[Part]:
     """Each column with its levels, the most rows first; which rows they are is not known."""
     if not summary.by:
-        raise InputError("the summary counted no subgroups: count again with by=")
+        raise InputError("the summary counted no subgroups: {hint}", argument="by", hint=Hint.COUNT_BY)
     return [
         Part(column, name, partial(summary.by[column].__getitem__, name), np.empty(0, np.intp))
         for column, levels in summary.by.items()

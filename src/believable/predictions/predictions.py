@@ -15,7 +15,7 @@ import numpy as np
 from believable import _check, _kernels
 from believable._check import ROW_SUM_TOLERANCE
 from believable._types import Array, Floats, Ints, Kind, Needs, Notion
-from believable.errors import InputError
+from believable.errors import InputError, Sentence
 from believable.predictions.view import Pairs, View
 
 COLUMNS_AT_ONCE, ROWS_AT_ONCE = 1 << 22, 1 << 15  # entries that are copied, and of rows whose turn it is, in the cache
@@ -156,7 +156,11 @@ class Predictions:
             ignored = _check.is_label(actuals, ignore_label, "ignore_label")
             n_ignored = int(np.count_nonzero(ignored))
             if n_ignored == len(scores):
-                raise InputError(f"every label is ignore_label={ignore_label!r}: there is nothing to measure")
+                raise InputError(
+                    "every label is {ignore_label=}: there is nothing to measure",
+                    argument="ignore_label",
+                    ignore_label=ignore_label,
+                )
             if n_ignored:
                 rows = np.flatnonzero(~ignored)
                 scores, actuals = scores[rows], actuals[rows]
@@ -181,7 +185,10 @@ class Predictions:
         if weights is not None and not weights.all():
             kept = np.flatnonzero(weights)
             if not len(kept):
-                raise InputError("sample_weight is zero in every row that is left: there is nothing to measure")
+                raise InputError(
+                    "{argument} is zero in every row that is left: there is nothing to measure",
+                    argument="sample_weight",
+                )
             scores, labels, weights = scores[kept], labels[kept], weights[kept]
         kind = "multilabel" if multilabel else "multiclass" if scores.ndim == 2 else "binary"
         self._keep(scores, labels, weights, n_classes, n_ignored, kind, None if classes is None else tuple(classes))
@@ -499,9 +506,11 @@ def as_predictions(predictions: Any, actuals: Any = None, sample_weight: Any = N
             raise InputError(f"this needs the predictions themselves, not a {type(predictions).__name__}")
         return Predictions.borrowing(predictions, actuals, sample_weight)
     if actuals is not None:
-        raise InputError("a Predictions already holds its actuals: leave actuals out")
+        raise InputError("a Predictions already holds its actuals: leave {argument} out", argument="actuals")
     if sample_weight is not None:
-        raise InputError("a Predictions already holds its weights: pass Predictions(..., sample_weight=...)")
+        raise InputError(
+            Sentence("a Predictions already holds its weights: pass {Predictions}(..., sample_weight=...)")
+        )
     return predictions
 
 

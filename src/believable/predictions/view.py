@@ -64,10 +64,17 @@ class View:
         _check.positive_integer(self.n_classes, "n_classes", 2)
         if self.notion in RANKED:
             if self.r is None:
-                raise InputError(f"notion={self.notion!r} needs r, the rank: pass r=3, say")
+                raise InputError(
+                    "{notion=} needs {argument}, the rank: pass r=3, say", argument="r", notion=self.notion
+                )
             object.__setattr__(self, "r", _check.positive_integer(self.r, "r", 1, self.n_classes))
         elif self.r is not None:
-            raise InputError(f"r goes with the notions {', '.join(RANKED)}, not with {self.notion!r}")
+            raise InputError(
+                "{argument} goes with the notions {ranked}, not with {got!r}",
+                argument="r",
+                ranked=", ".join(RANKED),
+                got=self.notion,
+            )
         if self.threshold is not None:
             object.__setattr__(self, "threshold", _check.number(self.threshold, "threshold", 0, 1))
         # With one group the bins are common already.
@@ -76,7 +83,11 @@ class View:
             _check.positive_integer(self.group, "group", 0, self.n_classes - 1)
         _check.choice(self.multilabel, (True, False), "multilabel")
         if self.multilabel and self.notion != "classwise":
-            raise InputError(f"multilabel predictions have the notion 'classwise', not {self.notion!r}")
+            raise InputError(
+                "multilabel predictions have the {argument} 'classwise', not {got!r}",
+                argument="notion",
+                got=self.notion,
+            )
 
     @property
     def n_groups(self) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from believable._types import Array
-from believable.errors import InputError
+from believable.errors import Hint, InputError, Row
 
 if TYPE_CHECKING:
     import polars
@@ -39,14 +39,22 @@ def numbers(column: polars.Series) -> polars.Series:
         column = column.cast(polars.String)
     if column.dtype != polars.String:
         what = "nested values" if column.dtype.is_nested() else f"values of type {column.dtype}"
-        raise InputError(f"column {column.name!r} must hold numbers, got {what} at row {_first(column.is_not_null())}")
+        row = _first(column.is_not_null())
+        raise InputError(
+            "column {column!r} must hold numbers, got {got} at {row}", column=column.name, got=what, row=row
+        )
     text = column.str.strip_chars()
     found = text.cast(polars.Float64, strict=False)
     bad = text.is_not_null() & found.is_null() & ~text.is_in(list(NULLS))
     if bad.any():
         row = _first(bad)
-        comma = "; write decimals with a point and thousands without a comma" if "," in text[row] else ""
-        raise InputError(f"column {column.name!r} must hold numbers, got the text {column[row]!r} at row {row}{comma}")
+        raise InputError(
+            "column {column!r} must hold numbers, got the text {got!r} at {row}",
+            column=column.name,
+            got=column[row],
+            row=row,
+            hint="write decimals with a point and thousands without a comma" if "," in text[row] else None,
+        )
     return found
 
 
@@ -57,7 +65,12 @@ def labels(column: polars.Series, *, by_name: bool = False) -> polars.Series:
     if isinstance(column.dtype, (polars.Categorical, polars.Enum)):
         column = column.cast(polars.String)
     if column.dtype.is_nested():
-        raise InputError(f"column {column.name!r} must hold one label per row, got nested values at row 0")
+        raise InputError(
+            "column {column!r} must hold one label per row, got {got} at {row}",
+            column=column.name,
+            got="nested values",
+            row=0,
+        )
     if column.dtype != polars.String:
         return column
     text = column.str.strip_chars().replace("", None)
@@ -75,7 +88,12 @@ def names(column: polars.Series) -> polars.Series:
     import polars
 
     if column.dtype.is_nested():
-        raise InputError(f"column {column.name!r} must hold one value per row, got nested values at row 0")
+        raise InputError(
+            "column {column!r} must hold one value per row, got {got} at {row}",
+            column=column.name,
+            got="nested values",
+            row=0,
+        )
     if column.dtype == polars.String:
         return column.str.strip_chars().replace("", None)
     if column.dtype.is_float():
@@ -101,8 +119,11 @@ def refuse_rounded(column: polars.Series) -> None:
     if rounded.any():
         row = _first(rounded)
         raise InputError(
-            f"column {column.name!r} holds clusters as floating-point numbers that have lost digits, got "
-            f"{column[row]:.17g} at row {row}; write such names as text or whole numbers"
+            "column {column!r} holds clusters as floating-point numbers that have lost digits, got {got:.17g} at {row}",
+            column=column.name,
+            got=column[row],
+            row=row,
+            hint="write such names as text or whole numbers",
         )
 
 
@@ -153,8 +174,14 @@ def with_percent_sign(column: polars.Series, percent: bool) -> bool:
         return bool(signed.any())
     row, other = _first(signed), _first(there & ~signed)
     raise InputError(
-        f"column {column.name!r} must hold numbers, got the text {column[row]!r} at row {row} but {column[other]!r}, "
-        f"without a percent sign, at row {other}; if all are percentages, read them with percent=True"
+        "column {column!r} must hold numbers, got the text {got!r} at {row} but {other!r}, without a percent sign, at "
+        "{other_row}",
+        column=column.name,
+        got=column[row],
+        row=row,
+        other=column[other],
+        other_row=Row(other),
+        hint=Hint.READ_AS_PERCENTAGES,
     )
 
 
@@ -167,7 +194,10 @@ def _hundredths(column: polars.Series) -> polars.Series:
     if off.any():
         row = _first(off)
         raise InputError(
-            f"percentages in column {column.name!r} must lie in [0, 100], got {column[row]:g} at row {row}"
+            "percentages in column {column!r} must lie in [0, 100], got {got:g} at {row}",
+            column=column.name,
+            got=column[row],
+            row=row,
         )
     return column / 100
 
@@ -186,15 +216,27 @@ def _lists(column: polars.Series, percent: bool) -> polars.Series:
     if other.any():
         row = _first(other)
         raise InputError(
-            f"lists in column {column.name!r} must have one length, got {width} at row {first} and {lengths[row]} at "
-            f"row {row}"
+            "lists in column {column!r} must have one length, got {width} at {first} and {got} at {row}",
+            column=column.name,
+            width=width,
+            first=Row(first),
+            got=lengths[row],
+            row=row,
         )
     if width < 2:
-        raise InputError(f"lists in column {column.name!r} must have one entry per class, got {width} at row {first}")
+        raise InputError(
+            "lists in column {column!r} must have one entry per class, got {got} at {row}",
+            column=column.name,
+            got=width,
+            row=first,
+        )
     inner = column.dtype.inner  # type: ignore[attr-defined]
     if not inner.is_numeric():
         raise InputError(
-            f"lists in column {column.name!r} must hold numbers, got values of type {inner} at row {first}"
+            "lists in column {column!r} must hold numbers, got values of type {got} at {row}",
+            column=column.name,
+            got=inner,
+            row=first,
         )
     column = column.cast(polars.Array(polars.Float64, width))
     if not percent:
@@ -204,7 +246,10 @@ def _lists(column: polars.Series, percent: bool) -> polars.Series:
     if off.any():
         row, k = (int(place[0]) for place in np.nonzero(off))
         raise InputError(
-            f"percentages in column {column.name!r} must lie in [0, 100], got {matrix[row, k]:g} at row {row}"
+            "percentages in column {column!r} must lie in [0, 100], got {got:g} at {row}",
+            column=column.name,
+            got=matrix[row, k],
+            row=row,
         )
     return polars.Series(column.name, matrix / 100)
 

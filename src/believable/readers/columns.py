@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TypeVar
 
-from believable.errors import InputError
+from believable.errors import InputError, Sentence
 from believable.readers.formats.base import Table, width_of
 
 PROB_NAMES = (
@@ -133,7 +133,9 @@ def columns_among(names: Sequence[str], asked: ColumnsAsked) -> Columns:
     by = tuple(as_spelt(name, names) for name in asked.subgroups)
     prob_prefix = asked.prob_prefix
     if prob is not None and prob_prefix is not None:
-        raise InputError("name one column of scores (prob) or the prefix of several (prob_prefix), not both")
+        raise InputError(
+            Sentence("name one column of scores ({prob}) or the prefix of several ({prob_prefix}), not both")
+        )
     others = [name for name in names if name not in (weight, group, *by)]
     known = any(plain_name(name) in LABEL_NAMES for name in others)
     label = label or guess(others if known else names, LABEL_NAMES, "labels", "label", taken=prob)
@@ -147,7 +149,11 @@ def columns_among(names: Sequence[str], asked: ColumnsAsked) -> Columns:
     for name in (group, *by):
         if name in (prob, label):
             what = "scores" if name == prob else "labels"
-            raise InputError(f"{name!r} holds the {what}: clusters (group) and subgroups (by) must be other columns")
+            raise InputError(
+                "{column!r} holds the {what}: clusters ({group}) and subgroups ({by}) must be other columns",
+                column=name,
+                what=what,
+            )
     return Columns((prob,), label, weight, None, group, by)
 
 
@@ -158,7 +164,12 @@ def as_spelt(asked: GivenName, names: Sequence[str]) -> GivenName:
     for name in names:
         if name.strip() == asked.strip():
             return name
-    raise InputError(f"there is no column {asked!r}{_suggestion(asked, names)}; there are {listed(names)}")
+    raise InputError(
+        "there is no column {got!r}{suggestion}; there are {names}",
+        got=asked,
+        suggestion=_suggestion(asked, names),
+        names=listed(names),
+    )
 
 
 def _refuse_absent(asked: Sequence[str | None], names: Sequence[str]) -> None:
@@ -166,8 +177,8 @@ def _refuse_absent(asked: Sequence[str | None], names: Sequence[str]) -> None:
     there = [name.strip() for name in names]
     absent = [name for name in dict.fromkeys(asked) if name is not None and name.strip() not in there]
     if len(absent) > 1:
-        each = ", ".join(f"{name!r}{_suggestion(name, names)}" for name in absent)
-        raise InputError(f"there are no columns {each}; there are {listed(names)}")
+        each = [Sentence("{name!r}{suggestion}", name=name, suggestion=_suggestion(name, names)) for name in absent]
+        raise InputError("there are no columns {each}; there are {names}", each=each, names=listed(names))
 
 
 def _refuse_unknown(names: Sequence[str], logits: bool) -> None:
@@ -177,8 +188,11 @@ def _refuse_unknown(names: Sequence[str], logits: bool) -> None:
     if any(name in known or name in LABEL_NAMES or name.startswith(prefixes) for name in plain):
         return
     raise InputError(
-        f"no column has a name known for scores ({', '.join(known)}) or for labels ({', '.join(LABEL_NAMES)}); choose "
-        f"two of {listed(names)} with prob and label"
+        "no column has a name known for scores ({scores}) or for labels ({labels}); choose two of {names} with {prob} "
+        "and {label}",
+        scores=", ".join(known),
+        labels=", ".join(LABEL_NAMES),
+        names=listed(names),
     )
 
 
@@ -188,7 +202,9 @@ def _suggestion(asked: str, names: Sequence[str]) -> str:
     if close:
         return f" (did you mean {plain[close[0]]!r}?)"
     several = [name for name in names if name.startswith(asked)]
-    return f" ({len(several)} begin with it: choose them with prob_prefix)" if asked and len(several) > 1 else ""
+    if not asked or len(several) < 2:
+        return ""
+    return Sentence(" ({n} begin with it: choose them with {prob_prefix})", n=len(several))
 
 
 def listed(names: Sequence[str]) -> str:
@@ -208,9 +224,13 @@ def calibrated_too(names: Sequence[str], taken: Columns) -> list[str]:
         return []
     found = [name for name in names if is_calibrated(name) and name not in taken.names]
     if CALIBRATED_COLUMN in found:
-        return [f"there is a column {CALIBRATED_COLUMN} too: take it with prob={CALIBRATED_COLUMN!r}"]
+        there = "there is a column {name} too: take it with {prob=}"
+        return [Sentence(there, name=CALIBRATED_COLUMN, prob=CALIBRATED_COLUMN)]
     if len(found) > 1:
-        return [f"there are columns {CALIBRATED_COLUMN}_* too: take them with prob_prefix='{CALIBRATED_COLUMN}_'"]
+        prefix = f"{CALIBRATED_COLUMN}_"
+        return [
+            Sentence("there are columns {name}* too: take them with {prob_prefix=}", name=prefix, prob_prefix=prefix)
+        ]
     return []
 
 
@@ -220,9 +240,18 @@ def guess(names: Sequence[str], known: Sequence[str], what: str, option: str, ta
     if len(found) == 1:
         return found[0]
     if found:
-        raise InputError(f"several columns could be the {what}: {', '.join(found)}; choose one with {option}")
+        raise InputError(
+            "several columns could be the {what}: {found}; choose one with {argument}",
+            argument=option,
+            what=what,
+            found=", ".join(found),
+        )
     raise InputError(
-        f"no column has a name known for {what} ({', '.join(known)}); choose one of {listed(names)} with {option}"
+        "no column has a name known for {what} ({known}); choose one of {names} with {argument}",
+        argument=option,
+        what=what,
+        known=", ".join(known),
+        names=listed(names),
     )
 
 
@@ -253,7 +282,9 @@ def _guess_scores(names: Sequence[str], logits: bool) -> tuple[str | None, str |
         single = [name for name in names if plain_name(name) in known]
         if len(found) + len(single) > 1 and found:
             meant = ", ".join([*(f"{prefix}*" for prefix in found), *single])
-            raise InputError(f"several columns could be the scores: {meant}; choose with prob or prob_prefix")
+            raise InputError(
+                "several columns could be the scores: {meant}; choose with {prob} or {prob_prefix}", meant=meant
+            )
         if found:
             return found[0], None
         if single:
@@ -302,7 +333,7 @@ def clusters_ignored(table: Table, taken: Columns) -> list[str]:
     """A sentence on each column with such a name whose values repeat, where no clusters were named."""
     if taken.group is not None:
         return []
-    notes = []
+    notes: list[str] = []
     for name in telling_names(table.names, taken):
         try:
             column = table.read([name])[name].drop_nulls()
@@ -311,8 +342,14 @@ def clusters_ignored(table: Table, taken: Columns) -> list[str]:
         n, distinct = len(column), column.n_unique()
         if 1 < distinct < n:
             notes.append(
-                f"column {name} repeats ({distinct:,} values in {n:,} rows): if its rows belong together, pass "
-                f"group={name!r}; the intervals here take rows as independent"
+                Sentence(
+                    "column {name} repeats ({distinct:,} values in {n:,} rows): if its rows belong together, pass "
+                    "{group=}; the intervals here take rows as independent",
+                    name=name,
+                    distinct=distinct,
+                    n=n,
+                    group=name,
+                )
             )
     return notes
 
@@ -371,10 +408,20 @@ def _partner(table: Table, of: str, known: Sequence[str], unlike: Sequence[str],
     others = [name for name in found if end and _end(name, known) not in ("", end)]
     if len(found) == 1 and others:
         raise InputError(
-            f"{others[0]} may not be the {what} of {of}: their names end differently; choose with {option}"
+            "{other} may not be the {what} of {array}: their names end differently; choose with {argument}",
+            argument=option,
+            other=others[0],
+            what=what,
+            array=of,
         )
     if len(found) > 1:
-        raise InputError(f"several arrays could be the {what} of {of}: {', '.join(found)}; choose one with {option}")
+        raise InputError(
+            "several arrays could be the {what} of {array}: {found}; choose one with {argument}",
+            argument=option,
+            what=what,
+            array=of,
+            found=found,
+        )
     return found[0] if found else guess(tuple(arrays), known, what, option, taken=of)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from believable._types import Array, Ints
-from believable.errors import InputError
+from believable.errors import Hint, InputError, Row, Sentence
 from believable.predictions import Predictions
 from believable.readers import cells
 from believable.readers.columns import Columns, ColumnsAsked, columns_of_table, listed
@@ -22,22 +21,13 @@ from believable.readers.formats.base import Table, called
 if TYPE_CHECKING:
     import polars
 
-# What the library says of arrays, in the words of files.
-_ADVICE_FOR_FILES = (
-    ("drop or repair such rows first", "repair such rows, or leave them out with drop_missing=True"),
-    (
-        "drop such rows, or pass Predictions(..., ignore_label=float('nan')) to have them dropped and counted",
-        "repair such rows, or leave them out with drop_missing=True",
-    ),
-    (
-        "pass Predictions(..., from_logits=True)",
-        "pass Predictions(..., from_logits=True), or percent=True for percentages",
-    ),
-    (
-        "these look like percentages: divide by 100",
-        "these look like percentages: pass percent=True; for logits, pass Predictions(..., from_logits=True)",
-    ),
-)
+# What to do about rows of a file, where arrays have another way out.
+HINTS_FOR_FILES = {
+    Hint.DROP_OR_REPAIR: Hint.REPAIR_OR_LEAVE_OUT,
+    Hint.DROP_OR_IGNORE: Hint.REPAIR_OR_LEAVE_OUT,
+    Hint.LOGITS: Hint.LOGITS_IN_FILE,
+    Hint.PERCENTAGES: Hint.PERCENTAGES_IN_FILE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +118,7 @@ def scale_of_scores(frame: polars.DataFrame, columns: Columns, means: Interpreta
     """Return "logits" or "percentages" where the scores are such, and nothing where they are probabilities."""
     signed = True in {cells.with_percent_sign(frame[name], means.percent) for name in columns.prob}
     if means.from_logits and (means.percent or signed):
-        raise InputError("scores are percentages (percent) or logits (from_logits), not both")
+        raise InputError(Sentence("scores are percentages ({percent}) or logits ({from_logits}), not both"))
     return "logits" if means.from_logits else "percentages" if means.percent or signed else ""
 
 
@@ -179,18 +169,22 @@ def said_of(
     try:
         yield
     except InputError as error:
-        sentence = in_words_of_files(str(error))
-        table = path if isinstance(path, Table) else _opened_again(path) if "at row" in sentence else None
+        table = path if isinstance(path, Table) else None if error.row is None else _opened_again(path)
+
+        def with_line(row: Row) -> Row:
+            """Rows count from 0 after the header; an editor counts lines from 1."""
+            number = row.number if rows is None else int(rows[row.number])
+            return Row(number, None if table is None else table.line(number))
+
         name = path.source.name if isinstance(path, Table) else called(path)
         what = "" if columns is None else f" ({columns})"
-        raise InputError(f"{name}{what}: {_with_lines(sentence, table, rows)}") from error
+        sentence = in_words_of_files(error.sentence, with_line)
+        raise InputError("{file}{what}: {sentence}", file=name, what=what, sentence=sentence) from error
 
 
-def in_words_of_files(sentence: str) -> str:
-    """What the library says of arrays, said of files."""
-    for of_arrays, of_files in _ADVICE_FOR_FILES:
-        sentence = sentence.replace(of_arrays, of_files)
-    return sentence
+def in_words_of_files(sentence: Sentence, place: Callable[[Row], Row]) -> Sentence:
+    """What the library says of arrays, said of files; `place` finds the row in them."""
+    return sentence.with_parts(lambda part: place(part) if isinstance(part, Row) else HINTS_FOR_FILES.get(part, part))
 
 
 def _opened_again(path: str | os.PathLike[str]) -> Table | None:
@@ -201,23 +195,16 @@ def _opened_again(path: str | os.PathLike[str]) -> Table | None:
         return None
 
 
-def _with_lines(sentence: str, table: Table | None, rows: Ints | None) -> str:
-    """Rows count from 0 after the header; an editor counts lines from 1."""
-
-    def located(found: re.Match[str]) -> str:
-        row = int(found[1]) if rows is None else int(rows[int(found[1])])
-        line = None if table is None else table.line(row)
-        return f"at row {row}" if line is None else f"at row {row} (line {line})"
-
-    return re.sub(r"at row (\d+)", located, sentence)
-
-
 def refuse_text(labels: Sequence[Any], columns: Columns, ndim: int) -> None:
     """An error where labels are text, and nobody said what it means."""
     words = sorted({value for value in labels if isinstance(value, str)})
     if words:
-        what = "say which is positive with pos_label" if ndim == 1 else "name them, in order, with classes"
-        raise InputError(f"column {columns.label!r} holds text ({', '.join(words[:5])}): {what}")
+        raise InputError(
+            "column {column!r} holds text ({words}): {hint}",
+            column=columns.label,
+            words=words[:5],
+            hint=Sentence("say which is positive with {pos_label}") if ndim == 1 else Hint.CLASSES_OF_TEXT,
+        )
 
 
 def refuse_another_order(columns: Columns, classes: Sequence[Any]) -> None:
@@ -244,15 +231,22 @@ def named(labels: Array, columns: Columns, classes: Sequence[Any]) -> Array:
         if unknown.any():
             row = int(unknown.argmax())
             raise InputError(
-                f"column {columns.label!r} must hold the numbers of the columns, {listed([*map(str, ends)])}, got "
-                f"{labels[row]} at row {row}"
+                "column {column!r} must hold the numbers of the columns, {names}, got {got} at {row}",
+                column=columns.label,
+                names=listed([*map(str, ends)]),
+                got=labels[row],
+                row=row,
             )
         return np.array([name_of[label] for label in labels.tolist()], dtype=object)
     outside = (labels < 0) | (labels >= len(classes))
     if outside.any():
         row = int(outside.argmax())
         raise InputError(
-            f"column {columns.label!r} must count the {len(classes)} classes from 0, got {labels[row]} at row {row}"
+            "column {column!r} must count the {needed} classes from 0, got {got} at {row}",
+            column=columns.label,
+            needed=len(classes),
+            got=labels[row],
+            row=row,
         )
     return np.array(classes, dtype=object)[labels]
 
@@ -265,5 +259,7 @@ def as_in(labels: Array, pos_label: Any) -> Any:
         try:
             return float(pos_label)
         except ValueError as error:
-            raise InputError(f"pos_label={pos_label!r} is text, but the labels are numbers") from error
+            raise InputError(
+                "{pos_label=} is text, but the labels are numbers", argument="pos_label", pos_label=pos_label
+            ) from error
     return pos_label

@@ -13,7 +13,7 @@ import numpy as np
 
 from believable._progress import reading
 from believable._types import Array, Ints
-from believable.errors import InputError
+from believable.errors import Hint, InputError, Sentence
 from believable.predictions import Predictions
 from believable.readers import cells
 from believable.readers.columns import (
@@ -195,10 +195,13 @@ def _rows_with_values(
 
 def _refuse(name: str, what: str, gone: Array) -> None:
     n = int(gone.sum())
-    others = "" if n == 1 else f", and at {n - 1:,} more"
     raise InputError(
-        f"column {name!r} has a missing {what} at row {int(gone.argmax())}{others}; repair such rows, or leave "
-        "them out with drop_missing=True"
+        "column {column!r} has a missing {what} at {row}{others}",
+        column=name,
+        what=what,
+        row=int(gone.argmax()),
+        others="" if n == 1 else f", and at {n - 1:,} more",
+        hint=Hint.REPAIR_OR_LEAVE_OUT,
     )
 
 
@@ -213,9 +216,11 @@ def _raw(frame: polars.DataFrame, columns: Columns, counted: Array | None) -> Ar
 
 
 def _notes(predictions: Predictions, columns: Columns, means: Interpretation) -> list[str]:
-    notes = []
+    notes: list[str] = []
     if means.percent and predictions.scores.max() <= 0.01:
-        notes.append("no percentage is above 1 %: if the scores were probabilities already, leave percent out")
+        notes.append(
+            Sentence("no percentage is above 1 %: if the scores were probabilities already, leave {percent} out")
+        )
     if predictions.kind == "binary" and len(predictions) > 1 and np.isin(predictions.scores, (0, 1)).all():
         notes.append(f"every score in column {columns.prob[0]} is 0 or 1: are these decisions, not probabilities?")
     if means.from_logits and columns.classes is not None:

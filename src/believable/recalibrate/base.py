@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from believable import _check
 from believable._arrays import as_numpy
 from believable._types import Array, Float64s, Floats, Ints
-from believable.errors import InputError, SmallSampleWarning, UndefinedError
+from believable.errors import InputError, OneOf, SmallSampleWarning, UndefinedError
 from believable.recalibrate.facts import Facts, Field, Map
 from believable.recalibrate.inputs import (
     INPUTS,
@@ -138,7 +138,7 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
     def _check_settings(self) -> None:
         """Raise when the arguments of the constructor make no sense; called before fitting and after loading."""
         if self.input not in self.inputs and self.input in INPUTS:
-            raise InputError(f"{type(self).__name__} takes input={' or '.join(map(repr, self.inputs))}, not scores")
+            raise InputError("{name} takes {input=}, not scores", name=type(self).__name__, input=OneOf(self.inputs))
         _check.choice(self.input, self.inputs, "input")
 
     def _facts(self) -> Facts:

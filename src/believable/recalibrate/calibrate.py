@@ -107,14 +107,16 @@ class Calibration:
         """The map as JSON, for `believable.load_recalibrator` or another language."""
         return self.recalibrator.to_json(path)
 
-    def __str__(self) -> str:
+    def lines(self) -> list[str]:
+        """What is printed, part by part; see `Selection.lines`."""
         if self.selection is None:
-            return "\n".join(
-                [_in_words(self.recalibrator), str(self.improvement), _worth(self.improvement), *self.caveats]
-            )
+            return [_in_words(self.recalibrator), str(self.improvement), _worth(self.improvement), *self.caveats]
         if self.method in BASELINES:
-            return str(self.selection)
-        return "\n".join([str(self.selection), "", _in_words(self.recalibrator), str(self.improvement)])
+            return self.selection.lines()
+        return [*self.selection.lines(), "", _in_words(self.recalibrator), str(self.improvement)]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
 
     __repr__ = __str__
 
@@ -222,7 +224,9 @@ def calibrate(
         )
         return Calibration(found.recalibrator, found.chosen, improvement, found, found.caveats)
     if candidates is not None:
-        raise InputError("candidates are for method='auto': leave them out, or leave the method")
+        raise InputError(
+            "{argument} are for {method='auto'}: leave them out, or leave the method", argument="candidates"
+        )
     chosen = as_method(method)
     check_method(chosen, input)
     problem = Problem.of(predictions, actuals, **choices)

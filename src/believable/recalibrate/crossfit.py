@@ -15,7 +15,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 from believable import _check, _kernels
 from believable._check import generator
 from believable._types import Array, Float64s, Floats, Ints
-from believable.errors import InputError, LimitWarning, SmallSampleWarning
+from believable.errors import Hint, InputError, LimitWarning, SmallSampleWarning
 from believable.inference.clusters import cluster_of_rows
 from believable.inference.compare import ErrorContest, Measured, mean_of_rows
 from believable.inference.interval import Interval
@@ -26,7 +26,6 @@ from believable.recalibrate.linear import label_log_probability
 from believable.stats import CellStats
 from believable.stats.sums import log_loss_terms
 
-LOOKS_LIKE_LOGITS = "these look like logits: pass input='logits', or input='scores' for other numbers"
 ROW_SUM_TOLERANCE = 1e-6  # rows that miss 1 by less sum to 1
 RULED_OUT_PROBABILITY = 1e-15  # a probability below this is 0 but for rounding
 COLDEST_TEMPERATURE = 0.2  # temperature: a colder one is not under-confidence mended, but a limit
@@ -152,7 +151,9 @@ def folds(labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Gener
         return fold
     n_clusters = int(cluster.max()) + 1
     if n_clusters < n_folds:
-        raise InputError(f"groups names {n_clusters} clusters, too few for cv={n_folds} folds")
+        raise InputError(
+            "{argument} names {got} clusters, too few for {cv=} folds", argument="groups", got=n_clusters, cv=n_folds
+        )
     splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=int(rng.integers(2**31)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of a class with fewer rows than folds
@@ -161,8 +162,10 @@ def folds(labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Gener
     for k in range(n_folds):
         if len(np.unique(labels[fold != k])) < 2:
             raise InputError(
-                f"without the clusters of fold {k} one class is left, from which no map can be learnt: its rows lie in "
-                "too few clusters of groups"
+                "without the clusters of fold {fold} one class is left, from which no map can be learnt: its rows lie "
+                "in too few clusters of {argument}",
+                argument="groups",
+                fold=k,
             )
     return fold
 
@@ -176,11 +179,12 @@ def _checked(predictions: Any, actuals: Any, sample_weight: Any, input: Input, c
     kind = getattr(_check.labels_as_array(actuals), "dtype", np.dtype(float)).kind
     if kind in "OSUT" and classes is None and any(isinstance(one, str) for one in np.asarray(actuals)[:1].tolist()):
         raise InputError(
-            "actuals are text: pass classes=[...], the labels in the order of the columns; for one event, the event "
-            "comes last"
+            "{argument} are text: pass classes=[...], the labels in the order of the columns; for one event, the event "
+            "comes last",
+            argument="actuals",
         )
     if input == "probabilities":
-        _check.probabilities(values, "predictions", None, LOOKS_LIKE_LOGITS)
+        _check.probabilities(values, "predictions", None, Hint.LOGITS_TO_CALIBRATE)
         return Predictions(predictions, actuals, sample_weight=sample_weight, classes=classes)
     Scores.of(values, input)
     if input == "logits":

@@ -101,7 +101,7 @@ class HistogramBinning(BinaryRecalibrator):
         super()._check_settings()
         _check.positive_integer(self.n_bins, "n_bins", 1, MAX_BINS)
         _check.choice(self.strategy, ("quantile", "uniform"), "strategy")
-        _check.number(self.smoothing, "smoothing", 0, _check.HEAVIEST)
+        _check.number(self.smoothing, "smoothing", 0, _check.HEAVIEST_WEIGHT)
         if self.input == "scores" and self.strategy == "uniform":
             raise InputError("scores have no ends that could be divided evenly: take strategy='quantile'")
 

@@ -13,7 +13,7 @@ import numpy as np
 from believable import _check, _kernels
 from believable._kernels.probabilities import SMALLEST_PROBABILITY
 from believable._types import Array, Float64s, Floats, Int64s, Ints, Notion
-from believable.errors import InputError, LimitWarning, UndefinedError
+from believable.errors import Hint, InputError, LimitWarning, UndefinedError
 from believable.stats import CellStats, Summary
 from believable.stats.source import Points, count_points
 
@@ -69,10 +69,10 @@ class Scores:
         if input != "probabilities":
             _check.finite(values, "X", None)
         else:
-            _check.probabilities(values, "X", None, "these look like logits: make it with input='logits'")
+            _check.probabilities(values, "X", None, Hint.LOGITS_TO_FIT)
             if values.ndim == 2 and values.shape[1] > 1 and not multilabel:
                 _check.row_sums(
-                    values, array if given is None else given, None, "X", "input='logits' or input='scores'"
+                    values, array if given is None else given, None, "X", "pass input='logits' or input='scores'"
                 )
         if multilabel:
             if values.ndim == 1 or values.shape[1] == 1:

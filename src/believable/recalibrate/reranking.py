@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from believable._types import Array, Float64s, Ints
-from believable.errors import InputError
+from believable.errors import InputError, Sentence
 from believable.predictions import Predictions
 from believable.recalibrate.base import Recalibrator
 from believable.recalibrate.crossfit import Problem
@@ -98,11 +98,13 @@ def map_to_grades(
     Parameters and result are those of `map_to_relevance`, with whole numbers of 0 and above in place of `relevant`.
     """
     if isinstance(method, str) and method == "auto":
-        raise InputError("method='auto' chooses for one event: name a method for graded relevance, 'platt' say")
+        raise InputError(
+            Sentence("{method='auto'} chooses for one event: name a method for graded relevance, 'platt' say")
+        )
     counts = np.bincount(np.minimum(grades, 2), minlength=3)
     for k in np.flatnonzero(counts == 0):
         what = ("grade 0", "grade 1", "grade 2 or above")[k]
-        raise InputError(f"no judged document has {what}: leave out graded=True")
+        raise InputError("no judged document has {what}: leave out {graded=True}", what=what)
     first, name1, warned1 = _cross_fitted(ranked, grades >= 1, method, random_state)
     second, name2, warned2 = _cross_fitted(ranked, grades >= 2, method, random_state)
     crossing = int(np.count_nonzero(second > first))

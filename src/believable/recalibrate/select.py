@@ -11,7 +11,7 @@ import numpy as np
 
 from believable import _kernels
 from believable._progress import tracked
-from believable.errors import InputError
+from believable.errors import InputError, Sentence
 from believable.predictions import Predictions
 from believable.recalibrate.base import Recalibrator
 from believable.recalibrate.crossfit import (
@@ -130,7 +130,8 @@ class Selection:
 
         return as_frame(self.to_dict(), backend)
 
-    def __str__(self) -> str:
+    def lines(self) -> list[str]:
+        """The leaderboard as text, line by line; the advice is a `Sentence`, which the command line has words for."""
         headings = [SCORE_WORDS[name].removesuffix(" score") for name in self.candidates[0].scored.values]
         lines = [f"  {'':20}" + "".join(f" {name:>8}" for name in headings) + f"   gain in {SCORE_WORDS[self.score]}"]
         for candidate in self.candidates:
@@ -138,7 +139,10 @@ class Selection:
             star = ">" if candidate.name == self.chosen else " "
             line = f"{star} {candidate.name:20}" + "".join(f" {value.value:8.4f}" for value in values.values())
             lines.append(line + ("" if candidate.name in BASELINES else f"   {gain}"))
-        return "\n".join([*lines, self.rows, self.advice, *self.caveats])
+        return [*lines, self.rows, self.advice, *self.caveats]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
 
     __repr__ = __str__
 
@@ -362,7 +366,11 @@ def _advice(ranked: tuple[Candidate, ...], chosen: Candidate | None, score: Scor
         if any(each.name == BASE_RATE for each in ranked):
             alone = "Give everyone the base rate"  # scores that are no probabilities cannot be left as they are
         if math.isinf(value) and math.isinf(best.scored.values[score].value):
-            return f"{alone}: with all that was tried the {word} is infinite; rank by score='brier'."
+            return Sentence(
+                "{alone}: with all that was tried the {word} is infinite; rank by {score='brier'}.",
+                alone=alone,
+                word=word,
+            )
         if not gain.value > 0:
             return f"{alone}: nothing that was tried lowers the {word}."
         return (

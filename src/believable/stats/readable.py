@@ -104,9 +104,16 @@ def same_question(
     for name, asked, counted in asked_of:
         strict = asked is not None or (name == "threshold" and notion is not None)
         if strict and asked != counted:
-            raise UndefinedError(f"the statistic was counted with {name}={counted!r}, not {asked!r}: count again")
+            raise UndefinedError(
+                "the statistic was counted with {argument}={counted!r}, not {got!r}: count again",
+                argument=name,
+                counted=counted,
+                got=asked,
+            )
     if view.group is not None and notion is not None:
-        raise UndefinedError(f"the statistic holds group {view.group} alone, not all of notion={notion!r}")
+        raise UndefinedError(
+            "the statistic holds group {class_of} alone, not all of {notion=}", class_of=view.group, notion=notion
+        )
     if view.pooled and notion is not None and not pooled:
         raise UndefinedError("the statistic was counted with pooled=True: count again to keep the groups apart")
 
@@ -115,4 +122,4 @@ def refuse_extras(what: str, **extras: Any) -> None:
     """A statistic already holds its outcomes and weights: passing them again is an error."""
     for name, value in extras.items():
         if value is not None:
-            raise InputError(f"a {what} already holds what it counted: leave {name} out")
+            raise InputError("a {what} already holds what it counted: leave {argument} out", argument=name, what=what)

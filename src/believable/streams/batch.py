@@ -11,7 +11,7 @@ import numpy as np
 from believable import _check
 from believable._arrays import as_numpy
 from believable._types import Array
-from believable.errors import InputError
+from believable.errors import InputError, Wording
 from believable.predictions import Predictions, as_predictions
 
 
@@ -48,7 +48,7 @@ class BatchFormat:
         try:
             return self._check(predictions, actuals, sample_weight)
         except InputError as error:
-            raise refused(str(error).replace("Predictions(...", f"{self.owner}(...")) from error
+            raise refused(error.sentence.told(Wording({"Predictions": self.owner}))) from error
 
     def _check(self, predictions: Any, actuals: Any, sample_weight: Any) -> CheckedBatch:
         if isinstance(predictions, Predictions):

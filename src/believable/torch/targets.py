@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from believable._check import HEAVIEST
+from believable._check import HEAVIEST_WEIGHT
 from believable.errors import InputError
 
 
@@ -101,7 +101,7 @@ def check_weights(values: Tensor, name: str) -> None:
     if bad.any():
         place, value = _first(values, bad)
         raise InputError(f"{name} must be finite and not negative, got {float(value):g} at {place}")
-    if (values > HEAVIEST).any():
+    if (values > HEAVIEST_WEIGHT).any():
         raise InputError(f"{name} reaches {float(values.max()):g}, too large to be summed: divide by the mean")
 
 

@@ -116,7 +116,9 @@ def _format_read(path: str | os.PathLike[str], format: str | None, opened: Opene
     read = said or (sniffed(head) if opened.path is None else _by_ending(path))
     other = format_by_magic(head)
     if read.is_text and other is not None:
-        raise InputError(f"{name} is {other.name}, not {read.name}: say what it is with format")
+        raise InputError(
+            "{file} is {what}, not {kind}: say what it is with {format}", file=name, what=other.name, kind=read.name
+        )
     read.refuse(name, head)
     return read
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from believable import _check, _kernels
 from believable._types import Float64s, Floats
-from believable.errors import InputError
+from believable.errors import Hint, InputError, Sentence
 from believable.readers.columns import (
     CALIBRATED_COLUMN,
     LOGIT_PREFIXES,
@@ -135,11 +135,9 @@ def apply_to_file(
         if recalibrator.input == "probabilities":
             for k, name in enumerate(seen[0].take):
                 column = numbers if numbers.ndim == 1 else numbers[:, k]
-                _check.probabilities(
-                    column, f"column {name!r}", None, "these look like logits, the map takes probabilities"
-                )
+                _check.probabilities(column, f"column {name!r}", None, Hint.LOGITS_TO_APPLY)
             if numbers.ndim == 2:
-                _check.row_sums(numbers, numbers, None, "scores", "them through a map that was fitted to logits")
+                _check.row_sums(numbers, numbers, None, "scores", "pass them through a map that was fitted to logits")
         return recalibrator.transform(numbers)
 
     addition = Addition(called(source), choose, compute, overwrite, missing, batch_rows, progress)
@@ -174,11 +172,14 @@ class _ScoreColumns:
         classes = self.recalibrator.classes_.tolist()
         if self.recalibrator.n_features_in_ == 1:
             if self.prob_prefix is not None:
-                raise InputError("the map takes one column of scores: choose it with prob, not with prob_prefix")
+                raise InputError(
+                    Sentence("the map takes one column of scores: choose it with {prob}, not with {prob_prefix}")
+                )
             return Plan((_one(names, prob, input),), (self.to,), percent)
         if prob is not None:
             raise InputError(
-                f"the map takes one column per class ({_listed(classes)}): choose them with prob_prefix, not with prob"
+                "the map takes one column per class ({names}): choose them with {prob_prefix}, not with {prob}",
+                names=_listed(classes),
             )
         make = tuple(f"{self.to}_{name}" for name in classes)
         own = {*make, *(f"{CALIBRATED_COLUMN}_{name}" for name in classes)}
@@ -211,8 +212,11 @@ class _ScoreColumns:
         columns = arrays.get(prob, (prob,))
         if one and len(columns) > 1:
             raise InputError(
-                f"array {prob!r} has {len(columns)} columns, and the map takes one score per row: choose one of them "
-                f"with prob, such as {columns[-1]}"
+                "array {array!r} has {got} columns, and the map takes one score per row: choose one of them with "
+                "{prob}, such as {last}",
+                array=prob,
+                got=len(columns),
+                last=columns[-1],
             )
         if not one and [_end(label) for label in classes] != [str(k) for k in range(len(columns))]:
             raise InputError(
@@ -262,12 +266,14 @@ def _guessed(names: Sequence[str], classes: Sequence[Any], known: Sequence[str])
     best = [prefix for prefix in known if n_found[prefix] == max(n_found.values())]
     if not n_found[best[0]]:
         raise InputError(
-            f"the map takes one column per class ({_listed(classes)}), and there are {listed(names)}; say how their "
-            "names begin with prob_prefix"
+            "the map takes one column per class ({classes_of_map}), and there are {names}; say how their names begin "
+            "with {prob_prefix}",
+            classes_of_map=_listed(classes),
+            names=listed(names),
         )
     if len(best) > 1 and not (best[0] in LOGIT_PREFIXES and best[1] not in LOGIT_PREFIXES):
         meant = ", ".join(f"{prefix}*" for prefix in best)
-        raise InputError(f"several columns could be the scores: {meant}; choose with prob_prefix")
+        raise InputError("several columns could be the scores: {meant}; choose with {prob_prefix}", meant=meant)
     return best[0]
 
 

@@ -104,7 +104,12 @@ def open_table(path: str | os.PathLike[str] | Source, format: str | None = None)
         raise InputError(f"{source.name} is empty")
     other = format_by_magic(head)
     if source.format.is_text and other is not None:
-        raise InputError(f"{source.name} is {other.description}, not {source.format.name}: say what it is with format")
+        raise InputError(
+            "{file} is {what}, not {kind}: say what it is with {format}",
+            file=source.name,
+            what=other.description,
+            kind=source.format.name,
+        )
     source.format.refuse(source.name, head)
     return source.format.open(source)
 
@@ -117,7 +122,12 @@ def _refuse_ending(file: Path) -> NoReturn:
                 "fit_from_cells(Summary.load(...)) learns a map from it"
             )
     *most, last = (ending for one in FORMATS for ending in one.endings)
-    raise InputError(f"{file}: the file must end in {', '.join(most)} or {last}, or say what it is with format")
+    raise InputError(
+        "{file}: the file must end in {most} or {last}, or say what it is with {format}",
+        file=file,
+        most=most,
+        last=last,
+    )
 
 
 def _read_already(name: str, data: bytes, said: Format | None) -> Source:

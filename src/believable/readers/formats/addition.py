@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,7 +13,7 @@ import numpy as np
 
 from believable import _check
 from believable._types import Float64s, Floats
-from believable.errors import InputError
+from believable.errors import Hint, InputError, Row, Sentence
 from believable.readers import cells
 from believable.readers.formats.base import Format
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     import polars
 
 Missing = Literal["error", "keep"]
-Place = Callable[[int], str]  # from a row of a batch to "row 17 (line 19)"
+Place = Callable[[int], Row]  # from a row of a batch to that of the file
 Progress = Callable[[int, int], None]
 ROWS_PER_BATCH = 50_000
 
@@ -129,7 +128,7 @@ class Addition:
         try:
             plan = self.choose(contents)
         except InputError as error:
-            raise self.error(str(error)) from error
+            raise self.error(error.sentence) from error
         names = list(contents.arrays) or list(contents.names)
         for name in plan.take:
             if names.count(name) > 1:
@@ -145,11 +144,12 @@ class Addition:
 
     def error(self, sentence: str) -> InputError:
         """Return an error with a sentence about this file."""
-        return InputError(f"{self.source}: {sentence}")
+        return InputError("{file}: {sentence}", file=self.source, sentence=sentence)
 
     def clash(self, name: str, where: str = "") -> InputError:
         """Return the error about a column that is there already."""
-        return self.error(f"there is a column {name!r} already{where}; choose another name, or pass overwrite=True")
+        there = "there is a column {name!r} already{where}"
+        return self.error(Sentence(there, name=name, where=where, hint=Hint.RENAME_OR_OVERWRITE))
 
     def numbers(self, frame: polars.DataFrame, plan: Plan, first: int = 0) -> Floats:
         """Read the columns to take as a matrix; an error names the row, where `first` is the number of the first."""
@@ -158,7 +158,7 @@ class Addition:
             columns = [read(frame[name]) for name in plan.take]
             return _check.numeric(np.column_stack([cells.array(column) for column in columns]), "scores")
         except InputError as error:
-            raise self.error(_located(str(error), lambda row: row_from(first, row))) from error
+            raise self.error(_located(error.sentence, lambda row: row_from(first, row))) from error
 
     def made(self, numbers: Floats, plan: Plan, place: Place) -> Float64s:
         """Compute what is made of a batch of shape (n, k): (n, m), NaN in rows whose numbers are missing."""
@@ -167,8 +167,12 @@ class Addition:
         if len(rows) < len(numbers) and self.missing == "error":
             row, column = np.argwhere(absent)[0].tolist()
             raise self.error(
-                f"column {plan.take[column]!r} holds no number at {place(row)}; fill it in, drop the row, or pass "
-                "missing='keep' to have the result left empty too"
+                Sentence(
+                    "column {column!r} holds no number at {row}",
+                    column=plan.take[column],
+                    row=place(row),
+                    hint=Hint.LEAVE_EMPTY,
+                )
             )
         out = np.full((len(numbers), len(plan.make)), np.nan)
         if not len(rows):
@@ -179,16 +183,16 @@ class Addition:
                 _check.finite(present[:, column], f"column {name!r}", None)
             computed = self.compute(present[:, 0] if len(plan.take) == 1 else present)
         except InputError as error:
-            raise self.error(_located(str(error), lambda row: place(int(rows[row])))) from error
+            raise self.error(_located(error.sentence, lambda row: place(int(rows[row])))) from error
         out[rows] = computed.reshape(len(rows), len(plan.make))
         return out
 
 
-def row_from(first: int, row: int) -> str:
-    """Name a row of a batch by its number in the file, where `first` is that of the batch's first."""
-    return f"row {first + row}"
+def row_from(first: int, row: int) -> Row:
+    """Return a row of a batch by its number in the file, where `first` is that of the batch's first."""
+    return Row(first + row)
 
 
-def _located(sentence: str, place: Place) -> str:
+def _located(sentence: Sentence, place: Place) -> Sentence:
     """A sentence about a row of a batch, told of the file."""
-    return re.sub(r"\bat row (\d+)", lambda found: f"at {place(int(found[1]))}", sentence)
+    return sentence.with_parts(lambda part: place(part.number) if isinstance(part, Row) else part)

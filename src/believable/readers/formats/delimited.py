@@ -277,9 +277,14 @@ class DelimitedRows(TextRows):
             if "end of data" in str(error) or "limit" in str(error):
                 long = "a very long cell, or " if "limit" in str(error) else ""
                 raise InputError(
-                    f"{self.source} has {long}a quotation mark that is never closed, at line {self._line} or after"
+                    "{file} has {long}a quotation mark that is never closed, at line {line} or after",
+                    file=self.source,
+                    long=long,
+                    line=self._line,
                 ) from error
-            raise InputError(f"{self.source} cannot be read at line {self._line}: {error}") from error
+            raise InputError(
+                "{file} cannot be read at line {line}: {why}", file=self.source, line=self._line, why=error
+            ) from error
 
     def _text(self) -> str:
         """What the parser has made a row of."""
@@ -300,7 +305,13 @@ class DelimitedRows(TextRows):
                 batch.add_blank(text)
             elif len(cells) != width:
                 fields = "1 field" if len(cells) == 1 else f"{len(cells)} fields"
-                raise InputError(f"{self.source} has {fields} at line {self._line}, but {width} in its header")
+                raise InputError(
+                    "{file} has {got} at line {line}, but {needed} in its header",
+                    file=self.source,
+                    got=fields,
+                    line=self._line,
+                    needed=width,
+                )
             else:
                 for empty, line in waiting:
                     for column in batch.columns:

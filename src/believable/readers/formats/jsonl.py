@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, final
 
-from believable.errors import InputError
+from believable.errors import InputError, Sentence
 from believable.readers.formats.base import BOM, Format, FrameSink, Source, Table
 from believable.readers.formats.text import BYTE_ORDER_MARK, TextBatch, TextFormat, TextRows, first_line
 
@@ -87,7 +87,9 @@ class JsonLinesTable(Table):
         columns: dict[str, list[Any]] = {}
         height = 0
         for number, line in self._lines():
-            for key, value in _object(f"{self.source.name}, line {number}", line).items():
+            for key, value in _object(
+                Sentence("{file}, line {line}", file=self.source.name, line=number), line
+            ).items():
                 column = columns.setdefault(key, [])
                 column += [None] * (height - len(column))
                 column.append(value)
@@ -101,13 +103,17 @@ def _object(where: str, line: bytes) -> dict[str, Any]:
     try:
         value = json.loads(line.strip())
     except UnicodeDecodeError as error:
-        raise InputError(f"{where}: this is not UTF-8 text; save it as UTF-8") from error
+        raise InputError("{where}: this is not UTF-8 text; save it as UTF-8", where=where) from error
     except RecursionError as error:
-        raise InputError(f"{where}: this is nested too deeply") from error
+        raise InputError("{where}: this is nested too deeply", where=where) from error
     except json.JSONDecodeError as error:
-        raise InputError(f"{where}, character {error.pos + 1}: this is not JSON ({error.msg})") from error
+        raise InputError(
+            "{where}, character {column}: this is not JSON ({why})", where=where, column=error.pos + 1, why=error.msg
+        ) from error
     if not isinstance(value, dict):
-        raise InputError(f"{where}: one JSON object per line is needed, got {line.decode().strip()[:40]}")
+        raise InputError(
+            "{where}: one JSON object per line is needed, got {got}", where=where, got=line.decode().strip()[:40]
+        )
     return value
 
 
@@ -186,9 +192,16 @@ class JsonLinesRows(TextRows):
         try:
             parsed = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{self.source}, line {line}: this is not JSON ({error})") from error
+            raise InputError(
+                "{file}, line {line}: this is not JSON ({why})", file=self.source, line=line, why=error
+            ) from error
         if not isinstance(parsed, dict):
-            raise InputError(f"{self.source}, line {line}: one JSON object per line is needed, got {text[:40]}")
+            raise InputError(
+                "{file}, line {line}: one JSON object per line is needed, got {got}",
+                file=self.source,
+                line=line,
+                got=text[:40],
+            )
         return parsed
 
 

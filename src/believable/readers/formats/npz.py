@@ -98,7 +98,9 @@ class NpzTable(Table):
         if len({self.arrays[name][0] for name in wanted}) > 1:
             words = ", ".join(f"{name} {self.arrays[name]}" for name in wanted)
             raise InputError(
-                f"{self.source.name} holds arrays of different lengths ({words}): choose with prob and label"
+                "{file} holds arrays of different lengths ({words}): choose with {prob} and {label}",
+                file=self.source.name,
+                words=words,
             )
         try:
             with self.source.open() as stream, np.load(stream, allow_pickle=False) as archive:

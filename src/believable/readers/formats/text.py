@@ -20,9 +20,9 @@ from typing import IO, Any, final
 
 import numpy as np
 
-from believable.errors import InputError
+from believable.errors import Hint, InputError, Row, Sentence
 from believable.readers.cells import LIKE_THOUSANDS, NULLS
-from believable.readers.formats.addition import Addition, Contents, Opened, Plan, Progress, Target
+from believable.readers.formats.addition import Addition, Contents, Opened, Place, Plan, Progress, Target
 from believable.readers.formats.base import BOM, HEAD_BYTES, Format
 
 BYTE_ORDER_MARK = "\ufeff"
@@ -211,8 +211,8 @@ def _wider_rows(
     if batch.clash and not addition.overwrite:
         raise addition.clash(plan.make[0], f" at line {batch.lines[min(batch.clash)]}")
 
-    def place(row: int) -> str:
-        return f"row {first + row} (line {batch.lines[row]})"
+    def place(row: int) -> Row:
+        return Row(first + row, batch.lines[row])
 
     numbers = np.empty((len(batch.texts), len(plan.take)))
     for k, (name, cells) in enumerate(zip(plan.take, batch.columns, strict=True)):
@@ -244,7 +244,7 @@ class _NumberReader:
     unclear: str = ""
     seen: dict[tuple[str, str], str] = field(default_factory=dict)  # the first cell of a column with each mark
 
-    def read(self, name: str, cells: list[Any], place: Callable[[int], str]) -> list[float]:
+    def read(self, name: str, cells: list[Any], place: Place) -> list[float]:
         """Return cells as floats, NaN where there is none; an error names the first that holds something else."""
         try:
             numbers = list(map(float, cells))
@@ -263,14 +263,15 @@ class _NumberReader:
                 f"{self.unclear} may be thousands or decimals, and no other cell tells: write points"
             )
 
-    def _one_by_one(self, name: str, cells: list[Any], place: Callable[[int], str]) -> list[float]:
+    def _one_by_one(self, name: str, cells: list[Any], place: Place) -> list[float]:
         numbers = []
         for row, cell in enumerate(cells):
             number = _number(cell, self.decimal_comma, self.plan.percent)
             if number is None:
-                raise self.addition.error(f"column {name!r} must hold numbers, got the text {cell!r} at {place(row)}")
+                said = "column {column!r} must hold numbers, got the text {got!r} at {row}"
+                raise self.addition.error(Sentence(said, column=name, got=cell, row=place(row)))
             if isinstance(cell, str) and "," in cell:
-                self._look_at_comma(cell.strip(), place(row))
+                self._look_at_comma(cell.strip(), str(place(row)))
             numbers.append(number)
         return numbers
 
@@ -280,7 +281,7 @@ class _NumberReader:
         elif not self.unclear:
             self.unclear = f"the comma in {cell!r} at {where}"
 
-    def _refuse_mixed(self, name: str, cells: list[Any], place: Callable[[int], str], *, plain: bool) -> None:
+    def _refuse_mixed(self, name: str, cells: list[Any], place: Place, *, plain: bool) -> None:
         """Raise where numbers of a column are written in two ways; plain ones have neither a sign nor a comma."""
         pairs = [("no percent sign", "%")] if self.plan.percent is False else []
         pairs += [(".", ",")] if self.decimal_comma else []
@@ -291,11 +292,16 @@ class _NumberReader:
                     self.seen[name, mark] = f"{cells[row]!r} at {place(row)}"
         for one, other in pairs:
             if (name, one) in self.seen and (name, other) in self.seen:
-                advice = "if all are percentages, read them with percent=True" if other == "%" else "write points"
-                without = ", without a percent sign" if other == "%" else ""
+                said = "column {column!r} must hold numbers that are all written alike, got {got} but {other}{without}"
                 raise self.addition.error(
-                    f"column {name!r} must hold numbers that are all written alike, got {self.seen[name, other]} but "
-                    f"{self.seen[name, one]}{without}; {advice}"
+                    Sentence(
+                        said,
+                        column=name,
+                        got=self.seen[name, other],
+                        other=self.seen[name, one],
+                        without=", without a percent sign" if other == "%" else "",
+                        hint=Hint.READ_AS_PERCENTAGES if other == "%" else "write points",
+                    )
                 )
 
 

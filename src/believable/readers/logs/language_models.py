@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from believable.errors import InputError
+from believable.errors import Hint, InputError, Sentence
 from believable.predictions import Predictions
 from believable.readers.load import Loaded
 from believable.readers.logs.lm_eval import Normalise, load_lm_eval
@@ -24,6 +24,7 @@ HARNESS_FIELDS = ("filtered_resps", "target")
 RECORD_ENDINGS = (".jsonl", ".jsonl.gz", ".ndjson", ".json")
 CONFIDENCE_NAMES = ("confidence", "stated_confidence", "verbalised_confidence", "verbalized_confidence")
 CORRECT_NAMES = ("correct", "is_correct", "exact_match", "acc")
+HOW_TO_CHOOSE = {"confidence": Hint.CHOOSE_CONFIDENCE, "correct": Hint.CHOOSE_CORRECT}
 QUESTION_NAMES = ("question_id", "doc_id", "sample_id", "id")
 NOT_STATED = "no confidence stated"
 ABOVE_100_PERCENT = "stated confidence above 100 %"
@@ -125,10 +126,14 @@ def load_samples(
     if confidence is None and is_lm_samples(path):
         for name, given in (("correct", correct is not None), ("group", group is not None), ("percent", percent)):
             if given:
-                raise InputError(f"{name} is for stated confidences, and {Path(path).name} is a log of samples")
+                raise InputError(
+                    "{argument} is for stated confidences, and {file} is a log of samples",
+                    argument=name,
+                    file=Path(path).name,
+                )
         return load_lm_eval(path, normalise=normalise, filter=filter)
     if normalise != "none" or filter is not None:
-        raise InputError(f"normalise and filter are for logs of samples, which {Path(path).name} is not")
+        raise InputError("{normalise} and {filter} are for logs of samples, which {file} is not", file=Path(path).name)
     return load_stated(path, confidence=confidence, correct=correct, group=group, percent=percent)
 
 
@@ -260,8 +265,20 @@ def _field(path: Path, fields: list[str], asked: str | None, known: Iterable[str
         return found[0]
     there = ", ".join(fields) or "no fields"
     if found:
-        raise InputError(f"{path}: several fields could be {what!r}: {', '.join(found)}; choose one with {what}=")
-    raise InputError(f"{path}: no field is called {' or '.join(known)}; there are {there}: choose one with {what}=")
+        raise InputError(
+            "{file}: several fields could be {what!r}: {found}; choose one with {choice}",
+            file=path,
+            what=what,
+            found=found,
+            choice=HOW_TO_CHOOSE[what],
+        )
+    raise InputError(
+        "{file}: no field is called {known}; there are {there}: choose one with {choice}",
+        file=path,
+        known=" or ".join(known),
+        there=there,
+        choice=HOW_TO_CHOOSE[what],
+    )
 
 
 def _confidence(path: Path, record: Record, name: str, percent: bool) -> tuple[float | str, bool]:
@@ -282,8 +299,14 @@ def _confidence(path: Path, record: Record, name: str, percent: bool) -> tuple[f
         raise InputError(f"{where}: {name!r} must be a number or a text with a percentage, got {value!r}")
     most = 100 if percent else 1
     if not 0 <= value <= most:
-        advice = "" if percent or not 1 < value <= 100 else "; pass percent=True if 100 is certain"
-        raise InputError(f"{where}: {name!r} must lie in [0, {most}], got {value:g}{advice}")
+        raise InputError(
+            "{where}: {name!r} must lie in [0, {most}], got {got:g}",
+            where=where,
+            name=name,
+            most=most,
+            got=value,
+            hint=None if percent or not 1 < value <= 100 else Sentence("pass {percent=True} if 100 is certain"),
+        )
     return float(value) / most, False
 
 
@@ -320,7 +343,7 @@ def _of_another_scale(odd: int, in_words: int, percent: bool) -> list[str]:
 
 
 def _notes(n: int, in_words: int, dropped: Counter[str], questions: Counter[tuple[str, str]]) -> list[str]:
-    notes = []
+    notes: list[str] = []
     if in_words:
         notes.append(f"{in_words:,} of {n:,} confidences were read as the one percentage in a text.")
     silent = dropped[NOT_STATED] + dropped[ABOVE_100_PERCENT]
@@ -334,8 +357,14 @@ def _notes(n: int, in_words: int, dropped: Counter[str], questions: Counter[tupl
         counts = [times for (field, _), times in questions.items() if field == name]
         if counts and max(counts) > 1 and sum(counts) == n:
             notes.append(
-                f"{name} repeats ({len(counts):,} values in {n:,} rows): if these are answers to one question, pass "
-                f"group={name!r}, or the intervals are too narrow."
+                Sentence(
+                    "{name} repeats ({distinct:,} values in {n:,} rows): if these are answers to one question, pass "
+                    "{group=}, or the intervals are too narrow.",
+                    name=name,
+                    distinct=len(counts),
+                    n=n,
+                    group=name,
+                )
             )
             break
     return notes

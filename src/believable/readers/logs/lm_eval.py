@@ -293,7 +293,11 @@ def _sample(path: Path, row: int, record: Record, normalise: Normalise) -> Sampl
     if len(texts) != len(numbers):
         texts = []
     if normalise != "none" and not (texts and all(texts)):
-        raise InputError(f"{where}: normalise={normalise!r} needs the texts of the choices, and arguments has none")
+        raise InputError(
+            "{where}: {normalise=} needs the texts of the choices, and arguments has none",
+            where=where,
+            normalise=normalise,
+        )
     if "target" not in values:
         raise InputError(f"{where}: there is no target")
     question = values.get("doc_hash", values.get("doc_id", record.where))

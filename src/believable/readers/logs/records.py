@@ -53,9 +53,20 @@ def _object(path: Path, number: int, text: str) -> dict[str, Any]:
     try:
         values = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise InputError(f"{path}, line {number}: not JSON ({error}); expected one object per line") from error
+        raise InputError(
+            "{file}, line {line}: not JSON ({why})",
+            file=path,
+            line=number,
+            why=error,
+            hint="expected one object per line",
+        ) from error
     if not isinstance(values, dict):
-        raise InputError(f"{path}, line {number}: expected an object with named fields, got {text[:60]}")
+        raise InputError(
+            "{file}, line {line}: expected an object with named fields, got {got}",
+            file=path,
+            line=number,
+            got=text[:60],
+        )
     return values
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from believable import _check
-from believable.errors import InputError
+from believable.errors import Hint, InputError
 from believable.predictions import Predictions
 from believable.readers.load import Loaded
 from believable.readers.logs.trec import Judged, Unjudged, judge, read_qrels, read_run
@@ -86,7 +86,9 @@ def load_run(
     """
     _check.choice(scores, get_args(ScoreKind), "scores")
     if graded and rel != 1:
-        raise InputError(f"graded=True has its own classes (0, 1, 2 and above): leave out rel={rel!r}")
+        raise InputError(
+            "{graded=True} has its own classes (0, 1, 2 and above): leave out {rel=}", argument="rel", rel=rel
+        )
     judged = judge(read_run(run), read_qrels(qrels), rel=rel, unjudged=unjudged)
     where = Path(run).name
     if scores == "probabilities":
@@ -94,7 +96,7 @@ def load_run(
     try:
         predictions, learnt = _predictions(judged, scores, graded, method, random_state)
     except InputError as error:
-        raise InputError(f"{where}: {error}") from error
+        raise InputError("{where}: {error}", where=where, error=error) from error
     relevance = "grades as classes" if graded else f"relevant from grade {rel}"
     return Loaded(
         predictions=predictions,
@@ -130,9 +132,13 @@ def _refuse_others(judged: Judged, where: str) -> None:
     if len(outside):
         k = int(outside[0])
         raise InputError(
-            f"{where}: as probabilities the scores must lie in [0, 1], got {judged.scores[k]:g} for document "
-            f"{judged.documents[k]!r} of query {judged.queries[k]!r}; pass scores='logits' if they are log-odds, "
-            "scores='raw' if they are neither, to have a map learnt"
+            "{where}: as probabilities the scores must lie in [0, 1], got {got:g} for document {document!r} of query "
+            "{query!r}",
+            where=where,
+            got=judged.scores[k],
+            document=judged.documents[k],
+            query=judged.queries[k],
+            hint=Hint.LOGITS_OR_RAW,
         )
 
 

@@ -310,7 +310,14 @@ def _refuse_first(
     found = frame.filter(bad).head(1)
     if found.height:
         line, text = found["line"][0], str(found[shown][0]).strip()
-        raise InputError(f"{os.fspath(path)}, line {line}: {sentence}, got {_short(text)!r}{hint(text)}")
+        raise InputError(
+            "{file}, line {line}: {needed}, got {got!r}{advice}",
+            file=os.fspath(path),
+            line=line,
+            needed=sentence,
+            got=_short(text),
+            advice=hint(text),
+        )
 
 
 def _refuse_repeats(

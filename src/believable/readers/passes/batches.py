@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 from believable._types import Ints
-from believable.errors import InputError
+from believable.errors import InputError, Row
 from believable.readers.columns import Columns
 from believable.readers.files import in_words_of_files
 from believable.readers.passes.parts import Part, Parts, readable
@@ -74,18 +73,17 @@ class RowBatch:
         try:
             yield
         except InputError as error:
-            sentence, files = in_words_of_files(str(error)), []
+            files: list[str] = []
 
-            def located(found: re.Match[str]) -> str:
-                file, row = self.place(int(found[1]) if rows is None else int(rows[int(found[1])]))
+            def place(row: Row) -> Row:
+                file, number = self.place(row.number if rows is None else int(rows[row.number]))
                 files.append(file)
-                beside = "" if file == files[0] else f" of {file}"
-                return f"at row {row}{beside}"
+                return Row(number, file="" if file == files[0] else file)
 
-            sentence = re.sub(r"at row (\d+)", located, sentence)
+            sentence = in_words_of_files(error.sentence, place)
             name = files[0] if files else self.pieces[0].part.path
             what = "" if columns is None else f" ({columns})"
-            raise InputError(f"{name}{what}: {sentence}") from error
+            raise InputError("{file}{what}: {sentence}", file=name, what=what, sentence=sentence) from error
 
 
 def batches_of(parts: Parts, size: int, start: int = 0) -> Iterator[RowBatch]:

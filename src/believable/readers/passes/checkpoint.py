@@ -173,7 +173,14 @@ class Checkpoint:
         for name in sorted({*self.asked, *form["asked"]}):
             then, now = form["asked"].get(name, "None"), self.asked.get(name, "None")
             if then != now:
-                raise InputError(f"{self.path} is of a pass with {name}={then}, and now it is {now}: {what_to_do}")
+                raise InputError(
+                    "{file} is of a pass with {argument}={then}, and now it is {now}: {what_to_do}",
+                    argument=name,
+                    file=self.path,
+                    then=then,
+                    now=now,
+                    what_to_do=what_to_do,
+                )
         then_files, now_files = {one[0]: one for one in form["files"]}, {one[0]: one for one in self.files}
         for name in [*now_files, *then_files]:
             then_file, now_file = then_files.get(name), now_files.get(name)

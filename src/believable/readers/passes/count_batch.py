@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from believable._types import Array, Ints, Notion
-from believable.errors import InputError
+from believable.errors import Hint, InputError
 from believable.predictions import Predictions
 from believable.readers import cells
 from believable.readers.columns import Columns
@@ -68,8 +68,11 @@ class Seen:
         if self.meaning != here.meaning:
             with_sign, without = ("in these rows", "before") if here.meaning else ("before", "in these rows")
             raise InputError(
-                f"column {columns.prob[0]!r} has percent signs {with_sign} and none {without}; if all are percentages, "
-                "read them with percent=True"
+                "column {column!r} has percent signs {with_sign} and none {without}",
+                column=columns.prob[0],
+                with_sign=with_sign,
+                without=without,
+                hint=Hint.READ_AS_PERCENTAGES,
             )
         if self.text != here.text:
             first, now = ("text", "numbers") if self.text else ("numbers", "text")
@@ -78,8 +81,11 @@ class Seen:
             )
         if self.n_classes != here.n_classes:
             raise InputError(
-                f"lists in column {columns.prob[0]!r} must have one length, got {here.n_classes} at row 0 and "
-                f"{self.n_classes} before"
+                "lists in column {column!r} must have one length, got {got} at {row} and {before} before",
+                column=columns.prob[0],
+                got=here.n_classes,
+                row=0,
+                before=self.n_classes,
             )
 
 
@@ -158,8 +164,11 @@ def _rows_with_values(
                 continue
             if not drop_missing:
                 raise InputError(
-                    f"column {name!r} has a missing {what} at row {int(gone.argmax())}; repair such rows, or leave "
-                    "them out with drop_missing=True"
+                    "column {column!r} has a missing {what} at {row}",
+                    column=name,
+                    what=what,
+                    row=int(gone.argmax()),
+                    hint=Hint.REPAIR_OR_LEAVE_OUT,
                 )
             gone &= left
             dropped[f"missing {what}"] = dropped.get(f"missing {what}", 0) + int(gone.sum())
@@ -190,7 +199,7 @@ def _arrays(
             refuse_text(column.head(1000).to_list(), columns, 1)
         return scores, cells.array(column), None, words
     if settings.means.pos_label is not None:
-        raise InputError("pos_label goes with 1-D predictions; pass classes=[...] in the order of the columns")
+        raise InputError("{argument} goes with 1-D predictions", argument="pos_label", hint=Hint.CLASSES_OF_COLUMNS)
     classes = settings.means.classes
     if classes is not None:
         refuse_another_order(columns, classes)
@@ -229,7 +238,13 @@ def _codes(column: polars.Series, classes: Sequence[Any]) -> Array:
         code = same.replace_strict(known, list(range(len(known))), default=None, return_dtype=polars.Int32)
     if code.null_count():
         row = int(code.is_null().arg_max() or 0)
-        raise InputError(f"the label {column[row]!r} at row {row} is not in classes {list(classes)!r}")
+        raise InputError(
+            "the label {got!r} at {row} is not in {argument} {known!r}",
+            argument="classes",
+            got=column[row],
+            row=row,
+            known=list(classes),
+        )
     return code.to_numpy()
 
 

@@ -333,7 +333,7 @@ def _said_of(parts: Parts) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{parts.name}: {error}") from error
+        raise InputError("{file}: {error}", file=parts.name, error=error) from error
 
 
 def _question(counting: CountSettings, rules: dict[str, LevelRule]) -> dict[str, Any]:
@@ -362,8 +362,13 @@ def _checked(state: State, parts: Parts, counting: CountSettings) -> Summary:
     if counting.means.pos_label is not None and summary.kind == "binary" and not summary.sums.wy[0]:
         words = ", ".join(state.seen.words) if state.seen is not None else ""
         raise InputError(
-            f"{parts.name} ({counting.columns}): pos_label={counting.means.pos_label!r} does not occur in column "
-            f"{counting.columns.label!r} (it holds {words})"
+            "{file} ({columns}): {pos_label=} does not occur in column {column!r} (it holds {words})",
+            argument="pos_label",
+            file=parts.name,
+            columns=counting.columns,
+            pos_label=counting.means.pos_label,
+            column=counting.columns.label,
+            words=words,
         )
     return replace(summary, dropped={why: n for why, n in summary.dropped.items() if n})
 

@@ -14,15 +14,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from believable._check import BFLOAT16_TOLERANCE, HEAVIEST, LIGHTEST, ROW_SUM_TOLERANCE
+from believable._check import BFLOAT16_TOLERANCE, HEAVIEST_WEIGHT, LIGHTEST_WEIGHT, ROW_SUM_TOLERANCE
 from believable._types import Kind
-from believable.errors import InputError
+from believable.errors import Hint, InputError
 
 ENTRIES_AT_ONCE = {"cpu": 1 << 17, "cuda": 1 << 23}  # which are turned into float64
 FLOAT_TYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)  # with which torch can do everything
 FRACTIONAL_LABEL = -(2**31)  # stands for targets that are no whole numbers
 MOVE_CLASSES_ADVICE = "pass predictions.movedim(-1, 1)"
-FROM_LOGITS_ADVICE = "; these look like logits: pass from_logits=True"
 NOT_FINITE, OUTSIDE, NOT_ONE, NO_CLASS, BAD_WEIGHT = range(5)  # why a row is not counted, as in cuda/common.cuh
 REASONS = (  # the same in words
     "are not finite",
@@ -233,7 +232,7 @@ def faults(block: Block, rows: Rows) -> Tensor:
             bad[NOT_ONE] = (matrix.sum(dim=1, dtype=torch.float64) - 1).abs() > rows.tolerance
     bad[NO_CLASS] = (labels < 0) | (labels >= rows.n_classes)
     if weights is not None:
-        bad[BAD_WEIGHT] = ~((weights >= LIGHTEST) & (weights <= HEAVIEST))
+        bad[BAD_WEIGHT] = ~((weights >= LIGHTEST_WEIGHT) & (weights <= HEAVIEST_WEIGHT))
     return bad & (bad.cumsum(dim=0) == 1)
 
 
@@ -266,9 +265,9 @@ def _plainly_fine(rows: Rows) -> bool:
     if rows.weights is None:
         return True
     weights = _span(rows.weights)
-    if not (weights[0] >= 0 and weights[1] <= HEAVIEST):
+    if not (weights[0] >= 0 and weights[1] <= HEAVIEST_WEIGHT):
         return False
-    return weights[0] >= LIGHTEST or not bool(((rows.weights > 0) & (rows.weights < LIGHTEST)).any())
+    return weights[0] >= LIGHTEST_WEIGHT or not bool(((rows.weights > 0) & (rows.weights < LIGHTEST_WEIGHT)).any())
 
 
 def _span(values: Tensor) -> tuple[float, float]:
@@ -290,8 +289,8 @@ def _sentence(reason: int, block: Block, at: int, rows: Rows, place: str) -> str
     if reason == OUTSIDE:
         value = float(scores[(scores < 0) | (scores > 1)][0])
         far = abs(value - 0.5) > 0.5 + ROW_SUM_TOLERANCE
-        advice = FROM_LOGITS_ADVICE if far else "; if this is rounding, clip them first"
-        return f"predictions must lie in [0, 1], got {value:.8g} at {place}{advice}"
+        hint = Hint.LOGITS_IN_FRAME if far else Hint.ROUNDING
+        return f"predictions must lie in [0, 1], got {value:.8g} at {place}; {hint}"
     if reason == NOT_ONE:
         total = float(scores.sum())
         other = "" if rows.labels.shape[1] == 1 else f", or, if the classes are in the last axis, {MOVE_CLASSES_ADVICE}"
@@ -303,8 +302,8 @@ def _sentence(reason: int, block: Block, at: int, rows: Rows, place: str) -> str
             return f"{wanted}, got a number that is not whole at {place}"
         return f"{wanted}, got {label} at {place}; pass ignore_index={label} if such rows are to be left out"
     weight = float(block.weights[at]) if block.weights is not None else float("nan")
-    if 0 < weight < LIGHTEST:
+    if 0 < weight < LIGHTEST_WEIGHT:
         return f"sample_weight is {weight:g} at {place}, too small for its square; set such weights to 0"
-    if HEAVIEST < weight < np.inf:
+    if HEAVIEST_WEIGHT < weight < np.inf:
         return f"sample_weight is {weight:g} at {place}, too large for its square; divide the weights by their mean"
     return f"sample_weight must be finite and not negative, got {weight:g} at {place}"

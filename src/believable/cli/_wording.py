@@ -1,0 +1,94 @@
+"""What the library says of its arguments, in the words of the command line: options, columns and lines."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from believable.errors import LOOK_LIKE_LOGITS, LOOK_LIKE_PERCENTAGES, Hint, OneOf, Sentence, Wording
+
+OPTIONS = {
+    "by": "--by",
+    "confidence": "--prob",
+    "correct": "--label",
+    "cv": "--folds",
+    "drop_missing": "--drop-missing",
+    "every": "--checkpoint-every",
+    "filter": "--filter",
+    "format": "--format",
+    "from_logits": "--logits",
+    "graded": "--graded",
+    "group": "--cluster",
+    "groups": "--cluster",
+    "input": "--scores",
+    "label": "--label",
+    "level": "--level",
+    "method": "--map",  # of a run; a map that is fitted is named in sentences by its own name
+    "n_bins": "--bins",
+    "normalise": "--normalise",
+    "notion": "--notion",
+    "percent": "--percent",
+    "pos_label": "--pos-label",
+    "prob": "--prob",
+    "prob_prefix": "--prob-prefix",
+    "random_state": "--seed",
+    "rel": "--rel",
+    "score": "--score",
+    "strategy": "--strategy",
+    "unjudged": "--unjudged",
+    "weight": "--weight",
+}
+NAMES_OF_DATA = {"actuals": "labels", "sample_weight": "the weight"}
+SHOWN_AS_IN_THE_DATA = ("pos_label",)  # in quotation marks, where it is text
+
+HINTS = {
+    Hint.LOGITS: f"{LOOK_LIKE_LOGITS}: use {{from_logits}}",
+    Hint.LOGITS_IN_FILE: f"{LOOK_LIKE_LOGITS}: use {{from_logits}}, or {{percent}} for percentages",
+    Hint.LOGITS_TO_CALIBRATE: f"{LOOK_LIKE_LOGITS}: use {{from_logits}}, or --scores raw for other numbers",
+    Hint.PERCENTAGES: f"{LOOK_LIKE_PERCENTAGES}: use {{percent}}",
+    Hint.PERCENTAGES_IN_FILE: f"{LOOK_LIKE_PERCENTAGES}: pass {{percent}}; for logits, use {{from_logits}}",
+    Hint.SWAPPED: "scores and labels look swapped: {prob} names the scores, {label} the outcomes",
+    Hint.INDEPENDENT_COLUMNS: "from Python, pass Predictions(..., multilabel=True) if the columns are independent",
+    Hint.ONE_COLUMN_PER_CLASS: "name one column per class with {prob_prefix}",
+    Hint.TWO_COLUMNS: "for max(p, 1 - p), name the columns of 1 - p and p with {prob_prefix}",
+    Hint.NAME_THE_POSITIVE: "name the positive one with {pos_label}",
+    Hint.SHARES_OF_ANNOTATORS: "from Python, pass Predictions(..., soft_labels=True) if they are shares of annotators",
+    Hint.NAME_THE_CLASSES: "from Python, pass Predictions(..., classes=[...])",
+    Hint.CLASSES_OF_COLUMNS: "here each row has a score for each class, so leave it out",
+    Hint.CLASSES_OF_TEXT: "write one column per class, p_cat and p_dog say, in place of lists",
+    Hint.COUNT_BY: "count again with {by}",
+    Hint.CHOOSE_CONFIDENCE: "{prob}",
+    Hint.CHOOSE_CORRECT: "{label}",
+    Hint.RENAME_OR_OVERWRITE: "choose another name with --to, or use --overwrite",
+    Hint.LEAVE_EMPTY: "fill it in, drop the row, or use --missing keep to have the result left empty too",
+    Hint.LOGITS_OR_RAW: (
+        "use --scores logits if they are log-odds, --scores raw if they are neither, to have a map learnt"
+    ),
+}
+
+
+class CommandLine(Wording):
+    """Arguments as options, with their values as they are typed."""
+
+    def setting(self, name: str, value: Any) -> str:
+        option = self.argument(name)
+        if not option.startswith("--"):
+            return super().setting(name, value)
+        if isinstance(value, OneOf):
+            return repr(value)
+        if value is True:
+            return option
+        return f"{option} {value!r}" if name in SHOWN_AS_IN_THE_DATA else f"{option} {value}"
+
+
+COMMAND_LINE = CommandLine(OPTIONS | NAMES_OF_DATA, HINTS)
+
+
+def in_options(sentence: str) -> str:
+    """A sentence of the library in the words of the command line; what is no `Sentence` stays as it is."""
+    return sentence.told(COMMAND_LINE) if isinstance(sentence, Sentence) else sentence
+
+
+def asks_for(note: str, arguments: Collection[str]) -> bool:
+    """Whether a note of the library asks for one of these arguments, with the value that it should have."""
+    return isinstance(note, Sentence) and any(name in note.parts for name in arguments)
