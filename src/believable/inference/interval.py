@@ -137,7 +137,9 @@ def interval(
     if question.rows is not None:
         cluster = cluster_of_rows(groups, predictions, question.rows, sample_weight)
     elif groups is not None:
-        raise InputError("groups says which rows belong together; a statistic does not know its rows")
+        raise InputError(
+            "{argument} says which rows belong together; a statistic does not know its rows", argument="groups"
+        )
     value = question.value()
     error = as_error(question)
     if method == "inversion" or (method == "auto" and error is not None):
@@ -149,7 +151,10 @@ def interval(
     own_interval = None if question.row is None else question.row.interval
     if own_interval is not None and method == "auto":
         if cluster is not None:
-            raise InputError("the kernel errors compare rows with each other and know no groups: leave groups out")
+            raise InputError(
+                "the kernel errors compare rows with each other and know no groups: leave {argument} out",
+                argument="groups",
+            )
         low, high, estimate = own_interval(question.source, level, question.options)
         return Interval(low, high, level, value, estimate, "pairs")
     low, high, how = _bootstrapped(question, cluster, level, method, n_resamples, rng)

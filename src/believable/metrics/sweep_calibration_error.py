@@ -128,4 +128,4 @@ def _needs_cells(source: Source) -> None:
 
 def _one_group(view: View) -> None:
     if view.n_groups > 1:
-        raise UndefinedError(f"the sweep is defined for one group of pairs, not for notion={view.notion!r}")
+        raise UndefinedError("the sweep is defined for one group of pairs, not for {notion=}", notion=view.notion)
