@@ -15,11 +15,13 @@ from believable.stats.source import Points
 
 Interval = Literal["wald", "profile"]
 INTERVALS = ("wald", "profile")
-EQUAL = 1e-12  # n sum w^2 / (sum w)^2 exceeds 1 by no more: the weights are equal
-NOT_WHOLE = 1e-9  # of a count: rounding
-MOST_STEPS = 100
-FURTHEST = 1e30  # an end beyond this is none
-NEAR = 1e-7  # the root of the deviance is within this of its goal, and so within its square after one more step
+EXCESS_OF_EQUAL_WEIGHTS = 1e-12  # n sum w^2 / (sum w)^2 exceeds 1 by no more: the weights are equal
+ROUNDING_OF_COUNTS = 1e-9  # of a count: rounding
+MAX_PROFILE_STEPS = 100
+FURTHEST_PROFILE_END = 1e30  # an end beyond this is none
+PROFILE_TOLERANCE = (
+    1e-7  # the root of the deviance is within this of its goal, and so within its square after one more step
+)
 
 
 def normal_quantile(level: float) -> float:
@@ -32,9 +34,11 @@ def as_counts(points: Points) -> Points | None:
     rows, n, w = points.n.astype(np.float64), int(points.n.sum()), float(points.w.sum())
     counts, happened = points.w * (n / w), points.wy * (n / w)
     whole = np.rint(happened)
-    if float(points.w2.sum()) * n > w * w * (1 + EQUAL) or np.any(np.abs(counts - rows) > NOT_WHOLE * rows):
+    if float(points.w2.sum()) * n > w * w * (1 + EXCESS_OF_EQUAL_WEIGHTS) or np.any(
+        np.abs(counts - rows) > ROUNDING_OF_COUNTS * rows
+    ):
         return None
-    if np.any(np.abs(happened - whole) > NOT_WHOLE * rows):
+    if np.any(np.abs(happened - whole) > ROUNDING_OF_COUNTS * rows):
         return None
     both = (points.wy > 0) & (points.wy < points.w)
     if np.any(both & ((whole <= 0) | (whole >= rows))):  # a share next to 0 or 1 is not one of them
@@ -64,7 +68,7 @@ def profile_end(
     """
     goal = normal_quantile(level)
     inner, outer, here = best, side * math.inf, start
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_PROFILE_STEPS):
         value, derivative = deviance(here)
         root = math.sqrt(max(value, 0.0))
         inner, outer = (here, outer) if root < goal else (inner, here)
@@ -72,13 +76,13 @@ def profile_end(
         rise = derivative * side  # positive, but for rounding near the least deviance
         step = (goal - root) * 2 * root / rise if rise > 0 else furthest
         there = here + side * min(step, furthest, key=abs)
-        if abs(root - goal) < NEAR * goal:
+        if abs(root - goal) < PROFILE_TOLERANCE * goal:
             return there
         if not min(inner, outer) < there < max(inner, outer):
             there = (inner + outer) / 2
         if there in (inner, outer):  # the bracket has closed
             break
-        if abs(there) > FURTHEST:
+        if abs(there) > FURTHEST_PROFILE_END:
             return side * math.inf
         here = there
     return here
