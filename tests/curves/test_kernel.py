@@ -109,7 +109,7 @@ def test_merging(monkeypatch):
     for s in (0.1, 0.4):
         exact = kernel_calibration_curve(data, bandwidth=s)
         with monkeypatch.context() as patch:
-            patch.setattr(smoothed, "MANY", 100)
+            patch.setattr(smoothed, "MAX_SCORES_UNMERGED", 100)
             found = kernel_calibration_curve(data, bandwidth=s)
         assert np.all(np.abs(found.y - exact.y) < (exact.high - exact.low) / 400)
         assert found.low == pytest.approx(exact.low, abs=1e-3)

@@ -134,7 +134,7 @@ def test_merging(monkeypatch):
     for options in ({}, {"degree": 2}, {"bandwidth": 0.4}):
         found = smoothed_calibration_curve(data, **options)
         with monkeypatch.context() as patch:
-            patch.setattr(smoothed, "MOST_CELLS", 10**9)
+            patch.setattr(smoothed, "MAX_SMOOTHED_CELLS", 10**9)
             patch.setattr(smoothed, "CELLS_IN_A_WINDOW", 10**9)
             exact = smoothed_calibration_curve(data, **options)
         assert found.weight == pytest.approx(exact.weight)
@@ -150,7 +150,7 @@ def test_knots(monkeypatch):
     many = replace(points, wy=RNG.binomial(1, points.score, (3, 3000)).astype(float))
     smoother = Smoother.of(0.75, None, 2)
     found = smoother.rates_at_scores(many)
-    monkeypatch.setattr(smoothed, "EXACT", 3000)
+    monkeypatch.setattr(smoothed, "MAX_SCORES_SMOOTHED_EXACTLY", 3000)
     assert found == pytest.approx(smoother.rates_at_scores(many), abs=1e-3)
     assert np.abs(found - smoother.rates_at_scores(many)).mean() < 5e-6
 

@@ -312,3 +312,11 @@ def test_sums_of_many_rows_are_drawn_from_their_cells():
         sd = np.sqrt(squared) / len(p)
         assert abs(drawn.mean() - mean / len(p)) < 4 * sd / np.sqrt(4000)
         assert drawn.std() == pytest.approx(sd, rel=0.05)
+
+
+@pytest.mark.parametrize("ask_for", [interval, noise_floor])
+def test_a_ratio_of_cells_varies_in_a_way_they_do_not_say(ask_for):
+    """Cells give the value of a metric of sums, but not how it varies: that is said, and nothing breaks."""
+    cells = CellStats.of(Predictions(uniform(50), uniform(50, 1) < 0.5))
+    with pytest.raises(UndefinedError, match="is read from the predictions, or from a Summary of them, not from Cell"):
+        ask_for("observed_expected_ratio", cells)

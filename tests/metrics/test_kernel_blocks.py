@@ -72,7 +72,7 @@ def test_rows_are_not_all_held_at_once(monkeypatch):
     """Long input is gone through in whole blocks; where it is cut does not matter."""
     data = multiclass(101, 3, 5)
     whole = counted(data, bandwidth=0.3, block_size=4)
-    monkeypatch.setattr("believable.metrics.kernel_blocks._AT_ONCE", 11)
+    monkeypatch.setattr("believable.metrics.kernel_blocks._ROWS_HELD_AT_ONCE", 11)
     cut = counted(data, bandwidth=0.3, block_size=4)
     assert cut.value == pytest.approx(whole.value, rel=1e-12)
     assert cut.standard_error == pytest.approx(whole.standard_error, rel=1e-12)

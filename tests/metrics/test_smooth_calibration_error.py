@@ -11,7 +11,7 @@ import pytest
 
 from believable import CellStats, Predictions, _kernels, smooth_calibration_error, smooth_calibration_error_detail
 from believable.errors import InputError, UndefinedError
-from believable.metrics.smooth_calibration_error import MANY
+from believable.metrics.smooth_calibration_error import MAX_ROWS_TO_SORT
 from believable.stats.source import count_points
 from tests.metrics.literal import BINARY, MATRIX, MULTILABEL, SOFT, choices, close, over, pairs
 from tests.oracle.inputs import inputs
@@ -131,7 +131,7 @@ def test_no_growth_with_the_bandwidth():
 
 def test_many_rows_need_no_order():
     """Pairs spread over a grid, unsorted, give what their points give; of a matrix, and with weights too."""
-    n = MANY + 1
+    n = MAX_ROWS_TO_SORT + 1
     p = RNG.random(n)
     p[:200], p[200:400] = 0, 1
     y = (RNG.random(n) < p**1.2).astype(int)

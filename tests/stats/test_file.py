@@ -17,7 +17,7 @@ import pytest
 from believable import BinStats, CellStats, KernelBlocks, Layout, Predictions, ScoreSums, Summary
 from believable.errors import InputError, SchemaError
 from believable.stats import load_statistic
-from believable.stats.saved import INFLATES, MAGIC, pack, unpack
+from believable.stats.saved import MAGIC, MAX_INFLATION, pack, unpack
 from believable.stats.statistic import Statistic
 
 RNG = np.random.default_rng(3)
@@ -192,7 +192,11 @@ MADE = {
     "no form": ({"form": 1, "columns": []}, b"", "was not written by this package"),
     "NaN": (b'{"form": {"a": NaN}, "columns": []}', b"", "NaN is no number of JSON"),
     "huge": (b'{"form": {"a": ' + b"9" * 5000 + b'}, "columns": []}', b"", "was not written by this package"),
-    "bomb": ({"form": FORM, "columns": [column(1 << 20, len(BOMB))]}, BOMB, f"more than {INFLATES} times its size"),
+    "bomb": (
+        {"form": FORM, "columns": [column(1 << 20, len(BOMB))]},
+        BOMB,
+        f"more than {MAX_INFLATION} times its size",
+    ),
     "longer": ({"form": FORM, "columns": [column(3, len(BOMB))]}, BOMB, "not as long as its header says"),
     "shorter": ({"form": FORM, "columns": [column(3, 8, False)]}, bytes(8), "not as long as its header says"),
     "left over": ({"form": FORM, "columns": []}, bytes(8), "not as long as its header says"),

@@ -132,7 +132,7 @@ def test_many_parts_one_by_one():
 
 def test_running_totals_of_other_statistics(monkeypatch):
     """Any statistic can be added so, and nothing is lost where subtotals are carried on."""
-    monkeypatch.setattr(statistic, "TOGETHER", 3)
+    monkeypatch.setattr(statistic, "PARTS_PER_LEVEL", 3)
     p, y = RNG.random(100), RNG.integers(0, 2, 100)
     for kind in (BinStats, CellStats):
         whole, total = kind.of(Predictions(p, y)), RunningTotal(kind.of(Predictions(p[:1], y[:1])))

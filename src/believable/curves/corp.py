@@ -14,7 +14,7 @@ from believable.curves.curve import Curve
 from believable.stats.source import Points, count_points, one_group, source_of
 
 Band = Literal["consistency", "confidence"]
-MOST_POINTS = 500  # of a band; more distinct scores share them
+MAX_BAND_POINTS = 500  # of a band; more distinct scores share them
 
 
 def corp_curve(
@@ -89,9 +89,9 @@ def corp_curve(
 
 def _grouped(points: Points, rate: Float64s) -> tuple[Points, Float64s]:
     """At most 500 points of nearly equal weight, at the mean scores of neighbours, and the mean rate of each."""
-    if len(points.score) <= MOST_POINTS:
+    if len(points.score) <= MAX_BAND_POINTS:
         return points, rate
-    last = np.unique(_kernels.quantile_positions(_kernels.running_sum(points.w), MOST_POINTS))
+    last = np.unique(_kernels.quantile_positions(_kernels.running_sum(points.w), MAX_BAND_POINTS))
     starts = np.append(0, last + 1)
     starts = starts[starts < len(points.score)]
 

@@ -15,8 +15,8 @@ from believable.errors import UndefinedError
 from believable.stats.source import Points, count_points, one_group, source_of
 
 N_GRID = 101
-MOST_MOVES = 5
-SINGULAR = 1e-6  # 1 - r^2 of the coefficients: rounding is magnified by no more than its inverse
+MAX_MOVES_OF_CENTRE = 5
+MIN_INDEPENDENCE = 1e-6  # 1 - r^2 of the coefficients: rounding is magnified by no more than its inverse
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +40,7 @@ class Line:
         """The line through points at logits x, in order; it must exist. Look whether it is `sound`."""
         centre, scale = _units(x, w if w.ndim == 1 else w.sum(axis=0))
         line = cls(centre, scale, _kernels.fit_logistic(_one_and_z(x, centre, scale), w, wy))
-        for _ in range(MOST_MOVES if wy.ndim == 1 else 0):
+        for _ in range(MAX_MOVES_OF_CENTRE if wy.ndim == 1 else 0):
             if line.sound:
                 break
             centre, scale = _units(x, w * line.spread(x))
@@ -53,7 +53,7 @@ class Line:
         """Whether the maximum was found and both coefficients are known by themselves, not only together."""
         information = self.fit.information
         first, both, second = information[..., 0, 0], information[..., 0, 1], information[..., 1, 1]
-        largest = np.sqrt(1 - SINGULAR) * np.sqrt(first) * np.sqrt(second)
+        largest = np.sqrt(1 - MIN_INDEPENDENCE) * np.sqrt(first) * np.sqrt(second)
         return np.asarray(self.fit.converged & (np.abs(both) < largest))
 
     def spread(self, x: Float64s) -> Float64s:

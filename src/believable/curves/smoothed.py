@@ -15,9 +15,9 @@ from believable.stats.source import Points, count_points, one_group, source_of
 
 Degree: TypeAlias = Literal[0, 1, 2]
 
-MOST_CELLS = 20_000
+MAX_SMOOTHED_CELLS = 20_000
 CELLS_IN_A_WINDOW = 4_000
-EXACT = 2_000  # distinct scores that are smoothed one by one; otherwise knots with lines between
+MAX_SCORES_SMOOTHED_EXACTLY = 2_000  # distinct scores that are smoothed one by one; otherwise knots with lines between
 KNOTS_IN_A_WINDOW = 750
 
 
@@ -67,7 +67,7 @@ class Smoother:
         These are at equal distances and at equal weights, half of them each.
         """
         score, n_knots = points.score, int(KNOTS_IN_A_WINDOW / self._share(points))
-        if len(score) <= max(EXACT, n_knots):
+        if len(score) <= max(MAX_SCORES_SMOOTHED_EXACTLY, n_knots):
             return score
         knots = score[_kernels.cell_starts(score, points.w, n_knots)]
         return np.append(knots, score[-1]) if knots[-1] < score[-1] else knots
@@ -80,7 +80,7 @@ class Smoother:
 
     def merged(self, points: Points) -> Points:
         """Neighbouring scores in cells, where there are many more scores than a window needs."""
-        most = int(min(MOST_CELLS, CELLS_IN_A_WINDOW / self._share(points)))
+        most = int(min(MAX_SMOOTHED_CELLS, CELLS_IN_A_WINDOW / self._share(points)))
         if len(points.score) <= most:
             return points
         return points.gathered(_kernels.cell_starts(points.score, points.w, most))
@@ -173,8 +173,8 @@ def smoothed_calibration_curve(
 # the kernel calibration curve: local means of the outcomes, with the bandwidth of the smooth calibration error
 
 
-MANY = 20_000  # distinct scores; more are merged
-PER_BANDWIDTH = 200  # cells
+MAX_SCORES_UNMERGED = 20_000  # distinct scores; more are merged
+CELLS_PER_BANDWIDTH = 200  # cells
 
 
 def kernel_calibration_curve(
@@ -245,7 +245,7 @@ def kernel_calibration_curve(
 
 
 def _merged(points: Points, s: float) -> Points:
-    if len(points.score) <= MANY or s < 1e-6:
+    if len(points.score) <= MAX_SCORES_UNMERGED or s < 1e-6:
         return points
-    cell = np.floor(points.score * (PER_BANDWIDTH / s))
+    cell = np.floor(points.score * (CELLS_PER_BANDWIDTH / s))
     return points.gathered(np.flatnonzero(np.concatenate([[True], np.diff(cell) != 0])))

@@ -18,19 +18,17 @@ from believable._types import Array, Float64s, Int64s
 from believable.inference.cells import Cells
 from believable.inference.question import Question
 
-SHARES_OF_TAILS = (
-    0.8,
-    0.9,
-)  # of the nominal tails, below and above: the shape of the gaps is estimated, at a cost in coverage
+# Shares of the nominal tails, below and above, that are cut: the shape of the gaps is estimated, at a cost in coverage.
+SHARES_OF_TAILS = (0.8, 0.9)
 ANCHORS_OF_SHAPES = 30  # cells in which shapes are drawn, where there are many points
-CANDIDATES_BETWEEN_ENDS = 7  # candidates tried between the ends, at first
-SHARE_TO_REACH = 0.95  # of an error, that a shape has to reach where rates stop at 0 and 1
+CANDIDATES_BETWEEN_ENDS = 7  # true errors tried between the ends, at first
+SHARE_TO_REACH = 0.95  # of a true error, which a shape has to reach where rates stop at 0 and 1
 MAX_ROUNDS_TO_REACH, MAX_STRETCH = 6, 10.0  # tries to reach it, and how much farther each may go
-MIN_SHARE_OF_SHAPES = 0.02  # of all shapes, that have to reach it
+MIN_SHARE_OF_SHAPES = 0.02  # of all shapes, which have to reach it
 LUCKY_SHARE = 0.1  # of what perfect calibration shows lies below: such values are raised to here for upper ends
-NARROWEST_BANDWIDTH = 1e-3  # bandwidth: narrower ones cost much and decide nothing
-NO_ERROR = 1e-300  # as good as no error
-TIED_ERROR = 1e-9  # nearer than this, numbers may be equal
+NARROWEST_BANDWIDTH = 1e-3  # narrower ones cost much and decide nothing
+NO_ERROR = 1e-300  # an error this small is as good as none
+TIED_ERROR = 1e-9  # errors whose relative difference is smaller may be equal
 # Outcomes (and weights) of data with these rates; None stands for the rates of the scores.
 Noise = Callable[[Float64s | None, np.random.Generator], tuple[Float64s, Float64s | None]]
 
@@ -248,7 +246,7 @@ REACH_OF_SMOOTH_GAPS = 0.3  # how far along the scores smooth gaps resemble each
 # The share of a prior's variance that is smooth, and how gaps shrink towards 0 and 1: as a power of p (1 - p), which is
 # 1 for a shift of the logits.
 SMOOTH_PRIORS = ((0.5, 0.5), (0.95, 0.5), (1.0, 0.5), (0.95, 1.0), (1.0, 1.0), (0.5, 0.0), (0.95, 0.0), (1.0, 0.0))
-MIN_SMOOTH_SHARE = 0.9
+MIN_SMOOTH_SHARE = 0.9  # of the variance of a prior that is used where shapes must not be rough
 OUTLYING_GAP, OUTLYING_SHARE = 0.3, 0.05  # how large outlying gaps are, and their share of those that are not zero
 NONZERO_SHARES = (0.3, 0.7, 1.0)  # the share of gaps that are not zero, where shapes are sparse
 PRIOR_AMPLITUDES = np.array([0.25, 0.5, 1, 2, 4, 8])  # in units of the noise

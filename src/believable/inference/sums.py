@@ -73,6 +73,11 @@ def _points(question: Question) -> Points | None:
     """The scores that the metric is about, where it is about one of each row; None otherwise."""
     source: Any = question.source
     assert question.row is not None
+    if "sums" not in source.gives:
+        raise UndefinedError(
+            f"how much {question.row.name} varies is read from the predictions, or from a Summary of them, not from "
+            f"{type(source).__name__}"
+        )
     if "cells" not in source.gives:
         return None
     if source.kind == "binary":

@@ -16,11 +16,12 @@ from believable.stats.source import Points
 
 Interval = Literal["wald", "profile"]
 INTERVALS = ("wald", "profile")
-EQUAL = 1e-12  # n sum w^2 / (sum w)^2 exceeds 1 by no more: the weights are equal
-NOT_WHOLE = 1e-9  # of a count: rounding
-MOST_STEPS = 100
-FURTHEST = 1e30  # an end beyond this is none
-NEAR = 1e-7  # the root of the deviance is within this of its goal, and so within its square after one more step
+EXCESS_OF_EQUAL_WEIGHTS = 1e-12  # n sum w^2 / (sum w)^2 exceeds 1 by no more: the weights are equal
+ROUNDING_OF_COUNTS = 1e-9  # of a count: rounding
+MAX_PROFILE_STEPS = 100
+FURTHEST_PROFILE_END = 1e30  # an end beyond this is none
+# The root of the deviance is within this share of its goal, and so within its square after one more step.
+PROFILE_TOLERANCE = 1e-7
 
 
 def normal_quantile(level: float) -> float:
@@ -33,9 +34,11 @@ def as_counts(points: Points) -> Points | None:
     rows, n, w = points.n.astype(np.float64), int(points.n.sum()), float(points.w.sum())
     counts, happened = points.w * (n / w), points.wy * (n / w)
     whole = np.rint(happened)
-    if float(points.w2.sum()) * n > w * w * (1 + EQUAL) or np.any(np.abs(counts - rows) > NOT_WHOLE * rows):
+    if float(points.w2.sum()) * n > w * w * (1 + EXCESS_OF_EQUAL_WEIGHTS) or np.any(
+        np.abs(counts - rows) > ROUNDING_OF_COUNTS * rows
+    ):
         return None
-    if np.any(np.abs(happened - whole) > NOT_WHOLE * rows):
+    if np.any(np.abs(happened - whole) > ROUNDING_OF_COUNTS * rows):
         return None
     both = (points.wy > 0) & (points.wy < points.w)
     if np.any(both & ((whole <= 0) | (whole >= rows))):  # a share next to 0 or 1 is not one of them
@@ -66,7 +69,7 @@ def profile_end(
     goal = normal_quantile(level)
 
     def look(place: float) -> RootLook:
-        if place >= FURTHEST:
+        if place >= FURTHEST_PROFILE_END:
             return RootLook(0.0, place)
         value, derivative = deviance(side * place)
         root = math.sqrt(max(value, 0.0))
@@ -75,6 +78,8 @@ def profile_end(
         step = (goal - root) * 2 * root / rise if rise > 0 else furthest
         return RootLook(root - goal, place + min(step, furthest, key=abs))
 
-    settings = RootSettings(close_value=NEAR * goal, most_steps=MOST_STEPS, high=FURTHEST)
+    settings = RootSettings(
+        close_value=PROFILE_TOLERANCE * goal, most_steps=MAX_PROFILE_STEPS, high=FURTHEST_PROFILE_END
+    )
     end = find_root(look, side * start, settings, bracket=(side * best, math.inf))
-    return side * (math.inf if end >= FURTHEST else end)
+    return side * (math.inf if end >= FURTHEST_PROFILE_END else end)

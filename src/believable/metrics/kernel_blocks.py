@@ -16,7 +16,7 @@ from believable.predictions import Predictions, as_predictions
 from believable.stats.saved import field_of, number_in, open_saved
 from believable.stats.statistic import Statistic, schema_of
 
-_AT_ONCE = 1 << 16  # rows whose vectors are held at a time
+_ROWS_HELD_AT_ONCE = 1 << 16  # rows whose vectors are held at a time
 _CHOICES = ("kernel", "bandwidth", "block_size", "n_classes")
 _COUNTS = ("n", "left_over", "n_blocks")
 _SUMS = ("total", "pairs", "pairs2", "spread", "slant")
@@ -107,7 +107,7 @@ class KernelBlocks(Statistic):
         none: dict[str, Any] = dict.fromkeys(_COUNTS, 0) | dict.fromkeys(_SUMS, 0.0)
         none["left_over"] = len(checked) - rows
         made = cls(kernel=kernel, bandwidth=bandwidth, block_size=block_size, n_classes=checked.n_classes, **none)
-        step = max(1, _AT_ONCE // block_size) * block_size
+        step = max(1, _ROWS_HELD_AT_ONCE // block_size) * block_size
         for start in range(0, rows, step):
             made += made._counted(checked.take(np.arange(start, min(start + step, rows))), similarity)
         if not all(isfinite(getattr(made, name)) for name in _SUMS) or (made.n and made.pairs2 < 1e-250):

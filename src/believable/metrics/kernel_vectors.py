@@ -15,7 +15,7 @@ from believable.predictions import Predictions
 
 KernelName = Literal["tv", "gaussian"]
 Kernel = KernelName | Callable[[Any, Any], Any]
-TRIED = 64  # rows that a kernel of one's own is tried on
+ROWS_TO_TRY_A_KERNEL = 64  # rows that a kernel of one's own is tried on
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +56,7 @@ def similarity_of(vectors: Vectors, kernel: Kernel, bandwidth: float | None) -> 
     if callable(kernel):
         if bandwidth is not None:
             raise InputError("bandwidth goes with the kernels 'tv' and 'gaussian'; a kernel of your own has its own")
-        return _kernels.Similarity(_own(kernel, vectors.points[:TRIED]))
+        return _kernels.Similarity(_own(kernel, vectors.points[:ROWS_TO_TRY_A_KERNEL]))
     _check.choice(kernel, get_args(KernelName), "kernel")
     if bandwidth is not None:
         return _kernels.Similarity(kernel, checked_bandwidth(bandwidth))

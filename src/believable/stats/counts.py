@@ -19,7 +19,10 @@ from believable.stats.saved import field_of, float_list, integer_list, open_save
 from believable.stats.statistic import Statistic, schema_of
 
 DENSE_CODES = 1 << 21  # above this many possible codes, only those that occur are held
-ROWS_PER_CODE, MOST_ROWS = 8, 1 << 20  # blocks much shorter than the table of sums would spend their time adding it
+ROWS_PER_CODE, MAX_ROWS_PER_BLOCK = (
+    8,
+    1 << 20,
+)  # blocks much shorter than the table of sums would spend their time adding it
 FEWER_PAIRS = 4  # than codes, by this factor: sorting the pairs is quicker than going through the table
 SUMS = ("ny", "w", "wp", "wpp", "wy", "wpy", "w2", "w2p", "w2pp", "w2y", "w2py")
 # Without weights these pairs are equal, so the saved form leaves out the second.
@@ -231,7 +234,7 @@ def count(predictions: Predictions, view: View, per_group: int, assign: Assign, 
     if squares and better_sparse(predictions, view, per_group):
         return _count_sparse(predictions, view, per_group, assign)
     total, positive = moments(predictions, n_codes, squares)
-    for pairs in predictions.pairs(view, at_least=min(ROWS_PER_CODE * n_codes, MOST_ROWS)):
+    for pairs in predictions.pairs(view, at_least=min(ROWS_PER_CODE * n_codes, MAX_ROWS_PER_BLOCK)):
         code = _code(pairs.group, assign(pairs.score, pairs.group), per_group)
         block_total, block_positive = _kernels.pair_sums(
             code, n_codes, pairs.score, pairs.outcome, pairs.weight, squares
@@ -254,7 +257,7 @@ def moments(predictions: Predictions, n_codes: int, squares: bool = True) -> Flo
 
 def _count_sparse(predictions: Predictions, view: View, per_group: int, assign: Assign) -> dict[str, Any]:
     parts = [from_moments(np.empty(0, np.int64), *moments(predictions, 0))]
-    for pairs in predictions.pairs(view, at_least=MOST_ROWS):
+    for pairs in predictions.pairs(view, at_least=MAX_ROWS_PER_BLOCK):
         if not len(pairs.score):
             continue
         code = _code(pairs.group, assign(pairs.score, pairs.group), per_group)

@@ -19,8 +19,8 @@ NOTIONS: dict[Kind, tuple[Notion, ...]] = {
     "multiclass": ("confidence", "classwise", "top_label"),
     "multilabel": ("classwise",),
 }
-GRIDS = (N_CELLS, 5040, 840)  # each nests in the one before it
-MOST_CELLS = 1_000_000  # of all groups of a view together: with many classes each gets a coarser grid
+CELLS_OF_GRIDS = (N_CELLS, 5040, 840)  # each nests in the one before it
+MAX_CELLS_PER_VIEW = 1_000_000  # of all groups of a view together: with many classes each gets a coarser grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,4 +123,4 @@ def _name_of(dtype: Any) -> str:
 
 
 def _cells_for(view: View) -> int:
-    return next((cells for cells in GRIDS if cells * view.n_groups <= MOST_CELLS), GRIDS[-1])
+    return next((cells for cells in CELLS_OF_GRIDS if cells * view.n_groups <= MAX_CELLS_PER_VIEW), CELLS_OF_GRIDS[-1])

@@ -129,7 +129,7 @@ class PointStats(Readable):
 # --- two grids that counted the same pairs, read as one: narrow cells in the middle and in the tails ------------------
 
 
-SUMS = ("n", "ny", "w", "wp", "wy", "w2", "w2y")
+POINT_SUMS = ("n", "ny", "w", "wp", "wy", "w2", "w2y")
 
 
 def joined(uniform: CellStats, logit: CellStats) -> Points:
@@ -142,7 +142,7 @@ def joined(uniform: CellStats, logit: CellStats) -> Points:
     cells = uniform.grid.n_cells
     turn = logit.grid.n_cells / (2 * LOGIT_REACH * cells)  # p (1 - p) where cells are as wide on both grids
     if turn >= 0.25:
-        return _points({name: np.asarray(getattr(logit, name), np.float64) for name in SUMS})
+        return _points({name: np.asarray(getattr(logit, name), np.float64) for name in POINT_SUMS})
     edges = uniform.grid.inner_edges()
     k = math.ceil((0.5 - math.sqrt(0.25 - turn)) * cells)
     begin, end = edges[k], edges[cells - k]
@@ -155,7 +155,7 @@ def joined(uniform: CellStats, logit: CellStats) -> Points:
         _left(_sums(uniform, u_low >= end), _sums(logit, head), (float(end), float(low[head].min(initial=1)))),
         _sums(logit, head),
     ]
-    return _points({name: np.concatenate([part[name] for part in parts]) for name in SUMS})
+    return _points({name: np.concatenate([part[name] for part in parts]) for name in POINT_SUMS})
 
 
 def _ends(cells: CellStats) -> tuple[Array, Array]:
@@ -166,21 +166,21 @@ def _ends(cells: CellStats) -> tuple[Array, Array]:
 
 
 def _sums(cells: CellStats, chosen: Array) -> dict[str, Array]:
-    return {name: np.asarray(getattr(cells, name)[chosen], np.float64) for name in SUMS}
+    return {name: np.asarray(getattr(cells, name)[chosen], np.float64) for name in POINT_SUMS}
 
 
 def _left(all_of: dict[str, Array], part: dict[str, Array], within: tuple[float, float]) -> dict[str, Array]:
     """What one grid counted beyond the other, as one point; nothing, if that is no pair."""
-    n, ny, w, wp, wy, w2, w2y = (math.fsum(all_of[name]) - math.fsum(part[name]) for name in SUMS)
+    n, ny, w, wp, wy, w2, w2y = (math.fsum(all_of[name]) - math.fsum(part[name]) for name in POINT_SUMS)
     if n < 0.5:
-        return {name: np.empty(0) for name in SUMS}
+        return {name: np.empty(0) for name in POINT_SUMS}
     # Differences of large sums round; what must hold for any pairs is made to hold.
     w = max(w, math.fsum(all_of["w"]) * np.finfo(np.float64).epsneg)
     wp = min(max(wp, w * within[0]), w * within[1])
     wy = 0.0 if ny <= 0 else w if ny >= n else min(max(wy, 0.0), w)
     w2 = max(w2, w * w / n)
     w2y = 0.0 if ny <= 0 else w2 if ny >= n else min(max(w2y, 0.0), w2)
-    return {name: np.array([value]) for name, value in zip(SUMS, (n, ny, w, wp, wy, w2, w2y), strict=True)}
+    return {name: np.array([value]) for name, value in zip(POINT_SUMS, (n, ny, w, wp, wy, w2, w2y), strict=True)}
 
 
 def _points(sums: dict[str, Array]) -> Points:

@@ -89,12 +89,12 @@ def number_in(saved: dict[str, Any], name: str, infinite: bool = False) -> float
 # The checksum is about accidents. A CRC would find any one damaged place just as surely; SHA-256 finds whatever
 # combination of them a disk or a network makes, and takes 2 ms for a large statistic. It is no signature: a file may
 # still be made to mislead. So what is read passes the checks of `from_dict`, nothing is executed, and nothing inflates
-# to more than `INFLATES` times the size of the file: the writer sees to that, the reader insists.
+# to more than `MAX_INFLATION` times the size of the file: the writer sees to that, the reader insists.
 
 
 MAGIC = b"\x89believ\n"
 VERSION = 1
-INFLATES = 64
+MAX_INFLATION = 64
 _PRELUDE = struct.Struct("<8sIIQ")
 _DIGEST = hashlib.sha256().digest_size
 _TYPES = {"i8": np.dtype("<i8"), "f8": np.dtype("<f8")}
@@ -118,7 +118,7 @@ def pack(form: dict[str, Any]) -> bytes:
     plain = _without_columns(form, [], found)
     raw = [np.ascontiguousarray(column, _TYPES[_code(column)]).tobytes() for _, column in found]
     small = [zlib.compress(_by_place(column), 1) for column in raw]
-    if sum(map(len, raw)) > INFLATES * sum(min(map(len, both)) for both in zip(raw, small, strict=True)):
+    if sum(map(len, raw)) > MAX_INFLATION * sum(min(map(len, both)) for both in zip(raw, small, strict=True)):
         small = raw
     columns, body = [], []
     for (path, column), as_is, packed in zip(found, raw, small, strict=True):
@@ -206,8 +206,8 @@ def _fill(form: dict[str, Any], columns: list[dict[str, Any]], body: bytes) -> N
     lengths = [(_length(one["count"]), _length(one["bytes"])) for one in columns]
     if sum(stored for _, stored in lengths) != len(body):
         raise ValueError("its columns are not as long as its header says")
-    if 8 * sum(count for count, _ in lengths) > INFLATES * len(body):
-        raise ValueError(f"its columns would take more than {INFLATES} times its size")
+    if 8 * sum(count for count, _ in lengths) > MAX_INFLATION * len(body):
+        raise ValueError(f"its columns would take more than {MAX_INFLATION} times its size")
     begin = 0
     for one, (count, stored) in zip(columns, lengths, strict=True):
         raw = body[begin : begin + stored]

@@ -175,7 +175,7 @@ def _read(path: str | os.PathLike[str]) -> bytes:
 
 
 Kind = TypeVar("Kind", bound=Statistic)
-TOGETHER = 1000
+PARTS_PER_LEVEL = 1000
 
 
 class RunningTotal(Generic[Kind]):
@@ -217,9 +217,9 @@ class RunningTotal(Generic[Kind]):
             before = self._levels[level]
             added = carried if before is None else before + carried
             self._counts[level] += 1
-            full = self._counts[level] == TOGETHER
+            full = self._counts[level] == PARTS_PER_LEVEL
             self._levels[level], carried = (None, added) if full else (added, None)
-            self._counts[level] %= TOGETHER
+            self._counts[level] %= PARTS_PER_LEVEL
             level += 1
 
     @property

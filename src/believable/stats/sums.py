@@ -21,11 +21,11 @@ from believable.stats.saved import field_of, float_list, number_in, number_out, 
 from believable.stats.statistic import Statistic
 
 OF_ROWS = ("brier", "nll", "correct", "confidence", "entropy")
-MOMENTS = ("w2x", "w2xx", "w2y", "w2y_brier", "by_chance")
+SECOND_MOMENTS = ("w2x", "w2xx", "w2y", "w2y_brier", "by_chance")
 
 
 def row_moments(terms: Mapping[str, Array], weight: Float64s, multilabel: bool) -> dict[str, Float64s]:
-    """The fields `MOMENTS` of `ScoreSums`, from the terms of a matrix's rows.
+    """The fields `SECOND_MOMENTS` of `ScoreSums`, from the terms of a matrix's rows.
 
     An infinite log loss counts as 0 here: then there is no interval, and nobody reads them.
     """
@@ -136,7 +136,7 @@ class ScoreSums(Readable, Statistic):
     by_chance: Float64s = field(default_factory=_nothing)
 
     def __post_init__(self) -> None:
-        for name in (*_BY_CLASS, *MOMENTS):  # a statistic is a value, and may be shared
+        for name in (*_BY_CLASS, *SECOND_MOMENTS):  # a statistic is a value, and may be shared
             getattr(self, name).flags.writeable = False
 
     @classmethod
@@ -155,7 +155,7 @@ class ScoreSums(Readable, Statistic):
         added = {
             item.name: getattr(self, item.name) + getattr(other, item.name)
             for item in fields(self)[2:]
-            if item.name not in MOMENTS or len(getattr(self, item.name)) == len(getattr(other, item.name))
+            if item.name not in SECOND_MOMENTS or len(getattr(self, item.name)) == len(getattr(other, item.name))
         }
         # Deviations are from each part's own mean (Chan et al. 1983): a sum of squares less a square would cancel.
         mine, others = self.class_weight, other.class_weight
@@ -190,7 +190,7 @@ class ScoreSums(Readable, Statistic):
         saved |= {"kind": self.kind, "n_classes": self.n_classes, "n": self.n}
         saved |= {name: number_out(getattr(self, name)) for name in _SCALARS}
         saved |= {name: getattr(self, name) for name in _BY_CLASS}
-        return saved | {name: getattr(self, name) for name in MOMENTS if len(getattr(self, name))}
+        return saved | {name: getattr(self, name) for name in SECOND_MOMENTS if len(getattr(self, name))}
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> ScoreSums:
@@ -202,7 +202,7 @@ class ScoreSums(Readable, Statistic):
         few = n_classes < 2 or (kind == "binary" and n_classes > 2)
         if kind not in get_args(Kind) or few or any(len(values) != width for values in by_class.values()):
             raise SchemaError(f"the saved sums do not belong to {kind} predictions of {n_classes} classes")
-        moments = {name: float_list(saved, name) for name in MOMENTS if name in saved}
+        moments = {name: float_list(saved, name) for name in SECOND_MOMENTS if name in saved}
         lengths = {"w2y": width, "w2y_brier": width, "w2x": len(OF_ROWS), "w2xx": len(OF_ROWS), "by_chance": 2}
         if any(len(values) != lengths[name] or np.any(values < 0) for name, values in moments.items()):
             raise SchemaError("the saved second moments do not belong to such sums")

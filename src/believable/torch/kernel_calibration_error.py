@@ -19,7 +19,7 @@ from believable._kernels import Similarity
 from believable._types import Array
 from believable.errors import InputError, UndefinedError
 from believable.metrics.kernel_calibration_error import ROUNDING_OF_SQUARES, Estimator
-from believable.metrics.kernel_vectors import TRIED, Kernel, Vectors, on_a_line, similarity_of
+from believable.metrics.kernel_vectors import ROWS_TO_TRY_A_KERNEL, Kernel, Vectors, on_a_line, similarity_of
 from believable.predictions import Predictions, as_predictions
 from believable.torch.pairs import between, line_form, pair_form
 
@@ -187,7 +187,7 @@ class DeviceVectors:
                 raise InputError(
                     "bandwidth goes with the kernels 'tv' and 'gaussian'; a kernel of your own has its own"
                 )
-            some = torch.tensor(vectors.points[:TRIED], device=device)
+            some = torch.tensor(vectors.points[:ROWS_TO_TRY_A_KERNEL], device=device)
             return cls(vectors, Similarity(_own(kernel, some)), device)
         return cls(vectors, similarity_of(vectors, kernel, bandwidth), device)
 
