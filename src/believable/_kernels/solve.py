@@ -333,7 +333,7 @@ class _Search:
         return np.asarray(there)
 
     def _cut(self, step: Step) -> Step:
-        """The steps, no further than they may go."""
+        """The steps, no further than they may go; a length that is not the reach stays that of the whole step."""
         if self.settings.furthest == math.inf:
             return step
         reach = step.length if step.reach is None else step.reach
@@ -341,7 +341,8 @@ class _Search:
         if not (reach > furthest).any():
             return step
         share = np.minimum(1, furthest / np.maximum(reach, furthest))
-        return step._replace(direction=_times(share, step.direction), length=share * step.length)
+        length = share * step.length if step.reach is None else step.length
+        return step._replace(direction=_times(share, step.direction), length=length)
 
     def _last(self, step: Step, before: Float64s) -> Array:
         """Which steps are the last ones."""
