@@ -1,8 +1,8 @@
 """What can go wrong, by name, and the sentences that say so.
 
-Every exception of this package is a `BelievableError`. What it says is a `Sentence`: words, and among them the
-arguments, rows and hints that it speaks of as values. `str(error)` says it to whoever calls Python; the command line
-says the same of its options (`believable.cli._wording`).
+Every exception of this package is a `BelievableError`. Its message is a `Sentence`: a template, with the arguments,
+rows and hints that it speaks of as values. `str(error)` is the sentence in the words of Python; the command line tells
+it in its own, with options in place of arguments (`believable.cli._wording`).
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Hint(Enum):
 
 @dataclass(frozen=True)
 class Wording:
-    """How what a sentence speaks of is put into words; as it stands, those of Python.
+    """The words for arguments and hints in a sentence; without any of its own, those of Python.
 
     Attributes
     ----------
@@ -130,15 +130,15 @@ class Wording:
     hints: Mapping[Hint, str] = field(default_factory=dict)
 
     def argument(self, name: str) -> str:
-        """An argument by name."""
+        """Return what to call an argument."""
         return self.arguments.get(name, name)
 
     def setting(self, name: str, value: Any) -> str:
-        """An argument with its value."""
+        """Return how to write an argument with its value."""
         return f"{self.argument(name)}={value!r}"
 
     def hint(self, hint: Hint) -> str:
-        """A hint."""
+        """Return the words of a hint."""
         return told(self.hints.get(hint, hint.value), {}, self)
 
 
@@ -166,18 +166,18 @@ class Sentence(str):
     template: str
     parts: Mapping[str, Any]
 
-    def __new__(cls, template: str, **parts: Any) -> Sentence:
+    def __new__(cls, template: str, /, **parts: Any) -> Sentence:
         parts = {name: _part(name, value) for name, value in parts.items()}
         made = super().__new__(cls, told(template, parts, PYTHON))
         made.template, made.parts = template, parts
         return made
 
     def told(self, wording: Wording) -> str:
-        """The sentence in other words."""
+        """Return the sentence in other words."""
         return told(self.template, self.parts, wording)
 
     def with_parts(self, change: Callable[[Any], Any]) -> Sentence:
-        """The same sentence with each row and hint, also in sentences within it, replaced by what `change` returns."""
+        """Return the sentence with each row and hint replaced by what `change` makes of it, in inner sentences too."""
         parts = dict(self.parts)
         for name, value in parts.items():
             if isinstance(value, Sentence):
@@ -187,7 +187,7 @@ class Sentence(str):
         return Sentence(self.template, **parts)
 
     def part(self, name: str) -> Any:
-        """The part of this name, of the sentence or of the first within it that has one; None if there is none."""
+        """Return the part of this name, of the sentence or else of one within it; None if there is none."""
         if name in self.parts:
             return self.parts[name]
         inner = (value.part(name) for value in self.parts.values() if isinstance(value, Sentence))
@@ -198,7 +198,7 @@ class Sentence(str):
 
 
 def told(template: str, parts: Mapping[str, Any], wording: Wording) -> str:
-    """A template with its parts in words."""
+    """Fill in a template: see `Sentence`."""
 
     def word(found: re.Match[str]) -> str:
         name, setting, as_repr, form = found.groups()
@@ -245,7 +245,7 @@ class _Shown(str):
 
 
 def _portable(sentence: Sentence, name: str) -> Any:
-    """A part that any process can read; of anything that is not plain, the text that the sentence shows."""
+    """Return a part that any process can read: of what is not plain, the text that the sentence shows."""
     value = sentence.parts[name]
     if value is None or type(value) in (str, int, float, bool, Row, Hint, Sentence, _Shown):
         return value
@@ -259,7 +259,8 @@ def _portable(sentence: Sentence, name: str) -> Any:
 class BelievableError(Exception):
     """Base of everything this package raises on purpose.
 
-    A plain text is what it says. With parts, or a `Sentence` in its place, it is a template for them.
+    A plain text is the message as it stands. With parts it is the template of a `Sentence`; one without parts, which
+    only refers to arguments, is made a `Sentence` first.
 
     Examples
     --------

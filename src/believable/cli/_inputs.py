@@ -18,16 +18,8 @@ if TYPE_CHECKING:
     from believable.readers import Loaded
 
 OPTIONS_OF_COLUMNS = (
-    "prob",
-    "prob_prefix",
-    "label",
-    "pos_label",
-    "weight",
-    "cluster",
-    "by",
-    "percent",
-    "drop_missing",
-    "format",
+    *("prob", "prob_prefix", "label", "pos_label", "weight", "cluster", "by"),
+    *("percent", "drop_missing", "format"),
 )
 OPTIONS_OF_RUNS = ("qrels", "rel", "graded", "unjudged", "map")
 ENDINGS_OF_RUNS = ("run", "trec", "qrels", "qrel")

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from believable.report.text import Section
 
 COLOURS_OF_TONES = {"good": "green", "warn": "yellow", "bad": "red", "unsure": "yellow"}
-COLOURS_OF_CELLS = {"off": "red", "recommended": "green"}  # first words of cells
-DISPENSABLE_COLUMNS = ("up to", "by chance")  # columns that a narrow terminal goes without
-MIN_WIDTH_OF_FIRST_COLUMN = 26  # of a first column, before others go
+COLOURS_OF_CELLS = {"off": "red", "recommended": "green"}  # by their first words
+DISPENSABLE_COLUMNS = ("up to", "by chance")  # which a narrow terminal goes without
+MIN_WIDTH_OF_FIRST_COLUMN = 26  # characters; where it would be narrower, dispensable columns go
 
 
 def show_audit(console: Console, audit: Audit) -> None:

@@ -1,4 +1,4 @@
-"""What the library says of its arguments, in the words of the command line: options, columns and lines."""
+"""The sentences of the library in the words of the command line: options in place of arguments."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ HINTS = {
 
 
 class CommandLine(Wording):
-    """Arguments as options, with their values as they are typed."""
+    """Words that name options in place of arguments, with their values as they are typed."""
 
     def setting(self, name: str, value: Any) -> str:
         option = self.argument(name)
@@ -85,10 +85,10 @@ COMMAND_LINE = CommandLine(OPTIONS | NAMES_OF_DATA, HINTS)
 
 
 def in_options(sentence: str) -> str:
-    """A sentence of the library in the words of the command line; what is no `Sentence` stays as it is."""
+    """Return a sentence in the words of the command line; a plain text stays as it is."""
     return sentence.told(COMMAND_LINE) if isinstance(sentence, Sentence) else sentence
 
 
 def asks_for(note: str, arguments: Collection[str]) -> bool:
-    """Whether a note of the library asks for one of these arguments, with the value that it should have."""
+    """Return whether a note proposes a value for one of these arguments."""
     return isinstance(note, Sentence) and any(name in note.parts for name in arguments)

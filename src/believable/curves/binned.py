@@ -142,8 +142,10 @@ def binned_curve(stats: BinStats, level: float = 0.95) -> Curve:
     """The curve through the non-empty bins of a statistic with one group."""
     if stats.view.n_groups > 1:
         raise InputError(
-            f"notion={stats.view.notion!r} has one curve for each of {stats.view.n_groups} groups: use "
-            "reliability_table, or pooled=True for a common one"
+            "{notion=} has one curve for each of {n} groups: use reliability_table, or pooled=True for a common one",
+            argument="notion",
+            notion=stats.view.notion,
+            n=stats.view.n_groups,
         )
     acc = np.clip(stats.acc, 0, 1)
     low, high = wilson_interval(acc, stats.effective_n, _check.level(level))

@@ -142,7 +142,9 @@ def interval(
     if isinstance(question.source, Predictions):
         cluster = cluster_of_rows(groups, predictions, question.source, sample_weight)
     elif groups is not None:
-        raise InputError("groups says which rows belong together; a statistic does not know its rows")
+        raise InputError(
+            "{argument} says which rows belong together; a statistic does not know its rows", argument="groups"
+        )
     value = question.value()
     error = as_error(question)
     if method == "inversion" or (method == "auto" and error is not None):
@@ -153,7 +155,10 @@ def interval(
         return Interval(found.low, found.high, level, value, found.estimate, "inversion", note)
     if is_kernel_error(question) and method == "auto":
         if cluster is not None:
-            raise InputError("the kernel errors compare rows with each other and know no groups: leave groups out")
+            raise InputError(
+                "the kernel errors compare rows with each other and know no groups: leave {argument} out",
+                argument="groups",
+            )
         low, high, estimate = kernel_interval(question, level)
         return Interval(low, high, level, value, estimate, "pairs")
     low, high, how = _bootstrapped(question, cluster, level, method, n_resamples, rng)

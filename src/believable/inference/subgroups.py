@@ -215,7 +215,9 @@ def subgroups(
     if isinstance(predictions, Summary):
         refuse_extras("Summary", actuals=actuals, sample_weight=sample_weight)
         if groups is not None:
-            raise InputError("groups says which rows belong together; a statistic does not know its rows")
+            raise InputError(
+                "{argument} says which rows belong together; a statistic does not know its rows", argument="groups"
+            )
         source = with_columns(predictions, by)
         parts = _levels(source)
     else:

@@ -84,7 +84,7 @@ def _by_score(source: Source, notion: Notion | None) -> tuple[Float64s, Float64s
         return points.w, points.w * points.score, points.wy
     view = source.view(notion) if isinstance(source, Predictions) else source.view
     if view.n_groups > 1:
-        raise UndefinedError(f"the sweep is defined for one group of pairs, not for notion={view.notion!r}")
+        raise UndefinedError("the sweep is defined for one group of pairs, not for {notion=}", notion=view.notion)
     if not isinstance(source, Predictions):
         same_question(view, notion)
         not_empty(source)

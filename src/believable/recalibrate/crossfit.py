@@ -198,9 +198,11 @@ def _checked(predictions: Any, actuals: Any, sample_weight: Any, input: Input, c
 
 def _refuse(source: Predictions, given: bool, actuals: Any, input: Input) -> None:
     if given and actuals is not None:
-        raise InputError("a Predictions already holds its actuals: leave actuals out")
+        raise InputError("a Predictions already holds its actuals: leave {argument} out", argument="actuals")
     if given and input != "probabilities":
-        raise InputError(f"a Predictions holds probabilities: pass the {input} themselves, or input='probabilities'")
+        raise InputError(
+            "a Predictions holds probabilities: pass the {kind} themselves, or {input='probabilities'}", kind=input
+        )
     if source.kind == "multilabel":
         raise InputError(
             "this compares maps for one label per row; for independent labels fit OneVsRest(multilabel=True)"

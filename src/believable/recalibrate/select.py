@@ -299,7 +299,9 @@ def _methods(candidates: Any, input: Input) -> dict[str, Recalibrator]:
 def check_method(method: Recalibrator, input: Input) -> None:
     """Raise where a recalibrator cannot be judged by cross-fitted losses of these scores."""
     if method.input not in ("probabilities", input):
-        raise InputError(f"the recalibrator was made for input={method.input!r}: pass input={method.input!r} here too")
+        raise InputError(
+            "the recalibrator was made for {input=}: pass {input=} here too", argument="input", input=method.input
+        )
     if isinstance(method, PriorShift):
         raise InputError("PriorShift is for rows of another population: it cannot be judged by these; fit it by itself")
     if method.multilabel:

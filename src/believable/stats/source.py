@@ -175,7 +175,7 @@ def refuse_extras(what: str, **extras: Any) -> None:
     """A statistic already holds its outcomes and weights: passing them again is an error."""
     for name, value in extras.items():
         if value is not None:
-            raise InputError(f"a {what} already holds what it counted: leave {name} out")
+            raise InputError("a {what} already holds what it counted: leave {argument} out", argument=name, what=what)
 
 
 # --- from what a function was handed to the points it reads: one way to gather, for all that needs no bins ------------
