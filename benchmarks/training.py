@@ -8,7 +8,7 @@ of. The strength of every method is a usual one, or 2 for a loss that is added, 
 
 Each method trains ten networks that differ in their seed alone. Their predictions of the test rows are pooled: what is
 measured is a network of a seed drawn at random. The intervals draw test rows, with all ten predictions of each
-(`groups=`), so they tell what the choice of 599 test rows leaves open, not that of the training rows.
+(`clusters=`), so they tell what the choice of 599 test rows leaves open, not that of the training rows.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def row(found: Outcome, labels: np.ndarray[Any, Any]) -> tuple[str, ...]:
     pooled, (y, rows) = np.concatenate(found.p), repeated(labels, len(found.p))
 
     def interval(metric: str, p: Any) -> Any:
-        return believable.interval(metric, p, y, options=OPTIONS[metric], groups=rows, random_state=0)
+        return believable.interval(metric, p, y, options=OPTIONS[metric], clusters=rows, random_state=0)
 
     accuracy, ece = interval("accuracy", pooled), interval("ece", pooled)
     alone = [believable.expected_calibration_error(p, labels, **OPTIONS["ece"]) for p in found.p]
@@ -198,7 +198,7 @@ def told_apart(metric: str, found: Sequence[Outcome], labels: np.ndarray[Any, An
     listed = []
     for other in others:
         pair = np.concatenate(other.p), np.concatenate(first.p)
-        one = believable.compare(*pair, y, metric, options=OPTIONS[metric], groups=rows, random_state=0)
+        one = believable.compare(*pair, y, metric, options=OPTIONS[metric], clusters=rows, random_state=0)
         if one.low > 0 or one.high < 0:
             listed.append(f"{other.method.name} {one.difference:+.3f} ({one.low:+.3f} … {one.high:+.3f})")
     return f"{metric} told apart from {first.method.name}, in pairs: {', '.join(listed) or 'none'}."

@@ -32,7 +32,7 @@ print(f"{len(patient):,} stays of {len(site_of):,} patients, {readmitted.sum()} 
 
 # %%
 audit = believable.audit(
-    risk, readmitted, strategy="quantile", groups=patient, by={"site": site}, title="readmission risk"
+    risk, readmitted, strategy="quantile", clusters=patient, by={"site": site}, title="readmission risk"
 )
 audit
 
@@ -68,7 +68,7 @@ believable.plot_smoothed_calibration(risk, readmitted, limit=0.5)
 # ## For whom?
 
 # %%
-print(believable.subgroups(risk, readmitted, by={"site": site}, groups=patient, random_state=0))
+print(believable.subgroups(risk, readmitted, by={"site": site}, clusters=patient, random_state=0))
 
 # %% [markdown]
 # Sites A to D are off, with risks that are too high. Site E looks fine. We know better, since we made the data: there
@@ -78,10 +78,10 @@ print(believable.subgroups(risk, readmitted, by={"site": site}, groups=patient, 
 # ## What mends it?
 
 # %%
-fixed = believable.calibrate(risk, readmitted, groups=patient)
+fixed = believable.calibrate(risk, readmitted, clusters=patient)
 print(fixed, end="\n\n")
 mended = fixed.improvement.predictions_after
-print(believable.subgroups(mended, by={"site": site}, groups=patient, random_state=0))
+print(believable.subgroups(mended, by={"site": site}, clusters=patient, random_state=0))
 
 # %% [markdown]
 # Now the picture has turned. **Site E is off**: 6 % predicted, 10 % happened. One map for everybody has moved everybody
@@ -97,7 +97,7 @@ print(believable.subgroups(mended, by={"site": site}, groups=patient, random_sta
 # %%
 curves = {}
 for name, model in {"as it came": believable.Predictions(risk, readmitted), "recalibrated": mended}.items():
-    curves[name] = believable.net_benefit(model, thresholds=np.arange(2, 31) / 100, groups=patient, random_state=0)
+    curves[name] = believable.net_benefit(model, thresholds=np.arange(2, 31) / 100, clusters=patient, random_state=0)
     print(f"{name}: {curves[name]}")
 believable.plot_net_benefit(curves)
 

@@ -70,7 +70,7 @@ believable.plot_miscalibration(loaded.predictions)
 # ## For which queries?
 
 # %%
-print(believable.subgroups(loaded.predictions, by={"kind": kind}, groups=loaded.groups, random_state=0))
+print(believable.subgroups(loaded.predictions, by={"kind": kind}, clusters=loaded.groups, random_state=0))
 
 # %% [markdown]
 # Both kinds are off, in different ways. Scores of broad queries are too high on the whole: 0.55 predicted, 0.32
@@ -82,10 +82,10 @@ print(believable.subgroups(loaded.predictions, by={"kind": kind}, groups=loaded.
 # First one map for all queries. Queries stay together in a fold, so each was mapped by what other queries say.
 
 # %%
-fixed = believable.calibrate(loaded.predictions, groups=loaded.groups)
+fixed = believable.calibrate(loaded.predictions, clusters=loaded.groups)
 print(fixed, end="\n\n")
 mended = fixed.improvement.predictions_after
-print(believable.subgroups(mended, by={"kind": kind}, groups=loaded.groups, random_state=0))
+print(believable.subgroups(mended, by={"kind": kind}, clusters=loaded.groups, random_state=0))
 
 # %% [markdown]
 # The map shrinks the log-odds and shifts them down; the order stays. The ECE falls from 0.15 to 0.03. And yet both
@@ -98,10 +98,10 @@ p, y = loaded.predictions.scores, loaded.predictions.labels
 maps, after = {}, np.empty(len(p))
 for name in ("broad", "known"):
     rows = kind == name
-    maps[name] = believable.calibrate(p[rows], y[rows], method="platt", groups=loaded.groups[rows])
+    maps[name] = believable.calibrate(p[rows], y[rows], method="platt", clusters=loaded.groups[rows])
     after[rows] = maps[name].improvement.predictions_after.scores
-print(believable.subgroups(after, y, by={"kind": kind}, groups=loaded.groups, random_state=0))
-print(believable.compare(after, mended.scores, y, "nll", groups=loaded.groups, random_state=0))
+print(believable.subgroups(after, y, by={"kind": kind}, clusters=loaded.groups, random_state=0))
+print(believable.compare(after, mended.scores, y, "nll", clusters=loaded.groups, random_state=0))
 
 # %% [markdown]
 # With a map for each, neither kind can be told from calibrated. The log loss is lower than with one map for all, by
@@ -113,7 +113,7 @@ print(believable.compare(after, mended.scores, y, "nll", groups=loaded.groups, r
 # Show a document as the answer only if it is relevant three times in four, with 95 % confidence.
 
 # %%
-cut = believable.threshold_for(after, y, precision=0.75, groups=loaded.groups)
+cut = believable.threshold_for(after, y, precision=0.75, clusters=loaded.groups)
 print(cut)
 believable.plot_threshold(cut)
 

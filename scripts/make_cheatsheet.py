@@ -22,7 +22,7 @@ CALLS = {  # a heading, and below it questions with their calls
         ("How far off, in words?", "verdict(p, y)"),
         ("One number, my bins?", "expected_calibration_error(p, y, n_bins=15)"),
         ("Every number?", "evaluate(p, y)"),
-        ("How sure is that number?", 'interval("ece", p, y, groups=patient)'),
+        ("How sure is that number?", 'interval("ece", p, y, clusters=patient)'),
         ("Is it noise?", 'noise_floor("ece", p, y);  kuiper_test(p, y)'),
         ("How many rows?", "rows_needed(width=0.02, base_rate=0.1)"),
         ("Which model is better?", 'compare(p, q, y, "brier")'),
@@ -77,7 +77,7 @@ CONVENTIONS = [
     "<b>Chance</b>: a perfect model shows a positive error too. Compare with the noise floor, never with 0.",
     "<b>Fit a map on rows</b> that neither trained the model nor test it.",
     "<code>random_state=</code> makes it repeatable; <code>sample_weight=</code> works throughout, "
-    "<code>groups=</code> where rows come in clusters.",
+    "<code>clusters=</code> where rows come in clusters.",
 ]
 REPORT = [
     "<b>To a reader</b>: Brier score or log loss; the ECE with its bins, interval and noise floor; a diagram.",

@@ -162,3 +162,13 @@ def test_errors_have_one_root():
     """Every error of the package can be caught as BelievableError, and bad input as ValueError."""
     assert issubclass(InputError, BelievableError)
     assert issubclass(InputError, ValueError)
+
+
+def test_an_argument_by_the_name_it_had():
+    """`groups` still works where clusters are named, with a word about it; both names at once do not."""
+    p, y, clusters = [0.1, 0.4, 0.6, 0.9] * 10, [0, 0, 1, 1] * 10, list(range(20)) * 2
+    expected = believable.interval("brier", p, y, clusters=clusters, random_state=0)
+    with pytest.warns(FutureWarning, match="^groups is now called clusters$"):
+        assert believable.interval("brier", p, y, groups=clusters, random_state=0) == expected
+    with pytest.raises(InputError, match="groups is now called clusters: leave groups out"):
+        believable.interval("brier", p, y, groups=clusters, clusters=clusters)

@@ -6,8 +6,10 @@ what is wrong, at which row, and what to do. Nothing is repaired silently and no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -16,9 +18,33 @@ from believable._arrays import as_numpy
 from believable._types import Array, Floats, Ints
 from believable.errors import Hint, InputError, Row, Sentence
 
+P = ParamSpec("P")
+R = TypeVar("R")
 ROW_SUM_TOLERANCE = 1e-3  # the slack of float32 and float16
 BFLOAT16_TOLERANCE = 1e-2  # eight bits of precision: each entry may be off by one part in 512
 LIGHTEST_WEIGHT, HEAVIEST_WEIGHT = 1e-100, 1e100  # weights whose squares, times scores, are still numbers
+
+
+# --- names of arguments -----------------------------------------------------------------------------------------------
+
+
+def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function take an argument by the name that it had, with a warning: `@renamed(groups="clusters")`."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            for old, new in names.items():
+                if old in kwargs:
+                    if new in kwargs:
+                        raise InputError(f"{old} is now called {new}: leave {old} out")
+                    warnings.warn(f"{old} is now called {new}", FutureWarning, stacklevel=2)
+                    kwargs[new] = kwargs.pop(old)
+            return function(*args, **kwargs)
+
+        return call
+
+    return decorate
 
 
 # --- plain arguments --------------------------------------------------------------------------------------------------

@@ -157,8 +157,8 @@ def test_no_score_lies_beyond_what_is_said(low, high, words):
 def test_few_clusters_are_named():
     """Intervals from a handful of clusters are rough."""
     p, y = calibrated(300)
-    assert "So few clusters say little" in found(p, y, groups=np.arange(300) % 4)[1]
-    assert "So few clusters" not in found(p, y, groups=np.arange(300) % 40)[1]
+    assert "So few clusters say little" in found(p, y, clusters=np.arange(300) % 4)[1]
+    assert "So few clusters" not in found(p, y, clusters=np.arange(300) % 40)[1]
 
 
 def test_few_rows_for_many_classes():

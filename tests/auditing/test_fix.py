@@ -53,7 +53,7 @@ def test_large_data_are_compared_on_some_rows(monkeypatch):
     assert "log loss" in {one.name for one in found.fix.changes}
     (after,) = (one for one in found.slices if one.stage == "after")
     assert after.cells.cells().n.sum() == 3000
-    grouped = audit(p, y, groups=np.arange(3000) // 10)
+    grouped = audit(p, y, clusters=np.arange(3000) // 10)
     assert "clusters" in grouped.fix.rows
 
 
@@ -80,7 +80,7 @@ def test_a_rare_class_is_among_the_rows_compared(monkeypatch):
     assert not any("rarest class" in sentence for sentence in found.caveats)
     tried = next(one for one in found.fix.tried if one.name == "nothing")
     assert tried.log_loss == pytest.approx(found["nll"].value, rel=0.15)
-    grouped = audit(p, y, groups=np.arange(20_000) // 4)
+    grouped = audit(p, y, clusters=np.arange(20_000) // 4)
     assert grouped.fix.chosen != "nothing"
 
 

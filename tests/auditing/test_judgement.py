@@ -218,7 +218,7 @@ def test_clusters_make_it_less_sure():
     p = rng.random(60)
     y = rng.random(60) < p
     copies, patients = (np.repeat(p, 10), np.repeat(y, 10)), np.repeat(np.arange(60), 10)
-    plain, clustered, once = verdict(*copies), verdict(*copies, groups=patients), verdict(p, y)
+    plain, clustered, once = verdict(*copies), verdict(*copies, clusters=patients), verdict(p, y)
     assert plain.ece == clustered.ece == pytest.approx(once.ece)
     assert plain.beyond_chance
     assert not clustered.beyond_chance
@@ -232,7 +232,7 @@ def test_clusters_that_are_off_are_told():
     """What every patient shows is no chance, however few rows each of them has."""
     rng = np.random.default_rng(12)
     p = rng.random(1500)
-    judged = verdict(p, rng.random(1500) < p**3, groups=np.repeat(np.arange(300), 5))
+    judged = verdict(p, rng.random(1500) < p**3, clusters=np.repeat(np.arange(300), 5))
     assert (judged.standing, judged.off_on_the_whole) == ("off", True)
     assert all(place.way == "too high" for place in judged.places)
 
@@ -278,7 +278,7 @@ def test_words_never_contradict_each_other(monkeypatch):
         groups = rng.integers(0, max(n // 4, 2), n) if rng.random() < 0.3 else None
         if groups is not None and len(set(groups)) < 2:
             continue
-        judged = verdict(p, rng.random(n) < rate, groups=groups, n_bins=int(rng.choice([2, 5, 10])))
+        judged = verdict(p, rng.random(n) < rate, clusters=groups, n_bins=int(rng.choice([2, 5, 10])))
         standings.add(judged.standing)
         text = str(judged)
         if not judged.beyond_chance:
@@ -318,7 +318,7 @@ def test_clusters_raise_no_false_alarm(level):
         cluster = np.arange(400) // 8
         p = rng.random(400)
         fate = 0.6 * rng.normal(size=50)[cluster] + 0.8 * rng.normal(size=400)
-        told += verdict(p, ndtr(fate) < p, groups=cluster, level=level).beyond_chance
+        told += verdict(p, ndtr(fate) < p, clusters=cluster, level=level).beyond_chance
     assert told <= 10  # of 60 with a chance of 6 %, more come 1 time in 1,000
 
 
@@ -326,7 +326,7 @@ def test_two_clusters_prove_nothing():
     """Two clusters cannot tell chance from a pattern, and the interval does not claim it."""
     rng = np.random.default_rng(17)
     p = rng.random(200)
-    judged = verdict(p, rng.random(200) < p**2, groups=np.arange(200) % 2)
+    judged = verdict(p, rng.random(200) < p**2, clusters=np.arange(200) % 2)
     assert (judged.beyond_chance, judged.low) == (False, 0.0)
 
 
@@ -339,7 +339,7 @@ def test_confidences_in_answers():
     assert judged.direction == "over-confident"
     assert "The model is over-confident: mean confidence 0.7000, accuracy 0.5500." in str(judged)
     assert "On the whole" not in str(judged)
-    assert verdict(p, y, pairs=True, groups=np.arange(400) // 4).direction == "over-confident"
+    assert verdict(p, y, pairs=True, clusters=np.arange(400) // 4).direction == "over-confident"
     with pytest.raises(InputError, match="pairs=True is for 1-D scores"):
         verdict([[0.5, 0.5]], [0], pairs=True)
 
@@ -357,7 +357,7 @@ def test_rare_events_have_no_confidence():
 def test_clusters_are_asked_for():
     """Where rows come in clusters, so many clusters would do."""
     p = np.repeat(RNG.random(30), 5)
-    judged = verdict(p, RNG.random(150) < p, groups=np.arange(150) // 5)
+    judged = verdict(p, RNG.random(150) < p, clusters=np.arange(150) // 5)
     assert judged.standing == "too little data"
     assert "clusters would do" in judged.headline
 

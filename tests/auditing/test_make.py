@@ -104,7 +104,7 @@ def test_clusters_widen_the_intervals():
     p, y = over_confident(150, rng=RNG)
     patient = np.repeat(np.arange(150), 10)
     plain = audit(np.repeat(p, 10), np.repeat(y, 10), fix=False)
-    found = audit(np.repeat(p, 10), np.repeat(y, 10), groups=patient, fix=False)
+    found = audit(np.repeat(p, 10), np.repeat(y, 10), clusters=patient, fix=False)
     assert found.n_clusters == 150
     assert found["brier"].high - found["brier"].low > 2 * (plain["brier"].high - plain["brier"].low)
     assert found.verdict.high - found.verdict.low > 1.5 * (plain.verdict.high - plain.verdict.low)
@@ -185,7 +185,7 @@ def test_bins_of_clusters_are_wider(monkeypatch):
     p, y = over_confident(100, rng=RNG)
     patient = np.repeat(np.arange(100), 8)
     plain = audit(np.repeat(p, 8), np.repeat(y, 8), fix=False)
-    found = audit(np.repeat(p, 8), np.repeat(y, 8), groups=patient, fix=False)
+    found = audit(np.repeat(p, 8), np.repeat(y, 8), clusters=patient, fix=False)
     for one, other in zip(found.table, plain.table, strict=True):
         if one.n:
             assert one.high - one.low > 1.5 * (other.high - other.low)

@@ -210,10 +210,12 @@ def test_what_a_summary_cannot_give(event, matrix, monkeypatch):
     """Clusters, comparisons, outcomes once more and other grids are refused in words."""
     few_metrics(monkeypatch)
     summary = event[-1]
-    with pytest.raises(InputError, match="groups says which rows belong together, and a summary has put all rows into"):
-        audit(summary, groups=[1, 2])
-    with pytest.raises(InputError, match="groups says which rows belong together"):
-        verdict(summary, groups=[1, 2])
+    with pytest.raises(
+        InputError, match="clusters says which rows belong together, and a summary has put all rows into"
+    ):
+        audit(summary, clusters=[1, 2])
+    with pytest.raises(InputError, match="clusters says which rows belong together"):
+        verdict(summary, clusters=[1, 2])
     with pytest.raises(InputError, match="compare_with sets two models side by side row by row, and a summary has"):
         audit(summary, compare_with=summary)
     with pytest.raises(InputError, match="a Summary already holds what it counted: leave actuals out"):

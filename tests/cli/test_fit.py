@@ -71,7 +71,7 @@ def test_options_reach_the_comparison(one, tmp_path, data):
     options = ["--score", "brier", "--folds", 3, "--cluster", "patient", "--weight", "w", "--method", "platt"]
     result = run("fit", one, "--prob", "p", *options, "-o", out)
     assert result.exit_code == 0, result.output
-    choices = {"score": "brier", "cv": 3, "groups": np.arange(N) // 3, "sample_weight": 1 + np.arange(N) % 2}
+    choices = {"score": "brier", "cv": 3, "clusters": np.arange(N) // 3, "sample_weight": 1 + np.arange(N) % 2}
     expected = believable.calibrate(data["p"], data["y"], "platt", **choices)
     assert str(expected) in result.output
     assert out.read_text().strip() == expected.to_json()
@@ -252,7 +252,7 @@ def test_a_map_of_a_rerankers_scores(reranker, tmp_path, words, scale):
     result = run("fit", *given, "--scores", words, "--rel", 2, "--method", "platt", "-o", out)
     assert result.exit_code == 0, result.output
     queries = np.repeat([f"q{q}" for q in range(12)], 8)
-    expected = believable.calibrate(score, grade >= 2, "platt", input=scale, groups=queries)
+    expected = believable.calibrate(score, grade >= 2, "platt", input=scale, clusters=queries)
     assert out.read_text().strip() == expected.to_json()
     assert str(expected) in result.output
     how = "raw numbers" if words == "raw" else "logits (sigmoid)"

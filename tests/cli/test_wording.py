@@ -96,7 +96,7 @@ def test_sentences_are_in_options(sentence, in_words):
 
 def test_an_error_within_another_is_in_options():
     """The words of the inner one are chosen by who reads the outer one."""
-    inner = InputError("{argument} names {n} clusters, too few for {cv=} folds", argument="groups", n=2, cv=5)
+    inner = InputError("{argument} names {n} clusters, too few for {cv=} folds", argument="clusters", n=2, cv=5)
     outer = InputError("{file}: {error}", file="a.csv", error=inner)
-    assert str(outer) == "a.csv: groups names 2 clusters, too few for cv=5 folds"
+    assert str(outer) == "a.csv: clusters names 2 clusters, too few for cv=5 folds"
     assert in_options(outer.sentence) == "a.csv: --cluster names 2 clusters, too few for --folds 5 folds"

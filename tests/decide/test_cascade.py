@@ -146,7 +146,7 @@ def test_the_folds_are_those_of_clusters():
     """Rows that come in copies say no more than once: with groups the interval is wider, and like that of one copy."""
     p, y = data(300)
     five = np.repeat(np.arange(300), 5)
-    grouped = cascade(p[five], y[five], groups=five, **COSTS).saving
+    grouped = cascade(p[five], y[five], clusters=five, **COSTS).saving
     alone = cascade(p, y, **COSTS).saving
     ignored = cascade(p[five], y[five], **COSTS).saving
     # The same rows, dealt into other folds, which choose somewhat other cuts.
@@ -247,7 +247,7 @@ def test_bad_input_is_refused():
         "3 columns, the predictions have 2 classes": {"slow": np.full((20, 3), 1 / 3)},
         "not of the same rows": {"slow": Predictions(p, 1 - y)},
         "cv=30 folds, but there are only 20 rows": {"cv": 30},
-        "there are only 2 clusters of rows": {"groups": np.arange(20) % 2},
+        "there are only 2 clusters of rows": {"clusters": np.arange(20) % 2},
         "level must": {"level": 1},
     }
     for words, choices in refused.items():

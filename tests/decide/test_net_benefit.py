@@ -157,7 +157,7 @@ def test_clusters_widen_the_interval():
     group = np.repeat(np.arange(150), 10)
     p, y = P[group], Y[group]
     alone = net_benefit(p, y, thresholds=[0.3], n_resamples=400, random_state=0)
-    grouped = net_benefit(p, y, thresholds=[0.3], groups=group, n_resamples=400, random_state=0)
+    grouped = net_benefit(p, y, thresholds=[0.3], clusters=group, n_resamples=400, random_state=0)
     ratio = (grouped.high - grouped.low) / (alone.high - alone.low)
     assert 2.4 < ratio[0] < 4.2
 

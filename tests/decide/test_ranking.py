@@ -62,7 +62,7 @@ def test_queries_are_ranked_apart():
     """With groups each query is ranked by itself, in the order in which queries appear."""
     query = np.array(["b", "a", "b", "c", "a", "b"])
     scores = [0.1, 0.2, 0.9, 0.5, 0.8, 0.4]
-    found = risk_aware_rank(scores, variance=[0] * 6, groups=query)
+    found = risk_aware_rank(scores, variance=[0] * 6, clusters=query)
     assert found.order.tolist() == [2, 5, 0, 4, 1, 3]
     assert found.rank.tolist() == [3, 2, 1, 1, 1, 2]
     assert found.query.tolist() == [0, 1, 0, 2, 1, 0]
@@ -70,7 +70,7 @@ def test_queries_are_ranked_apart():
         rows = np.flatnonzero(query == name)
         alone = risk_aware_rank(np.array(scores)[rows], variance=np.zeros(len(rows)))
         assert found.rank[rows].tolist() == alone.rank.tolist()
-    as_objects = risk_aware_rank(scores, variance=[0] * 6, groups=query.astype(object))
+    as_objects = risk_aware_rank(scores, variance=[0] * 6, clusters=query.astype(object))
     assert as_objects.order.tolist() == found.order.tolist()
 
 
@@ -117,7 +117,7 @@ def test_sentence():
     assert words == (
         "3 rows ranked by score and interval, aversion 1: 2 change their place, and another row comes first."
     )
-    words = str(risk_aware_rank([0.9, 0.8], variance=[0, 0], groups=["x", "y"]))
+    words = str(risk_aware_rank([0.9, 0.8], variance=[0, 0], clusters=["x", "y"]))
     assert words == (
         "2 rows in 2 queries ranked by score and standard deviation, aversion 1: 0 change their place, and another row "
         "comes first in 0 of them."
@@ -137,8 +137,8 @@ def test_bad_input_is_refused():
         "low end first, got 0.3 and 0.2 at row 2": {"interval": ([0, 0, 0.3], [1, 1, 0.2])},
         "the score 0.1 at row 0 lies outside its interval 0.4 … 0.5": {"interval": ([0.4, 0, 0], [0.5, 1, 1])},
         "interval must be finite": {"interval": ([0, 0, np.nan], [1, 1, 1])},
-        "one query per row": {"variance": [0, 0, 0], "groups": ["a"]},
-        "missing at row 1": {"variance": [0, 0, 0], "groups": ["a", None, "b"]},
+        "one query per row": {"variance": [0, 0, 0], "clusters": ["a"]},
+        "missing at row 1": {"variance": [0, 0, 0], "clusters": ["a", None, "b"]},
         "aversion must be a number": {"variance": [0, 0, 0], "aversion": float("inf")},
     }
     for words, choices in refused.items():

@@ -142,7 +142,7 @@ def test_the_interval_covers_the_area_of_the_population(clustered):
     for seed in range(150):
         p, y, g = draw(120)
         groups = g if clustered else None
-        found = selective(p, y, groups=groups, level=0.9, n_resamples=200, random_state=seed)
+        found = selective(p, y, clusters=groups, level=0.9, n_resamples=200, random_state=seed)
         inside += found.low <= truth <= found.high
     assert 0.83 <= inside / 150 <= 0.97
 

@@ -113,7 +113,7 @@ def test_the_promise_holds_for_clusters(alike):
         group = np.repeat(np.arange(120), rng.integers(1, 12, 120))
         own, shared = rng.random(len(group)), rng.random(120)[group]
         y = np.where(rng.random(120)[group] < alike, shared, own) < 0.899
-        broken += threshold_for(rng.random(len(group)), y, groups=group).is_found
+        broken += threshold_for(rng.random(len(group)), y, clusters=group).is_found
     assert broken <= 250 * 0.05 + 2.5 * math.sqrt(250 * 0.05 * 0.95)
 
 
@@ -163,7 +163,7 @@ def test_equal_weights_and_lone_rows_change_nothing():
     plain = threshold_for(p, y)
     for other in (
         threshold_for(p, y, sample_weight=np.full(500, 3.0)),
-        threshold_for(p, y, groups=np.arange(500)),
+        threshold_for(p, y, clusters=np.arange(500)),
         threshold_for(np.append(p, 0.99), np.append(y, False), sample_weight=np.append(np.ones(500), 0)),
         threshold_for(Predictions(p, y)),
     ):
@@ -176,7 +176,7 @@ def test_clusters_without_a_mistake_count_once():
     for n_clusters, found in ((28, False), (29, True)):
         group = np.repeat(np.arange(n_clusters), 10)
         p = np.linspace(0.5, 1, len(group))
-        assert threshold_for(p, np.ones(len(group), int), groups=group).is_found == found
+        assert threshold_for(p, np.ones(len(group), int), clusters=group).is_found == found
         assert threshold_for(p[:n_clusters], np.ones(n_clusters, int)).is_found == found
 
 
@@ -236,5 +236,5 @@ def test_refusals():
         threshold_for([0.5], [1], confidence=0.0)
     with pytest.raises(InputError, match="notion='classwise' has 3 groups of scores, and each its own cut"):
         threshold_for(np.full((4, 3), 1 / 3), [0, 1, 2, 0], notion="classwise")
-    with pytest.raises(InputError, match="groups names one cluster only"):
-        threshold_for([0.5, 0.6], [1, 0], groups=[1, 1])
+    with pytest.raises(InputError, match="clusters names one cluster only"):
+        threshold_for([0.5, 0.6], [1, 0], clusters=[1, 1])

@@ -217,7 +217,7 @@ def test_clusters(metric):
     once = compare(a, b, y, metric, n_resamples=400, random_state=0)
     many = [np.repeat(x, 10) for x in (a, b, y)]
     asked = {"n_resamples": 100 if metric == "auc" else 400, "random_state": 0}
-    together = compare(*many, metric, groups=np.repeat(np.arange(150), 10), **asked)
+    together = compare(*many, metric, clusters=np.repeat(np.arange(150), 10), **asked)
     apart = compare(*many, metric, **asked)
     width = once.high - once.low
     assert together.difference == pytest.approx(once.difference)
@@ -287,7 +287,7 @@ def test_refusals():
     with pytest.raises(InputError, match="a paired comparison needs the rows of both models, not statistics of them"):
         compare(BinStats.of(pa), BinStats.of(Predictions(b, y)), metric="ece")
     with pytest.raises(InputError, match="groups has 3 entries"):
-        compare(a, b, y, groups=[1, 2, 3])
+        compare(a, b, y, clusters=[1, 2, 3])
     with pytest.raises(InputError, match="level"):
         compare(a, b, y, level=2)
     with pytest.raises(InputError, match="has no option"):

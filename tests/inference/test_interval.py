@@ -323,7 +323,7 @@ def test_input_is_left_alone(metric):
     kept = [array.copy() for array in (p, y, w, groups)]
     for array in (p, y, w, groups):
         array.flags.writeable = False
-    interval(metric, p, y, sample_weight=w, groups=groups, n_resamples=100, random_state=0)
+    interval(metric, p, y, sample_weight=w, clusters=groups, n_resamples=100, random_state=0)
     assert all((a == b).all() for a, b in zip((p, y, w, groups), kept, strict=True))
 
 
@@ -336,7 +336,7 @@ def test_repeated_rows(metric):
     p, y = draw(300, factor=0.8)
     repeated, groups = (np.repeat(p, 10), np.repeat(y, 10)), np.repeat(np.arange(300), 10)
     once = interval(metric, p, y, n_resamples=400, random_state=0)
-    together = interval(metric, *repeated, groups=groups, n_resamples=400, random_state=0)
+    together = interval(metric, *repeated, clusters=groups, n_resamples=400, random_state=0)
     apart = interval(metric, *repeated, n_resamples=400, random_state=0)
     assert together.value == pytest.approx(once.value, rel=1e-12)
     assert width(together) == pytest.approx(width(once), rel=0.3)
@@ -350,7 +350,7 @@ def test_clusters_widen():
     y = np.repeat(rng.random(100), 10) < p
     groups = np.repeat(np.arange(100), 10)
     for metric in ("ece", "brier"):
-        apart, together = (interval(metric, p, y, groups=g, n_resamples=300, random_state=0) for g in (None, groups))
+        apart, together = (interval(metric, p, y, clusters=g, n_resamples=300, random_state=0) for g in (None, groups))
         assert width(together) > 1.5 * width(apart)
 
 
@@ -359,10 +359,12 @@ def test_names_of_clusters():
     data, groups = draw(200), np.arange(200) // 4
     words = np.array([f"patient {g}" for g in groups])
     for metric in ("ece", "brier"):
-        one, other = (interval(metric, *data, groups=g, n_resamples=300, random_state=0) for g in (groups, list(words)))
+        one, other = (
+            interval(metric, *data, clusters=g, n_resamples=300, random_state=0) for g in (groups, list(words))
+        )
         assert width(one) == pytest.approx(width(other), rel=0.2)
         assert one.value == other.value
-    own = interval("brier", *data, groups=np.arange(200), random_state=0)
+    own = interval("brier", *data, clusters=np.arange(200), random_state=0)
     assert ends(own) == pytest.approx(ends(interval("brier", *data, random_state=0)), rel=1e-12)
 
 
@@ -372,8 +374,8 @@ def test_groups_of_dropped_rows():
     w = (np.arange(100) % 3 > 0).astype(float)
     groups = np.arange(100) // 5
     asked = {"n_resamples": 100, "random_state": 0}
-    of_all = interval("ece", p, y, sample_weight=w, groups=groups, **asked)
-    of_kept = interval("ece", Predictions(p, y, sample_weight=w), groups=groups[w > 0], **asked)
+    of_all = interval("ece", p, y, sample_weight=w, clusters=groups, **asked)
+    of_kept = interval("ece", Predictions(p, y, sample_weight=w), clusters=groups[w > 0], **asked)
     assert of_all == of_kept
 
 
@@ -573,9 +575,9 @@ ONE = {"n_resamples": 100, "random_state": 0}
         ({"level": 95}, "level"),
         ({"n_resamples": 10}, "n_resamples"),
         ({"random_state": "seed"}, "random_state must be None, an integer from 0 or a numpy Generator, got 'seed'"),
-        ({"groups": [1, 2]}, "groups has 2 entries, the predictions have 100 rows"),
-        ({"groups": np.ones((100, 2))}, "groups must be 1-D, one entry per row, got shape \\(100, 2\\)"),
-        ({"groups": ["a"] * 100}, "groups names one cluster only"),
+        ({"clusters": [1, 2]}, "clusters has 2 entries, the predictions have 100 rows"),
+        ({"clusters": np.ones((100, 2))}, "clusters must be 1-D, one entry per row, got shape \\(100, 2\\)"),
+        ({"clusters": ["a"] * 100}, "clusters names one cluster only"),
         ({"method": "bca"}, "method='bca' is for metrics of sums \\(Brier score, accuracy, …\\); use 'percentile'"),
     ],
 )
@@ -608,7 +610,7 @@ def test_refused_statistics():
     p, y = draw(100)
     stats = BinStats.of(Predictions(p, y))
     with pytest.raises(InputError, match="a statistic does not know its rows"):
-        interval("ece", stats, groups=np.arange(100), **ONE)
+        interval("ece", stats, clusters=np.arange(100), **ONE)
     with pytest.raises(InputError, match="a BinStats already holds what it counted"):
         interval("ece", stats, y, **ONE)
     with pytest.raises(InputError, match="a function of your own is computed from predictions, not from a statistic"):

@@ -353,9 +353,9 @@ def test_clusters_are_allowed_for():
         cluster, group = np.arange(2000) // 10, np.arange(2000) // 200
         p = rng.random(2000)
         fate = 0.7 * rng.normal(size=200)[cluster] + np.sqrt(0.51) * rng.normal(size=2000)
-        wrong += bool(subgroups(p, ndtr(fate) < p, group, groups=cluster, level=0.5, **ASK).flagged)
+        wrong += bool(subgroups(p, ndtr(fate) < p, group, clusters=cluster, level=0.5, **ASK).flagged)
     assert wrong <= 3  # of 12 with a chance of 5 %, more come 2 times in 1,000
     y = rng.random(2000) < np.where(group == 3, 0.3 + 0.4 * p, p)
-    found = subgroups(p, y, group, groups=cluster, **ASK)
+    found = subgroups(p, y, group, clusters=cluster, **ASK)
     assert [one.name for one in found.flagged] == ["3"]
     assert all(one.flagged == (one.adjusted <= 0.05) for one in found)

@@ -46,7 +46,7 @@ def test_scores_are_ranked_first(tmp_path):
     query = np.repeat(["x", "y"], 200)
     names = [f"document {i}" for i in range(400)]
     figure = plot_ranking(
-        P, tmp_path / "a.png", interval=(P - 0.1, P + 0.2), aversion=-1, groups=query, query=1, names=names, top=3
+        P, tmp_path / "a.png", interval=(P - 0.1, P + 0.2), aversion=-1, clusters=query, query=1, names=names, top=3
     )
     best = 200 + np.argsort(-P[200:])[:3]
     assert [text.get_text() for text in figure.axes[0].texts if text.get_text() != "now"] == [

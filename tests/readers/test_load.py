@@ -113,7 +113,7 @@ def test_what_is_loaded_goes_into_inference(tmp_path):
     lines = [f"{p:.3f},{int(rng.random() < p)},{i % 4},{i // 5},{'uv'[i % 2]}" for i, p in enumerate(rng.random(300))]
     loaded = load(put(tmp_path, "\n".join(["p,y,w,query,land", *lines])), weight="w", group="query", by="land")
     assert loaded.dropped == {"weight 0": 75}
-    found = interval("ece", loaded.predictions, groups=loaded.groups, random_state=0)
+    found = interval("ece", loaded.predictions, clusters=loaded.groups, random_state=0)
     assert found.value == expected_calibration_error(loaded.predictions)
     groups = subgroups(loaded.predictions, by=loaded.by, n_resamples=100, random_state=0)
     assert sum(group.n for group in groups) == 225

@@ -178,7 +178,7 @@ def test_queries_that_differ_widen_the_interval(tmp_path):
     """Documents of one query share its luck: with clusters the interval is half as wide again, or more."""
     loaded = load_run(*simulate(tmp_path, sigmoid, spread=2.0))
     alone = interval("brier_score", loaded.predictions, random_state=0)
-    together = interval("brier_score", loaded.predictions, groups=loaded.groups, random_state=0)
+    together = interval("brier_score", loaded.predictions, clusters=loaded.groups, random_state=0)
     assert together.high - together.low > 1.5 * (alone.high - alone.low)
 
 

@@ -29,7 +29,7 @@ QUICK = {"n_resamples": 100}
 
 
 def problem(p, y, **more):
-    choices = {"input": "probabilities", "cv": 5, "groups": None, "sample_weight": None, "random_state": 0}
+    choices = {"input": "probabilities", "cv": 5, "clusters": None, "sample_weight": None, "random_state": 0}
     choices["classes"] = None
     return Problem.of(p, y, **(choices | more))
 
@@ -246,7 +246,7 @@ def test_caveats():
     few = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:6]])
     with pytest.warns(SmallSampleWarning):
         assert "The rarest class is in 6 rows only" in str(believable.calibrate(p[few], y[few], "platt", **QUICK))
-    clusters = select(p, y, candidates=["platt"], groups=np.arange(len(y)) % 15, **QUICK)
+    clusters = select(p, y, candidates=["platt"], clusters=np.arange(len(y)) % 15, **QUICK)
     assert "in 15 clusters" in clusters.rows
     assert any("15 clusters only" in each for each in clusters.caveats)
     with pytest.warns(LimitWarning):
@@ -310,7 +310,7 @@ def test_groups_widen_intervals():
     copies = 5
     groups = np.repeat(np.arange(200), copies)
     naive = select(np.repeat(p, copies), np.repeat(y, copies), candidates=["platt"], **QUICK)
-    honest = select(np.repeat(p, copies), np.repeat(y, copies), candidates=["platt"], groups=groups, **QUICK)
+    honest = select(np.repeat(p, copies), np.repeat(y, copies), candidates=["platt"], clusters=groups, **QUICK)
     ratio = honest["platt"].scored.gains["brier"].standard_error / naive["platt"].scored.gains["brier"].standard_error
     assert ratio == pytest.approx(math.sqrt(copies), rel=0.15)  # the folds differ, so do the maps
 
@@ -401,7 +401,7 @@ def test_candidates_are_not_modified():
         ({"cv": 1}, "cv must be an integer at least 2"),
         ({"input": "odds"}, "input must be one of"),
         ({"level": 1.0}, "strictly between 0 and 1"),
-        ({"groups": [0, 1] * 150}, "2 clusters, too few for cv=5"),
+        ({"clusters": [0, 1] * 150}, "2 clusters, too few for cv=5"),
     ],
 )
 def test_bad_choices(choices, sentence):
@@ -424,7 +424,7 @@ def test_bad_data():
     with pytest.raises(InputError, match="actuals are text: pass classes="):
         select(p, np.where(y == 1, "yes", "no"))
     with pytest.raises(InputError, match="one class is left"):
-        select(p, y, groups=np.where(y == 1, 7, np.arange(len(y)) % 20 + 10))
+        select(p, y, clusters=np.where(y == 1, 7, np.arange(len(y)) % 20 + 10))
     with pytest.raises(InputError, match="at least two rows"):
         select(p, np.zeros(len(p), int))
     with pytest.raises(InputError, match="at least two rows"):

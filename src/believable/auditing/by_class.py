@@ -49,7 +49,7 @@ def _of_class(source: AuditSource, k: int, settings: AuditSettings) -> tuple[Par
         "ece",
         event.pairs,
         options=settings.bins,
-        groups=cluster,
+        clusters=cluster,
         level=settings.level,
         n_resamples=INTERVAL_DRAWS_PER_CLASS,
         random_state=random_state,

@@ -69,7 +69,7 @@ def best_of_tried(
     few_clusters = cluster if rows is None or cluster is None else cluster[rows]
     selection = select(
         few,
-        groups=few_clusters,
+        clusters=few_clusters,
         errors=("ece",),
         level=level,
         n_resamples=GAIN_DRAWS,
@@ -79,7 +79,7 @@ def best_of_tried(
     if selection.chosen == NO_RECALIBRATION:
         return Remedy(_fix(selection, (), None, ""), "", None, selection.caveats)
     candidate = selection[selection.chosen]
-    split = refinement(few, method=candidate.method, groups=few_clusters, level=level, random_state=random_state)
+    split = refinement(few, method=candidate.method, clusters=few_clusters, level=level, random_state=random_state)
     if rows is None:
         changes = _changes(candidate.scored, selection[NO_RECALIBRATION].scored)
         after, learnt = candidate.predictions, selection.recalibrator
@@ -90,7 +90,7 @@ def best_of_tried(
             input="probabilities",
             classes=None,
             cv=5,
-            groups=cluster,
+            clusters=cluster,
             sample_weight=None,
             random_state=random_state,
         )

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from believable._check import generator
+from believable._check import generator, renamed
 from believable._types import Float64s, Notion, Strategy
 from believable.auditing.means import VERDICT_DRAWS, Means
 from believable.auditing.settings import AuditSettings
@@ -27,6 +27,7 @@ CROWDED_BIN_SHARE = 0.9  # of the weight in one bin, beyond which the bins tell 
 ONE_SIDED_SHARE = 0.95  # of the weight on one side of one half
 
 
+@renamed(groups="clusters")
 def verdict(
     predictions: Any,
     actuals: Any = None,
@@ -36,7 +37,7 @@ def verdict(
     notion: Notion | None = None,
     pooled: bool = False,
     pairs: bool = False,
-    groups: Any = None,
+    clusters: Any = None,
     level: float = 0.95,
     random_state: Any = 0,
     sample_weight: Any = None,
@@ -52,7 +53,7 @@ def verdict(
     Parameters are those of `expected_calibration_error`, for notions with one curve ("binary", "confidence", or others
     with pooled=True); a `Summary` in place of the rows gives the same verdict. What chance alone would show is
     simulated (`noise_floor`); with the same `random_state` the same words come out. Rows that belong together
-    (patients, queries) are named by `groups`, as in `interval`. With `pairs` the 1-D scores are confidences in an
+    (patients, queries) are named by `clusters`, as in `interval`. With `pairs` the 1-D scores are confidences in an
     answer and the outcomes whether it was right, as language models give them: accuracy is then the share that is
     right.
 
@@ -72,7 +73,7 @@ def verdict(
     Scores from 0.00 to 0.50 are too high: 0.150 predicted, 0.000 happened (100 rows).
     Scores from 0.50 to 1.00 are too low: 0.850 predicted, 1.000 happened (100 rows).
     """
-    source = source_of_audit(predictions, actuals, sample_weight, groups=groups)
+    source = source_of_audit(predictions, actuals, sample_weight, clusters=clusters)
     return judge(source, AuditSettings(n_bins, strategy, notion, pooled, pairs, level, random_state))
 
 
@@ -86,7 +87,9 @@ def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
         raise InputError(
             "a verdict is about one curve, not {notion=}: pass pooled=True", argument="notion", notion=stats.view.notion
         )
-    ends = interval("ece", source.data, options=options, groups=source.cluster, level=level, random_state=random_state)
+    ends = interval(
+        "ece", source.data, options=options, clusters=source.cluster, level=level, random_state=random_state
+    )
     floor = noise_floor("ece", source.data, options=options, n_resamples=VERDICT_DRAWS, random_state=random_state)
     means, chance, worth = Means.of(source.sums, settings.pairs), floor.p_value or 1.0, None
     if source.clustered is None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from believable import _check
-from believable._check import generator
+from believable._check import generator, renamed
 from believable._types import Notion, Strategy
 from believable.auditing.advice import AuditFacts, advice, caveats
 from believable.auditing.by_class import by_class, direction_of
@@ -38,6 +38,7 @@ BAND_DRAWS, SUBGROUP_DRAWS = 300, 300
 NOTIONS_POOLED_IN_HEADLINE = ("classwise", "top_label")  # which have a curve for each class
 
 
+@renamed(groups="clusters")
 def audit(
     predictions: Any,
     actuals: Any = None,
@@ -46,7 +47,7 @@ def audit(
     *,
     notion: Notion | None = None,
     pairs: bool = False,
-    groups: Any = None,
+    clusters: Any = None,
     by: Any = None,
     compare_with: Any = None,
     fix: bool = True,
@@ -76,7 +77,7 @@ def audit(
         a matrix, the last two with the classes put together.
     pairs : bool
         The 1-D scores are confidences in an answer, and the outcomes whether it was right.
-    groups : array-like of shape (n,), optional
+    clusters : array-like of shape (n,), optional
         Clusters of rows that belong together (patients, queries): the intervals allow for them.
     by : array-like, mapping of names to them, or data frame, optional
         Columns of subgroups, looked at one after the other; of a `Summary` the names of some that it counted.
@@ -117,10 +118,10 @@ def audit(
     if isinstance(predictions, Loaded):
         refuse_extras("Loaded", actuals=actuals, sample_weight=sample_weight)
         loaded, predictions = predictions, predictions.predictions
-        groups, by = loaded.groups if groups is None else groups, (dict(loaded.by) or None) if by is None else by
+        clusters, by = loaded.groups if clusters is None else clusters, (dict(loaded.by) or None) if by is None else by
         title, taken, pairs = title or loaded.title, taken or loaded.taken, pairs or loaded.pairs
         dropped, notes = {**loaded.dropped, **(dropped or {})}, (*loaded.notes, *notes)
-    source = source_of_audit(predictions, actuals, sample_weight, groups=groups, by=by).remembering()
+    source = source_of_audit(predictions, actuals, sample_weight, clusters=clusters, by=by).remembering()
     compared = None if compare_with is None else source.beside(compare_with, actuals, sample_weight)
     seed = random_state if isinstance(random_state, int) else int(generator(random_state).integers(2**31))
     view = source.view(notion, pooled=(notion or source.default_notion) in NOTIONS_POOLED_IN_HEADLINE)
@@ -263,7 +264,7 @@ def _subgroups(source: AuditSource, settings: AuditSettings) -> tuple[Part, ...]
         None,
         source.columns,
         options=settings.options,
-        groups=source.cluster,
+        clusters=source.cluster,
         level=settings.level,
         n_resamples=SUBGROUP_DRAWS,
         random_state=settings.random_state,

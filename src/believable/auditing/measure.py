@@ -124,7 +124,7 @@ class Measurer:
                 row.name,
                 self.source.data,
                 options=asked,
-                groups=self.source.cluster,
+                clusters=self.source.cluster,
                 level=self.settings.level,
                 n_resamples=INTERVAL_DRAWS,
                 random_state=self.settings.random_state,

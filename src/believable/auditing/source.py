@@ -193,23 +193,23 @@ class AuditSource(ABC):
 
 
 def source_of_audit(
-    predictions: Any, actuals: Any = None, sample_weight: Any = None, *, groups: Any = None, by: Any = None
+    predictions: Any, actuals: Any = None, sample_weight: Any = None, *, clusters: Any = None, by: Any = None
 ) -> AuditSource:
     """Check what an audit was handed: rows with their clusters and subgroups, or a summary fit for a report."""
     if isinstance(predictions, Summary):
         refuse_extras("Summary", actuals=actuals, sample_weight=sample_weight)
         _check_cells(predictions)
         source = SummarySource(with_columns(predictions, by))
-        if groups is not None:
+        if clusters is not None:
             raise InputError(
                 "{argument} says which rows belong together, and a summary has put all rows into cells: audit the "
                 "rows, or a sample of whole clusters",
-                argument="groups",
+                argument="clusters",
             )
         return source
     rows = as_predictions(predictions, actuals, sample_weight)
     columns = {} if by is None else columns_of(by, rows, predictions, sample_weight)
-    cluster = cluster_of_rows(groups, predictions, rows, sample_weight)
+    cluster = cluster_of_rows(clusters, predictions, rows, sample_weight)
     return RowSource(rows, None if cluster is None else ClusteredRows(rows, cluster), columns)
 
 

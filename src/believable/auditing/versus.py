@@ -62,7 +62,7 @@ def versus(
                 None,
                 row.name,
                 options=options_for(row, options or {}, a.kind),
-                groups=cluster,
+                clusters=cluster,
                 level=level,
                 n_resamples=COSTLY_COMPARISON_DRAWS if costly else COMPARISON_DRAWS,
                 random_state=random_state,

@@ -19,7 +19,7 @@ OPTIONS = {
     "from_logits": "--logits",
     "graded": "--graded",
     "group": "--cluster",
-    "groups": "--cluster",
+    "clusters": "--cluster",
     "input": "--scores",
     "label": "--label",
     "level": "--level",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from believable import _check
-from believable._check import generator
+from believable._check import generator, renamed
 from believable._types import Array, Float64s, Ints
 from believable.decide.confidence import central, resampled_sums
 from believable.decide.precision import Kept, lower_bound
@@ -85,12 +85,13 @@ class DecisionCurve:
     __repr__ = __str__
 
 
+@renamed(groups="clusters")
 def net_benefit(
     predictions: Any,
     actuals: Any = None,
     *,
     thresholds: Any = None,
-    groups: Any = None,
+    clusters: Any = None,
     level: float = 0.95,
     n_resamples: int = 1000,
     random_state: Any = None,
@@ -113,7 +114,7 @@ def net_benefit(
     thresholds : array-like, optional
         In [0, 1); 0.01, 0.02, …, 0.99 if left out. Look at those that could be meant: a range from the field, not
         from the data.
-    groups : array-like of shape (n,), optional
+    clusters : array-like of shape (n,), optional
         Clusters of rows that belong together: they are resampled as a whole.
     level : float
         Of the intervals at each threshold, by the bootstrap, or where that is wider by the Clopper–Pearson interval of
@@ -146,7 +147,7 @@ def net_benefit(
     rng = generator(random_state)
     source = as_predictions(predictions, actuals, sample_weight)
     score, outcome = _one_event(source)
-    cluster = cluster_of_rows(groups, predictions, source, sample_weight)
+    cluster = cluster_of_rows(clusters, predictions, source, sample_weight)
     t = _checked(thresholds)
     weight = np.ones(len(source)) if source.weights is None else source.weights.astype(np.float64)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from believable import _check
 from believable._arrays import as_numpy
+from believable._check import renamed
 from believable._types import Float64s, Int64s, Ints
 from believable.decide.confidence import interval_ends
 from believable.errors import InputError
@@ -22,7 +23,7 @@ class Ranking:
     Attributes
     ----------
     order : ndarray of int
-        Row numbers, best first; with groups, one query after the other, as they first appear.
+        Row numbers, best first; with clusters, one query after the other, as they first appear.
     adjusted : ndarray
         The score of each row that it was ranked by, in the order of the rows.
     rank, plain_rank : ndarray of int
@@ -30,7 +31,7 @@ class Ranking:
     scores, low, high : ndarray
         The scores as they were given, and the ends of their intervals, or one standard deviation either side.
     query : ndarray of int
-        The number of each row's query, from 0 as they first appear; 0 everywhere without groups.
+        The number of each row's query, from 0 as they first appear; 0 everywhere without clusters.
     aversion : float
     by : {"interval", "standard deviation"}
         What being unsure was measured by.
@@ -68,13 +69,14 @@ class Ranking:
     __repr__ = __str__
 
 
+@renamed(groups="clusters")
 def risk_aware_rank(
     predictions: Any,
     *,
     variance: Any = None,
     interval: Any = None,
     aversion: float = 1.0,
-    groups: Any = None,
+    clusters: Any = None,
 ) -> Ranking:
     """Rank rows by their score less what being unsure of it may cost.
 
@@ -96,7 +98,7 @@ def risk_aware_rank(
         then its `transform`. Exactly one of variance and interval is needed.
     aversion : float
         How much being unsure counts against a row.
-    groups : array-like of shape (n,), optional
+    clusters : array-like of shape (n,), optional
         The query of each row: rows are ranked within it.
 
     Returns
@@ -130,7 +132,7 @@ def risk_aware_rank(
         deviation, by = np.sqrt(_variances(variance, len(scores))), "standard deviation"
         low, high = scores - deviation, scores + deviation
         adjusted = scores - aversion * deviation
-    query = np.zeros(len(scores), np.intp) if groups is None else _queries(groups, len(scores))
+    query = np.zeros(len(scores), np.intp) if clusters is None else _queries(clusters, len(scores))
     order, rank = _ranked(adjusted, query)
     return Ranking(order, adjusted, rank, _ranked(scores, query)[1], scores, low, high, query, aversion, by)
 
@@ -166,14 +168,14 @@ def _variances(variance: Any, n: int) -> Float64s:
     return values
 
 
-def _queries(groups: Any, n: int) -> Ints:
+def _queries(clusters: Any, n: int) -> Ints:
     """Numbers of the queries, in the order in which they first appear."""
-    names = as_numpy(groups, "groups")
+    names = as_numpy(clusters, "clusters")
     if names.shape != (n,):
-        raise InputError(f"groups must name one query per row, {n} of them, got shape {names.shape}")
+        raise InputError(f"clusters must name one query per row, {n} of them, got shape {names.shape}")
     missing = [i for i, name in enumerate(names.tolist()) if name is None or name != name]
     if missing:
-        raise InputError(f"groups must name a query in every row; it is missing at row {missing[0]}")
+        raise InputError(f"clusters must name a query in every row; it is missing at row {missing[0]}")
     names = names.astype(str) if names.dtype == object else names
     _, first, number = np.unique(names, return_index=True, return_inverse=True)
     place = np.empty(len(first), np.intp)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from believable import _check
-from believable._check import generator
+from believable._check import generator, renamed
 from believable._types import Array, Float64s, Int64s
 from believable.decide.confidence import answer, central, equalled_confidence, resampled_sums, share_wrong
 from believable.errors import InputError
@@ -87,11 +87,12 @@ class RiskCoverage:
     __repr__ = __str__
 
 
+@renamed(groups="clusters")
 def selective(
     predictions: Any,
     actuals: Any = None,
     *,
-    groups: Any = None,
+    clusters: Any = None,
     level: float = 0.95,
     n_resamples: int = 1000,
     random_state: Any = None,
@@ -110,7 +111,7 @@ def selective(
     ----------
     predictions : array-like of shape (n,) or (n, K), or Predictions
     actuals : array-like of shape (n,)
-    groups : array-like of shape (n,), optional
+    clusters : array-like of shape (n,), optional
         Clusters of rows that belong together: they are resampled as a whole.
     level : float
         Of the interval of the area, by the bootstrap.
@@ -143,7 +144,7 @@ def selective(
     n_resamples = _check.positive_integer(n_resamples, "n_resamples", 100)
     rng = generator(random_state)
     source = as_predictions(predictions, actuals, sample_weight)
-    cluster = cluster_of_rows(groups, predictions, source, sample_weight)
+    cluster = cluster_of_rows(clusters, predictions, source, sample_weight)
     sure, wrong = confidence_and_error(source)
     weight = np.ones(len(source)) if source.weights is None else source.weights.astype(np.float64)
 

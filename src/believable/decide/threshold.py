@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from believable import _check
+from believable._check import renamed
 from believable._types import Float64s, Int64s, Ints, Notion
 from believable.decide.precision import Kept, chance_of_as_many, lower_bound, rows_at_least, rows_needed_for_precision
 from believable.errors import InputError
@@ -119,6 +120,7 @@ class Threshold:
     __repr__ = __str__
 
 
+@renamed(groups="clusters")
 def threshold_for(
     predictions: Any,
     actuals: Any = None,
@@ -127,7 +129,7 @@ def threshold_for(
     confidence: float = 0.95,
     notion: Notion | None = None,
     r: int | None = None,
-    groups: Any = None,
+    clusters: Any = None,
     sample_weight: Any = None,
 ) -> Threshold:
     """The smallest cut such that rows with a score of at least the cut have the precision asked for, as a promise.
@@ -154,7 +156,7 @@ def threshold_for(
         How sure the promise is to be, strictly between 0 and 1.
     notion, r : optional
         As in `expected_calibration_error`; one group only.
-    groups : array-like of shape (n,), optional
+    clusters : array-like of shape (n,), optional
         Clusters of rows that belong together (patients, queries).
     sample_weight : array-like of shape (n,), optional
 
@@ -169,7 +171,7 @@ def threshold_for(
     of the very rows that are kept, and for the precision of rows to come if that does not rise again as the cut is
     lowered past the first test; if it does, it was kept in simulations all the same.
 
-    With weights or groups the count above a cut is not binomial. Then the bound is that of as many rows as the kept
+    With weights or clusters the count above a cut is not binomial. Then the bound is that of as many rows as the kept
     ones are worth: p (1 - p) / V for the variance V of their precision between clusters, with one cluster of typical
     size added that is wrong throughout, and at most (sum w)^2 / sum w^2. That is an approximation. Clusters without any
     mistake count as one row each. Soft labels are taken as rates of that many rows, which is on the safe side.
@@ -201,7 +203,7 @@ def threshold_for(
             f"notion={view.notion!r} has {view.n_groups} groups of scores, and each its own cut: pass one class's "
             "column and whether it happened"
         )
-    cluster = cluster_of_rows(groups, predictions, source, sample_weight)
+    cluster = cluster_of_rows(clusters, predictions, source, sample_weight)
     score, outcome, weight, *_ = source.all_pairs(view)
     kept = Kept.of(score, outcome, weight, cluster)
     least = rows_at_least(0, target, confidence)

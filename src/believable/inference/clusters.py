@@ -16,20 +16,20 @@ from believable.predictions.view import View
 MAX_UNITS = 2000  # more are put together at random, which keeps the variance of every sum
 
 
-def cluster_of_rows(groups: Any, predictions: Any, source: Predictions, sample_weight: Any) -> Ints | None:
+def cluster_of_rows(clusters: Any, predictions: Any, source: Predictions, sample_weight: Any) -> Ints | None:
     """The cluster of each row that is left, numbered from 0; None where rows stand for themselves."""
-    if groups is None:
+    if clusters is None:
         return None
-    array = rows_that_count(groups, "groups", predictions, source, sample_weight)
+    array = rows_that_count(clusters, "clusters", predictions, source, sample_weight)
     missing = [i for i, value in enumerate(array.tolist()) if value is None or value != value]
     if missing:
         raise InputError(
-            "{argument} must name a cluster in every row; it is missing at {row}", argument="groups", row=missing[0]
+            "{argument} must name a cluster in every row; it is missing at {row}", argument="clusters", row=missing[0]
         )
     _, cluster = np.unique(array.astype(str) if array.dtype == object else array, return_inverse=True)
     if cluster.max() == 0:
         raise InputError(
-            "{argument} names one cluster only: nothing can be said about how clusters differ", argument="groups"
+            "{argument} names one cluster only: nothing can be said about how clusters differ", argument="clusters"
         )
     return np.asarray(cluster)
 

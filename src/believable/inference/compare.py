@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from believable import _check
-from believable._check import generator
+from believable._check import generator, renamed
 from believable._types import Float64s, Ints
 from believable.errors import InputError
 from believable.inference import bootstrap
@@ -61,6 +61,7 @@ class Comparison:
     __repr__ = __str__
 
 
+@renamed(groups="clusters")
 def compare(
     predictions_a: Any,
     predictions_b: Any,
@@ -68,7 +69,7 @@ def compare(
     metric: str | Callable[..., Any] = "brier_score",
     *,
     options: Mapping[str, Any] | None = None,
-    groups: Any = None,
+    clusters: Any = None,
     level: float = 0.95,
     n_resamples: int = 1000,
     random_state: Any = None,
@@ -79,7 +80,7 @@ def compare(
     The default metric, the Brier score, is about calibration and discrimination together; ask for an error ("ece",
     "smece") to compare calibration alone.
 
-    Rows (clusters, with `groups`) are resampled for both models together, so what makes a row hard for both cancels.
+    Rows (clusters, with `clusters`) are resampled for both models together, so what makes a row hard for both cancels.
     Calibration errors are too large by an amount that differs between models, so their intervals, made by inverting
     tests, are combined instead: by the square-and-add rule of Zou and Donner, with the correlation of the two errors.
 
@@ -92,7 +93,7 @@ def compare(
     metric : str or callable
     options : dict, optional
         Choices of the metric.
-    groups : array-like of shape (n,), optional
+    clusters : array-like of shape (n,), optional
         Clusters of rows that belong together.
     level : float
     n_resamples : int
@@ -122,7 +123,7 @@ def compare(
     rng = generator(random_state)
     a, b = (_asked(metric, each, actuals, sample_weight, options) for each in (predictions_a, predictions_b))
     rows_a, rows_b = _same_rows(a, b)
-    cluster = cluster_of_rows(groups, predictions_a, rows_a, sample_weight)
+    cluster = cluster_of_rows(clusters, predictions_a, rows_a, sample_weight)
     value_a, value_b = a.value(), b.value()
     name = a.row.name if a.row is not None else getattr(metric, "__name__", "metric")
     if np.array_equal(rows_a.scores, rows_b.scores):

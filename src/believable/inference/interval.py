@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from believable import _check
-from believable._check import generator
+from believable._check import generator, renamed
 from believable._types import Ints
 from believable.errors import InputError
 from believable.inference import bootstrap
@@ -62,6 +62,7 @@ class Interval:
     __repr__ = __str__
 
 
+@renamed(groups="clusters")
 def interval(
     metric: str | Callable[..., Any],
     predictions: Any,
@@ -69,7 +70,7 @@ def interval(
     *,
     options: Mapping[str, Any] | None = None,
     level: float = 0.95,
-    groups: Any = None,
+    clusters: Any = None,
     method: Method = "auto",
     n_resamples: int = 1000,
     random_state: Any = None,
@@ -92,7 +93,7 @@ def interval(
     options : dict, optional
         Choices of the metric, such as `{"n_bins": 15}`.
     level : float
-    groups : array-like of shape (n,), optional
+    clusters : array-like of shape (n,), optional
         Clusters of rows that belong together (patients, queries): they are resampled as a whole.
     method : {"auto", "inversion", "percentile", "bca"}
         "auto" inverts a test for errors and bootstraps the rest. The percentile bootstrap of an error is there for
@@ -135,10 +136,10 @@ def interval(
     question = ask(metric, predictions, actuals, sample_weight, options)
     cluster = None
     if question.rows is not None:
-        cluster = cluster_of_rows(groups, predictions, question.rows, sample_weight)
-    elif groups is not None:
+        cluster = cluster_of_rows(clusters, predictions, question.rows, sample_weight)
+    elif clusters is not None:
         raise InputError(
-            "{argument} says which rows belong together; a statistic does not know its rows", argument="groups"
+            "{argument} says which rows belong together; a statistic does not know its rows", argument="clusters"
         )
     value = question.value()
     error = as_error(question)
@@ -152,8 +153,8 @@ def interval(
     if own_interval is not None and method == "auto":
         if cluster is not None:
             raise InputError(
-                "the kernel errors compare rows with each other and know no groups: leave {argument} out",
-                argument="groups",
+                "the kernel errors compare rows with each other and know no clusters: leave {argument} out",
+                argument="clusters",
             )
         low, high, estimate = own_interval(question.source, level, question.options)
         return Interval(low, high, level, value, estimate, "pairs")

@@ -11,7 +11,7 @@ import numpy as np
 
 from believable import _check
 from believable._arrays import as_levels
-from believable._check import generator
+from believable._check import generator, renamed
 from believable._types import Array, Ints
 from believable.errors import Hint, InputError, UndefinedError
 from believable.inference.clusters import cluster_of_rows, rows_that_count
@@ -146,6 +146,7 @@ class Subgroups(Sequence[Subgroup]):
     __repr__ = __str__
 
 
+@renamed(groups="clusters")
 def subgroups(
     predictions: Any,
     actuals: Any = None,
@@ -153,7 +154,7 @@ def subgroups(
     *,
     metric: str | Callable[..., Any] = "expected_calibration_error",
     options: Mapping[str, Any] | None = None,
-    groups: Any = None,
+    clusters: Any = None,
     level: float = 0.95,
     rate: float = 0.05,
     n_resamples: int = 500,
@@ -176,7 +177,7 @@ def subgroups(
     metric : str or callable
     options : dict, optional
         Choices of the metric.
-    groups : array-like of shape (n,), optional
+    clusters : array-like of shape (n,), optional
         Clusters of rows that belong together (patients, queries): intervals allow for them, and p-values of calibration
         errors too. Noise floors, and p-values of other metrics, take rows as independent.
     level : float
@@ -215,23 +216,23 @@ def subgroups(
     parts: list[Part]
     if isinstance(predictions, Summary):
         refuse_extras("Summary", actuals=actuals, sample_weight=sample_weight)
-        if groups is not None:
+        if clusters is not None:
             raise InputError(
-                "{argument} says which rows belong together; a statistic does not know its rows", argument="groups"
+                "{argument} says which rows belong together; a statistic does not know its rows", argument="clusters"
             )
         source = with_columns(predictions, by)
         parts = _levels(source)
     else:
         source = as_predictions(predictions, actuals, sample_weight)
         columns = columns_of(by, source, predictions, sample_weight)
-        cluster = cluster_of_rows(groups, predictions, source, sample_weight)
+        cluster = cluster_of_rows(clusters, predictions, source, sample_weight)
         parts = [
             Part(column, str(name), partial(source.take, rows), rows)
             for column, names in columns.items()
             for name, rows in _by_size(names)
         ]
     chosen: dict[str, Any] = {"options": options, "level": level, "n_resamples": n_resamples, "random_state": rng}
-    overall = interval(metric, source, groups=cluster, **chosen)
+    overall = interval(metric, source, clusters=cluster, **chosen)
     # The smallest p-value that draws can give has to stay below the rate when it is multiplied by the number of groups.
     n_draws = min(max(n_resamples, int(4 * len(parts) / max(rate, 1e-3))), MAX_DRAWS_PER_SUBGROUP)
     found = []
@@ -240,7 +241,7 @@ def subgroups(
         question, (n, mean_score, happened) = ask(metric, part, options=options), _means(part)
         try:
             within = None if cluster is None else _several(cluster[rows])
-            ends = interval(metric, part, groups=within, **chosen)
+            ends = interval(metric, part, clusters=within, **chosen)
             floor = noise_floor(metric, part, options=options, n_resamples=n_draws, random_state=rng)
         except UndefinedError as reason:
             found.append(Subgroup(column, name, n, mean_score, happened, *(None,) * 7, False, None, str(reason)))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from believable._check import renamed
 from believable.decide.cascade import Cascade, cascade
 from believable.errors import InputError
 from believable.plots.frame import headed, legend_below, spread
@@ -56,6 +57,7 @@ def title_of(value: Cascade) -> str:
     return f"{what}; saved over the {value.cheaper} model alone:\n{saving.value:+.3g} per row, {ends}"
 
 
+@renamed(groups="clusters")
 def plot_cascade(
     predictions: Any,
     actuals: Any = None,
@@ -67,7 +69,7 @@ def plot_cascade(
     slow: Any = None,
     slow_error: float = 0.0,
     cv: int = 5,
-    groups: Any = None,
+    clusters: Any = None,
     level: float = 0.95,
     random_state: Any = 0,
     sample_weight: Any = None,
@@ -84,7 +86,7 @@ def plot_cascade(
     ----------
     predictions : Cascade, Predictions or array-like
         What `cascade` found, or what it is to be computed from.
-    actuals, cost_fast, cost_slow, cost_error, slow, slow_error, cv, groups, level, random_state, sample_weight
+    actuals, cost_fast, cost_slow, cost_error, slow, slow_error, cv, clusters, level, random_state, sample_weight
         As in `cascade`; leave them out for a `Cascade`.
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
@@ -122,7 +124,7 @@ def plot_cascade(
             slow=slow,
             slow_error=slow_error,
             cv=cv,
-            groups=groups,
+            clusters=clusters,
             level=level,
             random_state=random_state,
             sample_weight=sample_weight,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from believable._check import generator
+from believable._check import generator, renamed
 from believable.decide.net_benefit import DecisionCurve, net_benefit
 from believable.plots.frame import headed, legend_below
 from believable.plots.style import (
@@ -90,6 +90,7 @@ def title_of(value: DecisionCurve) -> str:
     return f"better than treating all and none at thresholds {low:g} … {high:g}\n{rows}"
 
 
+@renamed(groups="clusters")
 def plot_net_benefit(
     predictions: Any,
     actuals: Any = None,
@@ -97,7 +98,7 @@ def plot_net_benefit(
     *,
     thresholds: Any = None,
     ax: Axes | None = None,
-    groups: Any = None,
+    clusters: Any = None,
     level: float = 0.95,
     n_resamples: int = 1000,
     random_state: Any = None,
@@ -110,7 +111,7 @@ def plot_net_benefit(
     ----------
     predictions : array-like, Predictions, DecisionCurve, or a dict of them by name
         Several models of the same rows are drawn in one frame, without their intervals.
-    actuals, thresholds, groups, level, n_resamples, random_state, sample_weight
+    actuals, thresholds, clusters, level, n_resamples, random_state, sample_weight
         As in `net_benefit`.
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
@@ -137,7 +138,7 @@ def plot_net_benefit(
             one,
             actuals,
             thresholds=thresholds,
-            groups=groups,
+            clusters=clusters,
             level=level,
             n_resamples=n_resamples,
             random_state=rng,

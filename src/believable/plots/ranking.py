@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from believable import _check
+from believable._check import renamed
 from believable._types import Ints
 from believable.decide.ranking import Ranking, risk_aware_rank
 from believable.errors import InputError
@@ -108,6 +109,7 @@ def title_of(value: Ranking, rows: Ints) -> str:
     return f"being unsure counts {way} a row\n{said}"
 
 
+@renamed(groups="clusters")
 def plot_ranking(
     predictions: Any,
     save_path: str | os.PathLike[str] | None = None,
@@ -115,7 +117,7 @@ def plot_ranking(
     variance: Any = None,
     interval: Any = None,
     aversion: float = 1.0,
-    groups: Any = None,
+    clusters: Any = None,
     top: int = 15,
     query: int = 0,
     names: Sequence[Any] | None = None,
@@ -131,14 +133,14 @@ def plot_ranking(
     ----------
     predictions : Ranking, Predictions or array-like
         What `risk_aware_rank` found, or what it is to be computed from.
-    variance, interval, aversion, groups
+    variance, interval, aversion, clusters
         As in `risk_aware_rank`; leave them out for a `Ranking`.
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
     top : int
         So many rows, from 1 to 60.
     query : int
-        Which query, numbered from 0 as they first appear in groups.
+        Which query, numbered from 0 as they first appear in clusters.
     names : sequence, optional
         What to call each row; its number otherwise.
     ax : matplotlib Axes, optional
@@ -161,11 +163,11 @@ def plot_ranking(
     top = _check.positive_integer(top, "top", 1, 60)
     query = _check.positive_integer(query, "query", 0)
     if isinstance(predictions, Ranking):
-        if any(each is not None for each in (variance, interval, groups)):
-            raise InputError("a Ranking already holds what was found: leave variance, interval and groups out")
+        if any(each is not None for each in (variance, interval, clusters)):
+            raise InputError("a Ranking already holds what was found: leave variance, interval and clusters out")
         value = predictions
     else:
-        value = risk_aware_rank(predictions, variance=variance, interval=interval, aversion=aversion, groups=groups)
+        value = risk_aware_rank(predictions, variance=variance, interval=interval, aversion=aversion, clusters=clusters)
     rows = first_rows(value, top, query)
     if not len(rows):
         raise InputError(f"there is no query {query}: they are numbered from 0 to {int(value.query.max())}")

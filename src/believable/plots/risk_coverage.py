@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from believable._check import generator
+from believable._check import generator, renamed
 from believable.decide.selective import RiskCoverage, selective
 from believable.plots.frame import headed, legend_below, next_round_number, spread
 from believable.plots.style import (
@@ -76,13 +76,14 @@ def title_of(value: RiskCoverage) -> str:
     )
 
 
+@renamed(groups="clusters")
 def plot_risk_coverage(
     predictions: Any,
     actuals: Any = None,
     save_path: str | os.PathLike[str] | None = None,
     *,
     ax: Axes | None = None,
-    groups: Any = None,
+    clusters: Any = None,
     level: float = 0.95,
     n_resamples: int = 1000,
     random_state: Any = None,
@@ -95,7 +96,7 @@ def plot_risk_coverage(
     ----------
     predictions : array-like, Predictions, RiskCoverage, or a dict of them by name
         Several models are drawn in one frame.
-    actuals, groups, level, n_resamples, random_state, sample_weight
+    actuals, clusters, level, n_resamples, random_state, sample_weight
         As in `selective`.
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
@@ -120,7 +121,7 @@ def plot_risk_coverage(
         return selective(
             one,
             actuals,
-            groups=groups,
+            clusters=clusters,
             level=level,
             n_resamples=n_resamples,
             random_state=rng,

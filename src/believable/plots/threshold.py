@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from believable._check import renamed
 from believable._types import Notion
 from believable.decide.threshold import Threshold, threshold_for
 from believable.plots.frame import headed, legend_below
@@ -89,6 +90,7 @@ def title_of(value: Threshold) -> str:
     )
 
 
+@renamed(groups="clusters")
 def plot_threshold(
     predictions: Any,
     actuals: Any = None,
@@ -99,7 +101,7 @@ def plot_threshold(
     ax: Axes | None = None,
     notion: Notion | None = None,
     r: int | None = None,
-    groups: Any = None,
+    clusters: Any = None,
     sample_weight: Any = None,
     title: str | None = None,
 ) -> Figure:
@@ -110,7 +112,7 @@ def plot_threshold(
 
     Parameters
     ----------
-    predictions, actuals, precision, confidence, notion, r, groups, sample_weight
+    predictions, actuals, precision, confidence, notion, r, clusters, sample_weight
         As in `threshold_for`, whose result is taken too, in place of the predictions.
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
@@ -140,7 +142,7 @@ def plot_threshold(
             confidence=confidence,
             notion=notion,
             r=r,
-            groups=groups,
+            clusters=clusters,
             sample_weight=sample_weight,
         )
     figure = new_figure(6.2, 4.9) if ax is None else figure_of(ax)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from believable._check import renamed
 from believable._types import Float64s
 from believable.errors import InputError
 from believable.inference.interval import Interval
@@ -139,6 +140,7 @@ def _worth(improvement: Improvement) -> str:
     return f"It does not lower the {word}: leave the scores alone, or try another method."
 
 
+@renamed(groups="clusters")
 def calibrate(
     predictions: Any,
     actuals: Any = None,
@@ -147,7 +149,7 @@ def calibrate(
     candidates: Any = None,
     classes: Sequence[Any] | None = None,
     cv: int = 5,
-    groups: Any = None,
+    clusters: Any = None,
     score: Score = "log_loss",
     input: Input = "probabilities",
     level: float = 0.95,
@@ -173,7 +175,7 @@ def calibrate(
         The labels in the order of the columns, where they are not 0..K-1; for one event the event comes last.
     cv : int
         Folds. What is reported is about rows that the map has not seen; the map itself is fitted on all rows.
-    groups : array-like of shape (n,), optional
+    clusters : array-like of shape (n,), optional
         Clusters that stay in one fold.
     score : {"log_loss", "brier"}
         What methods are ranked and judged by.
@@ -206,7 +208,7 @@ def calibrate(
     True
     """
     score = check_score(score)
-    choices: dict[str, Any] = {"input": input, "classes": classes, "cv": cv, "groups": groups}
+    choices: dict[str, Any] = {"input": input, "classes": classes, "cv": cv, "clusters": clusters}
     choices |= {"random_state": random_state, "sample_weight": sample_weight}
     compared_with = BASE_RATE if input == "scores" else NO_RECALIBRATION
     if isinstance(method, str) and method == "auto":

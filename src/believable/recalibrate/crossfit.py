@@ -78,7 +78,7 @@ class Problem:
         input: Input,
         classes: Sequence[Any] | None,
         cv: int,
-        groups: Any,
+        clusters: Any,
         sample_weight: Any,
         random_state: Any,
     ) -> Problem:
@@ -96,7 +96,7 @@ class Problem:
         counts = np.bincount(source.labels)
         if np.count_nonzero(counts > 1) < 2:
             raise InputError("recalibration needs two classes, and of both at least two rows to put into folds")
-        cluster = cluster_of_rows(groups, predictions, source, sample_weight)
+        cluster = cluster_of_rows(clusters, predictions, source, sample_weight)
         fold = folds(source.labels, cluster, n_folds, generator(random_state))
         return cls(values, input, _baseline(source, values, input), cluster, fold)
 
@@ -152,7 +152,7 @@ def folds(labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Gener
     n_clusters = int(cluster.max()) + 1
     if n_clusters < n_folds:
         raise InputError(
-            "{argument} names {got} clusters, too few for {cv=} folds", argument="groups", got=n_clusters, cv=n_folds
+            "{argument} names {got} clusters, too few for {cv=} folds", argument="clusters", got=n_clusters, cv=n_folds
         )
     splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=int(rng.integers(2**31)))
     with warnings.catch_warnings():
@@ -164,7 +164,7 @@ def folds(labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Gener
             raise InputError(
                 "without the clusters of fold {fold} one class is left, from which no map can be learnt: its rows lie "
                 "in too few clusters of {argument}",
-                argument="groups",
+                argument="clusters",
                 fold=k,
             )
     return fold

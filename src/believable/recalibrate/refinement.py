@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from believable import _check
+from believable._check import renamed
 from believable.inference.interval import Interval
 from believable.recalibrate.base import Recalibrator
 from believable.recalibrate.crossfit import (
@@ -64,6 +65,7 @@ class Refinement:
         )
 
 
+@renamed(groups="clusters")
 def refinement(
     predictions: Any,
     actuals: Any = None,
@@ -72,7 +74,7 @@ def refinement(
     method: str | Recalibrator | None = None,
     classes: Sequence[Any] | None = None,
     cv: int = 5,
-    groups: Any = None,
+    clusters: Any = None,
     input: Input = "probabilities",
     level: float = 0.95,
     random_state: Any = 0,
@@ -94,7 +96,7 @@ def refinement(
     classes : sequence, optional
         The labels in the order of the columns, where they are not 0..K-1; for one event the event comes last.
     cv : int
-    groups : array-like of shape (n,), optional
+    clusters : array-like of shape (n,), optional
         Clusters that stay in one fold.
     input : {"probabilities", "logits"}
     level : float
@@ -130,7 +132,7 @@ def refinement(
         input=input,
         classes=classes,
         cv=cv,
-        groups=groups,
+        clusters=clusters,
         sample_weight=sample_weight,
         random_state=random_state,
     )

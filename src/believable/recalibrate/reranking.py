@@ -78,7 +78,7 @@ def map_to_relevance(
             ranked.scores,
             relevant,
             input=ranked.input,
-            groups=ranked.queries,
+            clusters=ranked.queries,
             cv=ranked.folds,
             progress=False,
             random_state=random_state,
@@ -134,7 +134,7 @@ def _cross_fitted(
         input=ranked.input,
         classes=None,
         cv=ranked.folds,
-        groups=ranked.queries,
+        clusters=ranked.queries,
         sample_weight=None,
         random_state=random_state,
     )

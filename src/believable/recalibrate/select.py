@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from believable import _kernels
+from believable._check import renamed
 from believable._progress import tracked
 from believable.errors import InputError, Sentence
 from believable.predictions import Predictions
@@ -147,6 +148,7 @@ class Selection:
     __repr__ = __str__
 
 
+@renamed(groups="clusters")
 def select(
     predictions: Any,
     actuals: Any = None,
@@ -154,7 +156,7 @@ def select(
     candidates: Sequence[Any] | Mapping[str, Recalibrator] | None = None,
     classes: Sequence[Any] | None = None,
     cv: int = 5,
-    groups: Any = None,
+    clusters: Any = None,
     score: Score = "log_loss",
     errors: Sequence[str] = tuple(ERRORS),
     input: Input = "probabilities",
@@ -183,7 +185,7 @@ def select(
         The labels in the order of the columns, where they are not 0..K-1; for one event the event comes last.
     cv : int
         Folds; the rows of each class are dealt out evenly.
-    groups : array-like of shape (n,), optional
+    clusters : array-like of shape (n,), optional
         Clusters that stay in one fold, and count as one in every interval.
     score : {"log_loss", "brier"}
         What they are ranked by.
@@ -238,7 +240,7 @@ def select(
         input=input,
         classes=classes,
         cv=cv,
-        groups=groups,
+        clusters=clusters,
         sample_weight=sample_weight,
         random_state=random_state,
     )
