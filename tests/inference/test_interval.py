@@ -8,6 +8,7 @@ import pytest
 from believable import (
     BinStats,
     CellStats,
+    Layout,
     Predictions,
     ScoreSums,
     Summary,
@@ -696,3 +697,13 @@ def test_the_value_lies_in_its_interval_at_a_trillion_rows(metric):
     assert summary.n > 1e12
     assert found.low <= found.value <= found.high
     assert found.high - found.low < 1e-4
+
+
+def test_a_summary_is_asked_for_its_headline():
+    """The interval is of the notion that the value is of: the headline, whatever else was counted."""
+    rng = np.random.default_rng(0)
+    data = Predictions(rng.dirichlet(np.ones(3), 400), rng.integers(0, 3, 400))
+    summary = Summary.of(data, Layout.of("multiclass", 3, notions=("classwise", "confidence")))
+    found = interval("ece", summary, random_state=0)
+    assert found.value == pytest.approx(expected_calibration_error(data, notion="classwise"), rel=1e-12)
+    assert found.low < found.value < found.high

@@ -221,7 +221,7 @@ def hangs_together(question: Question) -> bool:
 def _note(question: Question) -> str:
     if not hangs_together(question):
         return ""
-    if question.power is None and question.row is not None and question.row.needs == "cells":
+    if question.row is not None and question.row.needs == "cells" and question.row.power is None:
         return "as wide as if the classes of a row went up and down together: a statistic does not say how much they do"
     view = question.counted_view
     if view is not None and view.multilabel:

@@ -17,7 +17,7 @@ from believable.stats.source import Points
 Interval = Literal["wald", "profile"]
 INTERVALS = ("wald", "profile")
 EXCESS_OF_EQUAL_WEIGHTS = 1e-12  # n sum w^2 / (sum w)^2 exceeds 1 by no more: the weights are equal
-ROUNDING_OF_COUNTS = 1e-9  # of a count: rounding
+ROUNDING_OF_COUNTS = 1e-9  # share of a count by which it may miss a whole number
 MAX_PROFILE_STEPS = 100
 FURTHEST_PROFILE_END = 1e30  # an end beyond this is none
 # The root of the deviance is within this share of its goal, and so within its square after one more step.

@@ -43,9 +43,8 @@ def _points_of_cells(cells: CellStats) -> PointStats:
 
 
 def _mean_over_classes(stats: PointStats) -> float:
-    named = len(stats) > 1 or stats.index != (0,)
-    classes = zip(stats, stats.index, strict=False)  # replicates of one class leave its number out
-    return float(np.mean([_one(one.score, one.rate, one.w, k if named else None) for one, k in classes]))
+    named = stats.index if len(stats) > 1 or stats.index != (0,) else (None,)
+    return float(np.mean([_one(one.score, one.rate, one.w, k) for one, k in zip(stats, named, strict=True)]))
 
 
 @metric(
