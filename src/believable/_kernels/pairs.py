@@ -18,7 +18,8 @@ from believable._types import Array, Float64s, Ints
 # --- How alike two probability vectors are: exp(-TV / nu), exp(-d^2 / (2 nu^2)), or a function of one's own -----------
 
 
-NARROW = 0.03  # below it, rounding in |x|^2 + |y|^2 - 2 x y would show in the kernel: differences are squared instead
+# Below this bandwidth rounding in |x|^2 + |y|^2 - 2 x y would show in the kernel: differences are squared instead.
+NARROWEST_BY_PRODUCTS = 0.03
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Similarity:
         """The kernel of every row of x with every row of y, as a matrix that is the caller's to change."""
         if callable(self.name):
             return np.array(self.name(x, y), np.float64)
-        if self.name == "gaussian" and self.bandwidth >= NARROW:
+        if self.name == "gaussian" and self.bandwidth >= NARROWEST_BY_PRODUCTS:
             squares = x @ y.T
             squares *= -2
             squares += (x * x).sum(axis=1)[:, None]
@@ -155,13 +156,13 @@ def pair_weight(weight: Float64s) -> float:
 # Going up through sorted points, what is behind fades by exp(-step / h): one running sum sees every pair.
 
 
-SPAN = 100.0  # exponents up to here neither overflow nor lose more than two digits
+LARGEST_SAFE_EXPONENT = 100.0  # exponents up to here neither overflow nor lose more than two digits
 
 
 @twin(compiled.faded_sums)
 def faded_sums(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
     """S_j = sum over i <= j of v_i exp(-(x_j - x_i) / h), along the last axis; x ascends."""
-    if x[-1] - x[0] <= SPAN * bandwidth:
+    if x[-1] - x[0] <= LARGEST_SAFE_EXPONENT * bandwidth:
         growth = np.exp((x - x[0]) / bandwidth)
         sums: Float64s = np.cumsum(values * growth, axis=-1)
         sums /= growth

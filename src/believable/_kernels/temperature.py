@@ -22,13 +22,18 @@ from believable._types import Float64s, Floats, Ints
 BLOCK_ENTRIES = 1 << 16  # entries: two buffers of them stay in the cache
 # exp() of less is nothing, and slow to compute.
 LOWEST_EXPONENT = {np.dtype(np.float32): -80.0, np.dtype(np.float64): -700.0}
-MANY = 1 << 17  # entries from which a search starts on some of the rows
+ENTRIES_TO_SEARCH_SOME_ROWS_FIRST = 1 << 17
 SAMPLE_STRIDE, FEWEST_SAMPLED_ROWS = 20, 2000  # each 20th row, but at least so many
-EXACT, CLOSE = 3e-5, 1e-2  # a step as short as this is the last: the error left is its third power
-FLATTEST, SHARPEST = 1e-6, 1e-6  # logits that tell nothing, b times their spread; that are all right, mean excess cost
+LAST_STEP, ROUGH_STEP = 3e-5, 1e-2  # a step as short as this is the last: the error left is its third power
+FLATTEST_LOGITS, EXCESS_COST_WHEN_ALL_RIGHT = (
+    1e-6,
+    1e-6,
+)  # logits that tell nothing, b times their spread; that are all right, mean excess cost
 LEAP = 64.0  # no step changes b by a larger factor
-LONGEST = 1e306  # no number that is searched for is larger, and its inverse is a normal number too
-FURTHEST = 1e200  # no label is further behind: that is far enough to decide everything, and sums of such are finite
+LARGEST_INVERSE_TEMPERATURE = 1e306  # no number that is searched for is larger, and its inverse is a normal number too
+FURTHEST_BEHIND = (
+    1e200  # no label is further behind: that is far enough to decide everything, and sums of such are finite
+)
 
 Limit = Literal["", "equal", "right", "useless"]
 Slopes = tuple[float, float, float]
@@ -167,17 +172,19 @@ def fit_temperature(rows: LogitRows) -> TemperatureFit:
     b = 1 / typical_difference(rows)
     if not rows.behind.any():
         return TemperatureFit(1 / _sharpest(rows, b), "right")
-    lowest = min(FLATTEST / min(rows.spread, FLATTEST * LONGEST), LONGEST)
+    lowest = min(
+        FLATTEST_LOGITS / min(rows.spread, FLATTEST_LOGITS * LARGEST_INVERSE_TEMPERATURE), LARGEST_INVERSE_TEMPERATURE
+    )
     n, width = rows.logits.shape
     stride = min(SAMPLE_STRIDE, n // FEWEST_SAMPLED_ROWS)
-    if n * width >= MANY and stride > 1:
+    if n * width >= ENTRIES_TO_SEARCH_SOME_ROWS_FIRST and stride > 1:
         rough = _fits_float32(rows)
         some = rows.every(stride)
         if some.behind.any():
-            b = search(lambda at: slopes(some, at, rough), b, lowest, CLOSE)
+            b = search(lambda at: slopes(some, at, rough), b, lowest, ROUGH_STEP)
         if rough and b > lowest:
             b = search(lambda at: slopes(rows, at, rough), b, lowest, np.inf)
-    b = search(lambda at: slopes(rows, at), b, lowest, EXACT)
+    b = search(lambda at: slopes(rows, at), b, lowest, LAST_STEP)
     return TemperatureFit(1 / b, "useless" if b == lowest else "")
 
 
@@ -185,14 +192,14 @@ def fit_temperature(rows: LogitRows) -> TemperatureFit:
 def slopes(rows: LogitRows, b: float, rough: bool = False) -> Slopes:
     """First, second and third derivative of the cost, times b, b^2 and b^3: cumulants of x, less the label's own x."""
     first = second = third = 0.0
-    beyond = b * rows.spread > FURTHEST
+    beyond = b * rows.spread > FURTHEST_BEHIND
     for part, sums in _sums_by_block(rows, b, 3, rough):
         mean, square, cube = sums[1:] / sums[0]
         variance = square - mean * mean
         with np.errstate(over="ignore"):  # a slope that is too large to be written down still has a sign
             behind = b * rows.behind[part]
             if beyond:
-                np.maximum(behind, -FURTHEST, out=behind)
+                np.maximum(behind, -FURTHEST_BEHIND, out=behind)
             first += rows.total(mean - behind, part)
         second += rows.total(variance, part)
         third += rows.total(cube - mean * (square + 2 * variance), part)
@@ -211,7 +218,7 @@ def search(slopes_at: Callable[[float], Slopes], b: float, lowest: float, enough
         value, slope, bend = slopes_at(at)
         return RootLook(value, at * (1 + _newton(value, slope, bend)))
 
-    settings = RootSettings(close=enough, low=lowest, high=LONGEST)
+    settings = RootSettings(close=enough, low=lowest, high=LARGEST_INVERSE_TEMPERATURE)
     return find_root(look, b, settings, bracket=(0.0, np.inf), middle=_geometric_middle)
 
 
@@ -233,7 +240,10 @@ def _newton(value: float, slope: float, bend: float) -> float:
 
 
 def _sharpest(rows: LogitRows, b: float) -> float:
-    """The b at which labels that are all among the largest cost SHARPEST more, on average, than for b without bound."""
+    """The b at which labels that are all among the largest cost so little more than for b without bound.
+
+    So little is EXCESS_COST_WHEN_ALL_RIGHT, on average.
+    """
     n, width = rows.logits.shape
     ties = np.empty(n)
     for part in _blocks(n, width):
@@ -241,15 +251,15 @@ def _sharpest(rows: LogitRows, b: float) -> float:
     weight = n if rows.weights is None else rows.weights.sum()
 
     def shortfall(at: float) -> Slopes:
-        """log SHARPEST - log excess, and its derivative times b."""
+        """log EXCESS_COST_WHEN_ALL_RIGHT - log excess, and its derivative times b."""
         total, fallen = power_sums(rows, at, 1)
         fall = rows.total(fallen / total, slice(None))
         excess = rows.total(np.log1p((total - ties) / ties), slice(None))
         if not excess > 0:
             return np.inf, 0.0, 0.0
-        return np.log(SHARPEST) - np.log(excess / weight), -fall / excess, 0.0
+        return np.log(EXCESS_COST_WHEN_ALL_RIGHT) - np.log(excess / weight), -fall / excess, 0.0
 
-    return search(shortfall, b, 1 / LONGEST, EXACT)
+    return search(shortfall, b, 1 / LARGEST_INVERSE_TEMPERATURE, LAST_STEP)
 
 
 def typical_difference(rows: LogitRows) -> float:
@@ -259,7 +269,7 @@ def typical_difference(rows: LogitRows) -> float:
     distance = np.sort(halves[:, -1] - halves[:, (halves.shape[1] - 1) // 2])
     distance = distance[distance > 0]
     typical = float(distance[len(distance) // 2]) if len(distance) else rows.spread / 2
-    return min(max(typical, 1 / LONGEST), LONGEST)
+    return min(max(typical, 1 / LARGEST_INVERSE_TEMPERATURE), LARGEST_INVERSE_TEMPERATURE)
 
 
 def _fits_float32(rows: LogitRows) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from believable._kernels.pairs import NARROW, SPAN, Similarity
+from believable._kernels.pairs import LARGEST_SAFE_EXPONENT, NARROWEST_BY_PRODUCTS, Similarity
 from believable.errors import UndefinedError
 
 # Rows of a tile, and differences held at once (as many classes of a tile as fit): what is in the cache of a core, or
@@ -78,7 +78,7 @@ def faded_sums(x: Tensor, values: Tensor, bandwidth: float) -> Tensor:
     nor loses more than two digits. For a smaller h, any above 0, sums over the last 2, 4, 8, … points, each made of two
     of the ones before.
     """
-    if bandwidth * SPAN >= 1:
+    if bandwidth * LARGEST_SAFE_EXPONENT >= 1:
         growth = torch.exp((x - x[:1]) / bandwidth)
         return torch.cumsum(values * growth, dim=0) / growth
     sums, step = values, 1
@@ -181,7 +181,7 @@ def between(x: Tensor, y: Tensor, similarity: Similarity) -> Tensor:
         return own(x, y)
     if name == "tv":
         return distance_sums(x, y, 1).div_(-2 * nu).exp_()
-    if nu < NARROW:
+    if nu < NARROWEST_BY_PRODUCTS:
         return distance_sums(x, y, 2).div_(nu).div_(-2 * nu).exp_()
     squares = (x @ y.mT).mul_(-2)
     squares += x.square().sum(-1, keepdim=True)

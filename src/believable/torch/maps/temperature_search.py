@@ -21,13 +21,13 @@ from torch import Tensor
 
 from believable._kernels import LogitRows, TemperatureFit
 from believable._kernels.temperature import (
-    CLOSE,
-    EXACT,
-    FLATTEST,
-    FURTHEST,
-    LONGEST,
-    MANY,
-    SHARPEST,
+    ENTRIES_TO_SEARCH_SOME_ROWS_FIRST,
+    EXCESS_COST_WHEN_ALL_RIGHT,
+    FLATTEST_LOGITS,
+    FURTHEST_BEHIND,
+    LARGEST_INVERSE_TEMPERATURE,
+    LAST_STEP,
+    ROUGH_STEP,
     Slopes,
     search,
     typical_difference,
@@ -50,16 +50,24 @@ def least_cost(pieces: Sequence[Piece], device: torch.device) -> TemperatureFit:
     sample = rows.sample()
     b = 1 / _start(sample, rows.spread)
     if rows.right:
-        return TemperatureFit(1 / search(lambda at: shortfall(rows, at), b, 1 / LONGEST, EXACT), "right")
-    lowest = min(FLATTEST / min(rows.spread, FLATTEST * LONGEST), LONGEST)
+        return TemperatureFit(
+            1 / search(lambda at: shortfall(rows, at), b, 1 / LARGEST_INVERSE_TEMPERATURE, LAST_STEP), "right"
+        )
+    lowest = min(
+        FLATTEST_LOGITS / min(rows.spread, FLATTEST_LOGITS * LARGEST_INVERSE_TEMPERATURE), LARGEST_INVERSE_TEMPERATURE
+    )
     rough = rows.dtype != torch.float64 and 1e-15 < rows.spread < 1e15
-    if sample is not None and rows.n_rows * rows.width >= MANY and 2 * len(sample.labels) <= rows.n_rows:
+    if (
+        sample is not None
+        and rows.n_rows * rows.width >= ENTRIES_TO_SEARCH_SOME_ROWS_FIRST
+        and 2 * len(sample.labels) <= rows.n_rows
+    ):
         some = Seen.of([sample], device)
         if not some.right:
-            b = search(lambda at: slopes(some, at, rough), b, lowest, CLOSE)
+            b = search(lambda at: slopes(some, at, rough), b, lowest, ROUGH_STEP)
         if rough and b > lowest:
             b = search(lambda at: slopes(rows, at, rough), b, lowest, math.inf)
-    b = search(lambda at: slopes(rows, at), b, lowest, EXACT)
+    b = search(lambda at: slopes(rows, at), b, lowest, LAST_STEP)
     return TemperatureFit(1 / b, "useless" if b == lowest else "")
 
 
@@ -169,25 +177,25 @@ def slopes(rows: Seen, b: float, rough: bool = False) -> Slopes:
     for piece, top, behind in rows.each():
         if compiled:
             wide, floor = dtype == torch.float64, LOWEST_EXPONENT[dtype]
-            how = compiled.Sums(wide, all_right=False, floor=floor, furthest=FURTHEST)
+            how = compiled.Sums(wide, all_right=False, floor=floor, furthest=FURTHEST_BEHIND)
             total += compiled.sums(piece, top, behind, b, how)
             continue
         mass, *sums = power_sums(piece.logits, top, b, dtype, 3, rows.spread)
         mean, square, cube = (each / mass for each in sums)
         variance = square - mean * mean
-        first = mean - (b * behind).clamp(min=-FURTHEST)
+        first = mean - (b * behind).clamp(min=-FURTHEST_BEHIND)
         total += _totals([first, variance, cube - mean * (square + 2 * variance)], piece.weights)
     first, second, third = total.tolist()
     return first, second, third
 
 
 def shortfall(rows: Seen, b: float) -> Slopes:
-    """log SHARPEST less the log of what labels that are all among the largest cost above the infimum, on average."""
+    """How far the excess cost of labels that are all among the largest is from EXCESS_COST_WHEN_ALL_RIGHT, in logs."""
     total = torch.zeros(2, dtype=torch.float64, device=rows.device)
     compiled = compiled_passes(rows.device)
     for piece, top, behind in rows.each():
         if compiled:
-            how = compiled.Sums(True, all_right=True, floor=LOWEST_EXPONENT[torch.float64], furthest=FURTHEST)
+            how = compiled.Sums(True, all_right=True, floor=LOWEST_EXPONENT[torch.float64], furthest=FURTHEST_BEHIND)
             total += compiled.sums(piece, top, behind, b, how)[:2]
             continue
         ties = (piece.logits == top.unsqueeze(1)).sum(dim=1)
@@ -196,7 +204,7 @@ def shortfall(rows: Seen, b: float) -> Slopes:
     excess, fall = total.tolist()
     if not excess > 0:
         return math.inf, 0.0, 0.0
-    return math.log(SHARPEST) - math.log(excess / rows.weight), -fall / excess, 0.0
+    return math.log(EXCESS_COST_WHEN_ALL_RIGHT) - math.log(excess / rows.weight), -fall / excess, 0.0
 
 
 def power_sums(logits: Tensor, top: Tensor, b: float, dtype: torch.dtype, order: int, spread: float) -> list[Tensor]:
@@ -225,7 +233,7 @@ def _totals(values: list[Tensor], weights: Tensor | None) -> Tensor:
 def _start(sample: Piece | None, spread: float) -> float:
     """A typical difference of logits, from a few rows on the host."""
     if sample is None:
-        return min(max(spread / 2, 1 / LONGEST), LONGEST)
+        return min(max(spread / 2, 1 / LARGEST_INVERSE_TEMPERATURE), LARGEST_INVERSE_TEMPERATURE)
     some = sample.logits[:: max(1, len(sample.labels) // ROWS_FOR_THE_START), :, 0].double().cpu().numpy()
     return typical_difference(LogitRows(some, some.max(axis=1), some[:, 0], None, spread))
 
