@@ -98,7 +98,7 @@ def test_least_calibration_error_keeps_its_setting():
 
 def test_constants():
     """Where log-probabilities end is the same in both."""
-    assert dirichlet.LOWEST_LOG_PROBABILITY == recalibrate.linear.LOWEST
+    assert dirichlet.LOWEST_LOG_PROBABILITY == recalibrate.linear.LOWEST_LOG_PROBABILITY
 
 
 def test_types_of_parameters():
