@@ -63,7 +63,8 @@ class Metric:
     counts, says : callable
         The two halves. `counts` takes a source and the options in its signature, and returns what `needs` says: a
         `ScoreSums`, a `BinStats`, a `PointStats`, or the pairs of rows that kernels compare. `says` takes that and the
-        options in its own signature, and works along the last axis, so that leading ones may be replicates.
+        options in its own signature; that of an error, and of what reads bins, works along the last axis, so that
+        leading ones may be replicates.
     needs : {"sums", "bins", "cells", "pairs"}
         The smallest thing it can be computed from: `ScoreSums`, `BinStats`, `CellStats`, or the predictions themselves.
     low, high, best : float
