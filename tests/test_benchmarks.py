@@ -38,6 +38,7 @@ def test_an_operation_runs_and_is_right(place):
     assert not [row["failure"] for row in rows if "failure" in row]
 
 
+@pytest.mark.slow
 def test_kernels_in_numpy_are_timed_elsewhere():
     """Another process answers for the same call, with the same value."""
     process = elsewhere.Process()
@@ -108,6 +109,7 @@ def test_the_page_says_what_was_measured():
     assert (DOCS / "benchmarks.md").read_text() == page.page(results)
 
 
+@pytest.mark.slow
 def test_pictures_are_reproducible(tmp_path):
     """The same results give the same bytes."""
     results = json.loads((DOCS / "benchmarks.json").read_text())

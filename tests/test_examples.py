@@ -102,6 +102,7 @@ def test_a_notebook_knows_nothing_of_the_machine_that_ran_it(source):
         assert cell["id"] == f"cell-{place:02}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_the_code_runs_now(source, tmp_path, monkeypatch, capsys):
     """One cell after the other, in a folder of its own, and leaves a page and a map behind."""
@@ -119,6 +120,7 @@ def test_the_code_runs_now(source, tmp_path, monkeypatch, capsys):
         believable.load_recalibrator(path)
 
 
+@pytest.mark.slow
 def test_an_audit_shows_itself():
     """A notebook asks for HTML and gets a fragment without a script."""
     shown = believable.audit(load_demo()["naive_bayes"], fix=False)._repr_html_()

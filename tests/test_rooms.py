@@ -62,6 +62,7 @@ def imports(path: Path) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_imports_stay_within_the_fence(name):
     """A file imports the standard library, the packages of its room, and rooms above its own."""

@@ -51,6 +51,7 @@ def test_few_events_per_bin_ask_for_rows():
     assert "about 7,200 rows would help" in caveat  # 4300 * 5 / 3
 
 
+@pytest.mark.slow
 def test_large_errors_are_to_be_recalibrated():
     """An ECE above 0.10 beyond chance asks for recalibration, and names the map that helps."""
     p, y = calibrated(3000)
@@ -84,6 +85,7 @@ def test_heaps_are_named():
     assert "Equal scores always stay in one bin." in caveat
 
 
+@pytest.mark.slow
 def test_uneven_weights():
     """Weights that make many rows tell as little as few."""
     p, y = calibrated(5000)
@@ -91,6 +93,7 @@ def test_uneven_weights():
     assert "The weights are uneven: 5,000 rows tell as much as 60 of equal weight." in found(p, y, sample_weight=w)[1]
 
 
+@pytest.mark.slow
 def test_constants():
     """Scores that hardly differ can be calibrated and useless; rare events may have small scores."""
     rng = np.random.default_rng(0)
@@ -100,6 +103,7 @@ def test_constants():
     assert "a constant can be calibrated" not in found(np.full(30_000, 0.001), rare)[1]
 
 
+@pytest.mark.slow
 def test_with_many_rows_everything_is_beyond_chance():
     """A tiny error of many rows is to be taken by its size."""
     rng = np.random.default_rng(0)
@@ -108,6 +112,7 @@ def test_with_many_rows_everything_is_beyond_chance():
     assert "go by its size" in found(p, y)[1]
 
 
+@pytest.mark.slow
 def test_the_worst_subgroup_is_named():
     """With its direction, and how many there are."""
     rng = np.random.default_rng(0)
@@ -124,6 +129,7 @@ def test_the_other_way_round():
     assert "are these the probabilities of the other class?" in found(1 - p, y, fix=True)[1]
 
 
+@pytest.mark.slow
 def test_classes_that_are_off_are_named():
     """Worst first, at most three by name."""
     rng = np.random.default_rng(0)
@@ -161,6 +167,7 @@ def test_few_clusters_are_named():
     assert "So few clusters" not in found(p, y, clusters=np.arange(300) % 40)[1]
 
 
+@pytest.mark.slow
 def test_few_rows_for_many_classes():
     """Class-wise errors of a few rows each are named for what they are."""
     rng = np.random.default_rng(0)

@@ -9,6 +9,8 @@ import believable
 from believable import audit
 from tests.auditing.data import few_metrics
 
+pytestmark = pytest.mark.slow
+
 
 def test_classes_side_by_side(matrix):
     """Confidence, class-wise and top-label errors, and every class against the rest, worst first."""

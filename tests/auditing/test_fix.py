@@ -16,6 +16,7 @@ from tests.auditing.data import few_metrics, over_confident, too_sure
 RNG = np.random.default_rng(0)
 
 
+@pytest.mark.slow
 def test_the_fix_helps_rows_it_has_not_seen(binary):
     """Over-confident scores get a map; what is promised is what fresh rows of the same kind gain."""
     found = binary[-1]
@@ -30,6 +31,7 @@ def test_the_fix_helps_rows_it_has_not_seen(binary):
     assert "Recalibration helps. Use " in " ".join(found.advice)
 
 
+@pytest.mark.slow
 def test_calibrated_scores_are_left_alone():
     """Nothing is recommended for scores that are fine, and no place or direction is named."""
     rng = np.random.default_rng(3)
@@ -43,6 +45,7 @@ def test_calibrated_scores_are_left_alone():
     assert {one.stage for one in found.slices} == {"before"}
 
 
+@pytest.mark.slow
 def test_large_data_are_compared_on_some_rows(monkeypatch):
     """Methods are compared on some rows, whole clusters of them, and the chosen one is judged on all."""
     few_metrics(monkeypatch)
@@ -57,6 +60,7 @@ def test_large_data_are_compared_on_some_rows(monkeypatch):
     assert "clusters" in grouped.fix.rows
 
 
+@pytest.mark.slow
 def test_names_that_are_numbers_and_text():
     """Classes called 1, "1" and "b" are three classes, and what mends their probabilities does not mix them up."""
     q, y = over_confident(400, 3, rng=RNG)
@@ -67,6 +71,7 @@ def test_names_that_are_numbers_and_text():
     assert named.fix.changes == plain.fix.changes
 
 
+@pytest.mark.slow
 def test_a_rare_class_is_among_the_rows_compared(monkeypatch):
     """Of many rows with few events enough events are compared on; the gain is that of all rows, not of the mixture."""
     monkeypatch.setattr("believable.auditing.fix.MAX_ROWS_TO_COMPARE_ON", 1000)

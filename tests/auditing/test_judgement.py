@@ -265,6 +265,7 @@ def test_a_perfect_model_of_classes_has_no_direction(notion, without_interval, m
     assert directed <= 4  # of 60 with a chance of 1 %, more come 3 times in 10,000
 
 
+@pytest.mark.slow
 def test_words_never_contradict_each_other(monkeypatch):
     """What cannot be told from perfect has no direction, no place and no shift; nor has it a grade."""
     monkeypatch.setattr(judgement, "interval", partial(interval, n_resamples=100))  # words, not digits, are looked at
@@ -307,6 +308,7 @@ def test_what_had_no_probability_is_no_excellent_forecast():
     assert "happened 0.0033, which had a probability of 0" in str(judged)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0.5, 0.95])
 def test_clusters_raise_no_false_alarm(level):
     """Clusters that share a fate, calibrated on the whole, are seldom called off, whatever the level of the intervals."""

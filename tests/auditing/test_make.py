@@ -15,6 +15,7 @@ from tests.needs import real_data
 RNG = np.random.default_rng(0)
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_library(binary):
     """Every metric, bin, subgroup and rate is what the plain functions give."""
     p, y, site, found = binary
@@ -44,6 +45,7 @@ def test_the_ece_is_told_once(binary):
     assert f"ECE {ece.value:.4f}" in str(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notion", ["classwise", "top_label"])
 def test_the_headline_can_be_about_another_notion(notion):
     """With the classes put together, as the pooled error has them."""
@@ -66,6 +68,7 @@ def test_multilabel():
     assert "one label per row" in found.no_fix
 
 
+@pytest.mark.slow
 def test_soft_labels_and_one_class():
     """What has no answer says why instead of failing."""
     p = RNG.random(200)
@@ -86,6 +89,7 @@ def test_tiny(n):
     assert Audit.from_json(found.to_json()) == found
 
 
+@pytest.mark.slow
 def test_weights_are_repetitions():
     """A row of weight 2 is the row twice, for every value that is a plug-in."""
     p, y = over_confident(200, rng=RNG)
@@ -99,6 +103,7 @@ def test_weights_are_repetitions():
     assert a.effective_n == pytest.approx(w.sum() ** 2 / (w**2).sum())
 
 
+@pytest.mark.slow
 def test_clusters_widen_the_intervals():
     """Rows that come in copies of ten tell as much as a tenth of them."""
     p, y = over_confident(150, rng=RNG)
@@ -112,6 +117,7 @@ def test_clusters_widen_the_intervals():
     assert any("150 clusters" in sentence for sentence in found.caveats)
 
 
+@pytest.mark.slow
 def test_the_same_seed_says_the_same():
     """Two calls agree in every field; the caller's arrays are left as they were."""
     p, y = over_confident(300, rng=RNG)
@@ -121,6 +127,7 @@ def test_the_same_seed_says_the_same():
     assert np.array_equal(y, before[1])
 
 
+@pytest.mark.slow
 def test_rows_dropped_and_notes_are_told():
     """What was left out, and what the reader of the file had to say, is in the report."""
     p, y = over_confident(100, rng=RNG)
@@ -132,6 +139,7 @@ def test_rows_dropped_and_notes_are_told():
     assert "Rows left out: 1 (ignored label)." in ignored.caveats
 
 
+@pytest.mark.slow
 def test_real_forecasts():
     """Published football forecasts are good and best left alone; an over-confident network is told so."""
     folder = real_data()
@@ -191,6 +199,7 @@ def test_bins_of_clusters_are_wider(monkeypatch):
             assert one.high - one.low > 1.5 * (other.high - other.low)
 
 
+@pytest.mark.slow
 def test_a_subgroup_that_the_whole_hides(monkeypatch):
     """Where the whole is fine, a subgroup that is not is named beside the verdict."""
     few_metrics(monkeypatch)

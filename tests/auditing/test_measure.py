@@ -9,6 +9,8 @@ import believable
 from believable import audit
 from tests.auditing.data import few_metrics
 
+pytestmark = pytest.mark.slow
+
 RNG = np.random.default_rng(0)
 
 

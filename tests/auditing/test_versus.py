@@ -14,6 +14,7 @@ from tests.auditing.data import few_metrics, over_confident
 RNG = np.random.default_rng(0)
 
 
+@pytest.mark.slow
 def test_compared_with_another_model(monkeypatch):
     """The differences are those of `compare`."""
     few_metrics(monkeypatch)

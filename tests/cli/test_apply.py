@@ -54,6 +54,7 @@ def matrix(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_fit_then_apply(tmp_path):
     """The two commands together give what the library gives."""
     import believable
@@ -575,6 +576,7 @@ def test_pipes(tmp_path, platt, kind):
     assert wider.equals(frame.with_columns(p_calibrated=load_recalibrator(platt).transform([0.5, 0.25])))
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough(tmp_path, platt):
     """`| head` ends the run without a word."""
     old = tmp_path / "old.csv"
@@ -588,6 +590,7 @@ def test_a_reader_that_has_seen_enough(tmp_path, platt):
         assert process.wait() == 1
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_leaves_nothing(tmp_path, platt):
     """Ctrl-C while rows are written removes what was written beside."""
     pipe = tmp_path / "slow.csv"

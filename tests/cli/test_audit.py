@@ -40,6 +40,7 @@ def whole(run, folder, tmp_path_factory):
     return result, written
 
 
+@pytest.mark.slow
 def test_it_prints_what_the_library_says(whole):
     """What is printed into a pipe is the text of the audit that was written, and where it was written."""
     result, written = whole
@@ -166,6 +167,7 @@ def test_classes(run, quick, folder, tmp_path, notion):
     assert (tmp_path / "picture.svg").read_text(encoding="utf-8").rstrip().endswith("</svg>")
 
 
+@pytest.mark.slow
 def test_compared_with_another_column(run, quick, folder, tmp_path):
     """--compare-prob alone names a column of the same file; with --compare, one of the other."""
     found = audited(run, tmp_path, folder / "a.csv", "--compare-prob", "q")

@@ -63,6 +63,7 @@ def killed_after(target, state, *arguments):
     return rows_done(state)
 
 
+@pytest.mark.slow
 def test_it_can_be_killed_at_any_moment(large, tmp_path):
     """Killed five times and gone on each time, then with the checkpoint cut short: the result is the same to the bit."""
     state, saved = tmp_path / "state.cells", tmp_path / "summary"

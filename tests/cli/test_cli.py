@@ -102,6 +102,7 @@ def test_the_program_starts_without_the_heavy_packages():
     assert not {"polars", "scipy", "matplotlib", "sklearn", "rich"} & set(loaded)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["audit", "compare", "fit"])
 def test_clusters_had_another_option(run, folder, name):
     """--group is --cluster, with a note on the error stream; both together are an error, and help has the new one."""

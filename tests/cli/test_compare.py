@@ -9,6 +9,7 @@ import believable
 from believable.report.parts import Versus
 
 
+@pytest.mark.slow
 def test_two_files(run, folder):
     """Both values, the difference with interval and p, and a sentence for each metric."""
     result = run("compare", folder / "a.csv", folder / "b.csv", "--prob", "p")

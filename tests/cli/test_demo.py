@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 import believable
 from believable.readers import load_demo
 
 
+@pytest.mark.slow
 def test_it_needs_nothing(run, tmp_path, monkeypatch):
     """It judges two models in words, compares them, and writes its picture and its page here."""
     monkeypatch.chdir(tmp_path)

@@ -41,6 +41,7 @@ def one(tmp_path, data):
     return path
 
 
+@pytest.mark.slow
 def test_auto_says_and_writes_what_calibrate_finds(one, tmp_path, data):
     """The leaderboard, the advice and the map are those of the library."""
     out = tmp_path / "map.json"
@@ -54,6 +55,7 @@ def test_auto_says_and_writes_what_calibrate_finds(one, tmp_path, data):
     assert json.loads(out.read_text()) == json.loads(expected.to_json())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["temperature", "BetaCalibration"])
 def test_a_named_method_is_fitted_and_judged(one, tmp_path, data, method):
     """What was asked for is written, with what it is worth."""
@@ -78,6 +80,7 @@ def test_options_reach_the_comparison(one, tmp_path, data):
     assert "weights w, clusters patient" in result.output
 
 
+@pytest.mark.slow
 def test_scores_that_mean_what_they_say_are_left_alone(tmp_path):
     """The map that is written then changes nothing, and that is said."""
     rng = np.random.default_rng(0)
@@ -91,6 +94,7 @@ def test_scores_that_mean_what_they_say_are_left_alone(tmp_path):
     assert json.loads(out.read_text())["method"] == "Identity"
 
 
+@pytest.mark.slow
 def test_logits_and_raw_scores_are_taken_as_they_are(one, tmp_path, data):
     """Their map is fitted to the numbers of the file, not to probabilities made of them."""
     out = tmp_path / "map.json"
@@ -107,6 +111,7 @@ def test_logits_and_raw_scores_are_taken_as_they_are(one, tmp_path, data):
         assert f"took scores z ({'logits' if scale == 'logits' else 'raw scores'})" in result.output
 
 
+@pytest.mark.slow
 def test_weight_zero_is_no_row(tmp_path, data):
     """Logits, labels and clusters stay together where rows of weight 0 are left out."""
     w = (np.arange(N) % 4 != 0).astype(int)
@@ -132,6 +137,7 @@ def test_text_labels_with_a_positive_one(one, tmp_path, data):
     assert out.read_text().strip() == believable.calibrate(data["p"], data["y"], "platt").to_json()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("logits", [False, True])
 def test_classes_are_in_the_map(tmp_path, data, logits):
     """A matrix is taken by the beginning of its names; the ends are the classes, whatever their order."""
@@ -259,6 +265,7 @@ def test_a_map_of_a_rerankers_scores(reranker, tmp_path, words, scale):
     assert f"took scores of run.trec as {how}, relevant from grade 2 in qrels.txt, clusters by query" in result.output
 
 
+@pytest.mark.slow
 def test_the_audit_of_raw_scores_says_how_to_save_the_map(reranker, tmp_path, monkeypatch):
     """What its note says can be typed, and writes the map that the audit names."""
     given, _, _ = reranker

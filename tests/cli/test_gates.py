@@ -20,6 +20,7 @@ def found():
     return believable.audit(load_demo()["naive_bayes"], fix=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["low", "high", "value"])
 @pytest.mark.parametrize(("metric", "above"), [("ece", True), ("auc", False), ("slope", True), ("slope", False)])
 def test_a_gate_compares_the_end_it_is_asked_for(found, metric, above, end):

@@ -32,6 +32,7 @@ def names():
     return {name: getattr(believable, name) for name in [*believable.__all__, "recalibrate"]} | given
 
 
+@pytest.mark.slow
 def test_the_calls_run(names, tmp_path, monkeypatch):
     """Every call runs as it stands, in order."""
     monkeypatch.chdir(tmp_path)
@@ -66,6 +67,7 @@ def test_nothing_is_fetched():
     assert not re.search(r"https?://|<script|<link|src=|url\(", sheet.page())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", ["A4", "Letter"])
 def test_it_prints_on_one_page(paper):
     """On either paper it is one page, and nothing is cut or runs over its neighbour."""

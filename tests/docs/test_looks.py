@@ -57,6 +57,7 @@ def browser(site):
         started.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_pages_fit_their_window(site, browser, name):
     """At any width tables and code scroll, the page does not; it opens from the disk alone, and without an error."""

@@ -43,6 +43,7 @@ def check(page, block, output):
         assert output == block.shown, f"{page.name}, line {block.line}: `make docs PAGES=...` rewrites what is shown"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
 def test_pages(page, run):
     """Every block runs; what is shown is what was printed; every picture of the page's own was drawn by its code."""

@@ -24,6 +24,7 @@ def folder(tmp_path_factory):
     return made
 
 
+@pytest.mark.slow
 def test_the_python_runs(tmp_path, monkeypatch, capsys):
     """Every Python block runs as it stands, and leaves its files."""
     monkeypatch.chdir(tmp_path)
@@ -34,6 +35,7 @@ def test_the_python_runs(tmp_path, monkeypatch, capsys):
     assert {path.name for path in tmp_path.iterdir()} == {"reliability.png", "report.html", "map.json"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda line: line.partition(" #")[0].strip())
 def test_the_commands_run(command, folder):
     """Each command runs as it stands, in order, and ends with the exit code that its comment says, or 0."""
@@ -49,6 +51,7 @@ def test_no_command_is_left_out():
     assert ["pip install ." in block for block in others] == [True]
 
 
+@pytest.mark.slow
 def test_the_demo_says_what_is_shown(tmp_path):
     """The output shown is the output printed."""
     shown = re.search(r"<!-- demo -->\n```text\n(.*?)```", TEXT, re.DOTALL).group(1)

@@ -12,6 +12,8 @@ import pytest
 import believable
 from tests.needs import need
 
+pytestmark = pytest.mark.slow
+
 STATIC = Path(__file__).resolve().parent.parent.parent / "docs" / "_static"
 NAMES = {
     "floor": "floor",

@@ -34,6 +34,7 @@ def build(tmp_path_factory):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "said",
     [

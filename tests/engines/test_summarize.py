@@ -35,6 +35,7 @@ def matrix(n=N, k=4):
     return p
 
 
+@pytest.mark.slow
 def test_binary_scores_with_weights_and_subgroups(frame_of):
     """Cells, sums and subgroups are those of the data; a weight of 0 removes the row, a missing level is one."""
     p = rng().beta(1, 3, N)
@@ -52,6 +53,7 @@ def test_binary_scores_with_weights_and_subgroups(frame_of):
     assert found.dropped == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_scores_on_edges_fall_into_the_bins_of_the_data(frame_of, dtype):
     """k/M and its neighbours, in both types; uniform and given edges, and both grids."""
@@ -88,6 +90,7 @@ def pa_to_polars(table):
     return polars.from_arrow(table)
 
 
+@pytest.mark.slow
 def test_wide_columns_of_classes(frame_of):
     """All three notions and the sums of rows, with ties, subgroups and names of classes; several partitions too."""
     p, names = matrix(), ["ant", "bee", "cat", "dog"]
@@ -113,6 +116,7 @@ def test_lists_of_logits(frame_of):
     assert_same_counts(bins, BinStats.of(Predictions(z, y, from_logits=True), View("top_label", 3), n_bins=15))
 
 
+@pytest.mark.slow
 def test_rows_that_cannot_be_counted(frame_of):
     """They are one number with its reasons: an error, or dropped and reported."""
     p = [None, float("nan"), float("inf"), -0.1, 1.5, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.4, 0.0]
@@ -184,6 +188,7 @@ def test_workers_of_spark_add_up_their_pieces(monkeypatch):
     assert list(frames._Worker(by_sign)(iter([]))) == []
 
 
+@pytest.mark.slow
 def test_vectors_of_spark_without_ansi(spark):
     """The column `probability` of Spark's own classifiers, in a session of the older arithmetic, whose settings stay."""
     from pyspark.ml.linalg import Vectors
@@ -205,6 +210,7 @@ def test_vectors_of_spark_without_ansi(spark):
         engines.summarize(frame.withColumnRenamed("y", "a.y"), prob="probability", label="a.y")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning")
 def test_workers_of_spark_count_the_same(spark):
     """With subgroups, weights, rows that cannot be counted and an empty partition."""

@@ -134,6 +134,7 @@ def test_nearly_the_same():
 # --- errors -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_level():
     """Two models miscalibrated by the same amount in opposite directions differ at 5 % about as often as that."""
     rng = np.random.default_rng(4)
@@ -149,6 +150,7 @@ def test_level():
     assert held >= 0.88 * 80
 
 
+@pytest.mark.slow
 def test_level_when_calibrated():
     """So do two different models that are both calibrated."""
     rng = np.random.default_rng(5)
@@ -286,7 +288,7 @@ def test_refusals():
         compare(pa, Predictions(b, y, sample_weight=1 + np.arange(100)))
     with pytest.raises(InputError, match="a paired comparison needs the rows of both models, not statistics of them"):
         compare(BinStats.of(pa), BinStats.of(Predictions(b, y)), metric="ece")
-    with pytest.raises(InputError, match="groups has 3 entries"):
+    with pytest.raises(InputError, match="clusters has 3 entries"):
         compare(a, b, y, clusters=[1, 2, 3])
     with pytest.raises(InputError, match="level"):
         compare(a, b, y, level=2)

@@ -84,6 +84,7 @@ def in_order(found):
 # --- what an interval is for ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POPULATIONS)
 def test_covers(name):
     """A 95 % interval of the ECE holds the population's ECE (60 data sets; 51 would be a freak)."""
@@ -98,6 +99,7 @@ def test_covers(name):
     assert held >= 51
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("metric", "n_sets"), [("smece", 6), ("ks", 20), ("mmce", 20)])
 def test_covers_zero_without_bins(metric, n_sets):
     """Errors without bins get intervals that hold 0 when the scores are calibrated."""
@@ -145,6 +147,7 @@ def test_less_than_chance():
     assert found.low == 0 < found.high < 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["ece", "rmsce", "mce", "smece", "ks", "brier", "auc"])
 def test_narrows(metric):
     """With sixteen times the rows the interval is about a quarter as wide (less for the largest of many gaps)."""
@@ -180,6 +183,7 @@ EACH = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "metric"), EACH)
 def test_every_metric(name, metric):
     """Every metric of the table has a finite interval in order, inside its range, about its own value."""
@@ -191,6 +195,7 @@ def test_every_metric(name, metric):
     assert (found.method == "inversion") == (row.power is not None or row.target != "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "options"),
     [
@@ -277,6 +282,7 @@ def test_debiased():
 # --- level, randomness ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["ece", "mce", "ks", "brier", "auc", "kce"])
 def test_level(metric):
     """A higher level gives an interval that holds the one of a lower level."""
@@ -289,6 +295,7 @@ def test_level(metric):
         assert outer.level > inner.level
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["ece", "sweepece", "brier", "auc", "ks"])
 def test_reproducible(metric):
     """The same seed gives the same interval, another one a slightly different one; a Generator is used as it is."""
@@ -302,6 +309,7 @@ def test_reproducible(metric):
     assert interval(metric, *data, n_resamples=200, random_state=rng) != used
 
 
+@pytest.mark.slow
 def test_seeds_agree():
     """What is left of the seed in the ends is small beside the width."""
     data = draw(1000)
@@ -383,6 +391,7 @@ def test_groups_of_dropped_rows():
 # --- weights ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["ece", "ace", "ks", "smece", "brier", "auc", "sweepece", "kce"])
 def test_weights(metric):
     """Rows of weight 0 might as well be left out, and a common factor changes nothing."""
@@ -399,6 +408,7 @@ def test_weights(metric):
     assert ends(equal) == pytest.approx(ends(none), rel=1e-6, abs=0.3 * width(none) if by_rows else 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["ece", "ks", "brier", "auc"])
 def test_unequal_weights(metric):
     """Unequal weights leave fewer effective rows, so the intervals are wider."""
@@ -430,6 +440,7 @@ def test_from_bins(method, weighted):
         assert found.value == pytest.approx(of_data.value, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["ks", "smece", "auc"])
 def test_from_cells(metric):
     """So do `CellStats` for metrics without bins, where every score has a cell of its own."""
@@ -501,6 +512,7 @@ SMALL = {
 ERRORS = ["ece", "mce", "rmsce", "ace", "dce", "ks", "kuiper", "mmce", "smece", "avgce"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.parametrize("metric", [*ERRORS, "brier", "acc", "conf", "sharpness"])
 def test_limits(name, metric):
@@ -631,6 +643,7 @@ def test_too_few_for_a_bootstrap():
         interval("auc", [0.1, 0.5, 0.9], [0, 0, 1], **ONE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stretch", [8, 20, 60])
 def test_smooth_errors_of_extreme_scores_are_covered(stretch):
     """Scores of an over-confident model crowd at 0 and 1, and so do their gaps: the interval covers there too."""
@@ -661,6 +674,7 @@ def over_confident(rng, n, factor):
     return 1 / (1 + np.exp(-factor * z)), rng.random(n) < 1 / (1 + np.exp(-z))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("draw_data", "factor"), [(four_classes, 1), (four_classes, 10), (over_confident, 30)])
 def test_equal_counts_of_extreme_scores_are_covered(draw_data, factor):
     """Bins of equal counts crowd where scores are 0 or 1, and gaps may be large there (30 data sets; 24 is a freak)."""
@@ -671,6 +685,7 @@ def test_equal_counts_of_extreme_scores_are_covered(draw_data, factor):
     assert np.mean([width(each) for each in found]) < 0.12
 
 
+@pytest.mark.slow
 def test_largest_gap_of_many_rows():
     """A sparse bin does not hide that a full one is off; the lower end stays below the truth (40 data sets)."""
     rng = np.random.default_rng(42)
@@ -685,6 +700,7 @@ def test_largest_gap_of_many_rows():
     assert np.mean(np.array(lows) > 0.15) <= 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["ks", "ici", "smece", "auc", "slope", "brier"])
 def test_the_value_lies_in_its_interval_at_a_trillion_rows(metric):
     """Points are put together to be drawn; what that moves the value by is more than so many rows leave open."""

@@ -44,6 +44,7 @@ def test_finds(metric):
     assert [group.name for group in found] == ["north", "south", "east"]  # most rows first
 
 
+@pytest.mark.slow
 def test_leaves_alone():
     """Calibrated groups are seldom flagged: in at most a few of many data sets, with eight groups each."""
     rng = np.random.default_rng(1)
@@ -343,6 +344,7 @@ def test_refused_choices():
             subgroups(p, y, site, **wrong)
 
 
+@pytest.mark.slow
 def test_clusters_are_allowed_for():
     """Clusters that share a fate make no subgroup look off, whatever the level; one that is off everywhere is found."""
     from scipy.special import ndtr

@@ -14,6 +14,7 @@ from believable._kernels import (
     multinomial_cost,
     multinomial_steps,
 )
+from tests.needs import decided_by_rounding
 from tests.recalibrate.literal_linear import apply, draw, mean_cost
 
 SHAPES = pytest.mark.parametrize("diagonal", [False, True], ids=["matrix", "vector"])
@@ -126,6 +127,7 @@ def test_a_first_fit_on_some_rows_changes_nothing(monkeypatch, diagonal):
 
 @SHAPES
 @pytest.mark.parametrize("most", [300, 0])
+@decided_by_rounding
 def test_separated_classes_are_noticed(monkeypatch, diagonal, most):
     """Separated in all or in one class, there is no maximum; with ridges there is one."""
     monkeypatch.setattr(multinomial, "MOST_COEFFICIENTS", most)

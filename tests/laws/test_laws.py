@@ -74,6 +74,7 @@ def agree(one, other):
     assert one is None or one == other or one == pytest.approx(other, **CLOSE)
 
 
+@pytest.mark.slow
 @for_every_metric
 @FEW
 @given(st.data())
@@ -86,6 +87,7 @@ def test_the_order_of_rows_does_not_matter(row, kind, data):
     )
 
 
+@pytest.mark.slow
 @for_every_metric
 @FEW
 @given(st.data())
@@ -102,6 +104,7 @@ def test_arrays_and_values_agree(row, kind, data):
         agree(found, value(row, scores, labels, given_weights, kind))
 
 
+@pytest.mark.slow
 @for_every_metric
 @FEW
 @given(st.data())
@@ -143,6 +146,7 @@ def test_errors_work_along_the_last_axis(row, kind):
     assert row.says(cells.with_outcomes(outcomes)) == pytest.approx(each, rel=1e-10)
 
 
+@pytest.mark.slow
 @for_every_metric
 @FEW
 @given(st.data())
@@ -162,6 +166,7 @@ def test_a_weight_is_a_repetition(row, kind, data):
     agree(value(row, scores, labels, weights * kept, kind), value(row, scores[kept], labels[kept], weights[kept], kind))
 
 
+@pytest.mark.slow
 @for_every_metric
 @FEW
 @given(st.data())
@@ -173,6 +178,7 @@ def test_the_value_stays_in_its_range(row, kind, data):
     assert found is None or low - 1e-12 <= found <= row.high + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", [row for row in ROWS if "multiclass" in row.kinds], ids=lambda row: row.alias)
 @FEW
 @given(st.data())
@@ -204,6 +210,7 @@ def test_perfect_predictions_have_the_best_value(row):
         assert value(row, *perfect[kind], kind=kind) == row.best
 
 
+@pytest.mark.slow
 @for_every_metric
 @FEW
 @given(data=st.data())

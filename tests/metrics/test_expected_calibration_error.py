@@ -89,12 +89,14 @@ def test_threshold_type():
     assert len(values) == 1
 
 
+@pytest.mark.slow
 @choices(*BINS)
 def test_long(ask, bins):
     """The number of rows makes no difference to the definition."""
     agrees(ask, long(33_000), **bins)
 
 
+@pytest.mark.slow
 @choices({"notion": "confidence"}, {"notion": "classwise"}, {"notion": "rth", "r": 9}, name="view")
 def test_long_and_wide(ask, view):
     """Nor does the number of columns."""

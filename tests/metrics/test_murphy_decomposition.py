@@ -59,6 +59,7 @@ def test_definition(ask, data, bins):
     assert found.score == pytest.approx(ask(brier_score, data), rel=1e-12)
 
 
+@pytest.mark.slow
 @over(MATRIX)
 @choices(*BINS)
 @choices(*VIEWS, name="view")

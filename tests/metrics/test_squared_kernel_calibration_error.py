@@ -21,6 +21,7 @@ def near(value):
     return pytest.approx(value, rel=1e-11, abs=1e-14)
 
 
+@pytest.mark.slow
 @over({f"binary, {k}": d for k, d in BINARY.items() if len(d.scores) > 1}, SOFT, MATRIX)
 @choices({"estimator": "unbiased"}, {"estimator": "biased"}, name="how")
 def test_definition(ask, data, how):
@@ -30,6 +31,7 @@ def test_definition(ask, data, how):
     assert ask(squared_kernel_calibration_error, data, **how) == near(skce(data, **how))
 
 
+@pytest.mark.slow
 @over(SOME)
 @choices({"estimator": "unbiased"}, {"estimator": "biased"}, {"estimator": "linear"}, name="how")
 @pytest.mark.parametrize("nu", [None, 0.01, 0.3, 20.0])

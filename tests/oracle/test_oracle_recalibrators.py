@@ -399,6 +399,7 @@ METHODS = {
 CLOSE = {"sigmoid": 1e-7, "isotonic": 1e-12, "temperature": 1e-7}  # as the maps themselves, above
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("record", records("scikit_learn_recalibrators", "CalibratedClassifierCV"))
 def test_recalibrated_is_calibrated_classifier_cv(record):
     """Of the decision function, five folds, one map or one per fold, with weights, two classes and more."""

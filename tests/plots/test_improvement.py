@@ -38,6 +38,7 @@ def test_improvement_alone_and_classes(tmp_path):
     assert (tmp_path / "a.svg").stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_raw_scores_and_infinite_losses():
     """What cannot be compared is left out of the title: no error of a base rate, no infinite gain."""
     p, y = (part.copy() for part in binary(500))

@@ -49,6 +49,7 @@ def test_intervals_are_those_of_the_table():
     assert "80 % interval" in [t.get_text() for t in figure.axes[0].get_legend().get_texts()][-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rate", "corner", "framed"),
     [(P**2, 2, False), (np.minimum(1, 3 * P), 4, False), (np.where(P < 0.5, 1.0, 0.0), 2, True)],

@@ -67,7 +67,7 @@ def test_few_and_many_rows_fit(n):
 def test_bad_choices_are_refused():
     """What was found needs no intervals; queries and names must be there."""
     found = believable.risk_aware_rank(P, variance=V)
-    with pytest.raises(InputError, match="leave variance, interval and groups out"):
+    with pytest.raises(InputError, match="leave variance, interval and clusters out"):
         plot_ranking(found, variance=V)
     with pytest.raises(InputError, match="there is no query 2: they are numbered from 0 to 0"):
         plot_ranking(found, query=2)

@@ -247,6 +247,7 @@ def test_lengths_need_texts(tmp_path):
     assert len(load_samples(write(tmp_path, [line])).predictions) == 1
 
 
+@pytest.mark.slow
 def test_a_calibrated_model_is_found_to_be(tmp_path):
     """Targets drawn from the softmax make it calibrated; likelihoods three times as far apart do not."""
     from believable import expected_calibration_error

@@ -25,6 +25,7 @@ def some(n_classes, every):
     return z, labels
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [False, True])
 @pytest.mark.parametrize("n_classes", [1, 2, 3])
 @pytest.mark.parametrize(("cls", "input"), ALL)

@@ -227,6 +227,7 @@ def damaged(saved):
     yield "another setting", changed
 
 
+@pytest.mark.slow
 @ALL
 @KINDS
 def test_damaged_files_are_refused(cls, kind):
@@ -281,6 +282,7 @@ def test_identity_is_reachable(cls, kind):
     np.testing.assert_allclose(model.transform(X), X, atol=2e-6)
 
 
+@pytest.mark.slow
 @ALL
 @KINDS
 def test_extreme_scores(cls, kind):
@@ -327,6 +329,7 @@ def test_one_class_only(cls):
         cls().fit([0.2, 0.6, 0.7], [1, 1, 1])
 
 
+@pytest.mark.slow
 @ALL
 def test_absent_class_is_kept(cls):
     """A class without rows keeps its column, and all is finite."""
@@ -344,6 +347,7 @@ def test_absent_class_is_kept(cls):
     np.testing.assert_allclose(out.sum(axis=1), 1, atol=1e-9)
 
 
+@pytest.mark.slow
 @ALL
 def test_cells(cls):
     """From cells comes nearly what comes from rows, for one event and for classes; or a sentence why not."""

@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from believable.errors import InputError, LimitWarning, SchemaError
 from believable.recalibrate import MatrixScaling, load_recalibrator
 from believable.recalibrate.linear import STRENGTHS, dealt
+from tests.needs import decided_by_rounding
 from tests.recalibrate.data import softmax
 from tests.recalibrate.literal_linear import apply, draw, least, mean_cost, odir
 
@@ -179,6 +180,7 @@ def test_no_warning_in_plain_cases():
 
 
 @pytest.mark.parametrize("penalty", [0, 0.01, "auto"])
+@decided_by_rounding
 def test_one_masked_logit(penalty):
     """A logit of float32's lowest number, of a class that did not happen, leaves a map that is better than none."""
     z, labels = draw(400)

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from believable.errors import InputError, LimitWarning
 from believable.recalibrate import PlattScaling
+from tests.needs import decided_by_rounding
 from tests.recalibrate.data import binary, logit, multiclass
 
 pytestmark = pytest.mark.filterwarnings("ignore::believable.errors.SmallSampleWarning")
@@ -208,6 +209,7 @@ def test_scores_of_any_size(scale):
         ([5e-324, 1e-323], "all scores are within 1e-280 of each other"),
     ],
 )
+@decided_by_rounding
 def test_scores_too_close(scores, sentence):
     """Where floats cannot hold the map, that is said; probabilities stay in order."""
     with pytest.warns(LimitWarning, match=sentence):

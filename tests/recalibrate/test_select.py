@@ -97,6 +97,7 @@ def test_the_simplest_within_one_standard_error():
     assert found.candidates[0].behind == 0
 
 
+@pytest.mark.slow
 def test_leave_it_alone():
     """Calibrated scores are left alone, and the map that comes with it changes nothing."""
     rng = np.random.default_rng(3)
@@ -126,6 +127,7 @@ def test_chance_alone_seldom_moves_anything():
     assert moved <= 6
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::believable.errors.SmallSampleWarning")
 def test_classes():
     """Several classes: the defaults run, every row of the result sums to one, and over-confidence is mended."""
@@ -278,6 +280,7 @@ def test_infinite_losses_are_last():
     assert math.isfinite(by_brier["bins"].scored.values["brier"].value)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::believable.errors.LimitWarning", "ignore::believable.errors.SmallSampleWarning")
 @pytest.mark.parametrize("input", ["probabilities", "logits", "scores"])
 def test_maps_that_rule_something_out_are_last(input):

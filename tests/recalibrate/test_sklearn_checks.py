@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from believable.recalibrate import RECALIBRATORS, PlattScaling, Recalibrated
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore::believable.errors.SmallSampleWarning"),  # the checks have few rows
     pytest.mark.filterwarnings("ignore::believable.errors.LimitWarning"),  # and classes far apart
     pytest.mark.filterwarnings("ignore:.*:sklearn.exceptions.SkipTestWarning"),

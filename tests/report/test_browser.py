@@ -128,6 +128,7 @@ ALL_NUMBERS = """([slice, asked]) => asked.map(([strategy, bins]) => {
 })"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["event", "classes"])
 def test_every_number_is_that_of_python(which, request, show):
     """Every class, subgroup and stage, at numbers of bins that nobody computed before: equal to 1e-9."""
@@ -152,6 +153,7 @@ def test_every_number_is_that_of_python(which, request, show):
                 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["event", "classes", "rare"])
 def test_the_page_begins_with_the_headline(which, request, show):
     """The first number is the audit's, with its bins, and says so."""
@@ -257,6 +259,7 @@ def test_curves_are_of_all_rows(event, show):
     assert page.is_disabled("#corp")
 
 
+@pytest.mark.slow
 def test_rare_events_are_zoomed(rare, event, show):
     """Scores that all lie at the left end get axes of their own; others the whole square."""
     page = show(rare)
@@ -313,6 +316,7 @@ def test_the_band_is_where_chance_puts_the_points(event, show):
         assert (low, high) == pytest.approx((max(middle - half, 0), min(middle + half, 1)), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_tables_are_sorted_by_their_heads(event, show):
     """A head sorts by its numbers, again the other way, also by keyboard, and the order outlives a change of bins."""
     page = show(event)

@@ -15,6 +15,7 @@ from tests.auditing.data import over_confident
 RNG = np.random.default_rng(0)
 
 
+@pytest.mark.slow
 def test_round_trip(binary, matrix):
     """JSON and back is the same audit; what is written is strict JSON."""
     for found in (binary[-1], matrix[-1]):
@@ -71,6 +72,7 @@ def test_metrics_by_name(binary):
         found["ecce"]
 
 
+@pytest.mark.slow
 def test_counts_from_numpy_are_counts():
     """NumPy integers in `dropped` are written to JSON as any other."""
     p, y = over_confident(60, rng=RNG)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from believable import audit
 from tests.auditing.data import over_confident
@@ -12,6 +13,7 @@ from tests.auditing.data import over_confident
 RNG = np.random.default_rng(0)
 
 
+@pytest.mark.slow
 def test_markdown_stays_text(binary):
     """Names from outside are neither markup nor new cells."""
     found = replace(binary[-1], title="a|b *c* <script>\n# head", notes=("x | y\n| z |",))

@@ -93,6 +93,7 @@ def data_of(page):
     return json.loads(re.search(r'<script type="application/json" id="audit">(.*?)</script>', page, re.S)[1])
 
 
+@pytest.mark.slow
 def test_a_page_says_what_the_audit_says(demo):
     """Verdict, key numbers, advice, tables and provenance are in the HTML itself, before any script runs."""
     read = Reader(as_page(demo))
@@ -190,6 +191,7 @@ def test_what_cannot_be_drawn_is_left_out(demo):
     assert data["lines"][1]["x"] == []
 
 
+@pytest.mark.slow
 def test_a_page_of_ten_classes_is_small():
     """Below 300 KB with ten classes, before and after, whole and in subgroups."""
     found = some_classes(10, 3000, by={"half": np.arange(3000) % 2, "fifth": np.arange(3000) % 5})
@@ -198,6 +200,7 @@ def test_a_page_of_ten_classes_is_small():
     assert len(as_page(found).encode()) < 300_000
 
 
+@pytest.mark.slow
 def test_a_page_of_a_real_network_is_small():
     """Below 300 KB for ten thousand pictures in ten classes."""
     with np.load(real_data() / "cifar10_lenet5.npz") as arrays:

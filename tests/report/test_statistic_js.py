@@ -196,6 +196,7 @@ def check_all(result, cells):
 # --- tests ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_cells_are_the_same_numbers(found, name):
     """Unpacked, every column is Python's to the last bit."""
@@ -205,6 +206,7 @@ def test_cells_are_the_same_numbers(found, name):
         assert np.array_equal(np.array(result["cells"][column], float), getattr(cells, column)), column
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_bins_and_errors(found, name):
     """Bins, intervals, errors and the share of chance agree for all uniform and quantile bins."""

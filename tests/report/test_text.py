@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from believable import audit
 from tests.auditing.data import over_confident
@@ -10,6 +11,7 @@ from tests.auditing.data import over_confident
 RNG = np.random.default_rng(0)
 
 
+@pytest.mark.slow
 def test_the_text_has_every_part(binary, matrix):
     """Verdict, advice, metrics, table, classes, subgroups, recalibration, caveats, in that order."""
     text = str(matrix[-1])

@@ -117,6 +117,7 @@ def test_columns_are_streams_of_their_own():
     assert together.n == 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rate", "tolerance"),
     [

@@ -99,6 +99,7 @@ def test_short_floats_and_extremes():
     torch.testing.assert_close(mean, rows.float().softmax(dim=1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("predict", [lambda m, x, **k: ensemble_predict([m], x, **k), mc_dropout_predict])
 def test_gradients_on_request(predict, device):
     """There is no graph unless it is asked for."""

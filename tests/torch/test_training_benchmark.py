@@ -24,6 +24,7 @@ def test_parts_have_no_row_in_common():
     assert len(rows) == len(rows.unique(dim=0)) == 1797
 
 
+@pytest.mark.slow
 def test_a_seed_is_a_network(parts):
     """The same seed gives the same predictions, and torch's own generator is where it was."""
     mixup = next(method for method in training.METHODS if method.alpha)

@@ -111,6 +111,7 @@ def test_plain_torch_on_a_cpu():
     assert not gpu.fits(tally, rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("dtype", "labels"),
     [
@@ -130,6 +131,7 @@ def test_one_event(machine, dtype, labels, cells, spacing):
         machine.compare(rows_of(p[1:], y[1:], from_logits=False), cells=cells, spacing=spacing, bare=bare)
 
 
+@pytest.mark.slow
 def test_one_event_of_logits(machine):
     """Their sigmoid is taken in double precision; only scores within its rounding of an edge may be apart."""
     z, y = machine.logits(machine.choose(50_001, 3_001), 2, 6.0)
@@ -147,6 +149,7 @@ def test_many_rows_of_a_thread(machine, monkeypatch):
     machine.compare(rows_of(z, y, from_logits=True), "confidence", bare=False, apart=2)
 
 
+@pytest.mark.slow
 def test_edges_are_right_closed(machine):
     """A score that is an edge is in the bin below it, for every number of bins."""
     for bins in machine.choose(range(2, 33), (2, 7, 15, 32)):
@@ -156,6 +159,7 @@ def test_edges_are_right_closed(machine):
         machine.compare(rows, cells=bins, bare=machine.choose(True, False))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 10, 20, 32, 33, 100, 1000, 1001, 3000])
 def test_classes(machine, k):
     """Every notion, of few classes and many, from logits and from probabilities."""

@@ -118,6 +118,7 @@ def second(_, folder):
     distributed.destroy_process_group()
 
 
+@pytest.mark.slow
 def test_two_processes(tmp_path):
     """Uneven parts, no rows, weights or types in one process alone, and a wrapped model: the answer is the whole's."""
     other = multiprocessing.spawn(second, args=(str(tmp_path),), nprocs=1, join=False)

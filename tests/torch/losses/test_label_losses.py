@@ -40,6 +40,7 @@ def test_cross_entropy_is_a_case(kind, settings, plain, reduction, weighted, inn
     torch.testing.assert_close(loss(logits, labels), expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 @every_loss
 def test_gradients(kind, settings, plain, device):
     """First and second derivatives are those of finite differences, with weights and an ignored row."""

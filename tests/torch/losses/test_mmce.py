@@ -54,6 +54,7 @@ def test_numpy(name, unbiased, device):
     assert loss(some.to(device), unbiased=unbiased).item() == near(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("width", [0.4, 0.008])
 @pytest.mark.parametrize("name", ["three classes", "weights", "weights with zeros", "one event, weights", "two rows"])
@@ -171,6 +172,7 @@ def test_pixels(device):
     assert value.item() == near(loss(halves).item())
 
 
+@pytest.mark.slow
 def test_it_trains(device):
     """Steps down the loss lead to confidences that are right."""
     some = random(200, 3, seed=9, scale=4.0).to(device)
