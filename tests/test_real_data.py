@@ -91,6 +91,7 @@ def test_the_temperature_of_real_networks(name):
         assert T > 1.05
 
 
+@pytest.mark.slow
 def test_real_scores_are_mended_or_left_alone():
     """Naive Bayes on digits is mended; forecasts of football games are left alone."""
     digits = believable.calibrate(*load("digits_gnb"), candidates=["temperature", "structured"], n_resamples=100)

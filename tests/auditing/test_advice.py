@@ -27,11 +27,13 @@ def calibrated(n, a=1.0, b=1.0, seed=0):
     return p, (rng.random(n) < p).astype(int)
 
 
+@pytest.mark.slow
 def test_a_plain_case_has_nothing_to_say():
     """Many calibrated rows over the whole range: no advice, no caveat."""
     assert found(*calibrated(20_000)) == ("", "")
 
 
+@pytest.mark.slow
 def test_empty_uniform_bins_ask_for_quantile_bins():
     """Scores in a few of the uniform bins are better seen in quantile bins."""
     p, y = calibrated(5000, 2, 60)

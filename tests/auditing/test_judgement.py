@@ -63,6 +63,7 @@ def test_places_are_runs_of_bins():
     assert str(high) == "scores from 0.50 to 0.60 are too high: 0.550 predicted, 0.300 happened (1,000 rows)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [20, 50, 200, 2000])
 def test_a_perfect_model_is_not_called_poor(n, without_interval):
     """With few rows a perfect model shows a large ECE: nineteen times out of twenty it is told from no perfect one."""

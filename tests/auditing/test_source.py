@@ -14,6 +14,8 @@ from believable.errors import InputError
 from believable.recalibrate.facts import as_method
 from tests.auditing.data import few_metrics, times, too_sure
 
+pytestmark = pytest.mark.slow
+
 N = 50_000
 
 
@@ -107,7 +109,6 @@ def same_numbers(rows, counted, loosely=""):
             assert (others.floor, others.q95 or 0) == pytest.approx((mine.floor, mine.q95 or 0), rel=0.1), mine.alias
 
 
-@pytest.mark.slow
 def test_one_event(event):
     """Of 50,000 rows and their summary: the same verdict, numbers, subgroups, table, words and page."""
     rows, counted, *_ = event
@@ -125,7 +126,6 @@ def test_one_event(event):
     assert np.mean(np.abs(np.interp(corp[0].x, corp[1].x, corp[1].y) - corp[0].y)) < 0.005  # steps, at other points
 
 
-@pytest.mark.slow
 def test_classes(matrix):
     """Of a matrix: the same verdict, classes, subgroups and words; classes within subgroups were not counted."""
     rows, counted, *_ = matrix
@@ -244,7 +244,6 @@ def huge(event):
         return audit(times(event[-1], 24), progress=False)
 
 
-@pytest.mark.slow
 def test_the_fix(event, huge):
     """Chosen on drawn rows, fitted on all cells: the map is that of the rows, and it is in the report."""
     fix = huge.fix
@@ -323,7 +322,6 @@ def test_a_smooth_error_without_floor(huge):
     assert huge["smece"].note == "with so many rows chance alone shows less than 0.0005"
 
 
-@pytest.mark.slow
 def test_bins_that_the_cells_of_many_classes_do_not_make():
     """The headline stands in any bins of its own grid; of single classes nothing is said, and why."""
     rng = np.random.default_rng(2)

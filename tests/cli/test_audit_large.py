@@ -140,6 +140,7 @@ def test_everything_is_written(both):
         assert (out / name).stat().st_size > 1000
 
 
+@pytest.mark.slow
 def test_a_saved_summary_is_audited_as_its_rows_were(run, both):
     """Whatever it is called; several add up; columns cannot be chosen any more."""
     out, _, _, found = both

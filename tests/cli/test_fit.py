@@ -67,6 +67,7 @@ def test_a_named_method_is_fitted_and_judged(one, tmp_path, data, method):
     assert out.read_text().strip() == expected.to_json()
 
 
+@pytest.mark.slow
 def test_options_reach_the_comparison(one, tmp_path, data):
     """Score, folds, clusters and weights are those that were given."""
     out = tmp_path / "map.json"

@@ -38,6 +38,7 @@ def spoken_of(path):
                 yield reference
 
 
+@pytest.mark.slow
 def test_every_argument_has_an_option_or_a_name():
     """No sentence speaks of an argument that the command line has no words for, unless it can never say it."""
     found = {name for path in SOURCE.rglob("*.py") if path.parent.name != "cli" for name in spoken_of(path)}

@@ -131,6 +131,7 @@ def test_where_no_row_is_treated_some_may_be():
     assert (covered / 100 > 0.88).all()
 
 
+@pytest.mark.slow
 def test_being_sure_holds_on_fresh_data():
     """Where the model is no better than treating all or none, it is called so beyond chance hardly ever."""
     rng = np.random.default_rng(10)

@@ -38,6 +38,7 @@ def knots_and_scores(kind, n, dtype):
 KINDS = pytest.mark.parametrize("kind", ["one", "two equal", "few", "crowded", "many", "far"])
 
 
+@pytest.mark.slow
 @BOTH
 @KINDS
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -113,6 +113,7 @@ def test_difficult_data_are_drawn(name):
     assert nothing_is_cut(believable.plot_metrics(DIFFICULT[name], metrics=CHEAP, n_resamples=100, random_state=0))
 
 
+@pytest.mark.slow
 def test_the_default_is_drawn_and_saved(tmp_path):
     """Six errors, or one name alone."""
     path = tmp_path / "errors.pdf"

@@ -56,6 +56,7 @@ def test_the_picture(tmp_path):
     assert legend(plot_uncertainty_sample(P, 400).axes[0]) == ["sampled: least sure (400)"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DIFFICULT)
 def test_difficult_data_can_be_drawn(name):
     """Nothing is cut, whatever the scores are."""

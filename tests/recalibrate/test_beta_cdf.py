@@ -67,6 +67,7 @@ def test_literal_likelihood(seed, weighted):
     assert cost(np.log([model.a_, model.b_]), p, y, w) <= value + 1e-15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("a", "b", "location", "spread"), [(40, 30, 0, 0.1), (1, 1, -9, 1), (0.2, 0.5, 0, 3), (2, 0.3, 3, 2)]
 )

@@ -240,6 +240,7 @@ def test_jackknife_of_the_mean():
         assert df == n - 1
 
 
+@pytest.mark.slow
 def test_caveats():
     """Few events, scores that point the other way and rows without a mistake are spoken of."""
     p, y = binary()

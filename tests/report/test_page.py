@@ -106,6 +106,7 @@ def test_a_page_says_what_the_audit_says(demo):
     assert captions == 5  # changes, tried, comparison, bins, numbers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["demo", "hostile"])
 def test_a_page_is_well_formed_and_accessible(which, request):
     """Elements are balanced, ids are unique and pointed to, headings go down in steps of one, pictures have words."""

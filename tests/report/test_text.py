@@ -30,6 +30,7 @@ def test_the_text_has_every_part(binary, matrix):
     assert repr(binary[-1]) == "Audit('mine', n=1500, " + binary[-1].verdict.label + ")"
 
 
+@pytest.mark.slow
 def test_text_stays_aligned_and_on_its_line():
     """Names with line breaks, wide letters, escape codes or no end leave the table a table."""
     p, y = over_confident(300, rng=RNG)

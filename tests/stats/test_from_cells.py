@@ -40,6 +40,8 @@ from believable.metrics import METRICS
 from believable.recalibrate import BetaCalibration, IsotonicCalibration, PlattScaling, TemperatureScaling
 from believable.stats.source import count_points
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # Of the value. Sums and uniform bins are those of the data but for rounding; cells stand at their mean scores.

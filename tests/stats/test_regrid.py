@@ -18,6 +18,7 @@ def scores(dtype):
     return np.concatenate([*near, rng.random(5000).astype(dtype), np.repeat(dtype(0.3), 50)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("cells", [840, 2, 7, 10, 25_200, 50_400])
 @pytest.mark.parametrize("spacing", ["uniform", "logit"])
