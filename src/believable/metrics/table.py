@@ -80,7 +80,8 @@ class Metric:
         The notion it has for a matrix.
     power : float or None
         The degree to which it grows with the residuals, outcomes less scores: 1 for errors, 2 for squared ones. Its
-        interval is then made by inverting a test, because the plain value is too large near 0. None for other numbers.
+        interval is then made by inverting a test, because the plain value is too large near 0. None for other numbers,
+        and for errors that can be 0 where scores are not calibrated.
     fixed_point : str
         The option that turns it into a plain norm of the residuals where it is the fixed point of one (smECE).
     signed_by : str
