@@ -61,7 +61,7 @@ print(believable.subgroups(quiz.predictions, by={"subject": subject}, random_sta
 # ## What it says when asked
 
 # %%
-stated = load_samples("stated.jsonl", group="question_id")
+stated = load_samples("stated.jsonl", cluster="question_id")
 asked = believable.audit(stated)
 asked
 

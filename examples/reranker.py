@@ -51,7 +51,7 @@ print(*loaded.notes, sep="\n")
 # column to look at apart.
 
 # %%
-kind = np.array([query.split("-")[0] for query in loaded.groups])
+kind = np.array([query.split("-")[0] for query in loaded.clusters])
 audit = believable.audit(loaded, by={"kind": kind})
 audit
 
@@ -70,7 +70,7 @@ believable.plot_miscalibration(loaded.predictions)
 # ## For which queries?
 
 # %%
-print(believable.subgroups(loaded.predictions, by={"kind": kind}, clusters=loaded.groups, random_state=0))
+print(believable.subgroups(loaded.predictions, by={"kind": kind}, clusters=loaded.clusters, random_state=0))
 
 # %% [markdown]
 # Both kinds are off, in different ways. Scores of broad queries are too high on the whole: 0.55 predicted, 0.32
@@ -82,10 +82,10 @@ print(believable.subgroups(loaded.predictions, by={"kind": kind}, clusters=loade
 # First one map for all queries. Queries stay together in a fold, so each was mapped by what other queries say.
 
 # %%
-fixed = believable.calibrate(loaded.predictions, clusters=loaded.groups)
+fixed = believable.calibrate(loaded.predictions, clusters=loaded.clusters)
 print(fixed, end="\n\n")
 mended = fixed.improvement.predictions_after
-print(believable.subgroups(mended, by={"kind": kind}, clusters=loaded.groups, random_state=0))
+print(believable.subgroups(mended, by={"kind": kind}, clusters=loaded.clusters, random_state=0))
 
 # %% [markdown]
 # The map shrinks the log-odds and shifts them down; the order stays. The ECE falls from 0.15 to 0.03. And yet both
@@ -98,10 +98,10 @@ p, y = loaded.predictions.scores, loaded.predictions.labels
 maps, after = {}, np.empty(len(p))
 for name in ("broad", "known"):
     rows = kind == name
-    maps[name] = believable.calibrate(p[rows], y[rows], method="platt", clusters=loaded.groups[rows])
+    maps[name] = believable.calibrate(p[rows], y[rows], method="platt", clusters=loaded.clusters[rows])
     after[rows] = maps[name].improvement.predictions_after.scores
-print(believable.subgroups(after, y, by={"kind": kind}, clusters=loaded.groups, random_state=0))
-print(believable.compare(after, mended.scores, y, "nll", clusters=loaded.groups, random_state=0))
+print(believable.subgroups(after, y, by={"kind": kind}, clusters=loaded.clusters, random_state=0))
+print(believable.compare(after, mended.scores, y, "nll", clusters=loaded.clusters, random_state=0))
 
 # %% [markdown]
 # With a map for each, neither kind can be told from calibrated. The log loss is lower than with one map for all, by
@@ -113,7 +113,7 @@ print(believable.compare(after, mended.scores, y, "nll", clusters=loaded.groups,
 # Show a document as the answer only if it is relevant three times in four, with 95 % confidence.
 
 # %%
-cut = believable.threshold_for(after, y, precision=0.75, clusters=loaded.groups)
+cut = believable.threshold_for(after, y, precision=0.75, clusters=loaded.clusters)
 print(cut)
 believable.plot_threshold(cut)
 

@@ -177,7 +177,7 @@ def test_what_a_reader_hands_over(tmp_path):
     path = tmp_path / "answers.csv"
     rows = [f"0.{9 - k % 3},{int(k % 4 > 0)},{'ab'[k % 2]},{k // 2}" for k in range(200)]
     path.write_text("\n".join(["p,y,site,patient", *rows, ",1,a,0"]))
-    loaded = load(path, by="site", group="patient", drop_missing=True)
+    loaded = load(path, by="site", cluster="patient", drop_missing=True)
     found = audit(loaded, fix=False)
     assert (found.title, found.n, found.n_clusters) == ("answers.csv", 200, 100)
     assert found.dropped == {"missing score": 1}

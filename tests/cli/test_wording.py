@@ -68,7 +68,7 @@ def test_every_hint_is_in_options(hint):
 SENTENCES = {
     "logits": (Sentence("{hint}", hint=Hint.LOGITS), "these look like logits: use --logits"),
     "missing": (Sentence("{hint}", hint=Hint.REPAIR_OR_LEAVE_OUT), "repair such rows, or leave them out with --drop-missing"),
-    "clusters": (Sentence("pass {group=}; the intervals", group="patient_id"), "pass --cluster patient_id; the intervals"),
+    "clusters": (Sentence("pass {cluster=}; the intervals", cluster="patient_id"), "pass --cluster patient_id; the intervals"),
     "scores of a run": (
         Sentence("{hint}", hint=Hint.LOGITS_OR_RAW),
         "use --scores logits if they are log-odds, --scores raw if they are neither, to have a map learnt",

@@ -18,9 +18,9 @@ def written(folder, header, rows):
 def test_a_telling_name_that_repeats_is_mentioned(tmp_path, name):
     """How many values in how many rows, and what to do; the rows stay independent."""
     loaded = load(written(tmp_path, f"y,p,{name}", [f"{k % 2},0.5,{k // 3}" for k in range(12)]))
-    assert loaded.groups is None
+    assert loaded.clusters is None
     assert loaded.notes == (
-        f"column {name} repeats (4 values in 12 rows): if its rows belong together, pass group={name!r}; the intervals "
+        f"column {name} repeats (4 values in 12 rows): if its rows belong together, pass cluster={name!r}; the intervals "
         "here take rows as independent",
     )
 
@@ -31,7 +31,7 @@ def test_a_telling_name_that_repeats_is_mentioned(tmp_path, name):
         ("y,p,patient_id", lambda k: k, {}),  # never repeats
         ("y,p,patient_id", lambda k: 7, {}),  # one value, so no clusters
         ("y,p,region", lambda k: k // 3, {}),  # no telling name
-        ("y,p,patient_id", lambda k: k // 3, {"group": "patient_id"}),
+        ("y,p,patient_id", lambda k: k // 3, {"cluster": "patient_id"}),
         ("y,p,patient_id", lambda k: k // 3, {"by": "patient_id"}),
         ("y,p,patient_id", lambda k: k // 3, {"weight": "patient_id"}),
     ],

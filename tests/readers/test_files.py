@@ -257,7 +257,7 @@ def test_a_misspelt_column_is_suggested():
 def test_clusters_and_subgroups_only_when_asked():
     """They are named in words, taken out of families and guesses, and are neither scores nor labels."""
     names = ["y", "p", "query", "score"]
-    columns = choose_columns(names, group="query", by=["score", "query"])
+    columns = choose_columns(names, cluster="query", by=["score", "query"])
     assert (columns.prob, columns.group, columns.by) == (("p",), "query", ("score", "query"))
     assert columns.names == ("p", "y", "query", "score")
     assert str(columns) == "scores p, labels y, clusters query, subgroups score, query"
@@ -265,7 +265,7 @@ def test_clusters_and_subgroups_only_when_asked():
     with pytest.raises(InputError, match="'y' holds the labels: clusters"):
         choose_columns(names, prob="p", by="y")
     with pytest.raises(InputError, match="'p' holds the scores: clusters"):
-        choose_columns(names, prob="p", group="p")
+        choose_columns(names, prob="p", cluster="p")
 
 
 def test_logits_have_names_of_their_own(tmp_path):

@@ -314,8 +314,8 @@ def test_arrays_that_cannot_be_columns(tmp_path):
 def test_clusters_and_subgroups_of_arrays(tmp_path):
     """They are arrays of the same length."""
     path = put(tmp_path, "g.npz", saved(probs=P, labels=Y, query=[7, 7, 9], land=np.array(["u", "v", "u"])))
-    loaded = load(path, group="query", by="land")
-    assert loaded.groups.tolist() == [7, 7, 9]
+    loaded = load(path, cluster="query", by="land")
+    assert loaded.clusters.tolist() == [7, 7, 9]
     assert loaded.by["land"].tolist() == ["u", "v", "u"]
     assert loaded.notes == ()
 

@@ -69,7 +69,7 @@ def test_probabilities_are_a_softmax_over_the_choices(tmp_path):
     assert np.allclose(loaded.predictions.scores, [literal_softmax(lls) for lls in LLS], rtol=1e-14)
     assert loaded.predictions.labels.tolist() == [0, 2, 3]
     assert loaded.taken == "P(choice) from log-likelihoods, target as the number of a choice from 0"
-    assert (loaded.groups, loaded.dropped) == (None, {})
+    assert (loaded.clusters, loaded.dropped) == (None, {})
     assert loaded.notes == ("For all 3 samples acc in the log agrees with the target.",)
 
 
@@ -165,7 +165,7 @@ def test_one_filter_is_taken(tmp_path):
     lines = [line | {"filter": name} for line in LINES for name in ("none", "flipped")]
     loaded = load_samples(write(tmp_path, lines))
     assert len(loaded.predictions) == 3
-    assert loaded.groups is None
+    assert loaded.clusters is None
     assert "The log has several filters: 'none' was taken, not 'flipped' (3 lines)." in loaded.notes
     assert len(load_samples(write(tmp_path, lines), filter="flipped").predictions) == 3
     with pytest.raises(InputError, match=r"there is no filter 'best'; there are 'none', 'flipped'"):
@@ -175,16 +175,16 @@ def test_one_filter_is_taken(tmp_path):
 def test_documents_that_repeat_are_clusters(tmp_path):
     """The same document twice is one cluster; the same number in another task is another document."""
     loaded = load_samples(write(tmp_path, [*LINES, LINES[0]]))
-    assert loaded.groups.tolist() == ["hash 0", "hash 1", "hash 2", "hash 0"]
+    assert loaded.clusters.tolist() == ["hash 0", "hash 1", "hash 2", "hash 0"]
     assert loaded.taken.endswith("clusters by document")
     other = LINES[0] | {"doc_hash": "another"}
-    assert load_samples(write(tmp_path, [*LINES, other])).groups is None
+    assert load_samples(write(tmp_path, [*LINES, other])).clusters is None
 
 
 def test_one_document_in_all_samples_is_no_cluster(tmp_path):
     """A log that gives every sample the same hash says nothing of clusters, and a note says so."""
     loaded = load_samples(write(tmp_path, [line | {"doc_hash": "same"} for line in LINES]))
-    assert loaded.groups is None
+    assert loaded.clusters is None
     assert "clusters" not in loaded.taken
     assert "Every sample has the same document in the log, so there are no clusters of samples." in loaded.notes
 
@@ -310,8 +310,8 @@ def test_percent_is_for_numbers(tmp_path):
 def test_answers_to_one_question_are_clusters(tmp_path):
     """If the field is named; if not, and it repeats, a note says so."""
     path = write(tmp_path, [{"confidence": 0.5, "correct": 1, "question_id": k // 2} for k in range(6)], "a.jsonl")
-    assert load_samples(path, group="question_id").groups.tolist() == ["0", "0", "1", "1", "2", "2"]
-    assert "pass group='question_id', or the intervals are too narrow" in load_samples(path).notes[0]
+    assert load_samples(path, cluster="question_id").clusters.tolist() == ["0", "0", "1", "1", "2", "2"]
+    assert "pass cluster='question_id', or the intervals are too narrow" in load_samples(path).notes[0]
     unique = write(tmp_path, [{"confidence": 0.5, "correct": 1, "question_id": k} for k in range(6)], "b.jsonl")
     assert load_samples(unique).notes == ()
 
@@ -328,7 +328,7 @@ def test_answers_to_one_question_are_clusters(tmp_path):
         ([{"confidence": "hm", "correct": 1}, {"confidence": 1, "correct": None}], {}, "no answer has both a confidence and a mark (1 no confidence stated, 1 not marked as right or wrong)"),
         ([{"score": 1, "correct": 1}], {}, "no field is called confidence or stated_confidence or verbalised_confidence or verbalized_confidence; there are score, correct: choose one with confidence="),
         ([{"confidence": 1, "correct": 1, "acc": 1}], {}, "several fields could be 'correct': correct, acc; choose one with correct="),
-        ([{"confidence": 1, "correct": 1}], {"group": "q"}, "line 1: there is no 'q'; there are confidence, correct"),
+        ([{"confidence": 1, "correct": 1}], {"cluster": "q"}, "line 1: there is no 'q'; there are confidence, correct"),
         ([{"confidence": 1, "correct": 1}], {"normalise": "length"}, "normalise and filter are for logs of samples, which a.jsonl is not"),
         (LINES, {"percent": True}, "percent is for stated confidences, and a.jsonl is a log of samples"),
         (LINES, {"normalise": "tokens"}, "normalise must be one of 'none', 'length', 'bytes', got 'tokens'"),

@@ -11,7 +11,7 @@ import pytest
 from believable import Predictions, expected_calibration_error, interval, subgroups
 from believable._progress import reading
 from believable.errors import InputError
-from believable.readers import Loaded, load
+from believable.readers import Loaded, choose_columns, load
 from believable.readers.formats.base import Source
 from believable.readers.formats.delimited import CSV
 
@@ -35,7 +35,7 @@ def test_everything_about_a_file(tmp_path):
     assert isinstance(loaded, Loaded)
     assert isinstance(loaded.predictions, Predictions)
     assert (loaded.title, loaded.taken) == ("data.csv", "scores p, labels y")
-    assert (loaded.groups, loaded.by, loaded.dropped, loaded.notes) == (None, {}, {}, ())
+    assert (loaded.clusters, loaded.by, loaded.dropped, loaded.notes) == (None, {}, {}, ())
 
 
 HOLES = """p,y,w,query,land
@@ -53,7 +53,7 @@ HOLES = """p,y,w,query,land
 
 def test_rows_that_lack_something_are_counted_once(tmp_path):
     """By score, label, weight, cluster, in this order; then weight 0. A missing subgroup stays."""
-    loaded = load(put(tmp_path, HOLES), weight="w", group="query", by=["land", "query"], drop_missing=True)
+    loaded = load(put(tmp_path, HOLES), weight="w", cluster="query", by=["land", "query"], drop_missing=True)
     assert loaded.dropped == {
         "missing score": 2,
         "missing label": 1,
@@ -64,7 +64,7 @@ def test_rows_that_lack_something_are_counted_once(tmp_path):
     assert loaded.predictions.scores.tolist() == [0.1, 0.8, 0.9]
     assert loaded.predictions.labels.tolist() == [0, 1, 1]
     assert loaded.predictions.weights.tolist() == [1, 2, 3]
-    assert loaded.groups.tolist() == ["a", "h", "i"]
+    assert loaded.clusters.tolist() == ["a", "h", "i"]
     assert loaded.by["land"].tolist() == ["u", None, "v"]
     assert loaded.by["query"].tolist() == ["a", "h", "i"]
     assert len(loaded.predictions) + sum(loaded.dropped.values()) == 9
@@ -100,9 +100,9 @@ def test_alignment_at_random(tmp_path):
     for name in ("a.csv", "a.parquet", "a.jsonl"):
         path = tmp_path / name
         getattr(frame, {"csv": "write_csv", "parquet": "write_parquet", "jsonl": "write_ndjson"}[name[2:]])(path)
-        loaded = load(path, weight="w", group="query", by="copy", drop_missing=True)
+        loaded = load(path, weight="w", cluster="query", by="copy", drop_missing=True)
         read = loaded.predictions
-        columns = (read.scores, read.labels, read.weights, loaded.groups, loaded.by["copy"])
+        columns = (read.scores, read.labels, read.weights, loaded.clusters, loaded.by["copy"])
         assert list(zip(*(column.tolist() for column in columns), strict=True)) == expected
         assert sum(loaded.dropped.values()) == n - len(expected)
 
@@ -111,9 +111,9 @@ def test_what_is_loaded_goes_into_inference(tmp_path):
     """Clusters and subgroups fit the predictions, rows of weight 0 or not."""
     rng = np.random.default_rng(2)
     lines = [f"{p:.3f},{int(rng.random() < p)},{i % 4},{i // 5},{'uv'[i % 2]}" for i, p in enumerate(rng.random(300))]
-    loaded = load(put(tmp_path, "\n".join(["p,y,w,query,land", *lines])), weight="w", group="query", by="land")
+    loaded = load(put(tmp_path, "\n".join(["p,y,w,query,land", *lines])), weight="w", cluster="query", by="land")
     assert loaded.dropped == {"weight 0": 75}
-    found = interval("ece", loaded.predictions, clusters=loaded.groups, random_state=0)
+    found = interval("ece", loaded.predictions, clusters=loaded.clusters, random_state=0)
     assert found.value == expected_calibration_error(loaded.predictions)
     groups = subgroups(loaded.predictions, by=loaded.by, n_resamples=100, random_state=0)
     assert sum(group.n for group in groups) == 225
@@ -128,7 +128,7 @@ def test_missing_values_are_errors_with_a_way_out(tmp_path):
     assert refused(unlabelled).endswith(f"column 'y' has a missing label at row 0 (line 2); {out}")
     few = put(tmp_path, "p,y,w,q\n0.5,1,1,a\n0.5,0,,b\n0.25,1,1,\n", "few.csv")
     assert refused(few, weight="w").endswith(f"column 'w' has a missing weight at row 1 (line 3); {out}")
-    assert refused(few, group="q").endswith(f"column 'q' has a missing cluster at row 2 (line 4); {out}")
+    assert refused(few, cluster="q").endswith(f"column 'q' has a missing cluster at row 2 (line 4); {out}")
     assert "there is nothing to measure" in refused(put(tmp_path, "p,y\n,1\n0.5,\n", "none.csv"), drop_missing=True)
 
 
@@ -238,3 +238,12 @@ def test_progress_is_shown_when_asked_and_then_gone(tmp_path, capsys):
     with reading(Source("big", CSV, b"x"), False):
         pass
     assert capsys.readouterr() == ("", "")
+
+
+def test_clusters_by_the_name_they_had(tmp_path):
+    """`group=` still names the column of clusters, with a word about it, and `groups` still holds them."""
+    path = put(tmp_path, "p,y,query\n0.5,1,a\n0.5,0,b\n")
+    with pytest.warns(FutureWarning, match="^group is now called cluster$"):
+        loaded = load(path, group="query")
+    assert loaded.groups.tolist() == loaded.clusters.tolist() == ["a", "b"]
+    assert choose_columns(["p", "y", "query"], cluster="query").group == "query"

@@ -70,7 +70,7 @@ def test_probabilities_are_taken_as_they_are(tmp_path):
     loaded = load_run(*paths, rel=2)
     assert loaded.predictions.scores.tolist() == [0.9, 0.4, 1.0, 0.0]
     assert loaded.predictions.labels.tolist() == [1, 0, 0, 0]
-    assert loaded.groups.tolist() == ["q1", "q1", "q2", "q2"]
+    assert loaded.clusters.tolist() == ["q1", "q1", "q2", "q2"]
     assert loaded.dropped == {"negative grade": 1}
     assert loaded.title == "run.trec"
     assert loaded.taken == "scores of run.trec as probabilities, relevant from grade 2 in qrels.txt, clusters by query"
@@ -118,7 +118,7 @@ def test_no_query_is_mapped_by_what_it_says(tmp_path):
     run, qrels = simulate(tmp_path, lambda z: 20 + 7 * z, n_queries=10, judged=1.0)
     lines = qrels.read_text().splitlines()
     before = load_run(run, qrels, scores="raw", random_state=0)
-    rows = before.groups == "q3"
+    rows = before.clusters == "q3"
     grades = sorted(int(line.split()[3]) for line in lines if line.startswith("q3 "))
     turned = iter(grades)  # the same grades for other documents: the folds are dealt by how many there are
     qrels.write_text("\n".join(f"{line[:-1]}{next(turned)}" if line.startswith("q3 ") else line for line in lines))
@@ -178,7 +178,7 @@ def test_queries_that_differ_widen_the_interval(tmp_path):
     """Documents of one query share its luck: with clusters the interval is half as wide again, or more."""
     loaded = load_run(*simulate(tmp_path, sigmoid, spread=2.0))
     alone = interval("brier_score", loaded.predictions, random_state=0)
-    together = interval("brier_score", loaded.predictions, clusters=loaded.groups, random_state=0)
+    together = interval("brier_score", loaded.predictions, clusters=loaded.clusters, random_state=0)
     assert together.high - together.low > 1.5 * (alone.high - alone.low)
 
 

@@ -57,14 +57,14 @@ NAMES = {
 def test_what_names_rows_is_no_number(tmp_path, names):
     """Clusters and subgroups that are written differently stay apart."""
     text = "p,y,q\n" + "".join(f"0.5,{k % 2},{name}\n" for k, name in enumerate(names))
-    loaded = load(put(tmp_path, text), group="q", by="q")
-    assert loaded.groups.tolist() == loaded.by["q"].tolist() == list(names)
+    loaded = load(put(tmp_path, text), cluster="q", by="q")
+    assert loaded.clusters.tolist() == loaded.by["q"].tolist() == list(names)
 
 
 def test_numbers_that_name_rows_stay_numbers_where_nothing_is_lost(tmp_path):
     """1.0 is 1, and 0.5 a half."""
-    assert load(put(tmp_path, "p,y,q\n0.5,1,10\n0.5,0,2\n"), group="q").groups.tolist() == [10, 2]
-    assert load(put(tmp_path, "p,y,q\n0.5,1,1.0\n0.5,0,1\n"), group="q").groups.tolist() == [1, 1]
+    assert load(put(tmp_path, "p,y,q\n0.5,1,10\n0.5,0,2\n"), cluster="q").clusters.tolist() == [10, 2]
+    assert load(put(tmp_path, "p,y,q\n0.5,1,1.0\n0.5,0,1\n"), cluster="q").clusters.tolist() == [1, 1]
     assert load(put(tmp_path, "p,y,q\n0.5,1,0.50\n0.5,0,0.25\n"), by="q").by["q"].tolist() == [0.5, 0.25]
 
 
@@ -73,17 +73,17 @@ def test_clusters_whose_digits_are_lost_already_are_refused(tmp_path):
     frame = polars.DataFrame({"p": [0.5, 0.25], "y": [1, 0], "q": [float(2**53), 1.0]})
     frame.write_parquet(tmp_path / "a.parquet")
     with pytest.raises(InputError, match="lost digits, got 9007199254740992 at row 0"):
-        load(tmp_path / "a.parquet", group="q")
+        load(tmp_path / "a.parquet", cluster="q")
     rows = [{"p": float("nan"), "y": 1, "q": 1}, *({"p": 0.5, "y": 1, "q": 2**63 + k} for k in range(2))]
-    loaded = load(lines(tmp_path, rows), group="q", drop_missing=True)
-    assert loaded.groups.tolist() == [str(2**63), str(2**63 + 1)]
+    loaded = load(lines(tmp_path, rows), cluster="q", drop_missing=True)
+    assert loaded.clusters.tolist() == [str(2**63), str(2**63 + 1)]
 
 
 def test_lengths_of_time_can_be_clusters(tmp_path):
     """Whatever the file engine thinks of them as text."""
     frame = polars.DataFrame({"p": [0.5, 0.25], "y": [1, 0], "t": polars.Series([1, 2]).cast(polars.Duration("us"))})
     frame.write_parquet(tmp_path / "a.parquet")
-    assert load(tmp_path / "a.parquet", group="t").groups.tolist() == [1, 2]
+    assert load(tmp_path / "a.parquet", cluster="t").clusters.tolist() == [1, 2]
 
 
 def test_an_infinite_label_is_not_a_missing_one(tmp_path):
@@ -223,10 +223,10 @@ def test_confidences_on_another_scale_are_told(tmp_path):
 def test_one_question_is_one_cluster(tmp_path):
     """Written 1 or 1.0; a missing one is none."""
     rows = [{"confidence": 0.5, "correct": 1, "q": q} for q in (1, 1.0, 2)]
-    assert load_samples(lines(tmp_path, rows, "a.jsonl"), group="q").groups.tolist() == ["1", "1", "2"]
+    assert load_samples(lines(tmp_path, rows, "a.jsonl"), cluster="q").clusters.tolist() == ["1", "1", "2"]
     rows = [{"confidence": 0.5, "correct": 1, "q": float("nan")}] * 2
     with pytest.raises(InputError, match="line 1: there is no 'q'"):
-        load_samples(lines(tmp_path, rows, "a.jsonl"), group="q")
+        load_samples(lines(tmp_path, rows, "a.jsonl"), cluster="q")
 
 
 def test_the_rows_that_are_left(tmp_path):

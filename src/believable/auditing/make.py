@@ -118,7 +118,8 @@ def audit(
     if isinstance(predictions, Loaded):
         refuse_extras("Loaded", actuals=actuals, sample_weight=sample_weight)
         loaded, predictions = predictions, predictions.predictions
-        clusters, by = loaded.groups if clusters is None else clusters, (dict(loaded.by) or None) if by is None else by
+        clusters = loaded.clusters if clusters is None else clusters
+        by = (dict(loaded.by) or None) if by is None else by
         title, taken, pairs = title or loaded.title, taken or loaded.taken, pairs or loaded.pairs
         dropped, notes = {**loaded.dropped, **(dropped or {})}, (*loaded.notes, *notes)
     source = source_of_audit(predictions, actuals, sample_weight, clusters=clusters, by=by).remembering()

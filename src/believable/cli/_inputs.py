@@ -43,7 +43,7 @@ def read(file: Path | None, asked: Mapping[str, Any], *, unasked: Collection[str
 def read_other(file: Path, asked: Mapping[str, Any], *, unasked: Collection[str] = (), **instead: Any) -> Loaded:
     """Other predictions for the same rows: clusters and subgroups are those of the first."""
     if asked.get("cluster") is not None:
-        unasked = {*unasked, "group"}
+        unasked = {*unasked, "cluster"}
     return read(file, {**asked, **instead, "cluster": None, "by": ()}, unasked=unasked)
 
 
@@ -69,8 +69,8 @@ def _read(file: Path | None, asked: Mapping[str, Any]) -> Loaded:
 
 
 def columns_in(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The options on columns as arguments of `load`, which calls clusters groups."""
-    return {{"cluster": "group"}.get(name, name): asked[name] for name in OPTIONS_OF_COLUMNS if name in asked}
+    """The options on columns as arguments of `load`."""
+    return {name: asked[name] for name in OPTIONS_OF_COLUMNS if name in asked}
 
 
 def names_in(given: Iterable[str]) -> list[str]:
@@ -177,7 +177,7 @@ def _samples(file: Path, asked: Mapping[str, Any]) -> Loaded:
         filter=asked.get("filter"),
         confidence=asked.get("prob"),
         correct=asked.get("label"),
-        group=asked.get("cluster"),
+        cluster=asked.get("cluster"),
         percent=asked["percent"],
     )
 

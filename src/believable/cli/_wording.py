@@ -18,7 +18,7 @@ OPTIONS = {
     "format": "--format",
     "from_logits": "--logits",
     "graded": "--graded",
-    "group": "--cluster",
+    "cluster": "--cluster",
     "clusters": "--cluster",
     "input": "--scores",
     "label": "--label",

@@ -58,7 +58,7 @@ def compare(
             second.predictions,
             metrics,
             options={"n_bins": how.bins, "strategy": how.strategy},
-            cluster=cluster_of_rows(first.groups, first.predictions, first.predictions, None),
+            cluster=cluster_of_rows(first.clusters, first.predictions, first.predictions, None),
             level=how.level,
             random_state=how.seed,
         )

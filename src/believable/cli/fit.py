@@ -75,7 +75,7 @@ def fit(
     with warnings_as_notes():
         try:
             result = calibrate(
-                **_data(loaded, scale), method=method, cv=folds, clusters=loaded.groups, score=score, input=scale
+                **_data(loaded, scale), method=method, cv=folds, clusters=loaded.clusters, score=score, input=scale
             )
         except BelievableError as error:
             raise InputError("{where}: {error}", where=where, error=error) from error

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TypeVar
 
+from believable._check import renamed
 from believable.errors import InputError, Sentence
 from believable.readers.formats.base import Table, width_of
 
@@ -43,7 +44,7 @@ class Columns:
     weight : str or None
     classes : tuple or None
         What the columns of a matrix stand for: the ends of their names.
-    group : str or None
+    cluster : str or None
         The column of clusters: rows that belong together.
     by : tuple of str
         Columns of subgroups.
@@ -53,13 +54,18 @@ class Columns:
     label: str
     weight: str | None = None
     classes: tuple[str | int, ...] | None = None
-    group: str | None = None
+    cluster: str | None = None
     by: tuple[str, ...] = ()
+
+    @property
+    def group(self) -> str | None:
+        """The column of clusters, by the name that it had."""
+        return self.cluster
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all columns taken, each once."""
-        others = (self.label, self.weight, self.group, *self.by)
+        others = (self.label, self.weight, self.cluster, *self.by)
         return tuple(dict.fromkeys([*self.prob, *(name for name in others if name is not None)]))
 
     def __str__(self) -> str:
@@ -69,10 +75,10 @@ class Columns:
         """What was read as what; `scale` says what the scores are, where they are not probabilities."""
         scores = self.prob[0] if len(self.prob) == 1 else f"{self.prob[0]} … {self.prob[-1]} ({len(self.prob)} classes)"
         weight = "" if self.weight is None else f", weights {self.weight}"
-        group = "" if self.group is None else f", clusters {self.group}"
+        cluster = "" if self.cluster is None else f", clusters {self.cluster}"
         by = f", subgroups {', '.join(self.by)}" if self.by else ""
         scores += f" ({scale})" if scale else ""
-        return f"scores {scores}, labels {self.label}{weight}{group}{by}"
+        return f"scores {scores}, labels {self.label}{weight}{cluster}{by}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ class ColumnsAsked:
     prob_prefix: str | None = None
     label: str | None = None
     weight: str | None = None
-    group: str | None = None
+    cluster: str | None = None
     by: str | Sequence[str] = ()
     logits: bool = False
 
@@ -93,6 +99,7 @@ class ColumnsAsked:
         return (self.by,) if isinstance(self.by, str) else tuple(self.by)
 
 
+@renamed(group="cluster")
 def choose_columns(
     names: Sequence[str],
     *,
@@ -100,7 +107,7 @@ def choose_columns(
     prob_prefix: str | None = None,
     label: str | None = None,
     weight: str | None = None,
-    group: str | None = None,
+    cluster: str | None = None,
     by: str | Sequence[str] = (),
     logits: bool = False,
 ) -> Columns:
@@ -116,45 +123,47 @@ def choose_columns(
     scores p, labels y
     >>> print(choose_columns(["label", "p_cat", "p_dog", "p_owl"]))
     scores p_cat … p_owl (3 classes), labels label
-    >>> print(choose_columns(["y", "p", "query", "country"], group="query", by="country"))
+    >>> print(choose_columns(["y", "p", "query", "country"], cluster="query", by="country"))
     scores p, labels y, clusters query, subgroups country
     """
-    return columns_among(names, ColumnsAsked(prob, prob_prefix, label, weight, group, by, logits))
+    return columns_among(names, ColumnsAsked(prob, prob_prefix, label, weight, cluster, by, logits))
 
 
 def columns_among(names: Sequence[str], asked: ColumnsAsked) -> Columns:
     """Choose as `choose_columns` does."""
     if all(_is_number(name) for name in names):
         raise InputError(f"the first line must hold the names of the columns, got {listed(names)}")
-    _refuse_absent((asked.prob, asked.label, asked.weight, asked.group, *asked.subgroups), names)
+    _refuse_absent((asked.prob, asked.label, asked.weight, asked.cluster, *asked.subgroups), names)
     if asked.prob is None and asked.prob_prefix is None and asked.label is None:
         _refuse_unknown(names, asked.logits)
-    prob, label, weight, group = (as_spelt(one, names) for one in (asked.prob, asked.label, asked.weight, asked.group))
+    prob, label, weight, cluster = (
+        as_spelt(one, names) for one in (asked.prob, asked.label, asked.weight, asked.cluster)
+    )
     by = tuple(as_spelt(name, names) for name in asked.subgroups)
     prob_prefix = asked.prob_prefix
     if prob is not None and prob_prefix is not None:
         raise InputError(
             Sentence("name one column of scores ({prob}) or the prefix of several ({prob_prefix}), not both")
         )
-    others = [name for name in names if name not in (weight, group, *by)]
+    others = [name for name in names if name not in (weight, cluster, *by)]
     known = any(plain_name(name) in LABEL_NAMES for name in others)
     label = label or guess(others if known else names, LABEL_NAMES, "labels", "label", taken=prob)
     if prob is None and prob_prefix is None:
         prob_prefix, prob = _guess_scores([name for name in others if name != label], asked.logits)
     if prob_prefix is not None:
-        return _matrix(names, prob_prefix, label, weight, group, by)
+        return _matrix(names, prob_prefix, label, weight, cluster, by)
     assert prob is not None
     if len({prob, label, weight}) < 3:
         raise InputError(f"scores {prob!r}, labels {label!r} and weights {weight!r} must be different columns")
-    for name in (group, *by):
+    for name in (cluster, *by):
         if name in (prob, label):
             what = "scores" if name == prob else "labels"
             raise InputError(
-                "{column!r} holds the {what}: clusters ({group}) and subgroups ({by}) must be other columns",
+                "{column!r} holds the {what}: clusters ({cluster}) and subgroups ({by}) must be other columns",
                 column=name,
                 what=what,
             )
-    return Columns((prob,), label, weight, None, group, by)
+    return Columns((prob,), label, weight, None, cluster, by)
 
 
 def as_spelt(asked: GivenName, names: Sequence[str]) -> GivenName:
@@ -293,10 +302,10 @@ def _guess_scores(names: Sequence[str], logits: bool) -> tuple[str | None, str |
 
 
 def _matrix(
-    names: Sequence[str], prefix: str, label: str, weight: str | None, group: str | None, by: tuple[str, ...]
+    names: Sequence[str], prefix: str, label: str, weight: str | None, cluster: str | None, by: tuple[str, ...]
 ) -> Columns:
     own = is_calibrated(prefix)
-    found = [name for name in names if name.startswith(prefix) and name not in (label, weight, group, *by)]
+    found = [name for name in names if name.startswith(prefix) and name not in (label, weight, cluster, *by)]
     found = [name for name in found if own or not is_calibrated(name)]
     if len(found) < 2:
         raise InputError(f"fewer than two columns begin with {prefix!r}; there are {listed(names)}")
@@ -304,10 +313,10 @@ def _matrix(
         raise InputError(f"labels {label!r} and weights {weight!r} must be different columns")
     ends = [name.removeprefix(prefix) for name in found]
     if not all(end.isdecimal() for end in ends):
-        return Columns(tuple(found), label, weight, tuple(ends), group, by)
+        return Columns(tuple(found), label, weight, tuple(ends), cluster, by)
     numbered = sorted(zip(map(int, ends), found, strict=True))
     classes = tuple(number for number, _ in numbered)
-    return Columns(tuple(name for _, name in numbered), label, weight, classes, group, by)
+    return Columns(tuple(name for _, name in numbered), label, weight, classes, cluster, by)
 
 
 # --- columns that look as if their rows belonged together, where nobody said so ---------------------------------------
@@ -331,7 +340,7 @@ def telling_names(names: Sequence[str], taken: Columns) -> tuple[str, ...]:
 
 def clusters_ignored(table: Table, taken: Columns) -> list[str]:
     """A sentence on each column with such a name whose values repeat, where no clusters were named."""
-    if taken.group is not None:
+    if taken.cluster is not None:
         return []
     notes: list[str] = []
     for name in telling_names(table.names, taken):
@@ -344,11 +353,11 @@ def clusters_ignored(table: Table, taken: Columns) -> list[str]:
             notes.append(
                 Sentence(
                     "column {name} repeats ({distinct:,} values in {n:,} rows): if its rows belong together, pass "
-                    "{group=}; the intervals here take rows as independent",
+                    "{cluster=}; the intervals here take rows as independent",
                     name=name,
                     distinct=distinct,
                     n=n,
-                    group=name,
+                    cluster=name,
                 )
             )
     return notes

@@ -127,9 +127,9 @@ def tidied(frame: polars.DataFrame, columns: Columns, means: Interpretation) -> 
 
     Text that ends in a percent sign in every row, and every score where `percent` says so, is divided by 100.
     """
-    new = {name: cells.names(frame[name]) for name in (columns.group, *columns.by) if name is not None}
-    if columns.group is not None:
-        cells.refuse_rounded(new[columns.group])
+    new = {name: cells.names(frame[name]) for name in (columns.cluster, *columns.by) if name is not None}
+    if columns.cluster is not None:
+        cells.refuse_rounded(new[columns.cluster])
     if columns.weight is not None:
         new[columns.weight] = cells.numbers(frame[columns.weight])
     by_name = columns.classes is not None and not isinstance(columns.classes[0], int)

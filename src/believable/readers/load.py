@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from believable._check import renamed
 from believable._progress import reading
 from believable._types import Array, Ints
 from believable.errors import Hint, InputError, Sentence
@@ -43,7 +44,7 @@ class Loaded:
         What to call it: the name of the file.
     taken : str
         What was read as what, in words: "scores p, labels y".
-    groups : ndarray or None
+    clusters : ndarray or None
         The cluster of each row of `predictions`.
     by : dict of str to ndarray
         Columns of subgroups, each with one entry for each row of `predictions`.
@@ -62,7 +63,7 @@ class Loaded:
     predictions: Predictions
     title: str
     taken: str
-    groups: Array | None = None
+    clusters: Array | None = None
     by: Mapping[str, Array] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -70,10 +71,16 @@ class Loaded:
     raw: Array | None = None
     rows: Ints | None = None
 
+    @property
+    def groups(self) -> Array | None:
+        """The clusters, by the name that they had."""
+        return self.clusters
+
 
 # --- `load`: a file of predictions, with everything that it says about its rows ---------------------------------------
 
 
+@renamed(group="cluster")
 def load(
     path: str | os.PathLike[str],
     *,
@@ -81,7 +88,7 @@ def load(
     prob_prefix: str | None = None,
     label: str | None = None,
     weight: str | None = None,
-    group: str | None = None,
+    cluster: str | None = None,
     by: str | Sequence[str] = (),
     from_logits: bool = False,
     percent: bool = False,
@@ -101,7 +108,7 @@ def load(
     ----------
     path, prob, prob_prefix, label, weight, from_logits, percent, pos_label, format
         As in `read_predictions`.
-    group : str, optional
+    cluster : str, optional
         The column of clusters, such as queries or patients, whose rows belong together; never guessed.
     by : str or sequence of str
         Columns of subgroups; never guessed.
@@ -136,9 +143,9 @@ def load(
     with reading(source.name, source.size, progress):
         table = open_table(source)
         with said_of(table):
-            asked = ColumnsAsked(prob, prob_prefix, label, weight, group, by, from_logits)
+            asked = ColumnsAsked(prob, prob_prefix, label, weight, cluster, by, from_logits)
             columns, left_unread = columns_of_table(table, asked)
-        frame = table.read(columns.names, naming=[name for name in (columns.group, *columns.by) if name is not None])
+        frame = table.read(columns.names, naming=[name for name in (columns.cluster, *columns.by) if name is not None])
     with said_of(table, columns):
         scale = scale_of_scores(frame, columns, means)
         frame = tidied(frame, columns, means)
@@ -157,7 +164,7 @@ def load(
         predictions,
         title=STDIN if called(path) == STDIN else Path(path).name,
         taken=columns.words(scale),
-        groups=None if columns.group is None else _kept(frame[columns.group], counted),
+        clusters=None if columns.cluster is None else _kept(frame[columns.cluster], counted),
         by={name: _kept(frame[name], counted) for name in columns.by},
         dropped=dropped,
         notes=(
@@ -178,7 +185,12 @@ def _rows_with_values(
     """The rows that lack nothing (None: all of them), and how many lack what."""
     left = np.ones(frame.height, bool)
     dropped: dict[str, int] = {}
-    parts = {"score": columns.prob, "label": (columns.label,), "weight": (columns.weight,), "cluster": (columns.group,)}
+    parts = {
+        "score": columns.prob,
+        "label": (columns.label,),
+        "weight": (columns.weight,),
+        "cluster": (columns.cluster,),
+    }
     for what, names in parts.items():
         for name in names:
             if name is None or not (gone := cells.missing(frame[name])).any():

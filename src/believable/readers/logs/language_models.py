@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from believable._check import renamed
 from believable.errors import Hint, InputError, Sentence
 from believable.predictions import Predictions
 from believable.readers.load import Loaded
@@ -85,6 +86,7 @@ def is_lm_samples(path: str | os.PathLike[str]) -> bool:
     return all(name in first.values for name in HARNESS_FIELDS)
 
 
+@renamed(group="cluster")
 def load_samples(
     path: str | os.PathLike[str],
     *,
@@ -92,7 +94,7 @@ def load_samples(
     filter: str | None = None,
     confidence: str | None = None,
     correct: str | None = None,
-    group: str | None = None,
+    cluster: str | None = None,
     percent: bool = False,
 ) -> Loaded:
     """The answers of a language model, one object per line of a file.
@@ -106,7 +108,7 @@ def load_samples(
     path : path
     normalise, filter
         For logs of samples; see `load_lm_eval`.
-    confidence, correct, group, percent
+    confidence, correct, cluster, percent
         For stated confidences; see `load_stated`.
 
     Returns
@@ -124,7 +126,7 @@ def load_samples(
     ([[0.665, 0.245, 0.09]], ('A', 'B', 'C'))
     """
     if confidence is None and is_lm_samples(path):
-        for name, given in (("correct", correct is not None), ("group", group is not None), ("percent", percent)):
+        for name, given in (("correct", correct is not None), ("cluster", cluster is not None), ("percent", percent)):
             if given:
                 raise InputError(
                     "{argument} is for stated confidences, and {file} is a log of samples",
@@ -134,7 +136,7 @@ def load_samples(
         return load_lm_eval(path, normalise=normalise, filter=filter)
     if normalise != "none" or filter is not None:
         raise InputError("{normalise} and {filter} are for logs of samples, which {file} is not", file=Path(path).name)
-    return load_stated(path, confidence=confidence, correct=correct, group=group, percent=percent)
+    return load_stated(path, confidence=confidence, correct=correct, cluster=cluster, percent=percent)
 
 
 # --- stated confidences ---------------------------------------------------------------------------------------------
@@ -165,12 +167,13 @@ def percentage_in(text: str) -> float | None:
     return float(found[0][1])
 
 
+@renamed(group="cluster")
 def load_stated(
     path: str | os.PathLike[str],
     *,
     confidence: str | None = None,
     correct: str | None = None,
-    group: str | None = None,
+    cluster: str | None = None,
     percent: bool = False,
 ) -> Loaded:
     """A JSON lines file with a confidence and whether the answer was correct, one object per answer.
@@ -188,7 +191,7 @@ def load_stated(
         known.
     correct : str, optional
         The field that marks the answer; correct, is_correct, exact_match and acc are known.
-    group : str, optional
+    cluster : str, optional
         The field that names the question, where several answers to one were sampled: they are a cluster.
     percent : bool
         Numbers are percentages. Text with a percent sign is one in any case.
@@ -229,8 +232,8 @@ def load_stated(
         rows.append(row)
         in_words += was_text
         odd += not was_text and (0 < value < 0.01 if percent else value == 1)
-        if group is not None:
-            clusters.append(_cluster(path, record, group))
+        if cluster is not None:
+            clusters.append(_cluster(path, record, cluster))
         else:
             questions.update((name, str(record.values[name])) for name in QUESTION_NAMES if name in record.values)
     if not p or names is None:
@@ -239,8 +242,8 @@ def load_stated(
     return Loaded(
         predictions=Predictions(np.array(p), np.array(y)),
         title=path.name,
-        taken=f"confidences {names[0]}, marks {names[1]}" + ("" if group is None else f", clusters by {group}"),
-        groups=None if group is None else np.array(clusters, object),
+        taken=f"confidences {names[0]}, marks {names[1]}" + ("" if cluster is None else f", clusters by {cluster}"),
+        clusters=None if cluster is None else np.array(clusters, object),
         dropped=dict(dropped),
         notes=(*_notes(len(p), in_words, dropped, questions), *_of_another_scale(odd, in_words, percent)),
         pairs=True,
@@ -326,10 +329,10 @@ def _mark(path: Path, record: Record, name: str) -> bool | None:
     raise InputError(f"{path}, {record.where}: {name!r} must be true or false, or 1 or 0, got {value!r}")
 
 
-def _cluster(path: Path, record: Record, group: str) -> str:
-    value = record.values.get(group)
+def _cluster(path: Path, record: Record, cluster: str) -> str:
+    value = record.values.get(cluster)
     if value is None or value != value:
-        raise InputError(f"{path}, {record.where}: there is no {group!r}; there are {', '.join(record.values)}")
+        raise InputError(f"{path}, {record.where}: there is no {cluster!r}; there are {', '.join(record.values)}")
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
@@ -359,11 +362,11 @@ def _notes(n: int, in_words: int, dropped: Counter[str], questions: Counter[tupl
             notes.append(
                 Sentence(
                     "{name} repeats ({distinct:,} values in {n:,} rows): if these are answers to one question, pass "
-                    "{group=}, or the intervals are too narrow.",
+                    "{cluster=}, or the intervals are too narrow.",
                     name=name,
                     distinct=len(counts),
                     n=n,
-                    group=name,
+                    cluster=name,
                 )
             )
             break

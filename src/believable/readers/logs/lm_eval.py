@@ -190,7 +190,7 @@ def load_lm_eval(path: str | os.PathLike[str], *, normalise: Normalise = "none",
     Returns
     -------
     Loaded
-        `groups` are the documents, where there are several and some are there more than once. `notes` say how many
+        `clusters` are the documents, where there are several and some are there more than once. `notes` say how many
         samples agree with the log's own accuracy; where more than a tenth does not, the target was
         misread and that is an error.
 
@@ -238,7 +238,7 @@ def load_lm_eval(path: str | os.PathLike[str], *, normalise: Normalise = "none",
         title=path.name,
         taken=f"P(choice) from log-likelihoods{_in_words(normalise)}, {TARGET_READINGS_IN_WORDS[reading]}"
         + (", clusters by document" if repeated else ""),
-        groups=questions if repeated else None,
+        clusters=questions if repeated else None,
         dropped={reason: n for reason, n in dropped.items() if n},
         notes=(*how, *notes),
         pairs=predictions.kind == "binary",

@@ -71,7 +71,7 @@ def load_run(
     Returns
     -------
     Loaded
-        `groups` are the queries. `notes` say which map was learnt from how much, the mean score by grade, and for
+        `clusters` are the queries. `notes` say which map was learnt from how much, the mean score by grade, and for
         which documents the answer holds.
 
     Examples
@@ -81,7 +81,7 @@ def load_run(
     >>> _ = (folder / "run.trec").write_text("q1 Q0 a 1 0.9 x\\nq1 Q0 b 2 0.4 x\\nq2 Q0 a 1 0.7 x\\nq2 Q0 c 2 0.1 x\\n")
     >>> _ = (folder / "qrels.txt").write_text("q1 0 a 1\\nq1 0 b 0\\nq2 0 a 1\\n")
     >>> loaded = load_run(folder / "run.trec", folder / "qrels.txt")
-    >>> loaded.predictions, loaded.groups.tolist(), loaded.dropped
+    >>> loaded.predictions, loaded.clusters.tolist(), loaded.dropped
     (Predictions(n=3, kind='binary'), ['q1', 'q1', 'q2'], {'unjudged': 1})
     """
     _check.choice(scores, get_args(ScoreKind), "scores")
@@ -102,7 +102,7 @@ def load_run(
         predictions=predictions,
         title=where,
         taken=f"scores of {where} as {_kind_in_words(scores)}, {relevance} in {Path(qrels).name}, clusters by query",
-        groups=judged.queries,
+        clusters=judged.queries,
         dropped=judged.dropped,
         notes=(*learnt, _means_by_grade(judged), *_coverage(judged)),
         raw=judged.scores if scores == "logits" and not graded else None,
