@@ -1,4 +1,4 @@
-"""`Curve`: what every way of estimating a calibration curve returns."""
+"""`Curve`, which every way of estimating a calibration curve returns, and what those ways share."""
 
 from __future__ import annotations
 

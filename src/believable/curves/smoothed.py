@@ -1,4 +1,4 @@
-"""The smoothed calibration curve: local polynomial regression of the outcomes on the scores."""
+"""Smoothed calibration curves: local polynomial regression, and local means under a kernel."""
 
 from __future__ import annotations
 
@@ -169,8 +169,7 @@ def smoothed_calibration_curve(
     return Curve(x, y, weight, low, high, "local polynomial", settings)
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# the kernel calibration curve: local means of the outcomes, with the bandwidth of the smooth calibration error
+# --- the kernel calibration curve, with the bandwidth of the smooth calibration error ---------------------------------
 
 
 MAX_SCORES_UNMERGED = 20_000  # distinct scores; more are merged

@@ -1,4 +1,4 @@
-"""What the Kolmogorov–Smirnov and Kuiper tests have in common."""
+"""The Kolmogorov–Smirnov and Kuiper tests: how far cumulative gaps go, and how far chance takes them."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _rows(source: Source, points: Points, notion: Notion | None, r: int | None) 
     return _Rows(pairs.score[order].astype(np.float64), np.ones(len(order), np.int64), weight, starts)
 
 
-# --- kolmogorov–Smirnov test of calibration ---------------------------------------------------------------------------
+# --- Kolmogorov–Smirnov test of calibration ---------------------------------------------------------------------------
 
 
 _KOLMOGOROV_SMIRNOV = CumulativeTest("the Kolmogorov–Smirnov test", largest_gap, _kernels.sup_tail)
@@ -173,7 +173,7 @@ def kolmogorov_smirnov_test(
     return _KOLMOGOROV_SMIRNOV((predictions, actuals, sample_weight), notion, r, method, n_resamples, random_state)
 
 
-# --- kuiper test of calibration ---------------------------------------------------------------------------------------
+# --- Kuiper test of calibration ---------------------------------------------------------------------------------------
 
 
 _KUIPER = CumulativeTest("the Kuiper test", gap_range, _kernels.range_tail)

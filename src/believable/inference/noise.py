@@ -1,4 +1,4 @@
-"""Noise: what new data of the same kind would show, if their true rates were these.
+"""Noise: what new data of the same kind would show, rows in clusters included, if their true rates were these.
 
 For each kind of data two things: the variance of the observed gaps, and draws of outcomes at any rates.
 """

@@ -1,4 +1,4 @@
-"""`TestResult`: what every test of calibration returns."""
+"""What calibrated scores would show: labels drawn from the scores, and the `TestResult` of a test against that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cumulative gap between outcomes and scores, which the Kolmogorov–Smirnov and Kuiper errors and tests look at."""
+"""The Kolmogorov–Smirnov and Kuiper errors: the largest cumulative gap between outcomes and scores, and its range."""
 
 from __future__ import annotations
 

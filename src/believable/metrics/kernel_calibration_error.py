@@ -1,4 +1,4 @@
-"""Squared kernel calibration error of the whole probability vector."""
+"""Kernel calibration errors of the whole probability vector: the squared one, and its root."""
 
 from __future__ import annotations
 

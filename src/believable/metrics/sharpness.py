@@ -1,4 +1,4 @@
-"""Sharpness."""
+"""Sharpness, mean confidence and mean entropy: how sure scores are, whatever the outcomes."""
 
 from __future__ import annotations
 

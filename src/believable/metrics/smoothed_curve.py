@@ -1,4 +1,4 @@
-"""What the metrics on the smoothed curve share."""
+"""Metrics of the smoothed curve: the calibration indices (ICI, E50, E90, Emax, ECI) and the local score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores and outcomes in folds: every row is mapped by a map that has not seen it."""
+"""Cross-fitting: every row is mapped by a map that has not seen it, and what that is worth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers that make up a map: their names, shapes and ranges, declared by each recalibrator.
+"""What a recalibrator says about itself: the numbers that make up its map, and the facts that `select` reads.
 
 A map is a dictionary of plain numbers, words and arrays, and all that applying it needs. So it can be written down,
 read back with every field checked, and applied in another language.

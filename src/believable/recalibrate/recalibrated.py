@@ -1,4 +1,4 @@
-"""Between a classifier and a map: what a map reads of a model, and folds in which no model has seen its rows."""
+"""`Recalibrated`: a classifier and a map of what it says, as one classifier."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Moments straight from the arrays, which are checked while they are counted, where a view is what a kernel counts."""
+"""Moments and cells straight from the arrays, which are checked while they are counted."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _matrix_moments(
     return predictions.row_moments(count)
 
 
-# --- sums and cells of 1-D scores from one pass, on several grids at once, by way of `kernels.binary_pass` ------------
+# --- sums and cells of 1-D scores from one pass, on several grids at once, by way of `_kernels.binary_pass` -----------
 
 
 def fits(predictions: Predictions, views: Sequence[tuple[View, Grid]]) -> bool:

@@ -1,4 +1,4 @@
-"""Reading saved statistics: every field is checked, nothing is executed."""
+"""Saved statistics: dictionaries whose every field is checked, and their binary form; nothing is executed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""How much rows differ: second moments of what they add to `ScoreSums`, for intervals without the rows.
+"""`ScoreSums`: the sums behind proper scores, accuracy and sharpness, with second moments for their intervals.
 
-Of 1-D scores the cells say it; of a matrix they do not, because they hold each class apart.
+How much rows differ, which intervals need where the rows are gone, is said by the cells of 1-D scores. Of a matrix they
+do not say it, because they hold each class apart; so second moments of what rows add are counted too.
 """
 
 from __future__ import annotations
