@@ -34,7 +34,7 @@ TABLES = {
 
 # What other rooms ask of a Predictions or a statistic, and no user.
 ASKED_OF_ROWS = ["score_type", "label_kind", "moments", "row_moments", "borrowing", "check_view"]
-ASKED_OF_ROWS += ["remembered", "remember", "remembering", "relabelled"]
+ASKED_OF_ROWS += ["remembered", "remember", "remembering", "relabelled", "trusting"]
 ASKED_OF_ALL = [
     "problem",
     "is_binary",

@@ -359,8 +359,9 @@ def test_rare_events_have_no_confidence():
 
 def test_clusters_are_asked_for():
     """Where rows come in clusters, so many clusters would do."""
-    p = np.repeat(RNG.random(30), 5)
-    judged = verdict(p, RNG.random(150) < p, clusters=np.arange(150) // 5)
+    rng = np.random.default_rng(2)
+    p = np.repeat(rng.random(30), 5)
+    judged = verdict(p, rng.random(150) < p, clusters=np.arange(150) // 5)
     assert judged.standing == "too little data"
     assert "clusters would do" in judged.headline
 

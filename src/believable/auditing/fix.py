@@ -190,7 +190,7 @@ def _stand_in(predictions: Predictions, rows: Ints) -> Predictions:
         return few
     drawn, counts = np.bincount(few.labels), np.bincount(predictions.labels)
     times = counts[few.labels] / drawn[few.labels]
-    return few._with(weights=times if few.weights is None else times * few.weights, borrowed=False)
+    return few.trusting(weights=times if few.weights is None else times * few.weights, borrowed=False)
 
 
 # --- a summary: judged by rows that were drawn from its cells, fitted on all cells ------------------------------------

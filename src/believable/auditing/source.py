@@ -302,7 +302,7 @@ class RowSource(AuditSource):
     def remembering(self) -> RowSource:
         if not self.data.borrowed:
             return self
-        rows = self.data._with(borrowed=False)
+        rows = self.data.trusting(borrowed=False)
         cluster = self.cluster
         return replace(self, data=rows, clustered=None if cluster is None else ClusteredRows(rows, cluster))
 

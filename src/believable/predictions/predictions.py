@@ -294,7 +294,7 @@ class Predictions:
         value._fill(predictions, actuals, sample_weight, look=False)
         return value
 
-    def _with(self, **changed: Any) -> Predictions:
+    def trusting(self, **changed: Any) -> Predictions:
         """The same with other labels, or other rows, that need no checking; it remembers nothing yet."""
         value = Predictions.__new__(Predictions)
         changed = {f"_{name}" if name in ("scores", "labels") else name: array for name, array in changed.items()}
@@ -315,16 +315,16 @@ class Predictions:
 
     def remembering(self) -> Predictions:
         """The same, free to remember what is counted from it: memory that was borrowed stays as it is that long."""
-        return self._with(borrowed=False) if self.borrowed else self
+        return self.trusting(borrowed=False) if self.borrowed else self
 
     def relabelled(self, labels: Array) -> Predictions:
         """The same scores with other labels, for the length of one call."""
-        return self._with(labels=labels, borrowed=True)
+        return self.trusting(labels=labels, borrowed=True)
 
     def take(self, rows: Ints) -> Predictions:
         """Some of the rows, in the order given; a row may come more than once."""
         weights = None if self.weights is None else self.weights[rows]
-        return self._with(scores=self.scores[rows], labels=self.labels[rows], weights=weights, borrowed=False)
+        return self.trusting(scores=self.scores[rows], labels=self.labels[rows], weights=weights, borrowed=False)
 
     def __len__(self) -> int:
         return len(self._scores)

@@ -138,7 +138,7 @@ class Problem:
                 with np.errstate(divide="ignore"):
                     loss[rows] = -np.log(p[np.arange(len(rows)), self.labels[rows]])
         out.flags.writeable = False
-        return Mapped(self.baseline.predictions._with(scores=out, borrowed=False), loss, rules_out)
+        return Mapped(self.baseline.predictions.trusting(scores=out, borrowed=False), loss, rules_out)
 
 
 def folds(labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Generator) -> Ints:
@@ -193,7 +193,7 @@ def _checked(predictions: Any, actuals: Any, sample_weight: Any, input: Input, c
     source = Predictions(np.full(values.shape, 1 / n_classes), actuals, sample_weight=sample_weight, classes=classes)
     share = np.bincount(source.labels, source.weights, n_classes)
     share = share / share.sum()
-    return source._with(scores=np.full(source.scores.shape, share if values.ndim == 2 else share[1]))
+    return source.trusting(scores=np.full(source.scores.shape, share if values.ndim == 2 else share[1]))
 
 
 def _refuse(source: Predictions, given: bool, actuals: Any, input: Input) -> None:
@@ -222,7 +222,7 @@ def _baseline(source: Predictions, values: Floats, input: Input) -> Mapped:
     if source.scores.ndim == 2:
         low, high = _kernels.row_sum_extrema(source.scores)
         if max(1 - low, high - 1) > ROW_SUM_TOLERANCE:  # every map divides by the sum, so that alone would be a gain
-            source = source._with(scores=normalised(source.scores.astype(np.float64)))
+            source = source.trusting(scores=normalised(source.scores.astype(np.float64)))
     if input != "logits":
         return Mapped(source, log_loss_terms(source.scores, source.labels, source.kind))
     z = Scores(values, "logits")

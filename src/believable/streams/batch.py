@@ -97,7 +97,7 @@ class BatchFormat:
     def _typed(self, rows: Predictions) -> Predictions:
         if self.dtype is None or rows.scores.dtype == self.dtype:
             return rows
-        return rows._with(scores=rows.scores.astype(self.dtype))
+        return rows.trusting(scores=rows.scores.astype(self.dtype))
 
 
 def _has_weight(weight: Array | None, counted: Array) -> bool:

@@ -420,7 +420,7 @@ def _joined(batches: list[Predictions]) -> Predictions:
     weights = None
     if any(batch.weights is not None for batch in batches):
         weights = np.concatenate([np.ones(len(one)) if one.weights is None else one.weights for one in batches])
-    return batches[0]._with(
+    return batches[0].trusting(
         scores=np.concatenate([one.scores for one in batches]),
         labels=np.concatenate([one.labels for one in batches]),
         weights=weights,
