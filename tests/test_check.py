@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import believable
-from believable import BinStats, Predictions, expected_calibration_error
+from believable import BinStats, Predictions, View, expected_calibration_error
 from believable.errors import BelievableError, InputError
 
 P = np.linspace(0.05, 0.95, 30)
@@ -172,3 +172,19 @@ def test_an_argument_by_the_name_it_had():
         assert believable.interval("brier", p, y, groups=clusters, random_state=0) == expected
     with pytest.raises(InputError, match="groups is now called clusters: leave groups out"):
         believable.interval("brier", p, y, groups=clusters, clusters=clusters)
+
+
+def test_a_class_or_rank_by_the_name_it_had():
+    """A stratum was called a group: old names still work, with a word about it, and saved forms are as they were."""
+    data = Predictions([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]], [0, 2])
+    stats = BinStats.of(data, data.view("classwise"))
+    with pytest.warns(FutureWarning, match="^only_group is now called only_stratum$"):
+        one = stats.only_group(1)
+    with pytest.warns(FutureWarning, match="^group is now called stratum$"):
+        assert (one.view.group, View("classwise", 3, group=1)) == (1, one.view)
+    with pytest.warns(FutureWarning, match="^n_groups is now called n_strata$"):
+        assert stats.view.n_groups == 3
+    with pytest.warns(FutureWarning, match="^group is now called stratum$"):
+        assert believable.reliability_table(data, notion="classwise", n_bins=2).group.tolist() == [0, 0, 1, 1, 2, 2]
+    assert one.to_dict()["view"]["group"] == 1
+    assert BinStats.from_dict(one.to_dict()).view == one.view

@@ -242,8 +242,8 @@ def test_views_check_their_choices():
     with pytest.raises(InputError, match="r must be an integer from 1 to 4, got 5"):
         View("rth", 4, r=5)
     assert View("confidence", 3, pooled=True) == View("confidence", 3)
-    assert [View(n, 4, r).n_groups for n, r in (("classwise", None), ("top_r", 3), ("confidence", None))] == [4, 3, 1]
-    assert View("classwise", 4, pooled=True).n_groups == 1
+    assert [View(n, 4, r).n_strata for n, r in (("classwise", None), ("top_r", 3), ("confidence", None))] == [4, 3, 1]
+    assert View("classwise", 4, pooled=True).n_strata == 1
 
 
 def test_binary_notion_of_two_columns():

@@ -47,6 +47,16 @@ def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return decorate
 
 
+def renamed_attribute(old: str, new: str) -> property:
+    """An attribute under the name that it had, with a warning: `group = renamed_attribute("group", "stratum")`."""
+
+    def read(self: Any) -> Any:
+        warnings.warn(f"{old} is now called {new}", FutureWarning, stacklevel=2)
+        return getattr(self, new)
+
+    return property(read, doc=f"The former name of `{new}`.")
+
+
 # --- plain arguments --------------------------------------------------------------------------------------------------
 
 

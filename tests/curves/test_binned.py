@@ -33,7 +33,7 @@ def check_table(data, level=0.95, **choice):
     found = table(data, **choice)
     result = reliability_table(data.scores, data.labels, sample_weight=data.weights, level=level, **choice)
     assert result.edges.tolist() == [[cell.low, cell.high] for cell in found]
-    assert result.group.tolist() == [cell.group for cell in found]
+    assert result.stratum.tolist() == [cell.group for cell in found]
     assert result.n.tolist() == [len(cell.pairs) for cell in found]
     assert result.weight.tolist() == close([cell.weight for cell in found])
     for name in ("conf", "acc", "gap"):

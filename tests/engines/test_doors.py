@@ -79,7 +79,7 @@ def test_two_columns_have_the_binary_notion_too():
     wide = data.select((1 - pl.col("p")).alias("p_0"), pl.col("p").alias("p_1"), "y")
     given = Predictions(wide.select("p_0", "p_1").to_numpy(), wide["y"].to_numpy())
     found = engines.summarize(wide, notions=["binary"]).cells[0]
-    np.testing.assert_array_equal(found.key, Summary.of(given).cells_of("classwise").only_group(1).key)
+    np.testing.assert_array_equal(found.key, Summary.of(given).cells_of("classwise").only_stratum(1).key)
     assert engines.summarize(wide, notions=["binary"], bins=5).n.sum() == 60
 
 

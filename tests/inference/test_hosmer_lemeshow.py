@@ -151,7 +151,7 @@ def test_refusals():
             call()
     with pytest.raises(InputError, match="it takes outcomes of 0 and 1, not soft labels"):
         hosmer_lemeshow(Predictions(P, P, soft_labels=True))
-    with pytest.raises(UndefinedError, match="one group of scores, these are 4"):
+    with pytest.raises(UndefinedError, match="one set of scores, these are 4"):
         hosmer_lemeshow(MATRIX["random"].scores, MATRIX["random"].labels, notion="classwise")
     with pytest.raises(InputError, match="groups must be one of 'quantile', 'type7'"):
         hosmer_lemeshow(P, Y, groups="deciles")

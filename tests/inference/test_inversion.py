@@ -65,11 +65,11 @@ def test_cells_of_groups(metric, options):
     source = Predictions(q, rng.integers(0, 3, 300))  # the last class never happens
     cells = cells_of(metric, source, **options)
     pairs = source.all_pairs(cells.statistic.view)
-    cell = cells.locate(pairs.score, pairs.group)
+    cell = cells.locate(pairs.score, pairs.stratum)
     assert np.bincount(cell, minlength=len(cells)) == pytest.approx(cells.n)
     assert np.bincount(cell, pairs.outcome, len(cells)) == pytest.approx(cells.wy, abs=1e-9)
-    if pairs.group is not None:
-        assert (cells.group[cell] == pairs.group).all()
+    if pairs.stratum is not None:
+        assert (cells.stratum[cell] == pairs.stratum).all()
 
 
 def test_cells_of_statistics():

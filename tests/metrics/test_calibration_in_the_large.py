@@ -143,9 +143,9 @@ def test_replicates():
 
 def test_refusals(ask):
     """Several groups and unknown choices are errors."""
-    with pytest.raises(UndefinedError, match="calibration-in-the-large is about one group of scores, these are 4"):
+    with pytest.raises(UndefinedError, match="calibration-in-the-large is about one set of scores, these are 4"):
         ask(calibration_in_the_large, MATRIX["random"], notion="classwise")
-    with pytest.raises(UndefinedError, match="one group"):
+    with pytest.raises(UndefinedError, match="one set of scores"):
         ask(calibration_in_the_large, MULTILABEL["multilabel"])
     with pytest.raises(InputError, match="interval must be one of 'wald', 'profile'"):
         calibration_in_the_large(P, Y, interval="exact")

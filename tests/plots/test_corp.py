@@ -114,6 +114,6 @@ def test_bad_choices_are_refused():
         believable.plot_corp_diagram(P, Y, band="all")
     with pytest.raises(InputError, match="limit must be above 0"):
         believable.plot_corp_diagram(P, Y, band=None, limit=0)
-    with pytest.raises(UndefinedError, match="the CORP diagram is about one group of scores, these are 4"):
+    with pytest.raises(UndefinedError, match="the CORP diagram is about one set of scores, these are 4"):
         believable.plot_corp_diagram(MATRIX, LABELS, notion="classwise")
     assert believable.plot_corp_diagram(MATRIX, LABELS, notion="rth", r=2, band=None)

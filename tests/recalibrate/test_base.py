@@ -80,7 +80,7 @@ def test_cells_that_hold_something_else():
     """Two classes are counted as one event, and maps of all classes need the rows."""
     x, y = binary()
     two = Predictions(np.column_stack([1 - x, x]), y)
-    with pytest.raises(UndefinedError, match="2 groups of scores, 1 are needed; count with notion='binary'"):
+    with pytest.raises(UndefinedError, match="2 sets of scores, 1 are needed; count with notion='binary'"):
         PlattScaling().fit_from_cells(CellStats.of(two, two.view("classwise")))
     with pytest.raises(UndefinedError, match="VectorScaling needs the rows"):
         VectorScaling().fit_from_cells(CellStats.of(Predictions(x, y)))

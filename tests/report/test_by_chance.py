@@ -53,7 +53,7 @@ def test_classes_apart():
     p = np.random.default_rng(2).dirichlet([1.0] * 3, 400)
     data = Predictions(p, np.arange(400) % 3)
     cells = CellStats.of(data, data.view("classwise"), cells=840)
-    parts = [cells.only_group(k) for k in range(3)]
+    parts = [cells.only_stratum(k) for k in range(3)]
     mean = np.mean([expected_by_chance(part, part.coarsen(10)) for part in parts])
     assert expected_by_chance(cells, cells.coarsen(10)) == pytest.approx(mean, rel=1e-12)
 

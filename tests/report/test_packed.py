@@ -250,7 +250,7 @@ def test_size_of_ten_real_classes():
     for weights, most in ((None, 100_000), (rng.random(10_000) + 0.1, 230_000)):
         data = Predictions(saved["probs"], saved["labels"], sample_weight=weights)
         cells = CellStats.of(data, data.view("classwise"), cells=N_PAGE_CELLS)
-        packed = [PackedCells.of(cells.only_group(k)) for k in range(10)]
+        packed = [PackedCells.of(cells.only_stratum(k)) for k in range(10)]
         assert 2 * sum(len(json.dumps(one.to_dict())) for one in packed) < most
 
 
@@ -330,7 +330,7 @@ def test_what_cannot_be_packed():
         PackedCells.of(CellStats.of(data))
     with pytest.raises(InputError, match=r"regrid\(840\)"):
         PackedCells.of(CellStats.of(data, cells=840, spacing="logit"))
-    with pytest.raises(InputError, match="only_group"):
+    with pytest.raises(InputError, match="only_stratum"):
         PackedCells.of(CellStats.of(data, data.view("classwise"), cells=840))
     one = count([0.5], [1])
     with pytest.raises(InputError, match="more than a page can count"):

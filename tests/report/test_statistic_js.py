@@ -119,7 +119,7 @@ def real_cases():
         data = Predictions(saved["probs"], saved["labels"], sample_weight=w)
         classes = CellStats.of(data, data.view("classwise")).regrid(N_PAGE_CELLS)
         for k in (0, 3, 9):
-            yield f"{name}, class {k}", classes.only_group(k)
+            yield f"{name}, class {k}", classes.only_stratum(k)
     saved = np.load(folder / "fte_nfl.npz")
     yield "forecasts", count(saved["probs64"], saved["labels"])
 

@@ -291,7 +291,9 @@ def test_classes_of_one_row():
         assert "belong together" in cells.note or "together" in cells.note
     assert "taken as independent" in interval("sce", summary("multilabel"), n_resamples=100, random_state=0).note
     assert interval("ece", counted, n_resamples=100, random_state=0).note == ""
-    one = interval("ece", CellStats.of(source, source.view("classwise")).only_group(1), n_resamples=100, random_state=0)
+    one = interval(
+        "ece", CellStats.of(source, source.view("classwise")).only_stratum(1), n_resamples=100, random_state=0
+    )
     assert one.note == ""
 
 

@@ -22,9 +22,9 @@ def pair_by_pair(predictions, view, edges):
     """n, wp and wy of the view's pairs, by group and bin."""
     pairs = predictions.all_pairs(view)
     index = edges.index(pairs.score)
-    key = index if pairs.group is None else pairs.group * len(edges) + index
+    key = index if pairs.stratum is None else pairs.stratum * len(edges) + index
     score = pairs.score.astype(float)
-    return [np.bincount(key, term, view.n_groups * len(edges)) for term in (None, score, pairs.outcome)]
+    return [np.bincount(key, term, view.n_strata * len(edges)) for term in (None, score, pairs.outcome)]
 
 
 @pytest.mark.parametrize("notion", NOTIONS)

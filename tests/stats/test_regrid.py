@@ -46,7 +46,7 @@ def test_groups_stay_apart():
     made, counted = CellStats.of(data, view).regrid(840), CellStats.of(data, view, cells=840)
     assert np.array_equal(made.key, counted.key)
     assert np.array_equal(made.n, counted.n)
-    assert np.array_equal(made.only_group(3).n, CellStats.of(data, view).only_group(3).regrid(840).n)
+    assert np.array_equal(made.only_stratum(3).n, CellStats.of(data, view).only_stratum(3).regrid(840).n)
 
 
 @pytest.mark.parametrize("cells", [841, 50_401, 1])

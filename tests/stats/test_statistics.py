@@ -203,7 +203,7 @@ DAMAGED = {
     "view group": (
         BinStats,
         damage(SAVED, view=SAVED["view"] | {"group": "0"}),
-        "the saved view is damaged: group must",
+        "the saved view is damaged: stratum must",
     ),
     "view choices": (BinStats, damage(SAVED, view=SAVED["view"] | {"notion": "?"}), "the saved view is damaged"),
     "no rows": (ScoreSums, damage(ScoreSums.of(SETS["binary"](ALL)).to_dict(), w=0.0), "at least one row"),
@@ -327,21 +327,21 @@ def test_statistics_are_read_only():
     assert calibration_curve(data)[2].sum() == 4
 
 
-def test_one_group_is_not_another():
+def test_one_class_is_not_another():
     """A class alone knows which it is: it merges with itself, and answers for no other."""
     data = SETS["multiclass"](ALL)
     for kind in (BinStats, CellStats):
         stats = kind.of(data, data.view("classwise"))
-        zero, one = stats.only_group(0), stats.only_group(1)
+        zero, one = stats.only_stratum(0), stats.only_stratum(1)
         assert (zero + zero).n.sum() == 2 * N
         with pytest.raises(MergeError, match="they count different things"):
             zero + one
-        with pytest.raises(UndefinedError, match="holds group 1 alone"):
+        with pytest.raises(UndefinedError, match="holds class 1 alone"):
             static_calibration_error(one)
         alone = Predictions(MATRIX[:, 1], LABELS == 1)
         assert expected_calibration_error(one) == pytest.approx(expected_calibration_error(alone), rel=1e-12)
-        with pytest.raises(InputError, match="there are 5 groups"):
-            stats.only_group(5)
+        with pytest.raises(InputError, match="there are 5 classes or ranks"):
+            stats.only_stratum(5)
 
 
 def test_strategy_and_notion_are_told_from_their_defaults():

@@ -399,7 +399,7 @@ def test_bins_counted_elsewhere():
             BinStats.from_columns(view, edges, columns | {"key": keys})
     with pytest.raises(SchemaError, match=r"scores of key 3 have the mean 0\.3, which is not in its bin, 0 to 0\.2"):
         BinStats.from_columns(view, edges, columns | {"key": [1, 3, 6]})
-    with pytest.raises(InputError, match="one for each of 3 groups, got 2"):
+    with pytest.raises(InputError, match=r"one for each class \(3\), got 2"):
         BinStats.from_columns(view, edges[:2], columns)
 
 

@@ -154,7 +154,7 @@ def test_a_change_in_one_bin_is_found_there():
             break
     found = alarm.alarm
     assert 30 < found.batch < 45
-    assert (found.low, found.high, found.direction, found.group) == (0.7, 0.8, "too high", None)
+    assert (found.low, found.high, found.direction, found.stratum) == (0.7, 0.8, "too high", None)
     assert alarm.p_value <= 0.01
     assert str(alarm).startswith("alarm: scores in (0.7, 0.8] are too high (batch ")
     assert alarm.where.share > 0.5
@@ -169,7 +169,7 @@ def test_a_class_is_found():
     y = np.array([rng.choice(3, p=row) for row in true])
     alarm = DriftAlarm(notion="classwise")
     alarm.update(p, y)
-    assert (alarm.alarm.group, alarm.alarm.direction) == (2, "too high")
+    assert (alarm.alarm.stratum, alarm.alarm.direction) == (2, "too high")
     confidence, summary = DriftAlarm(), DriftAlarm()
     confidence.update(p, y)
     summary.update(Summary.of(Predictions(p, y)))

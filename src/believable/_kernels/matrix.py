@@ -26,32 +26,32 @@ Assign = Callable[[Floats], Ints]
 
 
 def classwise_cells(
-    matrix: Floats, labels: Array, per_group: int, first_edge: float, assign: Assign
+    matrix: Floats, labels: Array, per_stratum: int, first_edge: float, assign: Assign
 ) -> tuple[Float64s, Float64s]:
-    """Sums of 1, p and p^2 by class * per_group + cell, of all entries and of the labels' own.
+    """Sums of 1, p and p^2 by class * per_stratum + cell, of all entries and of the labels' own.
 
     Cell 0 is {0} and cell 1 ends with `first_edge`; `assign` gives the cell of scores.
     """
     n_classes = matrix.shape[1]
     few = n_classes <= FEW_COLUMNS
-    total = _few(matrix, per_group, assign) if few else _many(matrix, per_group, first_edge, assign)
+    total = _few(matrix, per_stratum, assign) if few else _many(matrix, per_stratum, first_edge, assign)
     own = label_scores(matrix, labels)
-    code = labels.astype(np.intp) * per_group + assign(own)
-    return total.reshape(3, -1), _moments(code, own, n_classes * per_group)
+    code = labels.astype(np.intp) * per_stratum + assign(own)
+    return total.reshape(3, -1), _moments(code, own, n_classes * per_stratum)
 
 
-def _few(matrix: Floats, per_group: int, assign: Assign) -> Float64s:
-    total = np.zeros((3, matrix.shape[1], per_group))
+def _few(matrix: Floats, per_stratum: int, assign: Assign) -> Float64s:
+    total = np.zeros((3, matrix.shape[1], per_stratum))
     for rows in row_blocks(len(matrix), 1, COUNTED_ROWS):
         for k, into in enumerate(np.moveaxis(total, 1, 0)):
             scores = np.ascontiguousarray(matrix[rows, k])
-            into += _moments(assign(scores), scores, per_group)
+            into += _moments(assign(scores), scores, per_stratum)
     return total
 
 
-def _many(matrix: Floats, per_group: int, first_edge: float, assign: Assign) -> Float64s:
+def _many(matrix: Floats, per_stratum: int, first_edge: float, assign: Assign) -> Float64s:
     n_classes = matrix.shape[1]
-    total = np.zeros((3, n_classes, per_group))
+    total = np.zeros((3, n_classes, per_stratum))
     flat = total.reshape(3, -1)
     waiting: list[tuple[Ints, Floats]] = []
     for rows in row_blocks(*matrix.shape):
@@ -59,7 +59,7 @@ def _many(matrix: Floats, per_group: int, first_edge: float, assign: Assign) -> 
         beyond = np.flatnonzero(block > first_edge)
         scores = block.ravel()[beyond]
         column = beyond % n_classes
-        waiting.append((column * per_group + assign(scores), scores))
+        waiting.append((column * per_stratum + assign(scores), scores))
         if sum(len(code) for code, _ in waiting) > WAITING_ENTRIES:
             flat += _of_parts(waiting, flat.shape[1])
             waiting = []

@@ -49,7 +49,7 @@ class Partition(NamedTuple):
 
 
 class Moments(NamedTuple):
-    """Sums by code (part, or group * parts + part), as `n_moments` lists them.
+    """Sums by code (part, or stratum * parts + part), as `n_moments` lists them.
 
     Attributes
     ----------

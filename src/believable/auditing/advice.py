@@ -98,10 +98,10 @@ def _worst_subgroup(facts: AuditFacts) -> str:
 
 def _quantile_bins(facts: AuditFacts) -> str:
     stats = facts.stats
-    empty = stats.per_group - len(stats.n)
-    if stats.strategy != "uniform" or stats.per_group < 5 or empty < MANY_EMPTY_BINS * stats.per_group:
+    empty = stats.per_stratum - len(stats.n)
+    if stats.strategy != "uniform" or stats.per_stratum < 5 or empty < MANY_EMPTY_BINS * stats.per_stratum:
         return ""
-    return f"{empty} of {stats.per_group} uniform bins are empty: look at quantile bins too."
+    return f"{empty} of {stats.per_stratum} uniform bins are empty: look at quantile bins too."
 
 
 def _classes_that_are_off(facts: AuditFacts) -> str:

@@ -16,7 +16,7 @@ from believable.inference.noise_floor import noise_floor
 from believable.inference.question import ask
 from believable.report.parts import Part, PartDirection
 from believable.stats import BinStats
-from believable.stats.source import count_bins
+from believable.stats.source import BinsAsked, count_asked
 
 MAX_CLASSES_LOOKED_AT = 20  # each gets an interval, and a line in the report
 FALSE_DISCOVERY_RATE = 0.05
@@ -29,8 +29,8 @@ def by_class(source: AuditSource, settings: AuditSettings) -> tuple[Part, ...]:
     Those are looked at whose ECE is furthest above what chance makes of it. They come in the order of the lower ends of
     their intervals: the most surely bad first. p-values are adjusted for the number of all classes.
     """
-    stats = count_bins(source.data, **settings.bins, notion="classwise", squares=True)
-    excess = [_excess(stats.only_group(k)) for k in range(source.n_classes)]
+    stats = count_asked(source.data, BinsAsked(**settings.bins, notion="classwise"), squares=True)
+    excess = [_excess(stats.only_stratum(k)) for k in range(source.n_classes)]
     chosen = sorted(range(source.n_classes), key=lambda k: -excess[k])[:MAX_CLASSES_LOOKED_AT]
     made = [_of_class(source, k, settings) for k in chosen]
     parts = _adjusted(made, source.n_classes)

@@ -20,7 +20,7 @@ from believable.inference.noise_floor import noise_floor
 from believable.inference.question import ask
 from believable.report.verdicts import ECE_GUIDELINE, Grade, Place, Standing, Verdict
 from believable.stats import BinStats
-from believable.stats.source import TEN, UNIFORM, count_bins
+from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked
 
 ONE_IN_TWENTY, ONE_IN_HUNDRED = 0.05, 0.01
 CROWDED_BIN_SHARE = 0.9  # of the weight in one bin, beyond which the bins tell little
@@ -80,10 +80,10 @@ def verdict(
 def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
     """The verdict on predictions that were checked."""
     level, random_state, options = settings.level, settings.random_state, settings.options
-    stats = count_bins(source.data, **options, squares=True)
+    stats = count_asked(source.data, BinsAsked(**options), squares=True)
     if settings.pairs and source.kind != "binary":
         raise InputError("pairs=True is for 1-D scores, confidences in an answer, with whether it was right")
-    if stats.view.n_groups > 1:
+    if stats.view.n_strata > 1:
         raise InputError(
             "a verdict is about one curve, not {notion=}: pass pooled=True", argument="notion", notion=stats.view.notion
         )
@@ -117,7 +117,7 @@ def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
         q95=floor.q95,
         p_value=chance,
         beyond_chance=beyond,
-        n_bins=stats.per_group,
+        n_bins=stats.per_stratum,
         strategy=stats.strategy,
         notion=stats.view.notion,
         n=source.n,
@@ -153,7 +153,7 @@ def _standing(low: float, high: float, beyond_chance: bool) -> Standing:
 
 def _is_crowded(stats: BinStats) -> bool:
     share = float(stats.w.max() / stats.w.sum())
-    return stats.strategy == "uniform" and stats.per_group > 1 and share > CROWDED_BIN_SHARE
+    return stats.strategy == "uniform" and stats.per_stratum > 1 and share > CROWDED_BIN_SHARE
 
 
 def _is_one_sided(stats: BinStats) -> bool:
@@ -167,7 +167,7 @@ def _confidence_bins(source: AuditSource, stats: BinStats, settings: AuditSettin
         return None
     if stats.view.notion in ("confidence", "top_label"):
         return stats
-    return count_bins(source.data, **settings.bins, notion="confidence", squares=True)
+    return count_asked(source.data, BinsAsked(**settings.bins, notion="confidence"), squares=True)
 
 
 # --- where the scores are off -----------------------------------------------------------------------------------------
@@ -209,8 +209,8 @@ def effective_rows_of_bins(clustered: ClusteredRows, stats: BinStats) -> Float64
     outcomes of a bin are the same, or it holds one cluster, the number of its clusters.
     """
     predictions, cluster = clustered
-    score, outcome, weight, group, _ = predictions.all_pairs(stats.view)
-    entry = BinCells.of(stats).locate(score, group)
+    score, outcome, weight, stratum, _ = predictions.all_pairs(stats.view)
+    entry = BinCells.of(stats).locate(score, stratum)
     unit = np.repeat(cluster, len(score) // len(cluster))
     w = np.ones(len(score)) if weight is None else weight
     key, at = np.unique(unit * len(stats.n) + entry, return_inverse=True)

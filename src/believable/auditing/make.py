@@ -31,7 +31,7 @@ from believable.readers.load import Loaded
 from believable.report.document import Audit
 from believable.report.parts import Bin, CurveLine, Part, Stage, Versus
 from believable.stats import BinStats
-from believable.stats.source import TEN, UNIFORM, count_bins, refuse_extras
+from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, refuse_extras
 
 MAX_POINTS_OF_LINE = 201
 BAND_DRAWS, SUBGROUP_DRAWS = 300, 300
@@ -165,7 +165,7 @@ class AuditExtras:
 def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: AuditExtras) -> Audit:
     """Ask the rest of the library, and fill the audit."""
     judged = judge(source, settings)
-    stats = count_bins(source.data, **settings.options, squares=True)
+    stats = count_asked(source.data, BinsAsked(**settings.options), squares=True)
     metrics = Measurer(source, settings, judged).all()
     coarse = source.too_coarse(settings.n_bins, settings.strategy)
     parts = by_class(source, settings) if source.has_classes and not coarse else ()

@@ -385,7 +385,7 @@ class SummarySource(AuditSource):
         """Of many classes each is counted on a coarser grid, which makes up fewer numbers of bins."""
         if strategy != "uniform":
             return ""
-        grids = [one.grid.n_cells for one in self.data.cells if one.view.n_groups > 1 and one.grid.n_cells % n_bins]
+        grids = [one.grid.n_cells for one in self.data.cells if one.view.n_strata > 1 and one.grid.n_cells % n_bins]
         if not grids:
             return ""
         suit = ", ".join(str(bins) for bins in range(10, 31) if grids[0] % bins == 0)
@@ -438,7 +438,7 @@ class SummarySource(AuditSource):
         return any(one.view.notion == notion for one in self.data.cells)
 
     def _cells_of_class(self, k: int) -> CellStats:
-        return replace(self.data.cells_of("classwise").only_group(k), view=View("binary"))
+        return replace(self.data.cells_of("classwise").only_stratum(k), view=View("binary"))
 
 
 def _range_of_cells(cells: CellStats) -> tuple[float, float]:

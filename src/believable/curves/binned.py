@@ -12,7 +12,7 @@ from believable._types import Float64s, Int64s, Notion, Strategy
 from believable.curves.curve import Curve
 from believable.errors import InputError, MissingDependencyError
 from believable.stats import BinStats
-from believable.stats.source import TEN, UNIFORM, count_bins, not_empty, source_of
+from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, not_empty, source_of
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -23,8 +23,8 @@ class ReliabilityTable:
     ----------
     edges : ndarray of shape (rows, 2)
         Lower (open) and upper (closed) end of each bin; the first bin also owns 0.
-    group : ndarray of int
-        Class or rank (from 0) of each row; all 0 where there is one group.
+    stratum : ndarray of int
+        Class or rank (from 0) of each row; all 0 where the notion keeps none apart.
     n, weight : ndarray
         Number and weight of the pairs in the bin.
     conf, acc, gap : ndarray
@@ -33,10 +33,12 @@ class ReliabilityTable:
         Wilson interval of acc, with the effective number of pairs. NaN in an empty bin.
     level : float
         Its confidence level.
+    stratum_is : {"class", "rank"}
+        What a stratum is.
     """
 
     edges: Float64s
-    group: Int64s
+    stratum: Int64s
     n: Int64s
     weight: Float64s
     conf: Float64s
@@ -45,21 +47,25 @@ class ReliabilityTable:
     low: Float64s
     high: Float64s
     level: float
+    stratum_is: Literal["class", "rank"] = "class"
+
+    group = _check.renamed_attribute("group", "stratum")
 
     def __len__(self) -> int:
         return len(self.n)
 
     def __str__(self) -> str:
         """The table for reading, a star where the mean score lies outside the interval."""
-        apart = len(set(self.group.tolist())) > 1
+        apart = len(set(self.stratum.tolist())) > 1
+        first = f"{self.stratum_is:>5} " if apart else ""
         lines = [
-            f"{'group ' if apart else ''}{'scores':>16} {'rows':>10} {'predicted':>10} {'happened':>9} {'gap':>8}  "
+            f"{first}{'scores':>16} {'rows':>10} {'predicted':>10} {'happened':>9} {'gap':>8}  "
             f"{100 * self.level:.0f} % interval"
         ]
         for i in range(len(self)):
             low, high = self.edges[i]
-            bracket = "[" if i == 0 or self.group[i] != self.group[i - 1] else "("
-            line = f"{self.group[i]:>5} " if apart else ""
+            bracket = "[" if i == 0 or self.stratum[i] != self.stratum[i - 1] else "("
+            line = f"{self.stratum[i]:>5} " if apart else ""
             line += f"{f'{bracket}{low:.4g}, {high:.4g}]':>16} {self.n[i]:>10,}"
             if self.n[i]:
                 star = "" if self.low[i] <= self.conf[i] <= self.high[i] else " *"
@@ -74,8 +80,8 @@ class ReliabilityTable:
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Columns by name, empty bins with None."""
-        columns = {"group": self.group, "from": self.edges[:, 0], "to": self.edges[:, 1]}
-        columns |= {item.name: getattr(self, item.name) for item in fields(self)[2:-1]}
+        columns = {"group": self.stratum, "from": self.edges[:, 0], "to": self.edges[:, 1]}
+        columns |= {item.name: getattr(self, item.name) for item in fields(self)[2:-2]}
         return {
             name: [None if value != value else value for value in column.tolist()] for name, column in columns.items()
         }
@@ -110,15 +116,15 @@ def wilson_interval(rate: Float64s, n: Float64s, level: float) -> tuple[Float64s
 def table_of(stats: BinStats, level: float = 0.95, effective_n: Float64s | None = None) -> ReliabilityTable:
     """The table of a statistic, empty bins included; `effective_n` of the occupied ones, where it is known better."""
     _check.level(level)
-    sizes = [len(stats.edges_of(g)) for g in range(stats.view.n_groups)]
-    group = np.repeat(np.arange(len(sizes)), sizes)
+    sizes = [len(stats.edges_of(g)) for g in range(stats.view.n_strata)]
+    stratum = np.repeat(np.arange(len(sizes)), sizes)
     offset = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    at = offset[stats.group] + stats.index
+    at = offset[stats.stratum] + stats.index
     ends = [np.array(stats.edges_of(g).values) for g in range(len(sizes))]
     edges = np.column_stack([np.concatenate([e[:-1] for e in ends]), np.concatenate([e[1:] for e in ends])])
 
     def spread(values: Any, empty: Any) -> Any:
-        column = np.full(len(group), empty, dtype=np.asarray(values).dtype)
+        column = np.full(len(stratum), empty, dtype=np.asarray(values).dtype)
         column[at] = values
         return column
 
@@ -126,7 +132,7 @@ def table_of(stats: BinStats, level: float = 0.95, effective_n: Float64s | None 
     low, high = wilson_interval(acc, stats.effective_n if effective_n is None else effective_n, level)
     return ReliabilityTable(
         edges=edges,
-        group=group,
+        stratum=stratum,
         n=spread(stats.n, 0),
         weight=spread(stats.w, 0.0),
         conf=spread(stats.conf, np.nan),
@@ -135,21 +141,23 @@ def table_of(stats: BinStats, level: float = 0.95, effective_n: Float64s | None 
         low=spread(low, np.nan),
         high=spread(high, np.nan),
         level=level,
+        stratum_is=stats.view.stratum_is,
     )
 
 
 def binned_curve(stats: BinStats, level: float = 0.95) -> Curve:
-    """The curve through the non-empty bins of a statistic with one group."""
-    if stats.view.n_groups > 1:
+    """The curve through the non-empty bins of a statistic with one stratum."""
+    if stats.view.n_strata > 1:
         raise InputError(
-            "{notion=} has one curve for each of {n} groups: use reliability_table, or pooled=True for a common one",
+            "{notion=} has {n} curves, one for each {stratum_is}: use reliability_table, or pooled=True for one",
             argument="notion",
             notion=stats.view.notion,
-            n=stats.view.n_groups,
+            n=stats.view.n_strata,
+            stratum_is=stats.view.stratum_is,
         )
     acc = np.clip(stats.acc, 0, 1)
     low, high = wilson_interval(acc, stats.effective_n, _check.level(level))
-    settings = {"n_bins": stats.per_group, "strategy": stats.strategy, "notion": stats.view.notion, "level": level}
+    settings = {"n_bins": stats.per_stratum, "strategy": stats.strategy, "notion": stats.view.notion, "level": level}
     return Curve(stats.conf, stats.acc, stats.w, low, high, "binned", settings)
 
 
@@ -180,7 +188,7 @@ def reliability_table(
     ['group', 'from', 'to', 'n', 'weight', 'conf', 'acc', 'gap', 'low', 'high']
     """
     source = source_of(predictions, actuals, sample_weight)
-    stats = count_bins(source, n_bins, strategy, notion=notion, r=r, threshold=threshold, pooled=pooled, edges=edges)
+    stats = count_asked(source, BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges))
     return table_of(not_empty(stats), level)
 
 
@@ -216,6 +224,6 @@ def calibration_curve(
     (array([0.15, 0.9 ]), array([0.5, 1. ]), array([2, 1]))
     """
     source = source_of(predictions, actuals, sample_weight)
-    stats = count_bins(source, n_bins, strategy, notion=notion, r=r, threshold=threshold, pooled=pooled, edges=edges)
+    stats = count_asked(source, BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges))
     curve = binned_curve(not_empty(stats))
     return curve.x, curve.y, stats.n.copy()

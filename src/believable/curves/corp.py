@@ -11,7 +11,7 @@ from believable import _check, _kernels
 from believable._check import generator
 from believable._types import Float64s, Notion
 from believable.curves.curve import Curve
-from believable.stats.source import Points, count_points, one_group, source_of
+from believable.stats.source import Points, count_points, one_stratum, source_of
 
 Band = Literal["consistency", "confidence"]
 MAX_BAND_POINTS = 500  # of a band; more distinct scores share them
@@ -47,7 +47,7 @@ def corp_curve(
     random_state : None, int or Generator
         Of the draws.
     notion, r
-        For a matrix; of one group. "confidence" if left out.
+        For a matrix; one that keeps no classes or ranks apart. "confidence" if left out.
 
     Notes
     -----
@@ -73,7 +73,7 @@ def corp_curve(
     n_resamples = _check.positive_integer(n_resamples, "n_resamples")
     rng = generator(random_state)
     source = source_of(predictions, actuals, sample_weight)
-    points = one_group(count_points(source, notion=notion, r=r), "the CORP curve")
+    points = one_stratum(count_points(source, notion=notion, r=r), "the CORP curve")
     x, y, weight = points.score.copy(), _kernels.pav(points.w, points.wy), points.w.copy()
     if band is None:
         return Curve(x, y, weight, None, None, "corp", {"band": None})

@@ -12,7 +12,7 @@ from believable import _check, _kernels
 from believable._types import Array, Float64s, Notion
 from believable.curves.curve import TOO_FLAT, Curve, by_logit
 from believable.errors import UndefinedError
-from believable.stats.source import Points, count_points, one_group, source_of
+from believable.stats.source import Points, count_points, one_stratum, source_of
 
 N_GRID = 101
 MAX_MOVES_OF_CENTRE = 5
@@ -122,7 +122,7 @@ def logistic_calibration_curve(
     level : float
         Of the pointwise interval.
     notion, r
-        For a matrix; of one group. "confidence" if left out.
+        For a matrix; one that keeps no classes or ranks apart. "confidence" if left out.
 
     References
     ----------
@@ -136,7 +136,7 @@ def logistic_calibration_curve(
     """
     _check.level(level)
     source = source_of(predictions, actuals, sample_weight)
-    given = one_group(count_points(source, notion=notion, r=r, logits=True), "the logistic calibration curve")
+    given = one_stratum(count_points(source, notion=notion, r=r, logits=True), "the logistic calibration curve")
     x, points, n_moved = by_logit(given)
     separated = float(_kernels.separation(x, points.w, points.wy))
     if separated != separated:

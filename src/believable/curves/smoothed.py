@@ -11,7 +11,7 @@ import numpy as np
 from believable import _check, _kernels
 from believable._types import Float64s, Notion
 from believable.curves.curve import Curve, interval, noise_of_rates, notion_of, places_of, weight_near
-from believable.stats.source import Points, count_points, one_group, source_of
+from believable.stats.source import Points, count_points, one_stratum, source_of
 
 Degree: TypeAlias = Literal[0, 1, 2]
 
@@ -132,7 +132,7 @@ def smoothed_calibration_curve(
     degree : {0, 1, 2}
         Local mean, line or parabola.
     notion, r : optional
-        As in `expected_calibration_error`; one group only.
+        As in `expected_calibration_error`; one that keeps no classes or ranks apart.
     level : float
         Of the interval.
     sample_weight : array-like of shape (n,), optional
@@ -158,7 +158,7 @@ def smoothed_calibration_curve(
     """
     smoother, level = Smoother.of(span, bandwidth, degree), _check.level(level)
     source = source_of(predictions, actuals, sample_weight)
-    points = one_group(count_points(source, notion=notion, r=r), "a curve")
+    points = one_stratum(count_points(source, notion=notion, r=r), "a curve")
     x = places_of(points.score)
     weight = weight_near(points, x)
     points = smoother.merged(points)
@@ -202,7 +202,7 @@ def kernel_calibration_curve(
     bandwidth : float, optional
         The standard deviation s; if left out, the smooth calibration error itself, as in relplot's diagrams.
     notion, r : optional
-        As in `expected_calibration_error`; one group only.
+        As in `expected_calibration_error`; one that keeps no classes or ranks apart.
     level : float
         Of the interval.
     sample_weight : array-like of shape (n,), optional
@@ -228,7 +228,7 @@ def kernel_calibration_curve(
     """
     level = _check.level(level)
     source = source_of(predictions, actuals, sample_weight)
-    points = one_group(count_points(source, notion=notion, r=r), "a curve")
+    points = one_stratum(count_points(source, notion=notion, r=r), "a curve")
     if bandwidth is None:
         s = float(_kernels.smooth_error(points.score, points.excess, points.total))
     else:

@@ -155,7 +155,7 @@ def threshold_for(
     confidence : float
         How sure the promise is to be, strictly between 0 and 1.
     notion, r : optional
-        As in `expected_calibration_error`; one group only.
+        As in `expected_calibration_error`; one that keeps no classes or ranks apart.
     clusters : array-like of shape (n,), optional
         Clusters of rows that belong together (patients, queries).
     sample_weight : array-like of shape (n,), optional
@@ -198,9 +198,9 @@ def threshold_for(
     confidence = _check.level(confidence, "confidence")
     source = as_predictions(predictions, actuals, sample_weight)
     view = source.view(notion, r=r)
-    if view.n_groups > 1:
+    if view.n_strata > 1:
         raise InputError(
-            f"notion={view.notion!r} has {view.n_groups} groups of scores, and each its own cut: pass one class's "
+            f"notion={view.notion!r} has {view.n_strata} sets of scores, and each its own cut: pass one class's "
             "column and whether it happened"
         )
     cluster = cluster_of_rows(clusters, predictions, source, sample_weight)

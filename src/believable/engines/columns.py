@@ -228,15 +228,15 @@ def _by_hand(frame: Any, columns: FrameColumns) -> Any:
 
 
 def unpivoted(frame: Any, on: list[str], kept: list[str]) -> Any:
-    """One row for each of some columns, its name in `group` and its value in `p`, beside the columns kept."""
+    """One row for each of some columns, its name in `stratum` and its value in `p`, beside the columns kept."""
     if nw.get_native_namespace(frame).__name__ != "duckdb":
-        return frame.unpivot(on=on, index=kept, variable_name="group", value_name="p")
+        return frame.unpivot(on=on, index=kept, variable_name="stratum", value_name="p")
     # Asked of the relation itself: narwhals asks the default connection, which does not know others' tables, and a
     # query needs a name for the rows, which may be that of somebody's table.
-    groups, values = (", ".join(quote + name + quote for name in on) for quote in ("'", '"'))
+    strata, values = (", ".join(quote + name + quote for name in on) for quote in ("'", '"'))
     beside = ", ".join(f'"{name}"' for name in kept)
     return nw.from_native(
-        nw.to_native(frame).project(f'{beside}, unnest([{groups}]) as "group", unnest([{values}]) as "p"')
+        nw.to_native(frame).project(f'{beside}, unnest([{strata}]) as "stratum", unnest([{values}]) as "p"')
     )
 
 

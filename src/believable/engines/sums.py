@@ -48,31 +48,31 @@ def levels_of(tallied: Tallied) -> dict[str, Tallied]:
     }
 
 
-def counts_of(part: Tallied, sorts: Sequence[Grid | Edges], which: int, *, grouped: bool = True) -> dict[str, Any]:
-    """Key, n and sums for one of the grids that were counted together; groups together where not `grouped`."""
+def counts_of(part: Tallied, sorts: Sequence[Grid | Edges], which: int, *, apart: bool = True) -> dict[str, Any]:
+    """Key, n and sums for one of the grids that were counted together; strata together where not `apart`."""
     key, place = part["key"], np.zeros(len(part["key"]), np.int64)
     for i in reversed(range(len(sorts))):
         key, here = np.divmod(key, len(sorts[i]))
         if i == which:
             place = here
-    new = key * len(sorts[which]) + place if grouped else place
+    new = key * len(sorts[which]) + place if apart else place
     return gather(new.astype(np.int64), {name: part[name] for name in ("n", *SUMS) if name in part})
 
 
 def cells_of(part: Tallied, view: View, grids: Sequence[Grid | Edges], grid: Grid) -> CellStats:
     """The cells of a view on one of the grids that were counted."""
     which = grids.index(grid)
-    return CellStats.from_columns(view, grid, counts_of(part, grids, which, grouped=view.n_groups > 1))
+    return CellStats.from_columns(view, grid, counts_of(part, grids, which, apart=view.n_strata > 1))
 
 
 def second_class(part: Tallied, grids: Sequence[Grid | Edges]) -> Tallied:
     """The pairs of class 1 alone: P(y = 1) of two columns."""
-    per_group = _per_group(grids)
-    here = part["key"] // per_group == 1
-    return {name: column[here] - (per_group if name == "key" else 0) for name, column in part.items()}
+    per_stratum = _per_stratum(grids)
+    here = part["key"] // per_stratum == 1
+    return {name: column[here] - (per_stratum if name == "key" else 0) for name, column in part.items()}
 
 
-def _per_group(grids: Sequence[Grid | Edges]) -> int:
+def _per_stratum(grids: Sequence[Grid | Edges]) -> int:
     return prod(map(len, grids))
 
 
@@ -85,10 +85,10 @@ def score_sums(kind: Kind, n_classes: int, grids: Sequence[Any], each: Tallied, 
         sums |= {name: float(each[name].sum()) for name in ("confidence", "correct")}
     else:
         sums |= {"confidence": float(top["wp"].sum()), "correct": float(top["wy"].sum())}
-    groups, width = each["key"] // _per_group(grids), 1 if kind == "binary" else n_classes
-    by_class: dict[str, Any] = {name: np.bincount(groups, each[name], width) for name in ("wp", "wy")}
+    strata, width = each["key"] // _per_stratum(grids), 1 if kind == "binary" else n_classes
+    by_class: dict[str, Any] = {name: np.bincount(strata, each[name], width) for name in ("wp", "wy")}
     if top is not None:
-        sums |= _moments(each, top, groups, width)
+        sums |= _moments(each, top, strata, width)
     return ScoreSums(
         kind=kind,
         n_classes=n_classes,
@@ -98,11 +98,11 @@ def score_sums(kind: Kind, n_classes: int, grids: Sequence[Any], each: Tallied, 
         nll=float("inf") if each["infinite"].any() else float(each["nll"].sum()),
         **sums,
         **by_class,
-        deviation=_deviation(each, grids, groups, width),
+        deviation=_deviation(each, grids, strata, width),
     )
 
 
-def _moments(each: Tallied, top: Tallied, groups: Array, width: int) -> dict[str, Float64s]:
+def _moments(each: Tallied, top: Tallied, strata: Array, width: int) -> dict[str, Float64s]:
     """The second moments of rows, in the order of `stats._moments`."""
     first = {name: top[f"x_{name}"] for name in ("brier", "nll", "entropy")}
     first |= {"correct": top["w2y"], "confidence": top["w2p"]}
@@ -111,24 +111,24 @@ def _moments(each: Tallied, top: Tallied, groups: Array, width: int) -> dict[str
     return {
         "w2x": np.array([first[name].sum() for name in OF_ROWS]),
         "w2xx": np.array([second[name].sum() for name in OF_ROWS]),
-        "w2y": np.bincount(groups, each["w2y"], width),
-        "w2y_brier": np.bincount(groups, each["w2y_brier"], width),
+        "w2y": np.bincount(strata, each["w2y"], width),
+        "w2y_brier": np.bincount(strata, each["w2y_brier"], width),
         "by_chance": np.array([top[f"chance_{name}"].sum() for name in ("brier", "nll")]),
     }
 
 
-def _deviation(each: Mapping[str, Array], grids: Sequence[Any], groups: Array, width: int) -> Float64s:
+def _deviation(each: Mapping[str, Array], grids: Sequence[Any], strata: Array, width: int) -> Float64s:
     """Sum of w (p - mean)^2 by class: within cells, from each cell's own mean, and between them (Chan et al. 1983)."""
     w = each["w"]
     if "wd" in each:
-        rest = _per_group(grids[1:])
+        rest = _per_stratum(grids[1:])
         centre = each["key"] // rest % len(grids[0]) / grids[0].n_cells
         mean, within = centre + each["wd"] / w, each["wdd"] - each["wd"] ** 2 / w
     else:
         mean, within = each["wp"] / w, each["wpp"] - each["wp"] ** 2 / w
-    weight = np.bincount(groups, w, width)
-    overall = np.bincount(groups, w * mean, width) / np.where(weight > 0, weight, 1)
-    return np.asarray(np.bincount(groups, np.maximum(within, 0) + w * (mean - overall[groups]) ** 2, width))
+    weight = np.bincount(strata, w, width)
+    overall = np.bincount(strata, w * mean, width) / np.where(weight > 0, weight, 1)
+    return np.asarray(np.bincount(strata, np.maximum(within, 0) + w * (mean - overall[strata]) ** 2, width))
 
 
 # --- which group-bys a layout needs, and the summary that their sums make ---------------------------------------------

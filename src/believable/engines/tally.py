@@ -1,4 +1,4 @@
-"""One group-by: from checked rows to the sums of every (group, cell), and of every level of a subgroup."""
+"""One group-by: from checked rows to the sums of every (stratum, cell), and of every level of a subgroup."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Tally:
         P(y = 1) and the label; the largest score and whether its class happened, all together or by that class; the
         score of every class and whether it happened, by class.
     sorts : tuple of Grid, or of one Edges
-        The key is (group, cell of the first grid, cell of the second, ...), as one number. Cells of two grids have no
+        The key is (stratum, cell of the first grid, cell of the second, ...), as one number. Cells of two grids have no
         more common parts than they have cells together, so one group-by counts both.
     by : int or None
         The column of subgroups to keep apart.
@@ -52,7 +52,7 @@ class Tally:
         placed = [stages(f"place{i}", p, one) for i, one in enumerate(self.sorts)]
         for together in zip_longest(self._terms(), *placed, fillvalue={}):
             rows = rows.with_columns(**{name: made for stage in together for name, made in stage.items()})
-        key = nw.col("group")
+        key = nw.col("stratum")
         for i, one in enumerate(self.sorts):
             key = key * number(len(one)) + nw.col(f"place{i}")
         good = nw.col("reason") == nw.lit(COUNTABLE, dtype=nw.Int64)
@@ -66,27 +66,27 @@ class Tally:
         return rows.group_by(*level, "key").agg(nw.len().alias("n"), *sums)
 
     def _pairs(self, rows: Any) -> Any:
-        """Columns p, y, w, group, reason and perhaps level."""
+        """Columns p, y, w, stratum, reason and perhaps level."""
         names, y = self.columns.names, nw.col("y")
         if self.by is not None:
             rows = rows.with_columns(nw.col(f"by{self.by}").alias("level"))
         if self.pairing == "binary":
-            return rows.with_columns(nw.col(names[0]).alias("p"), number(0).alias("group"))
+            return rows.with_columns(nw.col(names[0]).alias("p"), number(0).alias("stratum"))
         if self.pairing != "classwise":
             rows = rows.with_columns(nw.max_horizontal(*names).alias("p"))
             none = number(len(names))  # the lowest class of those with the largest score
             tops = [either(nw.col(name) == nw.col("p"), number(k), none) for k, name in enumerate(names)]
-            rows = rows.with_columns(nw.min_horizontal(*tops).alias("group"))
+            rows = rows.with_columns(nw.min_horizontal(*tops).alias("stratum"))
             rows = rows.with_columns(**self._of_row()) if self.moments else rows
-            rows = rows.with_columns(flag(y == nw.col("group")).alias("y"))
-            return rows.with_columns(number(0).alias("group")) if self.pairing == "confidence" else rows
+            rows = rows.with_columns(flag(y == nw.col("stratum")).alias("y"))
+            return rows.with_columns(number(0).alias("stratum")) if self.pairing == "confidence" else rows
         kept = ["y", "w", "reason", *(["row_brier"] if self.scores else []), *([] if self.by is None else ["level"])]
         rows = rows.filter(nw.col("reason") == nw.lit(COUNTABLE, dtype=nw.Int64))
         rows = rows.with_columns(row_brier=self._row_brier()) if self.scores else rows
         rows = rows.select(*kept, *(nw.col(name).alias(str(k)) for k, name in enumerate(names)))
         rows = unpivoted(rows, [str(k) for k in range(len(names))], kept)
-        rows = rows.with_columns(nw.col("group").cast(nw.String).cast(nw.Int64).cast(nw.Float64))
-        return rows.with_columns(flag(y == nw.col("group")).alias("y"))
+        rows = rows.with_columns(nw.col("stratum").cast(nw.String).cast(nw.Int64).cast(nw.Float64))
+        return rows.with_columns(flag(y == nw.col("stratum")).alias("y"))
 
     def _row_brier(self) -> nw.Expr:
         """The Brier score of a row: over all classes."""

@@ -18,7 +18,7 @@ from believable.stats import BinStats, ScoreSums
 from believable.stats.points import Points, PointStats
 from believable.stats.sums import row_terms
 
-POINTS_PER_GROUP = 1000  # at most, that are drawn again
+POINTS_PER_STRATUM = 1000  # at most, that are drawn again
 TIED_REPLICATE = 1e-12  # relative and absolute distance within which a replicate is the value itself
 MAX_PARTS_LEFT_OUT = 200  # parts of the rows left out in turn, for the acceleration of BCa
 
@@ -133,7 +133,7 @@ def sums_interval(
 
 def statistic_replicates(question: Question, n_draws: int, rng: np.random.Generator) -> Float64s | None:
     """Replicates from resampled counts of (bin, outcome) or (point, outcome); None where rows are needed."""
-    cells = question.cells(POINTS_PER_GROUP)
+    cells = question.cells(POINTS_PER_STRATUM)
     if cells is None:
         return None
     statistic = cells.statistic
@@ -144,17 +144,17 @@ def statistic_replicates(question: Question, n_draws: int, rng: np.random.Genera
             return None  # how weights differ within a point, or what one row adds to several, only the rows tell
     if cells.are_bins:
         return question.replicates(resampled_bins(statistic, n_draws, rng))
-    drawn = [_resampled_points(points, n_draws, rng) for points in statistic.groups]
+    drawn = [_resampled_points(points, n_draws, rng) for points in statistic.strata]
     if len(drawn) > 1:  # classes that may belong together, which cells do not say: as if they went up and down as one
         apart = []
-        for points, (w, wy) in zip(statistic.groups, drawn, strict=True):
+        for points, (w, wy) in zip(statistic.strata, drawn, strict=True):
             each = (_replicate(points, w[i], wy[i]) for i in range(n_draws))
             apart.append([one_value(question, PointStats(statistic.view, (one,))) for one in each])
         return _around(question, statistic, defined(np.mean(np.sort(apart, axis=1), axis=0)))
     values = []
     for i in range(n_draws):
-        groups = tuple(_replicate(points, w[i], wy[i]) for points, (w, wy) in zip(statistic.groups, drawn, strict=True))
-        values.append(one_value(question, PointStats(statistic.view, groups)))
+        strata = tuple(_replicate(points, w[i], wy[i]) for points, (w, wy) in zip(statistic.strata, drawn, strict=True))
+        values.append(one_value(question, PointStats(statistic.view, strata)))
     return _around(question, statistic, defined(np.array(values)))
 
 

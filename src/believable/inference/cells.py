@@ -18,7 +18,7 @@ VARIANCE_OF_NORMAL_COUNT = 100.0  # a variance from which on a count is as good 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Cells(ABC):
-    """The occupied bins, or points, of all groups side by side.
+    """The occupied bins, or points, of all strata side by side.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class Cells(ABC):
         Effective number of pairs, (sum w)^2 / sum w^2.
     spread : ndarray
         Variance of the scores within the cell.
-    group : ndarray
+    stratum : ndarray
         Class or rank.
     """
 
@@ -39,7 +39,7 @@ class Cells(ABC):
     wy: Float64s
     size: Float64s
     spread: Float64s
-    group: Int64s
+    stratum: Int64s
     are_bins: ClassVar[bool]
 
     def __len__(self) -> int:
@@ -59,7 +59,7 @@ class Cells(ABC):
         """The statistic with other outcomes (and weights); leading axes are replicates."""
 
     @abstractmethod
-    def locate(self, score: Floats, group: Ints | None) -> Ints:
+    def locate(self, score: Floats, stratum: Ints | None) -> Ints:
         """The cell of each pair."""
 
     def draw(self, rate: Float64s, rng: np.random.Generator, n_draws: int) -> Float64s:
@@ -111,7 +111,7 @@ class BinCells(Cells):
             wy=stats.wy,
             size=stats.effective_n,
             spread=np.maximum(np.nan_to_num(stats.wpp / stats.w - stats.conf**2), 0),
-            group=stats.group,
+            stratum=stats.stratum,
         )
 
     def with_outcomes(self, wy: Float64s, w: Float64s | None = None) -> BinStats:
@@ -125,25 +125,25 @@ class BinCells(Cells):
         stats = self.with_outcomes(wy)
         return replace(stats, wpy=stats.wpp + stats.conf * (wy - stats.wp))
 
-    def locate(self, score: Floats, group: Ints | None) -> Ints:
+    def locate(self, score: Floats, stratum: Ints | None) -> Ints:
         """The cell of each pair."""
         stats = self.statistic
         if len(stats.edges) == 1:
             index = stats.edges[0].index(score)
         else:
-            assert group is not None
+            assert stratum is not None
             index = np.empty(len(score), np.intp)
             for g in range(len(stats.edges)):
-                here = np.flatnonzero(group == g)
+                here = np.flatnonzero(stratum == g)
                 index[here] = stats.edges[g].index(score[here])
-        key = index if group is None else group * stats.per_group + index
+        key = index if stratum is None else stratum * stats.per_stratum + index
         return np.searchsorted(stats.key, key)
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PointCells(Cells):
-    """Points, neighbours of which may stand together; `last_scores` says where each ends, group by group."""
+    """Points, neighbours of which may stand together; `last_scores` says where each ends, stratum by stratum."""
 
     statistic: PointStats
     last_scores: list[Float64s]
@@ -164,24 +164,24 @@ class PointCells(Cells):
             wy=wy,
             size=w**2 / w2,
             spread=np.zeros(len(w)),
-            group=np.repeat(np.arange(len(stats)), [len(points.score) for points in stats]),
+            stratum=np.repeat(np.arange(len(stats)), [len(points.score) for points in stats]),
         )
 
     def with_outcomes(self, wy: Float64s, w: Float64s | None = None) -> PointStats:
         """The points with other outcomes; leading axes are replicates. Points keep their weight."""
         ends = np.cumsum([len(points.score) for points in self.statistic])[:-1]
         parts = zip(self.statistic, np.split(wy, ends, axis=-1), strict=True)
-        groups = (replace(points, wy=part, w2y=part * (points.w2 / points.w)) for points, part in parts)
-        return replace(self.statistic, groups=tuple(groups))
+        strata = (replace(points, wy=part, w2y=part * (points.w2 / points.w)) for points, part in parts)
+        return replace(self.statistic, strata=tuple(strata))
 
-    def locate(self, score: Floats, group: Ints | None) -> Ints:
+    def locate(self, score: Floats, stratum: Ints | None) -> Ints:
         """The cell of each pair."""
-        if group is None:
+        if stratum is None:
             return np.searchsorted(self.last_scores[0], score)
         starts = np.cumsum([0, *(len(last) for last in self.last_scores)])
         cell = np.empty(len(score), np.intp)
         for i, g in enumerate(self.statistic.index):
-            here = np.flatnonzero(group == g)
+            here = np.flatnonzero(stratum == g)
             cell[here] = starts[i] + np.searchsorted(self.last_scores[i], score[here])
         return cell
 

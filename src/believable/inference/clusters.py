@@ -100,11 +100,11 @@ def _pairs(source: Predictions, cells: Cells) -> tuple[Ints, Ints, Float64s, Flo
     for pairs in source.pairs(cells.statistic.view, numbered=True):
         weight = np.ones(len(pairs.score)) if pairs.weight is None else pairs.weight.astype(np.float64)
         residual = pairs.outcome.astype(np.float64) - pairs.score
-        parts.append((pairs.row, cells.locate(pairs.score, pairs.group), weight, residual))
+        parts.append((pairs.row, cells.locate(pairs.score, pairs.stratum), weight, residual))
     row, cell, weight, residual = (np.concatenate(column) for column in zip(*parts, strict=True))
     return row, cell, weight, residual
 
 
 def has_several_pairs_per_row(view: View) -> bool:
     """Whether one row's outcomes are tied to each other: the classes, or ranks, of one label."""
-    return view.notion in ("classwise", "top_r") and view.group is None
+    return view.notion in ("classwise", "top_r") and view.stratum is None

@@ -15,7 +15,7 @@ from believable._types import Array, Float64s, Ints, Notion
 from believable.errors import UndefinedError
 from believable.inference.null import TestResult, batches, drawn_at_scores, resampling_p_value
 from believable.metrics.cumulative import gap_range, largest_gap
-from believable.stats.source import Points, Source, count_points, one_group, rows_in, source_of
+from believable.stats.source import Points, Source, count_points, one_stratum, rows_in, source_of
 
 Method = Literal["auto", "asymptotic", "resampling"]
 MIN_SCORES_FOR_LIMIT = 200  # fewer distinct scores are too coarse for the limit
@@ -52,7 +52,7 @@ class CumulativeTest:
         n_resamples = _check.positive_integer(n_resamples, "n_resamples")
         rng = generator(random_state)
         given = source_of(*source)
-        points = one_group(count_points(given, notion=notion, r=r), self.what)
+        points = one_stratum(count_points(given, notion=notion, r=r), self.what)
         rows = _rows(given, points, notion, r)
         if method == "auto":
             coarse = len(points.score) < MIN_SCORES_FOR_LIMIT and rows is not None
@@ -138,7 +138,7 @@ def kolmogorov_smirnov_test(
     Scores of 0 and 1 leave nothing to chance. Where there are no others, the statistic is 0 and the p-value 1 if they
     were right, and infinite and 0 if not. With soft labels, which vary less than drawn ones, the test is conservative.
 
-    For one group of scores: "binary", "confidence", "rth" or "within_top_r"; others are an error. From `CellStats` each
+    For one set of scores: "binary", "confidence", "rth" or "within_top_r"; others are an error. From `CellStats` each
     cell counts as one score, its mean.
 
     Parameters
@@ -206,7 +206,7 @@ def kuiper_test(
     Scores of 0 and 1 leave nothing to chance. Where there are no others, the statistic is 0 and the p-value 1 if they
     were right, and infinite and 0 if not. With soft labels, which vary less than drawn ones, the test is conservative.
 
-    For one group of scores: "binary", "confidence", "rth" or "within_top_r"; others are an error. From `CellStats` each
+    For one set of scores: "binary", "confidence", "rth" or "within_top_r"; others are an error. From `CellStats` each
     cell counts as one score, its mean.
 
     Parameters

@@ -11,7 +11,7 @@ from believable import _check, _kernels
 from believable._types import Ints, Notion
 from believable.errors import InputError, UndefinedError
 from believable.inference.null import TestResult
-from believable.stats.source import Points, count_points, one_group, source_of, warn_if_crowded
+from believable.stats.source import Points, count_points, one_stratum, source_of, warn_if_crowded
 
 TAKES_NO_WEIGHTS = "the Hosmer–Lemeshow test takes no weights: it is about counts of rows"
 
@@ -59,7 +59,7 @@ def hosmer_lemeshow(
         together, boundaries are scores. "type7" cuts at interpolated quantiles, as R's `hoslem.test` does; R keeps
         `n_groups` - 2 degrees of freedom even if ties leave fewer groups.
     notion, r
-        For a matrix; of one group. "confidence" if left out.
+        For a matrix; one that keeps no classes or ranks apart. "confidence" if left out.
     sample_weight
         None: the test is about counts, and weights are an error.
 
@@ -81,7 +81,7 @@ def hosmer_lemeshow(
     if sample_weight is not None:
         raise InputError(TAKES_NO_WEIGHTS)
     source = source_of(predictions, actuals)
-    points = one_group(count_points(source, notion=notion, r=r), "the Hosmer–Lemeshow test")
+    points = one_stratum(count_points(source, notion=notion, r=r), "the Hosmer–Lemeshow test")
     warn_if_crowded(source, n_groups)
     if not (np.array_equal(points.w, points.n) and np.array_equal(points.w2, points.n)):
         raise InputError(TAKES_NO_WEIGHTS)

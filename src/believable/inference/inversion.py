@@ -217,21 +217,21 @@ def _crossing(tails: Tails, side: int, tail: float, refine: bool) -> float:
 def _shapes(cells: Cells, variance: Float64s, n_draws: int, rng: np.random.Generator) -> Float64s:
     """Shapes of the true gaps, one per replicate; many points move together in anchors."""
     if cells.are_bins:
-        return draw_patterns(cells.gap, variance, cells.conf, cells.group, n_draws, rng, rough=True)
+        return draw_patterns(cells.gap, variance, cells.conf, cells.stratum, n_draws, rng, rough=True)
     anchor = np.floor(ANCHORS_OF_SHAPES / 2 * cells.conf + TIED_ERROR)
-    for g in np.unique(cells.group):
-        here = cells.group == g
+    for g in np.unique(cells.stratum):
+        here = cells.stratum == g
         reached = np.cumsum(cells.w[here]) - cells.w[here] / 2
         anchor[here] += np.floor(ANCHORS_OF_SHAPES / 2 * reached / cells.w[here].sum() + TIED_ERROR)
-    _, anchor = np.unique(anchor + (2 * ANCHORS_OF_SHAPES) * cells.group, return_inverse=True)
+    _, anchor = np.unique(anchor + (2 * ANCHORS_OF_SHAPES) * cells.stratum, return_inverse=True)
     w = np.bincount(anchor, cells.w)
 
     def mean(values: Float64s) -> Float64s:
         return np.asarray(np.bincount(anchor, values) / w)
 
     gap, score = mean(cells.wy - cells.w * cells.conf), mean(cells.w * cells.conf)
-    group = np.rint(mean(cells.w * cells.group)).astype(np.int64)
-    shapes = draw_patterns(gap, mean(cells.w**2 * variance) / w, score, group, n_draws, rng, rough=False)
+    stratum = np.rint(mean(cells.w * cells.stratum)).astype(np.int64)
+    shapes = draw_patterns(gap, mean(cells.w**2 * variance) / w, score, stratum, n_draws, rng, rough=False)
     return np.asarray(shapes[:, anchor])
 
 
@@ -258,7 +258,7 @@ def draw_patterns(
     gap: Float64s,
     variance: Float64s,
     score: Float64s,
-    group: Int64s,
+    stratum: Int64s,
     n_draws: int,
     rng: np.random.Generator,
     *,
@@ -268,7 +268,7 @@ def draw_patterns(
     variance = np.maximum(variance, 1e-12)
     components: list[_Dense | _Sparse] = []
     if len(gap) <= MAX_CELLS_FOR_SMOOTH_PRIORS:
-        alike = np.exp(-((score[:, None] - score) ** 2) / (2 * REACH_OF_SMOOTH_GAPS**2)) * (group[:, None] == group)
+        alike = np.exp(-((score[:, None] - score) ** 2) / (2 * REACH_OF_SMOOTH_GAPS**2)) * (stratum[:, None] == stratum)
         for share, power in SMOOTH_PRIORS:
             if share < MIN_SMOOTH_SHARE and not rough:
                 continue

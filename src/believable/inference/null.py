@@ -124,15 +124,15 @@ def _cells_of_classes(source: Predictions, cells: Cells) -> Array:
     for rows in _kernels.row_blocks(*scores.shape):
         block = scores[rows]
         column = np.broadcast_to(np.arange(block.shape[1]), block.shape)
-        group = column
+        stratum = column
         if view.notion == "top_r":
             column = _kernels.top_ranked(block, view.r or 1)[1]
-            group = np.broadcast_to(np.arange(column.shape[1]), column.shape)
+            stratum = np.broadcast_to(np.arange(column.shape[1]), column.shape)
             block = np.take_along_axis(block, column, axis=1)
         at = np.repeat(np.arange(rows.start, rows.stop), column.shape[1])
-        score, group, column = block.ravel(), group.ravel(), column.ravel()
+        score, stratum, column = block.ravel(), stratum.ravel(), column.ravel()
         if view.threshold is not None:
             kept = score > score.dtype.type(view.threshold)
-            at, score, group, column = at[kept], score[kept], group[kept], column[kept]
-        cell[at, column] = cells.locate(score, None if view.pooled else group)
+            at, score, stratum, column = at[kept], score[kept], stratum[kept], column[kept]
+        cell[at, column] = cells.locate(score, None if view.pooled else stratum)
     return cell

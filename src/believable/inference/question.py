@@ -107,7 +107,7 @@ class Question:
     def cells(self, finest: int) -> Cells | None:
         """What was counted, taken apart for resampling; None where only rows can be resampled.
 
-        Points that lie close stand together, at most about `finest` of a group.
+        Points that lie close stand together, at most about `finest` of a stratum.
         """
         counted: Any = self.counted()
         if counted is None or self.row is None:
@@ -115,8 +115,8 @@ class Question:
         if self.row.needs == "bins":
             return BinCells.of(not_empty(counted))
         most = finest if len(counted) == 1 else max(40, 4 * finest // len(counted))
-        merged = [group.merged(most) for group in counted]
-        stats = replace(counted, groups=tuple(group for group, _ in merged))
+        merged = [stratum.merged(most) for stratum in counted]
+        stats = replace(counted, strata=tuple(stratum for stratum, _ in merged))
         return PointCells.of(stats, [last for _, last in merged])
 
     @property

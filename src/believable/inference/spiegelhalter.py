@@ -10,7 +10,7 @@ import numpy as np
 from believable._types import Notion
 from believable.errors import UndefinedError
 from believable.inference.null import TestResult
-from believable.stats.source import count_points, event_sums, one_group, sums_or_source
+from believable.stats.source import count_points, event_sums, one_stratum, sums_or_source
 
 
 def spiegelhalter(
@@ -39,7 +39,7 @@ def spiegelhalter(
     Parameters
     ----------
     notion, r
-        For a matrix; of one group. "confidence" if left out.
+        For a matrix; one that keeps no classes or ranks apart. "confidence" if left out.
 
     References
     ----------
@@ -69,7 +69,7 @@ def _sums(
                 "depend on each other; pass the predictions, or CellStats"
             )
         return sums.spread, sums.spread_variance, sums.n
-    points = one_group(count_points(source, notion=notion, r=r), "Spiegelhalter's test")
+    points = one_stratum(count_points(source, notion=notion, r=r), "Spiegelhalter's test")
     lean = 1 - 2 * points.score
     return (
         float(np.sum(points.excess * lean)),

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from believable.metrics._sums import lone_matrix, score_sums
 from believable.metrics.table import SumFacts, metric
 from believable.stats import ScoreSums
-from believable.stats.source import count_bins
+from believable.stats.source import BinsAsked, count_asked
 
 
 class _Hits(NamedTuple):
@@ -53,6 +53,6 @@ def accuracy(predictions: Any, actuals: Any = None, *, sample_weight: Any = None
     """
     matrix = lone_matrix(predictions, actuals, sample_weight)
     if matrix is not None:
-        hits = count_bins(matrix, 1, notion="confidence")
+        hits = count_asked(matrix, BinsAsked(1, notion="confidence"))
         return _share(_Hits(float(hits.wy.sum()), float(hits.w.sum())))
     return _share(score_sums(predictions, actuals, sample_weight))

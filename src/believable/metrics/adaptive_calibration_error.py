@@ -8,7 +8,7 @@ from believable._types import Norm, Notion
 from believable.metrics.binned_error import binned_error
 from believable.metrics.table import metric
 from believable.stats import BinStats
-from believable.stats.source import TEN, Source, count_bins, source_of
+from believable.stats.source import TEN, BinsAsked, Source, count_asked, source_of
 
 
 def quantile_bins_of_classes(
@@ -21,7 +21,7 @@ def quantile_bins_of_classes(
 ) -> BinStats:
     """Bins of equal weight: of every class, for a matrix."""
     notion = notion or ("binary" if source.is_binary else "classwise")
-    return count_bins(source, n_bins, notion=notion, threshold=threshold, pooled=pooled, only="quantile")
+    return count_asked(source, BinsAsked(n_bins, "quantile", notion, threshold=threshold, pooled=pooled))
 
 
 @metric(

@@ -36,10 +36,10 @@ def _points_of_cells(cells: CellStats) -> PointStats:
     if view.notion not in ("binary", "classwise") or view.pooled or view.threshold is not None:
         raise UndefinedError(f"the AUC is read from cells of the notions binary and classwise, not from {view}")
     # Of several classes each is rare in most rows, and its order there matters little: cells may be wide.
-    points = count_points(cells, logits=view.n_groups == 1)
-    if view.n_groups != 2 or view.multilabel:
+    points = count_points(cells, logits=view.n_strata == 1)
+    if view.n_strata != 2 or view.multilabel:
         return points
-    return PointStats(replace(view, group=1), points.groups[1:], (1,))  # the other column says the same
+    return PointStats(replace(view, stratum=1), points.strata[1:], (1,))  # the other column says the same
 
 
 def _mean_over_classes(stats: PointStats) -> float:

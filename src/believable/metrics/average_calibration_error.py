@@ -9,7 +9,7 @@ import numpy as np
 from believable._types import Notion, Strategy
 from believable.metrics.table import metric
 from believable.stats import BinStats
-from believable.stats.source import TEN, UNIFORM, as_number, count_bins, not_empty, source_of
+from believable.stats.source import TEN, UNIFORM, BinsAsked, as_number, count_asked, count_bins, not_empty, source_of
 
 
 def _mean_gap(stats: BinStats) -> float:
@@ -59,4 +59,4 @@ def average_calibration_error(
     0.15
     """
     source = source_of(predictions, actuals, sample_weight)
-    return _mean_gap(count_bins(source, n_bins, strategy, notion=notion, edges=edges))
+    return _mean_gap(count_asked(source, BinsAsked(n_bins, strategy, notion=notion, edges=edges)))

@@ -73,7 +73,7 @@ def conventional_error(
     if convention == "netcal" and rows.kind == "multiclass" and rows.n_classes == 2:
         notion = notion or "binary"  # it reads two columns as P(y = 1)
     view = rows.view(notion)
-    if view.n_groups > 1:
+    if view.n_strata > 1:
         raise InputError(f"convention={convention!r} is for the notions binary and confidence")
     score, outcome, weight, *_ = rows.all_pairs(view)
     outcome = outcome.astype(np.float64)

@@ -21,7 +21,7 @@ from believable.metrics._logistic import (
     profile_end,
 )
 from believable.metrics.table import Estimate, metric
-from believable.stats.source import Points, PointStats, Source, count_points, one_group, source_of
+from believable.stats.source import Points, PointStats, Source, count_points, one_stratum, source_of
 
 
 def _points(source: Source, *, notion: Notion | None = None, r: int | None = None) -> PointStats:
@@ -29,7 +29,7 @@ def _points(source: Source, *, notion: Notion | None = None, r: int | None = Non
 
 
 def _shift(stats: PointStats, *, interval: Interval = "wald", level: float = 0.95) -> Estimate:
-    points = one_group(stats, "calibration-in-the-large")
+    points = one_stratum(stats, "calibration-in-the-large")
     logits, points, _ = by_logit(points)
     values = shifts(logits, points)
     if values.ndim:
@@ -95,7 +95,7 @@ def calibration_in_the_large(
     level : float
         Of the interval.
     notion, r
-        For a matrix; of one group. "confidence" if left out.
+        For a matrix; one that keeps no classes or ranks apart. "confidence" if left out.
 
     References
     ----------

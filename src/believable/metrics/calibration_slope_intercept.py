@@ -23,7 +23,7 @@ from believable.metrics._logistic import (
     profile_end,
 )
 from believable.metrics.table import Estimate, metric
-from believable.stats.source import Points, PointStats, Source, count_points, one_group, source_of
+from believable.stats.source import Points, PointStats, Source, count_points, one_stratum, source_of
 
 AT_LOGIT_0 = 1e-9  # a threshold this near to logit 0 is there
 
@@ -56,7 +56,7 @@ def _points(source: Source, *, notion: Notion | None = None, r: int | None = Non
 
 
 def _slope_intercept(stats: PointStats, *, interval: Interval = "wald", level: float = 0.95) -> SlopeIntercept:
-    points = one_group(stats, "the calibration slope")
+    points = one_stratum(stats, "the calibration slope")
     logits, points, n_clipped = by_logit(points)
     separated = _kernels.separation(logits, points.w, points.wy)
     if separated.ndim:
@@ -127,7 +127,7 @@ def calibration_slope_intercept(
     level : float
         Of the intervals.
     notion, r
-        For a matrix; of one group. "confidence" if left out.
+        For a matrix; one that keeps no classes or ranks apart. "confidence" if left out.
 
     Returns
     -------

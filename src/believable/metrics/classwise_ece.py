@@ -8,7 +8,7 @@ import numpy as np
 
 from believable._types import Norm, Strategy
 from believable.metrics.binned_error import binned_error
-from believable.stats.source import TEN, UNIFORM, count_bins, not_empty, source_of
+from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, not_empty, source_of
 
 
 def classwise_ece(
@@ -46,9 +46,11 @@ def classwise_ece(
     (0.333333333333, [0.25, 0.35, 0.4])
     """
     source = source_of(predictions, actuals, sample_weight)
-    stats = not_empty(count_bins(source, n_bins, strategy, notion="classwise", threshold=threshold, edges=edges))
+    stats = not_empty(
+        count_asked(source, BinsAsked(n_bins, strategy, notion="classwise", threshold=threshold, edges=edges))
+    )
     per_class = []
     for k in range(stats.view.n_classes):
-        here = stats.only_group(k)
+        here = stats.only_stratum(k)
         per_class.append(binned_error(here, norm) if len(here.n) else float(np.nan))
     return binned_error(stats, norm), per_class

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from believable._types import Notion, Strategy
-from believable.stats.source import TEN, UNIFORM, count_bins, not_empty, source_of
+from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, not_empty, source_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,6 @@ def confidence_decomposition(
     (0.175, 0.175, 0.35)
     """
     source = source_of(predictions, actuals, sample_weight)
-    stats = not_empty(
-        count_bins(source, n_bins, strategy, notion=notion, r=r, threshold=threshold, pooled=pooled, edges=edges)
-    )
+    stats = not_empty(count_asked(source, BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges)))
     excess = (stats.wp - stats.wy) / stats.w.sum()
     return ConfidenceDecomposition(over=float(np.maximum(excess, 0).sum()), under=float(np.maximum(-excess, 0).sum()))

@@ -9,7 +9,7 @@ import numpy as np
 
 from believable import _check, _kernels
 from believable._types import Float64s, Notion
-from believable.stats.source import Points, count_points, mean_over_groups, source_of
+from believable.stats.source import Points, count_points, mean_over_strata, source_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def corp_decomposition(
     score : {"brier", "log"}
         (p - y)^2, or -log of the probability of what happened, which is infinite where that was 0; 0 log 0 is 0.
     notion, r
-        The pairs that are looked at. Of notions with several groups (classes, ranks) each is split by itself, and
+        The pairs that are looked at. Where the notion keeps classes or ranks apart, each is split by itself, and
         the result is the mean: for "classwise", of one-vs-rest scores.
 
     References
@@ -73,8 +73,8 @@ def corp_decomposition(
     """
     _check.choice(score, ("brier", "log"), "score")
     points = count_points(source_of(predictions, actuals, sample_weight), notion=notion, r=r)
-    parts = zip(*(_split(group, score) for group in points), strict=True)
-    return CorpDecomposition(*(mean_over_groups(values, points) for values in parts))
+    parts = zip(*(_split(stratum, score) for stratum in points), strict=True)
+    return CorpDecomposition(*(mean_over_strata(values, points) for values in parts))
 
 
 def _split(points: Points, score: str) -> tuple[float, float, float, float]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from believable._types import Notion
 from believable.metrics.table import metric
-from believable.stats.source import Points, PointStats, count_points, mean_over_groups, source_of
+from believable.stats.source import Points, PointStats, count_points, mean_over_strata, source_of
 
 
 def gap_extremes(points: Points) -> tuple[Any, Any]:
@@ -33,7 +33,7 @@ def gap_range(points: Points) -> Any:
 
 
 def _mean_largest_gap(points: PointStats) -> float:
-    value: float = mean_over_groups([largest_gap(group) for group in points], points)
+    value: float = mean_over_strata([largest_gap(stratum) for stratum in points], points)
     return value
 
 
@@ -70,7 +70,7 @@ def kolmogorov_smirnov_calibration_error(
     score, and is 0 before the first. In [0, 1], 0 is best; also called the mean absolute deviation of the empirical
     cumulative calibration error, ECCE-MAD. Chance alone makes it about 1.25 sqrt(mean p (1 - p) / n).
 
-    Where the notion keeps groups apart (classwise, top_label, top_r) it is the mean over the groups, by weight. From
+    Where the notion keeps classes or ranks apart (classwise, top_label, top_r) it is their mean, by weight. From
     `CellStats` each cell counts as one score, its mean.
 
     Parameters
@@ -101,7 +101,7 @@ def kolmogorov_smirnov_calibration_error(
 
 
 def _mean_gap_range(points: PointStats) -> float:
-    value: float = mean_over_groups([gap_range(group) for group in points], points)
+    value: float = mean_over_strata([gap_range(stratum) for stratum in points], points)
     return value
 
 
@@ -140,7 +140,7 @@ def kuiper_calibration_error(
     best; also called the range of the empirical cumulative calibration error, ECCE-R. Chance alone makes it about
     1.60 sqrt(mean p (1 - p) / n).
 
-    Where the notion keeps groups apart (classwise, top_label, top_r) it is the mean over the groups, by weight. From
+    Where the notion keeps classes or ranks apart (classwise, top_label, top_r) it is their mean, by weight. From
     `CellStats` each cell counts as one score, its mean.
 
     Parameters

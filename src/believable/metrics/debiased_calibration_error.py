@@ -11,7 +11,7 @@ from believable import _check
 from believable._types import Notion, Strategy
 from believable.metrics.table import metric
 from believable.stats import BinStats
-from believable.stats.source import QUANTILE, TEN, Source, as_number, count_bins, not_empty, source_of
+from believable.stats.source import QUANTILE, TEN, BinsAsked, Source, as_number, count_asked, not_empty, source_of
 
 Variance = Literal["residual", "label"]
 TWO_BUT_FOR_ROUNDING = 2 - 1e-9  # effective sizes of equal weights may fall short of a whole number
@@ -51,8 +51,8 @@ def _bins_with_squares(
     pooled: bool = False,
     edges: Any = None,
 ) -> BinStats:
-    choices: dict[str, Any] = {"notion": notion, "r": r, "threshold": threshold, "pooled": pooled, "edges": edges}
-    return not_empty(count_bins(source, n_bins, strategy, **choices, squares=True))
+    asked = BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges)
+    return not_empty(count_asked(source, asked, squares=True))
 
 
 def _less_noise(stats: BinStats, variance: Variance = "residual") -> DebiasedError:

@@ -7,7 +7,7 @@ from typing import Any
 from believable._types import Convention, Norm, Notion, Strategy
 from believable.metrics.binned_error import binned_error, conventional_error
 from believable.metrics.table import metric
-from believable.stats.source import TEN, UNIFORM, count_bins, source_of
+from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, count_bins, source_of
 
 
 @metric(
@@ -128,5 +128,5 @@ def expected_calibration_error(
     if convention is not None:
         refused = {"r": r, "threshold": threshold, "pooled": pooled or None, "edges": edges}
         return conventional_error(source, convention, n_bins, strategy, norm, notion, refused)
-    stats = count_bins(source, n_bins, strategy, notion=notion, r=r, threshold=threshold, pooled=pooled, edges=edges)
+    stats = count_asked(source, BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges))
     return binned_error(stats, norm)

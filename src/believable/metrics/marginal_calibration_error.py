@@ -8,13 +8,13 @@ from believable._types import Norm
 from believable.metrics.binned_error import binned_error
 from believable.metrics.table import metric
 from believable.stats import BinStats
-from believable.stats.source import TEN, Source, count_bins, source_of
+from believable.stats.source import TEN, BinsAsked, Source, count_asked, source_of
 
 
 def _quantile_bins(
     source: Source, n_bins: int = TEN, *, threshold: float | None = None, pooled: bool = False
 ) -> BinStats:
-    return count_bins(source, n_bins, notion="classwise", threshold=threshold, pooled=pooled, only="quantile")
+    return count_asked(source, BinsAsked(n_bins, "quantile", "classwise", threshold=threshold, pooled=pooled))
 
 
 def _error(stats: BinStats, norm: Norm = 2) -> float:

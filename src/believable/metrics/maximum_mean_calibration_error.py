@@ -11,7 +11,7 @@ from believable._types import Notion
 from believable.errors import UndefinedError
 from believable.metrics.kernel_vectors import checked_bandwidth
 from believable.metrics.table import metric
-from believable.stats.source import Points, PointStats, Source, count_points, mean_over_groups, rows_in, source_of
+from believable.stats.source import Points, PointStats, Source, count_points, mean_over_strata, rows_in, source_of
 
 
 def _points(
@@ -28,8 +28,8 @@ def _points(
 
 
 def _norm(points: PointStats, *, unbiased: bool = False, bandwidth: float = 0.4) -> float:
-    of_group = _unbiased if unbiased else _root
-    value: float = mean_over_groups([of_group(group, bandwidth) for group in points], points)
+    of_stratum = _unbiased if unbiased else _root
+    value: float = mean_over_strata([of_stratum(stratum, bandwidth) for stratum in points], points)
     return value
 
 
@@ -67,7 +67,7 @@ def maximum_mean_calibration_error(
     With `unbiased=True` the square without its bias: the sum over pairs of different rows divided by W^2 - sum w^2, no
     root; signed, with mean 0 for calibrated scores.
 
-    Where the notion keeps groups apart (classwise, top_label, top_r) it is the mean over the groups, by weight. From
+    Where the notion keeps classes or ranks apart (classwise, top_label, top_r) it is their mean, by weight. From
     `CellStats` each cell counts as one score, its mean.
 
     Parameters
@@ -75,7 +75,7 @@ def maximum_mean_calibration_error(
     predictions : array-like of shape (n,) or (n, K), Predictions, or CellStats
     actuals : array-like of shape (n,)
     unbiased : bool
-        The U-statistic instead of the root. It needs two rows in every group, and outcomes of 0 and 1.
+        The U-statistic instead of the root. It needs two rows of every class or rank, and outcomes of 0 and 1.
     bandwidth : float
         h, above 0.
     notion : str, optional
@@ -116,5 +116,5 @@ def _unbiased(points: Points, bandwidth: float) -> Any:
     weight = 2 * (w[..., 1:] * np.cumsum(w, axis=-1)[..., :-1]).sum(axis=-1)
     weight = weight + np.where(tied, w**2 - points.w2, 0).sum(axis=-1)
     if not np.all(weight > 0):
-        raise UndefinedError("the unbiased MMCE is about pairs of rows: it needs two in every group")
+        raise UndefinedError("the unbiased MMCE is about pairs of rows: it needs two of every class or rank")
     return pairs / weight

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from believable._types import Notion, Strategy
-from believable.stats.source import TEN, UNIFORM, count_bins, not_empty, source_of
+from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, not_empty, source_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +75,10 @@ def murphy_decomposition(
     """
     source = source_of(predictions, actuals, sample_weight)
     stats = not_empty(
-        count_bins(
-            source,
-            n_bins,
-            strategy,
-            notion=notion,
-            r=r,
-            threshold=threshold,
-            pooled=pooled,
-            edges=edges,
-            squares=True,
-        )
+        count_asked(source, BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges), squares=True)
     )
-    share, group = stats.w / stats.w.sum(), stats.group
-    rate = (np.bincount(group, stats.wy) / np.maximum(np.bincount(group, stats.w), 1e-300))[group]
+    share, stratum = stats.w / stats.w.sum(), stats.stratum
+    rate = (np.bincount(stratum, stats.wy) / np.maximum(np.bincount(stratum, stats.w), 1e-300))[stratum]
 
     def mean(values: Any) -> float:
         return float(np.sum(share * values))

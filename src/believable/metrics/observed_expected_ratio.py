@@ -13,7 +13,7 @@ from believable.errors import UndefinedError
 from believable.metrics._logistic import normal_quantile
 from believable.metrics.table import Estimate, SumFacts, metric
 from believable.stats import ScoreSums
-from believable.stats.source import Source, count_points, event_sums, one_group, sums_or_source
+from believable.stats.source import Source, count_points, event_sums, one_stratum, sums_or_source
 
 
 class Totals(NamedTuple):
@@ -30,7 +30,7 @@ def _totals(source: ScoreSums | Source, notion: Notion | None = None, r: int | N
     sums = event_sums(source, notion, r)
     if sums is not None:
         return _of_sums(sums)
-    points = one_group(count_points(source, notion=notion, r=r), "the observed/expected ratio")  # type: ignore[arg-type]
+    points = one_stratum(count_points(source, notion=notion, r=r), "the observed/expected ratio")  # type: ignore[arg-type]
     p = points.score
     squared = np.sum(points.w2y * (1 - p) ** 2 + (points.w2 - points.w2y) * p**2, axis=-1)
     return Totals(points.total, points.w2.sum(axis=-1), points.wy.sum(axis=-1), (points.w * p).sum(axis=-1), squared)
@@ -103,7 +103,7 @@ def observed_expected_ratio(
     level : float
         Of the interval.
     notion, r
-        For a matrix; of one group. "confidence" if left out.
+        For a matrix; one that keeps no classes or ranks apart. "confidence" if left out.
 
     References
     ----------

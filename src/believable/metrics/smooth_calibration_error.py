@@ -13,7 +13,7 @@ from believable import _check, _kernels
 from believable._types import Array, Floats, Notion
 from believable.metrics.table import metric
 from believable.predictions import Pairs, Predictions, View
-from believable.stats.source import Points, PointStats, count_points, mean_over_groups, one_group, rows_in, source_of
+from believable.stats.source import Points, PointStats, count_points, mean_over_strata, one_stratum, rows_in, source_of
 
 MAX_ROWS_TO_SORT = 1 << 14  # above, sorting is the larger part of the work, and nothing here needs it
 
@@ -37,7 +37,7 @@ class SmoothError:
 
 
 def _smooth_error(points: PointStats, *, bandwidth: float | None = None) -> float:
-    value: float = mean_over_groups([_of_points(group, bandwidth) for group in points], points)
+    value: float = mean_over_strata([_of_points(stratum, bandwidth) for stratum in points], points)
     return value
 
 
@@ -76,8 +76,8 @@ def smooth_calibration_error(
     [0, 1]. This does not increase with s, so there is one s with :math:`smECE_s = s`: the smooth calibration error,
     found to 1e-6. In [0, 1], 0 is best. Unlike binned errors it moves little when scores move little.
 
-    One value per group where the notion keeps groups apart, averaged by weight. From `CellStats` each cell stands at
-    its mean score.
+    One value per class or rank where the notion keeps them apart, averaged by weight. From `CellStats` each cell stands
+    at its mean score.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def smooth_calibration_error(
     rows = rows_in(source)
     if rows is not None and len(rows) > MAX_ROWS_TO_SORT:
         view = rows.view(notion, r=r)
-        if view.n_groups == 1:
+        if view.n_strata == 1:
             return _of_pairs(partial(rows.pairs, view), rows, s)
         if view.notion == "classwise":
             columns = [partial(_column, rows, view, k) for k in range(view.n_classes)]
@@ -122,7 +122,7 @@ def smooth_calibration_error_detail(
     bandwidth: float | None = None,
     sample_weight: Any = None,
 ) -> SmoothError:
-    """The smooth calibration error of one group of scores, with its bandwidth.
+    """The smooth calibration error of one set of scores, with its bandwidth.
 
     Parameters are those of `smooth_calibration_error`.
 
@@ -134,8 +134,8 @@ def smooth_calibration_error_detail(
     """
     source = source_of(predictions, actuals, sample_weight)
     rows = rows_in(source)
-    if rows is None or rows.view(notion, r=r).n_groups > 1:
-        one_group(count_points(source, notion=notion, r=r), "the bandwidth of the smooth calibration error")
+    if rows is None or rows.view(notion, r=r).n_strata > 1:
+        one_stratum(count_points(source, notion=notion, r=r), "the bandwidth of the smooth calibration error")
     value = smooth_calibration_error(source, notion=notion, r=r, bandwidth=bandwidth)
     return SmoothError(value, value if bandwidth is None else float(bandwidth))
 

@@ -14,7 +14,7 @@ from believable._types import Float64s, Notion
 from believable.curves.curve import places_of, weight_near
 from believable.curves.smoothed import Degree, Smoother
 from believable.metrics.table import metric
-from believable.stats.source import Points, PointStats, count_points, mean_over_groups, source_of
+from believable.stats.source import Points, PointStats, count_points, mean_over_strata, source_of
 
 
 def over_replicates(value: Callable[[Points], Any], points: Points) -> Any:
@@ -38,8 +38,8 @@ def _mean_distance(
     points: PointStats, *, span: float = 0.75, bandwidth: float | None = None, degree: Degree = 2
 ) -> float:
     smoother = Smoother.of(span, bandwidth, degree)
-    values = [over_replicates(partial(_index, smoother), group) for group in points]
-    value: float = mean_over_groups(values, points)
+    values = [over_replicates(partial(_index, smoother), stratum) for stratum in points]
+    value: float = mean_over_strata(values, points)
     return value
 
 
@@ -78,8 +78,8 @@ def integrated_calibration_index(
     g is fitted at each score where there are up to 2,000 distinct ones, else at 1,000 of them with lines between, half
     of them at equal distances and half at equal weights; that moves the index by about 1e-6.
 
-    One value per group where the notion keeps groups apart, averaged by weight. From `CellStats` each cell stands at
-    its mean score.
+    One value per class or rank where the notion keeps them apart, averaged by weight. From `CellStats` each cell stands
+    at its mean score.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def calibration_index(
 
     Over the rows, of `|g(p_i) - p_i|`: ICI the mean, E50 and E90 the smallest values at which the cumulative weight
     reaches 50 % and 90 % (less 1e-9), Emax the largest; ECI = 100 times the mean of the squares. g is that of
-    `integrated_calibration_index`, whose parameters these are. Means over the groups where the notion keeps groups
+    `integrated_calibration_index`, whose parameters these are. Means over classes or ranks where the notion keeps them
     apart.
 
     References
@@ -170,8 +170,8 @@ def calibration_index(
     """
     smoother = Smoother.of(span, bandwidth, degree)
     points = count_points(source_of(predictions, actuals, sample_weight), notion=notion, r=r)
-    each = [_indices(smoother, group) for group in points]
-    ici, e50, e90, emax, eci = (mean_over_groups(values, points) for values in zip(*each, strict=True))
+    each = [_indices(smoother, stratum) for stratum in points]
+    ici, e50, e90, emax, eci = (mean_over_strata(values, points) for values in zip(*each, strict=True))
     return CalibrationIndex(ici, e50, e90, emax, eci, asdict(smoother))
 
 
@@ -196,8 +196,8 @@ def _mean_square(
     points: PointStats, *, span: float = 0.75, bandwidth: float | None = None, degree: Degree = 1
 ) -> float:
     smoother = Smoother.of(span, bandwidth, degree)
-    values = [over_replicates(partial(_score, smoother), group) for group in points]
-    value: float = mean_over_groups(values, points)
+    values = [over_replicates(partial(_score, smoother), stratum) for stratum in points]
+    value: float = mean_over_strata(values, points)
     return value
 
 
@@ -226,8 +226,8 @@ def local_calibration_score(
     sum_i v_i (g(l_i) - l_i)^2 over the 101 places l_i of `smoothed_calibration_curve`, g the curve and v_i the share of
     the weight whose scores are nearest to l_i (halves go to the lower). In [0, 1], 0 is best.
 
-    One value per group where the notion keeps groups apart, averaged by weight. From `CellStats` each cell stands at
-    its mean score.
+    One value per class or rank where the notion keeps them apart, averaged by weight. From `CellStats` each cell stands
+    at its mean score.
 
     Parameters
     ----------

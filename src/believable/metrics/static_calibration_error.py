@@ -8,14 +8,14 @@ from believable._types import Norm
 from believable.metrics.binned_error import binned_error
 from believable.metrics.table import metric
 from believable.stats import BinStats
-from believable.stats.source import TEN, Source, count_bins, source_of
+from believable.stats.source import TEN, BinsAsked, Source, count_asked, source_of
 
 
 def _uniform_bins(
     source: Source, n_bins: int = TEN, *, threshold: float | None = None, pooled: bool = False, edges: Any = None
 ) -> BinStats:
-    return count_bins(
-        source, n_bins, notion="classwise", threshold=threshold, pooled=pooled, edges=edges, only="uniform"
+    return count_asked(
+        source, BinsAsked(n_bins, "uniform", "classwise", threshold=threshold, pooled=pooled, edges=edges)
     )
 
 

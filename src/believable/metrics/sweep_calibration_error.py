@@ -17,7 +17,7 @@ from believable.stats.source import (
     Source,
     count_points,
     not_empty,
-    one_group,
+    one_stratum,
     rows_in,
     same_question,
     source_of,
@@ -32,7 +32,7 @@ def _points(source: Source, *, notion: Notion | None = None) -> PointStats:
 
 
 def _error_of_points(stats: PointStats) -> float:
-    points = one_group(stats, "the sweep")
+    points = one_stratum(stats, "the sweep")
     return _error(points.w, points.w * points.score, points.wy)
 
 
@@ -58,7 +58,7 @@ def sweep_calibration_error(
     at most as many as there are distinct scores; the error at the last such number. In [0, 1], 0 is best. Less biased
     than a fixed number of bins.
 
-    For a notion with one group: "binary", "confidence", "rth" or "within_top_r" need no bins kept apart; others are
+    For a notion with one set: "binary", "confidence", "rth" or "within_top_r" need no bins kept apart; others are
     an error.
 
     References
@@ -105,7 +105,7 @@ def _exact_sums(source: Source, notion: Notion | None) -> tuple[Float64s, Float6
     """Sums of w, wp and wy by score or cell, in ascending order, where they are known to the last digit."""
     _needs_cells(source)
     if isinstance(source, CellStats):
-        _one_group(source.view)
+        _one_stratum(source.view)
         same_question(source.view, notion)
         not_empty(source)
         return source.w, source.wp, source.wy
@@ -113,7 +113,7 @@ def _exact_sums(source: Source, notion: Notion | None) -> tuple[Float64s, Float6
     if rows is None:
         return None
     view = rows.view(notion)
-    _one_group(view)
+    _one_stratum(view)
     score, outcome, weight, *_ = rows.all_pairs(view)
     weight = np.ones(len(score)) if weight is None else weight
     distinct, code = np.unique(score, return_inverse=True)
@@ -126,6 +126,6 @@ def _needs_cells(source: Source) -> None:
         raise UndefinedError("the sweep chooses its bins: it is read from CellStats or predictions, not from BinStats")
 
 
-def _one_group(view: View) -> None:
-    if view.n_groups > 1:
-        raise UndefinedError("the sweep is defined for one group of pairs, not for {notion=}", notion=view.notion)
+def _one_stratum(view: View) -> None:
+    if view.n_strata > 1:
+        raise UndefinedError("the sweep is defined for one set of pairs, not for {notion=}", notion=view.notion)

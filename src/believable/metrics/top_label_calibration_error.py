@@ -8,7 +8,7 @@ from believable._types import Norm, Strategy
 from believable.metrics.binned_error import binned_error
 from believable.metrics.table import metric
 from believable.stats import BinStats
-from believable.stats.source import TEN, UNIFORM, Source, count_bins, source_of
+from believable.stats.source import TEN, UNIFORM, BinsAsked, Source, count_asked, source_of
 
 
 def _bins_by_label(
@@ -19,7 +19,7 @@ def _bins_by_label(
     threshold: float | None = None,
     edges: Any = None,
 ) -> BinStats:
-    return count_bins(source, n_bins, strategy, notion="top_label", threshold=threshold, edges=edges)
+    return count_asked(source, BinsAsked(n_bins, strategy, notion="top_label", threshold=threshold, edges=edges))
 
 
 @metric(

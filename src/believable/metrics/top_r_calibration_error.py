@@ -9,7 +9,7 @@ from believable._types import Norm, Strategy
 from believable.metrics.binned_error import binned_error
 from believable.metrics.table import metric
 from believable.stats import BinStats
-from believable.stats.source import TEN, UNIFORM, Source, count_bins, source_of
+from believable.stats.source import TEN, UNIFORM, BinsAsked, Source, count_asked, source_of
 
 
 def _bins_by_rank(
@@ -23,7 +23,7 @@ def _bins_by_rank(
     edges: Any = None,
 ) -> BinStats:
     r = min(_check.positive_integer(r, "r"), source.n_classes)
-    return count_bins(source, n_bins, strategy, notion="top_r", r=r, threshold=threshold, pooled=pooled, edges=edges)
+    return count_asked(source, BinsAsked(n_bins, strategy, "top_r", r, threshold, pooled, edges))
 
 
 @metric(

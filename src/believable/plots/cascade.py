@@ -10,8 +10,8 @@ import numpy as np
 from believable._check import renamed
 from believable.decide.cascade import Cascade, cascade
 from believable.errors import InputError
-from believable.plots.frame import headed, legend_below, spread
-from believable.plots.style import FLAG, GREY, INK, TOO_LOW, figure_of, new_figure, plain, save, thousands
+from believable.plots.frame import Drawing, spread
+from believable.plots.style import FLAG, GREY, INK, TOO_LOW, plain, thousands
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,9 +129,6 @@ def plot_cascade(
             random_state=random_state,
             sample_weight=sample_weight,
         )
-    figure = new_figure(6.4, 5.2) if ax is None else figure_of(ax)
-    ax = draw_cascade(value, figure.subplots() if ax is None else ax)
-    headed(ax, title, title_of(value))
-    legend_below(ax, columns=2)
-    save(figure, save_path)
-    return figure
+    drawing = Drawing.on(ax, title, save_path, size=(6.4, 5.2))
+    draw_cascade(value, drawing.ax)
+    return drawing.finished(title_of(value))

@@ -15,8 +15,7 @@ from believable.errors import InputError
 from believable.metrics.binned_error import binned_error
 from believable.plots.reliability import Reliability, draw_reliability
 from believable.plots.style import INK, new_figure, save, thousands
-from believable.predictions import Predictions
-from believable.stats.source import TEN, UNIFORM, count_bins, source_of
+from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, source_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,9 +63,9 @@ def plot_classwise_reliability(
     ['class 0\\nECE 0.250', 'class 1\\nECE 0.350', 'class 2\\nECE 0.400']
     """
     source = source_of(predictions, actuals, sample_weight)
-    stats = count_bins(source, n_bins, strategy, notion="classwise", edges=edges)
+    stats = count_asked(source, BinsAsked(n_bins, strategy, notion="classwise", edges=edges))
     n_classes = stats.view.n_classes
-    each = [stats.only_group(k) for k in range(n_classes)]
+    each = [stats.only_stratum(k) for k in range(n_classes)]
     n_rows = int(each[0].n.sum())
     errors = np.array([binned_error(one) for one in each])
     shown, note = _choose(errors, classes, max_classes)
@@ -78,8 +77,7 @@ def plot_classwise_reliability(
     for position, k in enumerate(shown):
         ax = axes[position]
         draw_reliability(Reliability.of(each[k], level=level), ax, legend=False)
-        name = source.class_name(k) if isinstance(source, Predictions) else str(k)
-        ax.set_title(f"class {name}\nECE {errors[k]:.3f}", fontsize=9.5, color=INK, loc="left")
+        ax.set_title(f"class {source.class_name(k)}\nECE {errors[k]:.3f}", fontsize=9.5, color=INK, loc="left")
         ax.set(xlabel="", ylabel="", xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])
     for ax in axes[len(shown) :]:
         ax.remove()
@@ -87,7 +85,7 @@ def plot_classwise_reliability(
     lowest[(len(lowest) - 1) // 2].set_xlabel("predicted probability of the class", fontsize=10)
     figure.supylabel("observed frequency", fontsize=10, color=INK)
     _common_legend(figure)
-    bins = f"{stats.per_group} {stats.strategy} bins"
+    bins = f"{stats.per_stratum} {stats.strategy} bins"
     words = f"mean ECE {errors.mean():.3f}, n = {thousands(n_rows)}, {bins}{note}"
     figure.suptitle(words, fontsize=10.5, color=INK, x=0.01, ha="left")
     save(figure, save_path)

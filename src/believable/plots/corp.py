@@ -14,17 +14,16 @@ from believable._types import Float64s, Notion
 from believable.curves import Curve, corp_curve
 from believable.metrics.corp_decomposition import CorpDecomposition, corp_decomposition
 from believable.plots.frame import (
+    Drawing,
     Gathered,
     decimals,
     draw_band,
     draw_diagonal,
     frame_end,
-    headed,
-    legend_below,
     square_frame,
 )
 from believable.plots.histogram import ScoreHistogram, hang_histogram
-from believable.plots.style import BAR, GREY, INK, figure_of, new_figure, save, thousands
+from believable.plots.style import BAR, GREY, INK, thousands
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -178,7 +177,7 @@ def plot_corp_diagram(
     level, n_resamples, random_state
         Of the bands, as in `corp_curve`.
     notion, r : optional
-        As in `expected_calibration_error`; one group only.
+        As in `expected_calibration_error`; one that keeps no classes or ranks apart.
     sample_weight : array-like of shape (n,), optional
     limit : float, optional
         Where both axes end; if left out, at 1, or earlier where all scores (and the rates of 99 % of the weight) are
@@ -212,10 +211,7 @@ def plot_corp_diagram(
         random_state=random_state,
         limit=limit,
     )
-    figure = new_figure(4.8, 7.1 if show_histogram else 5.9) if ax is None else figure_of(ax)
-    ax = draw_corp(value, figure.subplots() if ax is None else ax)
-    headed(ax, title, title_of(value))
-    below = hang_histogram(value.histogram, ax) if show_histogram else None
-    legend_below(ax, below, columns=2)
-    save(figure, save_path)
-    return figure
+    drawing = Drawing.on(ax, title, save_path, size=(4.8, 7.1 if show_histogram else 5.9))
+    draw_corp(value, drawing.ax)
+    below = hang_histogram(value.histogram, drawing.ax) if show_histogram else None
+    return drawing.finished(title_of(value), under=below)

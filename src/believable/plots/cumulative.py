@@ -10,8 +10,8 @@ import numpy as np
 
 from believable._types import Float64s, Notion
 from believable.inference.cumulative_tests import kuiper_test
-from believable.plots.frame import Gathered, decimals, headed, legend_below, spread
-from believable.plots.style import GREY, INK, TOO_HIGH, TOO_LOW, figure_of, new_figure, plain, save, thousands
+from believable.plots.frame import Drawing, Gathered, decimals, spread
+from believable.plots.style import GREY, INK, TOO_HIGH, TOO_LOW, plain, thousands
 from believable.stats.source import source_of
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class CumulativeDifferences:
 
     @classmethod
     def of(cls, gathered: Gathered, p_value: float) -> CumulativeDifferences:
-        """Add up the differences of one group of scores; the p-value is that of `kuiper_test`."""
+        """Add up the differences of one set of scores; the p-value is that of `kuiper_test`."""
         points = gathered.points
         share = _from_nothing(points.w) / points.total
         gap = _from_nothing(points.excess) / points.total
@@ -172,7 +172,7 @@ def plot_cumulative_differences(
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure; the legend hangs below it, so leave room or use a layout engine.
     notion, r : optional
-        As in `expected_calibration_error`; one group only.
+        As in `expected_calibration_error`; one that keeps no classes or ranks apart.
     n_resamples, random_state
         Of the p-value of the Kuiper test, where it is by resampling, see `kuiper_test`.
     sample_weight : array-like of shape (n,), optional
@@ -197,9 +197,6 @@ def plot_cumulative_differences(
     gathered = Gathered.of(source, notion=notion, r=r, what="the cumulative difference")
     test = kuiper_test(source, notion=notion, r=r, n_resamples=n_resamples, random_state=random_state)
     value = CumulativeDifferences.of(gathered, test.p_value)
-    figure = new_figure(6.0, 4.9) if ax is None else figure_of(ax)
-    ax = draw_cumulative(value, figure.subplots() if ax is None else ax)
-    headed(ax, title, title_of(value))
-    legend_below(ax, columns=2)
-    save(figure, save_path)
-    return figure
+    drawing = Drawing.on(ax, title, save_path, size=(6.0, 4.9))
+    draw_cumulative(value, drawing.ax)
+    return drawing.finished(title_of(value))

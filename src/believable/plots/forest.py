@@ -11,17 +11,14 @@ import numpy as np
 from believable import _check
 from believable.errors import InputError, UndefinedError
 from believable.inference.subgroups import Subgroup, Subgroups, subgroups
-from believable.plots.frame import beside, draw_intervals, headed, inside, legend_below
+from believable.plots.frame import Drawing, beside, draw_intervals, inside
 from believable.plots.style import (
     BAR,
     FLAG,
     GREY,
     INK,
-    figure_of,
     in_words,
-    new_figure,
     plain,
-    save,
     shortened,
     thousands,
 )
@@ -198,9 +195,6 @@ def plot_subgroup_forest(
     groups = chosen(value, max_groups)
     lines = _lines(groups)
     width = 5.2 + INCHES_PER_LETTER * max(len(words) for words, _ in lines)
-    figure = new_figure(width, 1.9 + INCHES_PER_SUBGROUP * len(lines)) if ax is None else figure_of(ax)
-    ax = draw_subgroups(value, figure.subplots() if ax is None else ax, groups)
-    headed(ax, title, title_of(value, len(groups)))
-    legend_below(ax, columns=2)
-    save(figure, save_path)
-    return figure
+    drawing = Drawing.on(ax, title, save_path, size=(width, 1.9 + INCHES_PER_SUBGROUP * len(lines)))
+    draw_subgroups(value, drawing.ax, groups)
+    return drawing.finished(title_of(value, len(groups)))

@@ -1,8 +1,9 @@
-"""What the pictures of curves share: one group of scores, gathered once, and the frame a curve is drawn in."""
+"""What the pictures of curves share: one set of scores, gathered once, and the frame a curve is drawn in."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,14 +13,13 @@ import numpy as np
 from believable import _check
 from believable._types import Float64s, Ints, Notion
 from believable.errors import InputError
-from believable.plots.style import GREY, INK, axis_labels, figure_of, plain
-from believable.predictions import Predictions
-from believable.stats import CellStats, Summary
+from believable.plots.style import GREY, INK, axis_labels, figure_of, new_figure, plain, save
 from believable.stats.points import Points, PointStats
-from believable.stats.source import count_points, one_group, source_of
+from believable.stats.source import count_points, one_stratum, source_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MAX_POINTS_DRAWN = 2000  # of a line; more cannot be seen
 SMALL_SCORES_END = 0.25  # if no score and hardly a rate is above, the frame ends before 1
@@ -28,7 +28,7 @@ ROUND_MULTIPLES = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gathered:
-    """One group of scores at their distinct values: all that the curves of a picture read.
+    """One stratum of scores at their distinct values: all that the curves of a picture read.
 
     Attributes
     ----------
@@ -53,19 +53,13 @@ class Gathered:
     ) -> Gathered:
         """Gather what a picture was called with."""
         source = source_of(predictions, actuals, sample_weight)
-        points = one_group(count_points(source, notion=notion, r=r), what)
-        if isinstance(source, Predictions):
-            return cls(PointStats(source.view(notion, r=r), (points,)), source.scores.dtype.name)
-        if isinstance(source, Summary):
-            cells = source.cells_in(notion, r)
-            return cls(PointStats(cells.view, (points,)), cells.grid.dtype)
-        dtype = source.grid.dtype if isinstance(source, CellStats) else "float64"
-        return cls(PointStats(source.view, (points,)), dtype)
+        stats = count_points(source, notion=notion, r=r)
+        return cls(PointStats(stats.view, (one_stratum(stats, what),)), source.score_type.name)
 
     @property
     def points(self) -> Points:
-        """The group."""
-        return self.stats.groups[0]
+        """The stratum."""
+        return self.stats.strata[0]
 
     @property
     def notion(self) -> str:
@@ -177,6 +171,54 @@ def spread(n: int, *also: int) -> Ints:
 def headed(ax: Axes, *lines: str | None, pad: float | None = None) -> None:
     """The title: these lines, but for empty ones, above the left end."""
     ax.set_title("\n".join(filter(None, lines)), fontsize=10.5, color=INK, loc="left", pad=pad)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawing:
+    """Where a picture goes: the caller's ax or one on a new figure, a first line for its title, and a file.
+
+    Attributes
+    ----------
+    ax : matplotlib Axes
+    own : bool
+        Whether the figure was made for it.
+    title : str or None
+    save_path : path or None
+    """
+
+    ax: Axes
+    own: bool
+    title: str | None
+    save_path: str | os.PathLike[str] | None
+
+    @classmethod
+    def on(
+        cls,
+        ax: Axes | None,
+        title: str | None,
+        save_path: str | os.PathLike[str] | None,
+        *,
+        size: tuple[float, float],
+    ) -> Drawing:
+        """Take the caller's ax, or make a figure of that size in inches."""
+        return cls(new_figure(*size).subplots() if ax is None else ax, ax is None, title, save_path)
+
+    def finished(
+        self,
+        *lines: str,
+        under: Axes | None = None,
+        columns: int = 2,
+        legend: bool = True,
+        pad: float | None = None,
+    ) -> Figure:
+        """Set the title, put the legend below (below `under`, where that hangs there), save, and return the figure."""
+        if self.title or lines:
+            headed(self.ax, self.title, *lines, pad=pad)
+        if legend:
+            legend_below(self.ax, under, columns)
+        figure = figure_of(self.ax)
+        save(figure, self.save_path)
+        return figure
 
 
 def legend_below(ax: Axes, under: Axes | None = None, columns: int = 1) -> None:

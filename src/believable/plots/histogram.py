@@ -13,8 +13,8 @@ from believable._types import Float64s
 from believable.binning import Edges
 from believable.curves import ReliabilityTable
 from believable.errors import InputError
-from believable.plots.frame import headed
-from believable.plots.style import BAR, INK, TOO_HIGH, TOO_LOW, figure_of, new_figure, plain, save, thousands
+from believable.plots.frame import Drawing
+from believable.plots.style import BAR, INK, TOO_HIGH, TOO_LOW, plain, thousands
 from believable.predictions import Predictions, as_predictions
 from believable.stats import ScoreSums
 from believable.stats.source import Points
@@ -176,10 +176,8 @@ def plot_confidence_histogram(
     over-confident by 0.100, n = 4
     """
     value = ConfidenceHistogram.of(as_predictions(predictions, actuals, sample_weight), n_bins)
-    figure = new_figure(5.2, 3.4) if ax is None else figure_of(ax)
-    ax = draw_confidence_histogram(value, figure.subplots() if ax is None else ax)
+    drawing = Drawing.on(ax, title, save_path, size=(5.2, 3.4))
+    draw_confidence_histogram(value, drawing.ax)
     gap = value.mean_confidence - value.accuracy
     words = f"{'over' if gap > 0 else 'under'}-confident by {abs(gap):.3f}, n = {thousands(value.n)}"
-    headed(ax, title, words)
-    save(figure, save_path)
-    return figure
+    return drawing.finished(words, legend=False)

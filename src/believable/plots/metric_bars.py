@@ -16,11 +16,10 @@ from believable.errors import InputError, UndefinedError
 from believable.inference.interval import Interval, interval
 from believable.inference.noise_floor import NoiseFloor, noise_floor
 from believable.metrics.table import Metric, find_metric
-from believable.plots.frame import beside, decimals, draw_intervals, headed, inside, legend_below
-from believable.plots.style import BAR, FLAG, GREY, INK, figure_of, in_words, new_figure, plain, save, thousands
-from believable.predictions import Predictions, as_predictions
-from believable.stats import BinStats, CellStats, ScoreSums
-from believable.stats.source import refuse_extras
+from believable.plots.frame import Drawing, beside, decimals, draw_intervals, inside
+from believable.plots.style import BAR, FLAG, GREY, INK, in_words, plain, thousands
+from believable.predictions import as_predictions
+from believable.stats.readable import Readable, refuse_extras
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -183,10 +182,10 @@ def plot_metrics(
     2 of 2 errors are more than chance explains
     n = 80
     """
-    source: Predictions | BinStats | CellStats | ScoreSums
-    if isinstance(predictions, (BinStats, CellStats, ScoreSums)):
+    source: Any = predictions
+    if isinstance(predictions, Readable):
         refuse_extras(type(predictions).__name__, actuals=actuals, sample_weight=sample_weight)
-        source, n = predictions, int(np.sum(predictions.n))
+        n = int(np.sum(source.n))
     else:
         source = as_predictions(predictions, actuals, sample_weight)
         n = len(source)
@@ -199,12 +198,9 @@ def plot_metrics(
         n_resamples=n_resamples,
         random_state=random_state,
     )
-    figure = new_figure(6.2, 1.9 + 0.46 * len(bars)) if ax is None else figure_of(ax)
-    ax = draw_metrics(bars, figure.subplots() if ax is None else ax)
-    headed(ax, title, title_of(bars), f"n = {thousands(n)}")
-    legend_below(ax, columns=2)
-    save(figure, save_path)
-    return figure
+    drawing = Drawing.on(ax, title, save_path, size=(6.2, 1.9 + 0.46 * len(bars)))
+    draw_metrics(bars, drawing.ax)
+    return drawing.finished(title_of(bars), f"n = {thousands(n)}")
 
 
 def title_of(bars: Sequence[MetricBar]) -> str:

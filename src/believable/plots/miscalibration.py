@@ -10,10 +10,10 @@ import numpy as np
 from believable import _check
 from believable._types import Array, Float64s, Notion
 from believable.curves.smoothed import Degree
-from believable.plots.frame import Gathered, draw_band, headed, legend_below
+from believable.plots.frame import Drawing, Gathered, draw_band
 from believable.plots.histogram import hang_histogram
 from believable.plots.smoothed import METHODS_IN_WORDS, Method, SmoothedCalibration
-from believable.plots.style import GREY, INK, TOO_HIGH, TOO_LOW, axis_labels, figure_of, new_figure, plain, save
+from believable.plots.style import GREY, INK, TOO_HIGH, TOO_LOW, axis_labels, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,14 +101,10 @@ sample_weight, title
     value = SmoothedCalibration.of(
         gathered, method, span=span, bandwidth=bandwidth, degree=degree, level=level, limit=limit
     )
-    figure = new_figure(5.6, 5.9 if show_histogram else 4.7) if ax is None else figure_of(ax)
-    if ax is None:
-        ax = figure.subplots()
-        ax.set_box_aspect(0.6)  # so that its height does not depend on what hangs below
-        ax.set_anchor("N")
-    draw_miscalibration(value, ax)
-    headed(ax, title, value.title)
-    below = hang_histogram(value.histogram, ax, drop=0.35) if show_histogram else None
-    legend_below(ax, below, columns=2)
-    save(figure, save_path)
-    return figure
+    drawing = Drawing.on(ax, title, save_path, size=(5.6, 5.9 if show_histogram else 4.7))
+    if drawing.own:
+        drawing.ax.set_box_aspect(0.6)  # so that its height does not depend on what hangs below
+        drawing.ax.set_anchor("N")
+    draw_miscalibration(value, drawing.ax)
+    below = hang_histogram(value.histogram, drawing.ax, drop=0.35) if show_histogram else None
+    return drawing.finished(value.title, under=below)

@@ -8,17 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from believable._check import generator, renamed
 from believable.decide.net_benefit import DecisionCurve, net_benefit
-from believable.plots.frame import headed, legend_below
+from believable.plots.frame import Drawing
 from believable.plots.style import (
     GREY,
     INK,
     MODEL_COLOURS,
     MODEL_LINE_STYLES,
     by_name,
-    figure_of,
-    new_figure,
     plain,
-    save,
     shortened,
     thousands,
 )
@@ -146,11 +143,8 @@ def plot_net_benefit(
         )
 
     models = by_name(predictions, compute, DecisionCurve)
-    figure = new_figure(5.8, 4.9) if ax is None else figure_of(ax)
-    ax = draw_net_benefit(models, figure.subplots() if ax is None else ax)
+    drawing = Drawing.on(ax, title, save_path, size=(5.8, 4.9))
+    draw_net_benefit(models, drawing.ax)
     first = next(iter(models.values()))
     words = title_of(first) if len(models) == 1 else f"n = {thousands(first.n)}, prevalence {first.prevalence:.3g}"
-    headed(ax, title, words)
-    legend_below(ax, columns=2)
-    save(figure, save_path)
-    return figure
+    return drawing.finished(words)

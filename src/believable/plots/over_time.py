@@ -7,8 +7,8 @@ from datetime import datetime, time
 from typing import TYPE_CHECKING, Any
 
 from believable.errors import InputError, UndefinedError
-from believable.plots.frame import headed, legend_below
-from believable.plots.style import BAR, FLAG, GREY, INK, TOO_HIGH, figure_of, new_figure, plain, save
+from believable.plots.frame import Drawing
+from believable.plots.style import BAR, FLAG, GREY, INK, TOO_HIGH, plain
 from believable.streams import CalibrationMonitor, History
 
 if TYPE_CHECKING:
@@ -111,9 +111,6 @@ def plot_calibration_over_time(
         raise InputError(f"pass a CalibrationMonitor or its history, got a {type(history).__name__}")
     if not len(value):
         raise UndefinedError("no window is complete yet: there is nothing to draw")
-    figure = new_figure(7.5, 3.8) if ax is None else figure_of(ax)
-    ax = draw_over_time(value, figure.subplots() if ax is None else ax)
-    headed(ax, title, title_of(value))
-    legend_below(ax, columns=3)
-    save(figure, save_path)
-    return figure
+    drawing = Drawing.on(ax, title, save_path, size=(7.5, 3.8))
+    draw_over_time(value, drawing.ax)
+    return drawing.finished(title_of(value), columns=3)

@@ -12,8 +12,8 @@ from believable._check import renamed
 from believable._types import Ints
 from believable.decide.ranking import Ranking, risk_aware_rank
 from believable.errors import InputError
-from believable.plots.frame import headed, legend_below
-from believable.plots.style import FLAG, GREY, INK, TOO_LOW, figure_of, new_figure, plain, save, shortened
+from believable.plots.frame import Drawing
+from believable.plots.style import FLAG, GREY, INK, TOO_LOW, figure_of, plain, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -173,10 +173,7 @@ def plot_ranking(
         raise InputError(f"there is no query {query}: they are numbered from 0 to {int(value.query.max())}")
     if names is not None and len(names) != len(value):
         raise InputError(f"names must be one for each of {len(value)} rows, got {len(names)}")
-    figure = new_figure(7.6, 1.7 + INCHES_PER_ROW * len(rows)) if ax is None else figure_of(ax)
-    ax = draw_ranking(value, figure.subplots() if ax is None else ax, rows, names)
-    headed(ax, title, title_of(value, rows), pad=16)
-    slopes: Any = ax.child_axes[0]
-    legend_below(ax, slopes, columns=2)
-    save(figure, save_path)
-    return figure
+    drawing = Drawing.on(ax, title, save_path, size=(7.6, 1.7 + INCHES_PER_ROW * len(rows)))
+    draw_ranking(value, drawing.ax, rows, names)
+    slopes: Any = drawing.ax.child_axes[0]
+    return drawing.finished(title_of(value, rows), pad=16, under=slopes)

@@ -15,7 +15,7 @@ from believable.curves.binned import table_of
 from believable.errors import InputError
 from believable.metrics.binned_error import binned_error
 from believable.metrics.scorer import predictions_of
-from believable.plots.frame import Gathered, frame_end, headed
+from believable.plots.frame import Drawing, Gathered, frame_end
 from believable.plots.histogram import HISTOGRAM_BINS, ScoreHistogram, hang_histogram
 from believable.plots.style import (
     GREY,
@@ -23,15 +23,21 @@ from believable.plots.style import (
     TOO_HIGH,
     TOO_LOW,
     axis_labels,
-    figure_of,
-    new_figure,
     plain,
-    save,
     thousands,
 )
-from believable.predictions import Predictions
-from believable.stats import BinStats, CellStats
-from believable.stats.source import TEN, UNIFORM, Source, count_bins, not_empty, source_of
+from believable.stats import BinStats
+from believable.stats.source import (
+    TEN,
+    UNIFORM,
+    BinsAsked,
+    Source,
+    count_asked,
+    has_bins,
+    not_empty,
+    rows_in,
+    source_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,7 +69,7 @@ class Reliability:
 
     @classmethod
     def of(cls, stats: BinStats, histogram: BinStats | None = None, level: float = 0.95) -> Reliability:
-        """Read it off a statistic with one group."""
+        """Read it off a statistic with one stratum."""
         not_empty(stats)
         table = table_of(stats, level)
         return cls(
@@ -190,23 +196,23 @@ def plot_reliability_diagram(
     """
     _check.choice(show_histogram, (True, False), "show_histogram")
     source = source_of(predictions, actuals, sample_weight)
-    stats = count_bins(source, n_bins, strategy, notion=notion, r=r, threshold=threshold, pooled=pooled, edges=edges)
+    asked = BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges)
+    stats = count_asked(source, asked)
     one_curve(stats)
     histogram = None
-    if show_histogram and _has_fine_bins(source):
-        histogram = count_bins(source, HISTOGRAM_BINS, notion=notion, r=r, threshold=threshold, pooled=pooled)
+    rows = rows_in(source)
+    if show_histogram and has_bins(source, HISTOGRAM_BINS):
+        histogram = count_asked(source, asked._replace(n_bins=HISTOGRAM_BINS, strategy=UNIFORM, edges=None))
     value = Reliability.of(stats, histogram, level)
 
     full = value.table.n > 0
     end = frame_end(limit, value.table.conf[full], value.table.acc[full], value.table.weight[full])
-    figure = new_figure(4.8, 6.0 if show_histogram else 4.9) if ax is None else figure_of(ax)
-    ax = draw_reliability(value, figure.subplots() if ax is None else ax, limit=end)
-    headed(ax, title, title_of(value))
+    drawing = Drawing.on(ax, title, save_path, size=(4.8, 6.0 if show_histogram else 4.9))
+    draw_reliability(value, drawing.ax, limit=end)
     if show_histogram:
-        finer = end < 1 and isinstance(source, Predictions) and threshold is None and not pooled
-        hang_histogram(_up_to(end, source, notion, r) if finer else value.histogram, ax)
-    save(figure, save_path)
-    return figure
+        finer = end < 1 and rows is not None and threshold is None and not pooled
+        hang_histogram(_up_to(end, source, notion, r) if finer else value.histogram, drawing.ax)
+    return drawing.finished(title_of(value), legend=False)
 
 
 def _up_to(end: float, source: Source, notion: Notion | None, r: int | None) -> ScoreHistogram:
@@ -215,18 +221,11 @@ def _up_to(end: float, source: Source, notion: Notion | None, r: int | None) -> 
     return ScoreHistogram.of(gathered.points, gathered.dtype, end)
 
 
-def _has_fine_bins(source: Source) -> bool:
-    """Whether a histogram finer than the bins can be had."""
-    if isinstance(source, CellStats):
-        return source.grid.spacing == "uniform" and source.grid.n_cells % HISTOGRAM_BINS == 0
-    return isinstance(source, Predictions)
-
-
 def one_curve(stats: BinStats) -> None:
     """Raise for a notion with several curves."""
-    if stats.view.n_groups > 1:
+    if stats.view.n_strata > 1:
         raise InputError(
-            f"notion={stats.view.notion!r} has {stats.view.n_groups} curves: use plot_classwise_reliability, or "
+            f"notion={stats.view.notion!r} has {stats.view.n_strata} curves: use plot_classwise_reliability, or "
             "pooled=True for a common one"
         )
 

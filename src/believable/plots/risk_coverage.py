@@ -10,16 +10,13 @@ import numpy as np
 
 from believable._check import generator, renamed
 from believable.decide.selective import RiskCoverage, selective
-from believable.plots.frame import headed, legend_below, next_round_number, spread
+from believable.plots.frame import Drawing, next_round_number, spread
 from believable.plots.style import (
     GREY,
     MODEL_COLOURS,
     MODEL_LINE_STYLES,
     by_name,
-    figure_of,
-    new_figure,
     plain,
-    save,
     shortened,
     thousands,
 )
@@ -129,11 +126,8 @@ def plot_risk_coverage(
         )
 
     models = by_name(predictions, compute, RiskCoverage)
-    figure = new_figure(5.6, 4.9) if ax is None else figure_of(ax)
-    ax = draw_risk_coverage(models, figure.subplots() if ax is None else ax)
+    drawing = Drawing.on(ax, title, save_path, size=(5.6, 4.9))
+    draw_risk_coverage(models, drawing.ax)
     first = next(iter(models.values()))
     words = title_of(first) if len(models) == 1 else f"risk–coverage curves, {100 * first.level:.4g} % intervals"
-    headed(ax, title, words)
-    legend_below(ax, columns=2 if len(models) == 1 else 1)
-    save(figure, save_path)
-    return figure
+    return drawing.finished(words, columns=2 if len(models) == 1 else 1)

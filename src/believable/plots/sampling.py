@@ -11,8 +11,8 @@ import numpy as np
 from believable._types import Float64s, Ints
 from believable.decide.confidence import checked_scores
 from believable.decide.sampling import SampleBy, sampled, sureness
-from believable.plots.frame import headed, legend_below
-from believable.plots.style import BAR, FLAG, INK, figure_of, new_figure, plain, save, thousands
+from believable.plots.frame import Drawing
+from believable.plots.style import BAR, FLAG, INK, plain, thousands
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,11 +137,8 @@ def plot_uncertainty_sample(
     '50 of 500 rows sampled'
     """
     value = SampledScores.of(predictions, n, strategy, random_share, random_state)
-    figure = new_figure(6.0, 4.2) if ax is None else figure_of(ax)
-    ax = draw_uncertainty_sample(value, figure.subplots() if ax is None else ax)
+    drawing = Drawing.on(ax, title, save_path, size=(6.0, 4.2))
+    draw_uncertainty_sample(value, drawing.ax)
     taken = int(value.unsure.sum() + value.drawn.sum())
     words = f"{thousands(taken)} of {thousands(int(value.n.sum()))} rows sampled"
-    headed(ax, title, words)
-    legend_below(ax, columns=2)
-    save(figure, save_path)
-    return figure
+    return drawing.finished(words)

@@ -19,17 +19,16 @@ from believable.errors import InputError
 from believable.metrics.smooth_calibration_error import smooth_calibration_error
 from believable.metrics.smoothed_curve import integrated_calibration_index
 from believable.plots.frame import (
+    Drawing,
     Gathered,
     decimals,
     draw_band,
     draw_diagonal,
     frame_end,
-    headed,
-    legend_below,
     square_frame,
 )
 from believable.plots.histogram import ScoreHistogram, hang_histogram
-from believable.plots.style import BAR, INK, figure_of, new_figure, save, thousands
+from believable.plots.style import BAR, INK, thousands
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -177,7 +176,7 @@ def plot_smoothed_calibration(
     level : float
         Of the band.
     notion, r : optional
-        As in `expected_calibration_error`; one group only.
+        As in `expected_calibration_error`; one that keeps no classes or ranks apart.
     sample_weight : array-like of shape (n,), optional
     limit : float, optional
         Where both axes end; if left out, at 1, or earlier where all scores (and the rates of 99 % of the weight) are
@@ -205,10 +204,7 @@ def plot_smoothed_calibration(
     value = SmoothedCalibration.of(
         gathered, method, span=span, bandwidth=bandwidth, degree=degree, level=level, limit=limit
     )
-    figure = new_figure(4.8, 7.0 if show_histogram else 5.8) if ax is None else figure_of(ax)
-    ax = draw_smoothed(value, figure.subplots() if ax is None else ax)
-    headed(ax, title, value.title)
-    below = hang_histogram(value.histogram, ax) if show_histogram else None
-    legend_below(ax, below, columns=2)
-    save(figure, save_path)
-    return figure
+    drawing = Drawing.on(ax, title, save_path, size=(4.8, 7.0 if show_histogram else 5.8))
+    draw_smoothed(value, drawing.ax)
+    below = hang_histogram(value.histogram, drawing.ax) if show_histogram else None
+    return drawing.finished(value.title, under=below)

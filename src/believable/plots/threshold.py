@@ -10,8 +10,8 @@ import numpy as np
 from believable._check import renamed
 from believable._types import Notion
 from believable.decide.threshold import Threshold, threshold_for
-from believable.plots.frame import headed, legend_below
-from believable.plots.style import BAR, FLAG, GREY, INK, TOO_LOW, figure_of, new_figure, plain, save, thousands
+from believable.plots.frame import Drawing
+from believable.plots.style import BAR, FLAG, GREY, INK, TOO_LOW, plain, thousands
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -145,9 +145,6 @@ def plot_threshold(
             clusters=clusters,
             sample_weight=sample_weight,
         )
-    figure = new_figure(6.2, 4.9) if ax is None else figure_of(ax)
-    ax = draw_threshold(value, figure.subplots() if ax is None else ax)
-    headed(ax, title, title_of(value))
-    legend_below(ax, columns=2)
-    save(figure, save_path)
-    return figure
+    drawing = Drawing.on(ax, title, save_path, size=(6.2, 4.9))
+    draw_threshold(value, drawing.ax)
+    return drawing.finished(title_of(value))

@@ -14,8 +14,8 @@ from believable import _check
 from believable._types import Float64s
 from believable.decide.words import confidence_words, word_ends
 from believable.errors import InputError
-from believable.plots.frame import headed
-from believable.plots.style import INK, figure_of, new_figure, plain, save, shortened
+from believable.plots.frame import Drawing
+from believable.plots.style import INK, plain, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,9 +148,6 @@ def plot_confidence_words(
         raise InputError(
             f"from 1 to {MAX_PROBABILITIES_DRAWN} probabilities can be drawn, got {len(value.p)}: choose some"
         )
-    figure = new_figure(8.4, 1.9 + INCHES_PER_PROBABILITY * len(value.p)) if ax is None else figure_of(ax)
-    ax = draw_confidence_words(value, figure.subplots() if ax is None else ax)
-    if title:
-        headed(ax, title, pad=44)
-    save(figure, save_path)
-    return figure
+    drawing = Drawing.on(ax, title, save_path, size=(8.4, 1.9 + INCHES_PER_PROBABILITY * len(value.p)))
+    draw_confidence_words(value, drawing.ax)
+    return drawing.finished(pad=44, legend=False)

@@ -437,7 +437,7 @@ class Predictions:
             weight = None if self.weights is None else self.weights[rows]
             block = self._block(view, self.scores[rows], self.labels[rows], weight)
             if view.pooled:
-                block = block._replace(group=None)
+                block = block._replace(stratum=None)
             if numbered:  # every row has as many pairs as the others, one after the other
                 row = np.arange(rows.start, rows.stop)
                 block = block._replace(row=np.repeat(row, len(block.score) // len(row)))
@@ -455,8 +455,8 @@ class Predictions:
         if view.notion == "classwise":
             n, n_classes = scores.shape
             happened = labels != 0 if self.kind == "multilabel" else labels[:, None] == np.arange(n_classes)
-            group = np.tile(np.arange(n_classes), n)
-            return Pairs(scores.ravel(), happened.ravel(), _repeat(weight, n_classes), group)
+            stratum = np.tile(np.arange(n_classes), n)
+            return Pairs(scores.ravel(), happened.ravel(), _repeat(weight, n_classes), stratum)
 
         r = view.r or 1
         ranked, columns = _kernels.top_ranked(scores, r)
@@ -466,8 +466,8 @@ class Predictions:
         if view.notion == "within_top_r":
             together = np.minimum(ranked.sum(axis=1, dtype=np.float64), 1).astype(scores.dtype)
             return Pairs(together, hits.any(axis=1), weight, None)
-        group = np.tile(np.arange(r), len(scores))
-        return Pairs(ranked.ravel(), hits.ravel(), _repeat(weight, r), group)
+        stratum = np.tile(np.arange(r), len(scores))
+        return Pairs(ranked.ravel(), hits.ravel(), _repeat(weight, r), stratum)
 
 
 @lru_cache(maxsize=64)

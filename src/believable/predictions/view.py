@@ -6,8 +6,9 @@ probability of every class and whether it happened, and so on. A `View` names th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, Self, get_args
 
 from believable import _check
 from believable._types import Array, Floats, Ints, Notion
@@ -18,7 +19,7 @@ RANKED = ("top_r", "rth", "within_top_r")
 
 
 class Pairs(NamedTuple):
-    """A block of pairs: scores, outcomes (0/1, or shares), weights (None: all 1) and groups (None: all 0).
+    """A block of pairs: scores, outcomes (0/1, or shares), weights (None: all 1) and strata (None: all 0).
 
     `row` is the row of the predictions that each pair comes from, where it was asked for.
     """
@@ -26,13 +27,16 @@ class Pairs(NamedTuple):
     score: Floats
     outcome: Array
     weight: Array | None
-    group: Ints | None
+    stratum: Ints | None
     row: Ints | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class View:
     """Which pairs of a problem are looked at: the *what* of every statistic.
+
+    Some notions keep classes (classwise, top_label) or ranks (top_r) apart, each with bins of its own. One class or
+    rank kept apart is called a stratum; the other notions have a single one.
 
     Parameters
     ----------
@@ -44,10 +48,10 @@ class View:
     threshold : float, optional
         Keep only entries with a score above it.
     pooled : bool
-        Put the groups of the notion (classes, ranks) into common bins.
+        Put the strata (classes, ranks) of the notion into common bins.
     multilabel : bool
         The columns are independent of each other.
-    group : int, optional
+    stratum : int, optional
         One class or rank (from 0) alone, of a statistic that kept them apart.
     """
 
@@ -57,7 +61,7 @@ class View:
     threshold: float | None = None
     pooled: bool = False
     multilabel: bool = False
-    group: int | None = None
+    stratum: int | None = None
 
     def __post_init__(self) -> None:
         _check.choice(self.notion, get_args(Notion), "notion")
@@ -77,10 +81,10 @@ class View:
             )
         if self.threshold is not None:
             object.__setattr__(self, "threshold", _check.number(self.threshold, "threshold", 0, 1))
-        # With one group the bins are common already.
+        # With one stratum the bins are common already.
         object.__setattr__(self, "pooled", bool(self.pooled) and self.notion in KEPT_APART)
-        if self.group is not None:
-            _check.positive_integer(self.group, "group", 0, self.n_classes - 1)
+        if self.stratum is not None:
+            _check.positive_integer(self.stratum, "stratum", 0, self.n_classes - 1)
         _check.choice(self.multilabel, (True, False), "multilabel")
         if self.multilabel and self.notion != "classwise":
             raise InputError(
@@ -90,12 +94,28 @@ class View:
             )
 
     @property
-    def n_groups(self) -> int:
+    def n_strata(self) -> int:
         """How many classes or ranks are kept apart."""
-        if self.pooled or self.group is not None or self.notion not in KEPT_APART:
+        if self.pooled or self.stratum is not None or self.notion not in KEPT_APART:
             return 1
         return self.r or self.n_classes
 
+    @property
+    def stratum_is(self) -> Literal["class", "rank"]:
+        """What a stratum is."""
+        return "rank" if self.notion in RANKED else "class"
+
+    group = _check.renamed_attribute("group", "stratum")
+    n_groups = _check.renamed_attribute("n_groups", "n_strata")
+
     def to_dict(self) -> dict[str, Any]:
-        """A plain dictionary."""
-        return asdict(self)
+        """A plain dictionary, in which the stratum has its former name: saved files are older than the new one."""
+        return {"group" if name == "stratum" else name: value for name, value in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, saved: Mapping[str, Any]) -> Self:
+        """The view that `to_dict` described."""
+        return cls(**{"stratum" if name == "group" else name: value for name, value in saved.items()})
+
+
+View.__init__ = _check.renamed(group="stratum")(View.__init__)  # type: ignore[method-assign]

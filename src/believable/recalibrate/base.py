@@ -29,8 +29,8 @@ from believable.recalibrate.inputs import (
     check_cells,
     encoded,
     encoded_columns,
+    events_of,
     fewest_rows,
-    groups_of,
     rarest_in,
     warn,
 )
@@ -258,9 +258,9 @@ class BinaryRecalibrator(Recalibrator):
         if len(classes) != n_classes:
             raise InputError(f"classes must name {n_classes} classes, got {len(classes)}")
         n_maps = self._n_maps(n_classes)
-        groups = groups_of(cells, n_maps, self._facts().reads_logits)
-        self._warn_of_few(rarest_in(groups))
-        maps = tuple(None if each is None else self._learn_map(each.scores, each.w, each.wy) for each in groups)
+        events = events_of(cells, n_maps, self._facts().reads_logits)
+        self._warn_of_few(rarest_in(events))
+        maps = tuple(None if each is None else self._learn_map(each.scores, each.w, each.wy) for each in events)
         self.__dict__.pop("feature_names_in_", None)
         self.n_features_in_, self.classes_, self.maps_ = n_maps, classes, maps
         return self
@@ -348,10 +348,9 @@ class MatrixRecalibrator(Recalibrator):
         classes = np.arange(2) if self.classes is None else np.asarray(self.classes)
         if len(classes) != 2:
             raise InputError(f"classes must name 2 classes, got {len(classes)}")
-        groups = groups_of(cells, 1, self._facts().reads_logits)
-        (event,) = groups
+        (event,) = events = events_of(cells, 1, self._facts().reads_logits)
         assert event is not None
-        self._warn_of_few(rarest_in(groups))
+        self._warn_of_few(rarest_in(events))
         weights = np.concatenate([event.w - event.wy, event.wy])
         labels = np.repeat([0, 1], len(event.w))
         logits, kept = event.scores.logit_matrix(), weights > 0

@@ -254,7 +254,7 @@ def _warn_of_coarse_tails(cells: CellStats) -> None:
         )
 
 
-class Group(NamedTuple):
+class Event(NamedTuple):
     """Cells of one event or class: where they are, how many rows they hold, their weight and that of positives."""
 
     scores: Scores
@@ -289,33 +289,33 @@ def check_cells(cells: CellStats, multilabel: bool) -> None:
         raise UndefinedError(f"the statistic counts {counted}: {wanted} is for those")
 
 
-def rarest_in(groups: list[Group | None]) -> int:
+def rarest_in(events: list[Event | None]) -> int:
     """About how many rows the rarest class has; cells that are weighted know it by weight alone."""
-    found = [one for one in groups if one is not None]
+    found = [one for one in events if one is not None]
     if not found:
         raise InputError("every label is in all rows or in none, so no map can be learnt")
     return int(min(min(one.wy.sum(), (one.w - one.wy).sum()) * one.n.sum() / one.w.sum() for one in found))
 
 
-def groups_of(cells: CellStats, n_maps: int, reads_logits: bool) -> list[Group | None]:
+def events_of(cells: CellStats, n_maps: int, reads_logits: bool) -> list[Event | None]:
     """The points of each map; None for a class about which nothing can be learnt."""
-    groups = count_points(cells)
-    if len(groups) != n_maps:
+    strata = count_points(cells)
+    if len(strata) != n_maps:
         asked = "; count with notion='binary' where there are two" if n_maps == 1 else ""
-        raise UndefinedError(f"the statistic holds {len(groups)} groups of scores, {n_maps} are needed{asked}")
-    found: list[Group | None] = []
-    for group, points in enumerate(groups):
+        raise UndefinedError(f"the statistic holds {len(strata)} sets of scores, {n_maps} are needed{asked}")
+    found: list[Event | None] = []
+    for stratum, points in enumerate(strata):
         never, always = not points.wy.any(), not (points.w - points.wy).any()
         if (never and n_maps > 1) or (always and cells.view.multilabel):
             found.append(None)
             continue
         if never or always:
             raise InputError("the statistic holds one class only: no map can be learnt")
-        own = cells.only_group(group)
+        own = cells.only_stratum(stratum)
         if reads_logits:
             _warn_of_coarse_tails(own)
         scores = Scores(_inside(points.score, own), "probabilities", ends=_ends(own))
-        found.append(Group(scores, points.n, points.w, points.wy))
+        found.append(Event(scores, points.n, points.w, points.wy))
     return found
 
 

@@ -40,7 +40,7 @@ def expected_by_chance(cells: CellStats, bins: BinStats) -> float:
     if not np.array_equal(made.key, bins.key) or not np.array_equal(made.n, bins.n):
         raise InputError("these bins were not made from these cells: use cells.coarsen")
     upper = cells.grid.upper_edges()
-    of_cell = np.stack([bins.edges_of(g).index(upper) for g in range(cells.view.n_groups)])
-    code = cells.group * bins.per_group + of_cell[cells.group, cells.index]
+    of_cell = np.stack([bins.edges_of(g).index(upper) for g in range(cells.view.n_strata)])
+    code = cells.stratum * bins.per_stratum + of_cell[cells.stratum, cells.index]
     variance = np.bincount(code, cells.w2 * cells.conf * (1 - cells.conf))
     return float(math.sqrt(2 / math.pi) * np.sqrt(variance).sum() / cells.w.sum())

@@ -55,7 +55,7 @@ LIGHTEST_CELL = float(np.finfo(np.float32).tiny)  # in units of about the heavie
 @final
 @dataclass(frozen=True, slots=True)
 class PackedCells:
-    """A `CellStats` of 840 uniform cells and one group, packed.
+    """A `CellStats` of 840 uniform cells and one stratum, packed.
 
     Attributes
     ----------
@@ -84,8 +84,8 @@ class PackedCells:
             raise InputError(
                 f"a page statistic has {N_PAGE_CELLS} uniform cells, got {cells.grid}: use regrid({N_PAGE_CELLS})"
             )
-        if cells.view.n_groups != 1:
-            raise InputError(f"there are {cells.view.n_groups} groups: pack each by itself, with only_group")
+        if cells.view.n_strata != 1:
+            raise InputError(f"there are {cells.view.n_strata} classes or ranks: pack each alone, by only_stratum")
         if len(cells.n) and cells.n.max() > LARGEST_JS_INTEGER:
             raise InputError(f"a cell counts {cells.n.max():,} pairs, more than a page can count exactly")
         return cls(cells.view, base64.b64encode(_encode(cells)).decode("ascii"))
@@ -110,8 +110,8 @@ class PackedCells:
         """The statistic behind `to_dict`; a damaged or foreign dictionary is refused."""
         open_saved(saved, PACKED_SCHEMA, PACKED_VERSION)
         view = load_view(saved)
-        if view.n_groups != 1:
-            raise SchemaError(f"a page statistic has one group, the saved view has {view.n_groups}")
+        if view.n_strata != 1:
+            raise SchemaError(f"a page statistic has one class or rank, the saved view has {view.n_strata}")
         packed = cls(view, field_of(saved, "data", str))
         packed.cells()
         return packed

@@ -18,6 +18,7 @@ from believable.stats.counts import (
     Counts,
     as_checked,
     check_scores,
+    check_sets_of_edges,
     columns_of,
     count,
     from_moments,
@@ -37,7 +38,7 @@ class BinStats(Counts):
     Attributes
     ----------
     edges : tuple of Edges
-        One set of edges for all groups, or one for each.
+        One set of edges for all strata, or one for each.
 
     Examples
     --------
@@ -81,7 +82,7 @@ class BinStats(Counts):
         )
 
     @property
-    def per_group(self) -> int:
+    def per_stratum(self) -> int:
         return max(map(len, self.edges))
 
     @property
@@ -89,9 +90,9 @@ class BinStats(Counts):
         """How the bins were made."""
         return self.edges[0].strategy
 
-    def edges_of(self, group: int) -> Edges:
-        """The edges of a group."""
-        return self.edges[group if len(self.edges) > 1 else 0]
+    def edges_of(self, stratum: int) -> Edges:
+        """The edges of a stratum."""
+        return self.edges[stratum if len(self.edges) > 1 else 0]
 
     def _mismatch(self, other: BinStats) -> str | None:
         if self.view != other.view:
@@ -113,8 +114,8 @@ class BinStats(Counts):
         columns, view = load_counts(cls, saved)
         dtype, strategy = field_of(saved, "dtype", str), field_of(saved, "strategy", str)
         lists = [float_list({"edges": values}, "edges") for values in field_of(saved, "edges", list)]
-        if len(lists) not in (1, view.n_groups):
-            raise SchemaError("the saved edges must be one set for all groups or one for each")
+        if len(lists) not in (1, view.n_strata):
+            raise SchemaError("the saved edges must be one set for all classes or ranks, or one for each")
         try:
             edges = tuple(Edges(tuple(values.tolist()), dtype, strategy) for values in lists)
         except InputError as error:
@@ -129,25 +130,24 @@ class BinStats(Counts):
         ----------
         view : View
         edges : Edges or tuple of Edges
-            One set for all groups, or one for each.
+            One set for all strata, or one for each.
         columns : mapping of str to array-like
-            key = group * bins per group + bin, n and the sums, as in `Counts`, one entry per occupied (group, bin) in
-            any order. Without weights key, n, ny, wp, wpp and wpy are enough.
+            key = stratum * bins per stratum + bin, n and the sums, as in `Counts`, one entry per occupied (stratum,
+            bin) in any order. Without weights key, n, ny, wp, wpp and wpy are enough.
         """
         edges = edges if isinstance(edges, tuple) else (edges,)
-        if len(edges) not in (1, view.n_groups):
-            raise InputError(f"edges must be one set, or one for each of {view.n_groups} groups, got {len(edges)}")
+        check_sets_of_edges(edges, view)
         return cls._within(view, edges, columns_of(columns))
 
     @classmethod
     def _within(cls, view: View, edges: tuple[Edges, ...], columns: dict[str, Any]) -> BinStats:
         stats = cls(view=view, edges=edges, **columns)
-        beyond = len(stats.key) and int(stats.key[-1]) >= view.n_groups * stats.per_group
-        lengths = np.array([len(own) for own in edges])  # a group may have fewer bins than another
-        group = np.zeros(len(stats.key), np.int64) if beyond or len(edges) == 1 else stats.group
-        if beyond or np.any(stats.index >= lengths[group]):
+        beyond = len(stats.key) and int(stats.key[-1]) >= view.n_strata * stats.per_stratum
+        lengths = np.array([len(own) for own in edges])  # a stratum may have fewer bins than another
+        stratum = np.zeros(len(stats.key), np.int64) if beyond or len(edges) == 1 else stats.stratum
+        if beyond or np.any(stats.index >= lengths[stratum]):
             raise SchemaError("the saved keys go beyond the bins")
-        at = (np.cumsum(lengths) - lengths)[group] + stats.index
+        at = (np.cumsum(lengths) - lengths)[stratum] + stats.index
         lower, upper = (np.concatenate([own.values[side] for own in edges]) for side in (slice(-1), slice(1, None)))
         check_scores(columns, lower[at], upper[at])
         return stats
@@ -158,21 +158,21 @@ class BinStats(Counts):
         refuse_extras("BinStats", edges=asked.edges)
         if not isinstance(asked.strategy, DefaultStrategy) and self.strategy not in (asked.strategy, "given"):
             raise UndefinedError(f"this asks for {asked.strategy} bins; the statistic has {self.strategy} bins")
-        if not isinstance(asked.n_bins, DefaultBins) and asked.n_bins != self.per_group:
+        if not isinstance(asked.n_bins, DefaultBins) and asked.n_bins != self.per_stratum:
             raise UndefinedError(
-                f"the statistic has {self.per_group} bins, not {asked.n_bins}: count again, or use CellStats"
+                f"the statistic has {self.per_stratum} bins, not {asked.n_bins}: count again, or use CellStats"
             )
-        return self.pool() if asked.pooled and self.view.n_groups > 1 else self
+        return self.pool() if asked.pooled and self.view.n_strata > 1 else self
 
-    def only_group(self, group: int) -> BinStats:
+    def only_stratum(self, stratum: int) -> BinStats:
         """The pairs of one class or rank (from 0)."""
-        return replace(self, edges=(self.edges_of(group),), **self._only(group))
+        return replace(self, edges=(self.edges_of(stratum),), **self._only(stratum))
 
     def pool(self) -> BinStats:
-        """The groups in common bins."""
+        """The strata in common bins."""
         if len(self.edges) > 1:
-            raise InputError("groups with bins of their own cannot be pooled: count with pooled=True")
-        return replace(self, view=replace(self.view, pooled=True), **self._regrouped(self.index))
+            raise InputError("classes or ranks with bins of their own cannot be pooled: count with pooled=True")
+        return replace(self, view=replace(self.view, pooled=True), **self._rekeyed(self.index))
 
 
 def _words(edges: tuple[Edges, ...]) -> str:
@@ -187,8 +187,7 @@ def edges_for(predictions: Predictions, view: View, n_bins: int, strategy: Strat
     if isinstance(given, Edges):
         return (given,)
     if isinstance(given, tuple) and given and all(isinstance(item, Edges) for item in given):
-        if len(given) not in (1, view.n_groups):
-            raise InputError(f"edges must be one set, or one for each of {view.n_groups} groups, got {len(given)}")
+        check_sets_of_edges(given, view)
         return given
     if given is not None:
         return (Edges.given(given, dtype),)
@@ -204,18 +203,18 @@ def _quantile_edges(predictions: Predictions, view: View, n_bins: int) -> list[E
     if _by_column(view):
         return [_quantile_or_whole(pairs.score, pairs.weight, n_bins) for pairs in predictions.columns(view)]
     pairs = predictions.all_pairs(view)
-    if pairs.group is None:
+    if pairs.stratum is None:
         return [_quantile_or_whole(pairs.score, pairs.weight, n_bins)]
     made = []
-    for g in range(view.n_groups):
-        here = pairs.group == g
+    for g in range(view.n_strata):
+        here = pairs.stratum == g
         weight = None if pairs.weight is None else pairs.weight[here]
         made.append(_quantile_or_whole(pairs.score[here], weight, n_bins))
     return made
 
 
 def _by_column(view: View) -> bool:
-    """Whether the groups are the columns of the matrix, each to be had without the others."""
+    """Whether the strata are the columns of the matrix, each to be had without the others."""
     return view.notion == "classwise" and not view.pooled
 
 
@@ -227,31 +226,31 @@ def _quantile_or_whole(scores: Floats, weights: Array | None, n_bins: int) -> Ed
 
 
 def _sums(predictions: Predictions, view: View, edges: tuple[Edges, ...], squares: bool) -> dict[str, Any]:
-    per_group = max(map(len, edges))
+    per_stratum = max(map(len, edges))
     if _by_column(view) and len(edges) > 1:
         return _column_by_column(predictions, view, edges, squares)
     if len(edges) == 1:
         found = read_once(predictions, view, edges[0].partition(predictions.score_type), squares)
         if found is not None:
             return from_moments(None, found.total, found.positive)
-        return count(predictions, view, per_group, lambda scores, groups: edges[0].index(scores), squares)
+        return count(predictions, view, per_stratum, lambda scores, strata: edges[0].index(scores), squares)
 
-    def assign(scores: Floats, groups: Ints | None) -> Ints:
-        assert groups is not None  # edges of their own belong to groups kept apart
+    def assign(scores: Floats, strata: Ints | None) -> Ints:
+        assert strata is not None  # edges of their own belong to strata kept apart
         index = np.empty(len(scores), np.intp)
-        for g in range(view.n_groups):
-            rows = np.flatnonzero(groups == g)
+        for g in range(view.n_strata):
+            rows = np.flatnonzero(strata == g)
             index[rows] = edges[g].index(scores[rows])
         return index
 
-    return count(predictions, view, per_group, assign, squares)
+    return count(predictions, view, per_stratum, assign, squares)
 
 
 def _column_by_column(predictions: Predictions, view: View, edges: tuple[Edges, ...], squares: bool) -> dict[str, Any]:
-    per_group = max(map(len, edges))
-    total, positive = moments(predictions, view.n_classes * per_group, squares)
+    per_stratum = max(map(len, edges))
+    total, positive = moments(predictions, view.n_classes * per_stratum, squares)
     for k, (own, pairs) in enumerate(zip(edges, predictions.columns(view), strict=True)):
-        here = slice(k * per_group, k * per_group + len(own))
+        here = slice(k * per_stratum, k * per_stratum + len(own))
         found = _kernels.bin_moments(*pairs[:3], own.partition(predictions.score_type), squares)
         total[:, here], positive[:, here] = found.total, found.positive
     return from_moments(None, total, positive)

@@ -25,6 +25,7 @@ from believable.stats.counts import (
     as_checked,
     better_sparse,
     check_scores,
+    check_sets_of_edges,
     columns_of,
     count,
     from_moments,
@@ -70,7 +71,7 @@ class CellStats(Counts):
         return cls(view=view, grid=grid, **_sums(predictions, view, grid))
 
     @property
-    def per_group(self) -> int:
+    def per_stratum(self) -> int:
         return len(self.grid)
 
     def _mismatch(self, other: CellStats) -> str | None:
@@ -105,15 +106,15 @@ class CellStats(Counts):
         view : View
         grid : Grid
         columns : mapping of str to array-like
-            key = group * len(grid) + cell, n and the sums, as in `Counts`, one entry per occupied (group, cell) in any
-            order. Without weights key, n, ny, wp, wpp and wpy are enough.
+            key = stratum * len(grid) + cell, n and the sums, as in `Counts`, one entry per occupied (stratum, cell)
+            in any order. Without weights key, n, ny, wp, wpp and wpy are enough.
         """
         return cls._within(view, grid, columns_of(columns))
 
     @classmethod
     def _within(cls, view: View, grid: Grid, columns: dict[str, Any]) -> CellStats:
         stats = cls(view=view, grid=grid, **columns)
-        if len(stats.key) and int(stats.key[-1]) >= view.n_groups * len(grid):
+        if len(stats.key) and int(stats.key[-1]) >= view.n_strata * len(grid):
             raise SchemaError("the saved keys go beyond the cells")
         check_scores(columns, grid.lower_edges()[stats.index], grid.upper_edges()[stats.index])
         return stats
@@ -134,15 +135,14 @@ class CellStats(Counts):
         inner = -(-self.index // times)  # {0} stays 0
         index = np.where(self.index > self.grid.n_cells, cells + 1, inner)
         grid = replace(self.grid, n_cells=cells)
-        return replace(self, grid=grid, **self._regrouped(self.group * len(grid) + index))
+        return replace(self, grid=grid, **self._rekeyed(self.stratum * len(grid) + index))
 
     def coarsen(self, bins: int | Edges | tuple[Edges, ...], *, pooled: bool = False) -> BinStats:
         """The statistic of bins made of whole cells: a number of uniform bins, or edges that lie on the grid."""
         if not isinstance(bins, (Edges, tuple)):
             bins = Edges.uniform(bins, self.grid.dtype)
         edges = bins if isinstance(bins, tuple) else (bins,)
-        if len(edges) not in (1, self.view.n_groups):
-            raise InputError(f"edges must be one set, or one for each of {self.view.n_groups} groups, got {len(edges)}")
+        check_sets_of_edges(edges, self.view)
         grid_edges = self.grid.inner_edges()
         for one in edges:
             if not np.isin(one.as_array(), grid_edges).all():
@@ -152,18 +152,18 @@ class CellStats(Counts):
                 )
         upper = self.grid.upper_edges()
         bin_of_cell = np.stack([one.index(upper) for one in edges])
-        group, per_group = self.group, max(map(len, edges))
-        index = bin_of_cell[group if len(edges) > 1 else 0, self.index]
-        stats = BinStats(view=self.view, edges=edges, **self._regrouped(group * per_group + index))
+        stratum, per_stratum = self.stratum, max(map(len, edges))
+        index = bin_of_cell[stratum if len(edges) > 1 else 0, self.index]
+        stats = BinStats(view=self.view, edges=edges, **self._rekeyed(stratum * per_stratum + index))
         return stats.pool() if pooled else stats
 
     def quantile_edges(self, n_bins: int) -> tuple[Edges, ...]:
-        """Edges of equal weight, per group; each boundary is that of the data rounded up to the end of its cell."""
+        """Edges of equal weight, per stratum; each boundary is that of the data rounded up to the end of its cell."""
         n_bins = positive_integer(n_bins, "n_bins")
         upper = self.grid.upper_edges()
         made = []
-        for g in range(self.view.n_groups):
-            here = self.only_group(g)
+        for g in range(self.view.n_strata):
+            here = self.only_stratum(g)
             if not len(here.n):
                 made.append(Edges((0.0, 1.0), self.grid.dtype, "quantile"))
                 continue
@@ -200,13 +200,26 @@ class CellStats(Counts):
         """The spacing of the grid."""
         return self.grid.spacing
 
+    @property
+    def score_type(self) -> np.dtype[Any]:
+        """The type that the scores came in."""
+        return np.dtype(self.grid.dtype)
+
+    def has_bins(self, n_bins: int) -> bool:
+        """Whether bins of equal width are made of whole cells."""
+        return self.grid.spacing == "uniform" and self.grid.n_cells % n_bins == 0
+
+    def read_cells(self, notion: Notion | None) -> CellStats:
+        """The cells as they are, whatever they were counted of: who asks compares views."""
+        return self
+
     def read_bins(self, asked: BinsAsked) -> BinStats:
         """Bins made of whole cells: given, of equal width, or of equal weight as far as cells tell that."""
         cells, threshold = self, asked.threshold
         if threshold is not None and cells.view.threshold is None:
             cells = cells.above(threshold)
         same_question(cells.view, asked.notion, asked.r, threshold, asked.pooled)
-        if asked.pooled and cells.view.n_groups > 1:
+        if asked.pooled and cells.view.n_strata > 1:
             cells = cells.pool()
         if asked.edges is not None:
             given = isinstance(asked.edges, (Edges, tuple))
@@ -222,17 +235,17 @@ class CellStats(Counts):
         not_empty(self)
         if logits:
             warn_of_wide_cells(self)
-        present = np.unique(self.group).tolist()
-        return PointStats(self.view, tuple(self.only_group(g).as_points() for g in present), tuple(present))
+        present = np.unique(self.stratum).tolist()
+        return PointStats(self.view, tuple(self.only_stratum(g).as_points() for g in present), tuple(present))
 
     def as_points(self) -> Points:
-        """The cells of one group as points."""
+        """The cells of one stratum as points."""
         return Points(self.conf, self.n, self.w, self.wy, self.w2, self.w2y)
 
     def warn_if_crowded(self, n_bins: int) -> None:
         """Warn where one cell has more weight than a bin of equal weight should, and its scores are not all equal."""
-        for group in range(self.view.n_groups):
-            one = self.only_group(group) if self.view.n_groups > 1 else self
+        for stratum in range(self.view.n_strata):
+            one = self.only_stratum(stratum) if self.view.n_strata > 1 else self
             crowded = (one.w > one.w.sum() / n_bins) & (_spread(one) > 0)
             if crowded.any():
                 share = float(one.w[crowded].max() / one.w.sum())
@@ -243,14 +256,14 @@ class CellStats(Counts):
                 )
                 return
 
-    def only_group(self, group: int) -> CellStats:
+    def only_stratum(self, stratum: int) -> CellStats:
         """The pairs of one class or rank (from 0)."""
-        return replace(self, **self._only(group))
+        return replace(self, **self._only(stratum))
 
     def pool(self) -> CellStats:
-        """The groups on one common grid."""
+        """The strata on one common grid."""
         index: Int64s = self.index
-        return replace(self, view=replace(self.view, pooled=True), **self._regrouped(index))
+        return replace(self, view=replace(self.view, pooled=True), **self._rekeyed(index))
 
 
 def _sums(predictions: Predictions, view: View, grid: Grid) -> dict[str, Any]:
@@ -266,7 +279,7 @@ def _sums(predictions: Predictions, view: View, grid: Grid) -> dict[str, Any]:
         return from_moments(None, total, positive)
     if grid.spacing == "logit" and one_pass.fits(predictions, [(view, grid)]):
         return one_pass.cells_on(predictions, grid)
-    return count(predictions, view, len(grid), lambda scores, groups: grid.assign(scores))
+    return count(predictions, view, len(grid), lambda scores, strata: grid.assign(scores))
 
 
 def _by_class(predictions: Predictions, view: View) -> bool:

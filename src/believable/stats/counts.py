@@ -1,16 +1,16 @@
-"""`Counts`: sums of weights, scores and outcomes by (group, bin); the common part of `BinStats` and `CellStats`."""
+"""`Counts`: sums of weights, scores and outcomes by (stratum, bin); the common part of `BinStats` and `CellStats`."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from believable import _kernels
+from believable import _check, _kernels
 from believable._types import Array, Float64s, Floats, Int64s, Ints, Notion
 from believable.errors import InputError, MergeError, SchemaError, UndefinedError
 from believable.predictions import Predictions, View
@@ -40,7 +40,7 @@ SomeCounts = TypeVar("SomeCounts", bound="Counts")
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class Counts(Readable, Statistic):
-    """One entry per occupied (group, bin), in ascending order of `key` = group * bins per group + bin.
+    """One entry per occupied (stratum, bin), in ascending order of `key` = stratum * bins per stratum + bin.
 
     Attributes
     ----------
@@ -79,13 +79,13 @@ class Counts(Readable, Statistic):
         view = self.view
         what = [view.notion, *(f"{name}={getattr(view, name)}" for name in ("r", "threshold") if getattr(view, name))]
         what += ["pooled"] if view.pooled else []
-        what += [] if view.group is None else [f"group {view.group}"]
+        what += [] if view.stratum is None else [f"{view.stratum_is} {view.stratum}"]
         return f"{type(self).__name__}({', '.join(what)}, n={int(self.n.sum()):,}, {len(self.n):,} occupied)"
 
     @property
     @abstractmethod
-    def per_group(self) -> int:
-        """How many keys a group has."""
+    def per_stratum(self) -> int:
+        """How many keys a stratum has."""
 
     @abstractmethod
     def _mismatch(self, other: Self) -> str | None:
@@ -113,14 +113,14 @@ class Counts(Readable, Statistic):
         return self.view.notion == "binary"
 
     @property
-    def group(self) -> Int64s:
-        """Class or rank of each entry; 0 where the view has one group."""
-        return self.key // self.per_group
+    def stratum(self) -> Int64s:
+        """Class or rank of each entry; 0 where the view has one stratum."""
+        return self.key // self.per_stratum
 
     @property
     def index(self) -> Int64s:
         """Bin or cell of each entry."""
-        return self.key % self.per_group
+        return self.key % self.per_stratum
 
     @property
     def conf(self) -> Float64s:
@@ -142,6 +142,10 @@ class Counts(Readable, Statistic):
         """(sum w)^2 / sum w^2: the number of equally weighted pairs that tell as much."""
         return np.asarray(self.w**2 / self.w2)
 
+    group = _check.renamed_attribute("group", "stratum")
+    per_group = _check.renamed_attribute("per_group", "per_stratum")
+    only_group = _check.renamed_attribute("only_group", "only_stratum")
+
     # --- adding ---
 
     def __add__(self, other: Self) -> Self:
@@ -152,16 +156,16 @@ class Counts(Readable, Statistic):
             raise MergeError(f"cannot merge statistics: {reason}")
         return replace(self, **_merged(self, other))
 
-    def _only(self, group: int) -> dict[str, Any]:
-        """The view and sums of one group; keys are sorted, so it is a slice."""
-        if not 0 <= group < self.view.n_groups:
-            raise InputError(f"there are {self.view.n_groups} groups, from 0: got {group!r}")
-        here = slice(*np.searchsorted(self.key, [group * self.per_group, (group + 1) * self.per_group]))
-        view = replace(self.view, group=group) if self.view.n_groups > 1 else self.view
+    def _only(self, stratum: int) -> dict[str, Any]:
+        """The view and sums of one stratum; keys are sorted, so it is a slice."""
+        if not 0 <= stratum < self.view.n_strata:
+            raise InputError(f"there are {self.view.n_strata} classes or ranks, from 0: got {stratum!r}")
+        here = slice(*np.searchsorted(self.key, [stratum * self.per_stratum, (stratum + 1) * self.per_stratum]))
+        view = replace(self.view, stratum=stratum) if self.view.n_strata > 1 else self.view
         kept = {name: getattr(self, name)[..., here] for name in ("n", *SUMS)}
-        return {"view": view, "key": self.key[here] - group * self.per_group, **kept}
+        return {"view": view, "key": self.key[here] - stratum * self.per_stratum, **kept}
 
-    def _regrouped(self, keys: Int64s) -> dict[str, Any]:
+    def _rekeyed(self, keys: Int64s) -> dict[str, Any]:
         """The sums under new keys; entries with the same new key are added."""
         return gather(keys, {name: getattr(self, name) for name in ("n", *SUMS)})
 
@@ -225,17 +229,27 @@ def as_checked(predictions: Any) -> Predictions:
     return predictions
 
 
+def check_sets_of_edges(edges: Sequence[Any], view: View) -> None:
+    """Raise unless there is one set of edges for all strata of a view, or one for each."""
+    if len(edges) not in (1, view.n_strata):
+        raise InputError(
+            f"edges must be one set, or one for each {view.stratum_is} ({view.n_strata}), got {len(edges)}"
+        )
+
+
 # --- counting ---------------------------------------------------------------------------------------------------------
 
 
-def count(predictions: Predictions, view: View, per_group: int, assign: Assign, squares: bool = True) -> dict[str, Any]:
-    """The key, n and sums of `Counts` for the pairs of a view; `assign` gives the bin of (scores, groups)."""
-    n_codes = view.n_groups * per_group
-    if squares and better_sparse(predictions, view, per_group):
-        return _count_sparse(predictions, view, per_group, assign)
+def count(
+    predictions: Predictions, view: View, per_stratum: int, assign: Assign, squares: bool = True
+) -> dict[str, Any]:
+    """The key, n and sums of `Counts` for the pairs of a view; `assign` gives the bin of (scores, strata)."""
+    n_codes = view.n_strata * per_stratum
+    if squares and better_sparse(predictions, view, per_stratum):
+        return _count_sparse(predictions, view, per_stratum, assign)
     total, positive = moments(predictions, n_codes, squares)
     for pairs in predictions.pairs(view, at_least=min(ROWS_PER_CODE * n_codes, MAX_ROWS_PER_BLOCK)):
-        code = _code(pairs.group, assign(pairs.score, pairs.group), per_group)
+        code = _code(pairs.stratum, assign(pairs.score, pairs.stratum), per_stratum)
         block_total, block_positive = _kernels.pair_sums(
             code, n_codes, pairs.score, pairs.outcome, pairs.weight, squares
         )
@@ -244,9 +258,9 @@ def count(predictions: Predictions, view: View, per_group: int, assign: Assign, 
     return from_moments(None, total, positive)
 
 
-def better_sparse(predictions: Predictions, view: View, per_group: int) -> bool:
+def better_sparse(predictions: Predictions, view: View, per_stratum: int) -> bool:
     """Whether there are too many codes, or too few pairs, for a table of all codes."""
-    n_codes = view.n_groups * per_group
+    n_codes = view.n_strata * per_stratum
     return n_codes > DENSE_CODES or predictions.n_pairs(view) * FEWER_PAIRS < n_codes
 
 
@@ -255,20 +269,20 @@ def moments(predictions: Predictions, n_codes: int, squares: bool = True) -> Flo
     return np.zeros((2, _kernels.n_moments(predictions.weights is not None, squares), n_codes))
 
 
-def _count_sparse(predictions: Predictions, view: View, per_group: int, assign: Assign) -> dict[str, Any]:
+def _count_sparse(predictions: Predictions, view: View, per_stratum: int, assign: Assign) -> dict[str, Any]:
     parts = [from_moments(np.empty(0, np.int64), *moments(predictions, 0))]
     for pairs in predictions.pairs(view, at_least=MAX_ROWS_PER_BLOCK):
         if not len(pairs.score):
             continue
-        code = _code(pairs.group, assign(pairs.score, pairs.group), per_group)
+        code = _code(pairs.stratum, assign(pairs.score, pairs.stratum), per_stratum)
         keys, code = np.unique(code, return_inverse=True)
         parts.append(from_moments(keys, *_kernels.pair_sums(code, len(keys), pairs.score, pairs.outcome, pairs.weight)))
     columns = {name: np.concatenate([part[name] for part in parts]) for name in ("key", "n", *SUMS)}
     return gather(columns.pop("key"), columns)
 
 
-def _code(group: Ints | None, index: Ints, per_group: int) -> Ints:
-    return index if group is None else group * per_group + index
+def _code(stratum: Ints | None, index: Ints, per_stratum: int) -> Ints:
+    return index if stratum is None else stratum * per_stratum + index
 
 
 def from_moments(keys: Array | None, total: Float64s, positive: Float64s) -> dict[str, Any]:
@@ -385,11 +399,11 @@ def _whole(values: Any, name: str) -> Int64s:
 
 def load_view(saved: dict[str, Any]) -> View:
     """The checked view of a saved statistic."""
-    names = {item.name for item in fields(View)}
+    names = set(View("binary").to_dict())
     description = field_of(saved, "view", dict)
     if set(description) != names:
         raise SchemaError(f"the saved view must have the fields {sorted(names)}, got {sorted(description)}")
     try:
-        return View(**description)
+        return View.from_dict(description)
     except InputError as error:
         raise SchemaError(f"the saved view is damaged: {error}") from error

@@ -20,7 +20,7 @@ NOTIONS: dict[Kind, tuple[Notion, ...]] = {
     "multilabel": ("classwise",),
 }
 CELLS_OF_GRIDS = (N_CELLS, 5040, 840)  # each nests in the one before it
-MAX_CELLS_PER_VIEW = 1_000_000  # of all groups of a view together: with many classes each gets a coarser grid
+MAX_CELLS_PER_VIEW = 1_000_000  # of all strata of a view together: with many classes each gets a coarser grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,4 +123,4 @@ def _name_of(dtype: Any) -> str:
 
 
 def _cells_for(view: View) -> int:
-    return next((cells for cells in CELLS_OF_GRIDS if cells * view.n_groups <= MAX_CELLS_PER_VIEW), CELLS_OF_GRIDS[-1])
+    return next((cells for cells in CELLS_OF_GRIDS if cells * view.n_strata <= MAX_CELLS_PER_VIEW), CELLS_OF_GRIDS[-1])

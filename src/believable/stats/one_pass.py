@@ -19,7 +19,7 @@ from believable.stats.sums import ScoreSums, from_pass
 def read_once(
     predictions: Predictions, view: View, partition: _kernels.Partition, squares: bool
 ) -> _kernels.Moments | None:
-    """The moments by (group, part) of a view; None where no kernel counts it, or a kernel would rather not."""
+    """The moments by (stratum, part) of a view; None where no kernel counts it, or a kernel would rather not."""
     if view.threshold is not None or view.pooled or view.multilabel or predictions.label_kind == "f":
         return None
     if view.notion == "binary":

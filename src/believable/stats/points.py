@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Points:
-    """The pairs of one group (class, rank), by distinct score in ascending order.
+    """The pairs of one stratum (class, rank), by distinct score in ascending order.
 
     From predictions the scores are those of the data; from `CellStats` each cell stands at its mean score. Sums may
     have leading axes, one entry for each of many replicates; what reads them works along the last.
@@ -82,24 +82,24 @@ class Points:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointStats(Readable):
-    """The points of every group of a view; what is resampled in place of rows, and not meant to be kept.
+    """The points of every stratum of a view; what is resampled in place of rows, and not meant to be kept.
 
-    It is the sequence of its groups. `index` says which classes or ranks these are: those that have pairs.
+    It is the sequence of its strata. `index` says which classes or ranks these are: those that have pairs.
     """
 
     gives: ClassVar[frozenset[Needs]] = frozenset({"cells"})
     view: View
-    groups: tuple[Points, ...]
+    strata: tuple[Points, ...]
     index: tuple[int, ...] = (0,)
 
     def __iter__(self) -> Iterator[Points]:
-        return iter(self.groups)
+        return iter(self.strata)
 
     def __len__(self) -> int:
-        return len(self.groups)
+        return len(self.strata)
 
     def __getitem__(self, i: int) -> Points:
-        return self.groups[i]
+        return self.strata[i]
 
     @property
     def n_classes(self) -> int:
@@ -133,7 +133,7 @@ POINT_SUMS = ("n", "ny", "w", "wp", "wy", "w2", "w2y")
 
 
 def joined(uniform: CellStats, logit: CellStats) -> Points:
-    """The points of one group: of logit-spaced cells in the tails, where those are narrower, of uniform ones between.
+    """The points of one stratum: of logit-spaced cells in the tails, where those are narrower, of uniform ones between.
 
     The grids share no edge there. What lies between the last logit-spaced edge of the tail and the uniform edge where
     the middle begins is what one grid counted up to there less what the other did: counts come out exactly, sums of

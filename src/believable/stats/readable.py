@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+import numpy as np
 
 from believable._types import Kind, Needs, Notion, Spacing, Strategy
 from believable.errors import InputError, UndefinedError
@@ -11,6 +12,7 @@ from believable.predictions.view import View
 
 if TYPE_CHECKING:
     from believable.stats.bins import BinStats
+    from believable.stats.cells import CellStats
     from believable.stats.points import PointStats
     from believable.stats.sums import ScoreSums
 
@@ -33,17 +35,16 @@ UNIFORM: Any = DefaultStrategy("uniform")
 QUANTILE: Any = DefaultStrategy("quantile")
 
 
-@dataclass(frozen=True, slots=True)
-class BinsAsked:
+class BinsAsked(NamedTuple):
     """The bins that are asked for, and the pairs that they are to hold; see `expected_calibration_error`."""
 
-    n_bins: int
-    strategy: Strategy
-    notion: Notion | None
-    r: int | None
-    threshold: float | None
-    pooled: bool
-    edges: Any
+    n_bins: int = TEN
+    strategy: Strategy = UNIFORM
+    notion: Notion | None = None
+    r: int | None = None
+    threshold: float | None = None
+    pooled: bool = False
+    edges: Any = None
 
 
 class Readable:
@@ -68,6 +69,19 @@ class Readable:
         """The spacing of the grid, where there is one."""
         return None
 
+    @property
+    def score_type(self) -> np.dtype[Any]:
+        """The type that the scores came in; float64 where that is not known."""
+        return np.dtype(np.float64)
+
+    def class_name(self, k: int) -> str:
+        """What to call class k."""
+        return str(k)
+
+    def has_bins(self, n_bins: int) -> bool:
+        """Whether it can be read in so many bins of equal width."""
+        return False
+
     def holds_pairs(self) -> Self:
         """The statistic itself, or an error where it holds no pairs of scores and outcomes."""
         return self
@@ -84,6 +98,10 @@ class Readable:
         """The pairs by score; where `logits` are looked at, with a warning if cells are too wide for that."""
         raise UndefinedError(f"this is read from CellStats or predictions, not from {type(self).__name__}")
 
+    def read_cells(self, notion: Notion | None) -> CellStats | None:
+        """The cells of a notion; None where there are none."""
+        return None
+
     def warn_if_crowded(self, n_bins: int) -> None:
         """Warn where the cells are too wide for so many bins of equal weight."""
 
@@ -98,7 +116,7 @@ def same_question(
     """Raise unless a statistic counted what is asked.
 
     Nothing asked is fine: the statistic speaks for itself. A notion that is asked for, or fixed by the name of a
-    metric, asks for all pairs of it, each group apart, unless a threshold or pooling are asked for too.
+    metric, asks for all pairs of it, each stratum apart, unless a threshold or pooling are asked for too.
     """
     asked_of = [("notion", notion, view.notion), ("r", r, view.r), ("threshold", threshold, view.threshold)]
     for name, asked, counted in asked_of:
@@ -110,12 +128,17 @@ def same_question(
                 counted=counted,
                 got=asked,
             )
-    if view.group is not None and notion is not None:
+    if view.stratum is not None and notion is not None:
         raise UndefinedError(
-            "the statistic holds group {class_of} alone, not all of {notion=}", class_of=view.group, notion=notion
+            "the statistic holds {stratum_is} {class_of} alone, not all of {notion=}",
+            stratum_is=view.stratum_is,
+            class_of=view.stratum,
+            notion=notion,
         )
     if view.pooled and notion is not None and not pooled:
-        raise UndefinedError("the statistic was counted with pooled=True: count again to keep the groups apart")
+        raise UndefinedError(
+            "the statistic was counted with pooled=True: count again to keep its classes or ranks apart"
+        )
 
 
 def refuse_extras(what: str, **extras: Any) -> None:

@@ -20,7 +20,8 @@ from believable.stats.points import PointStats as PointStats
 from believable.stats.readable import QUANTILE as QUANTILE
 from believable.stats.readable import TEN as TEN
 from believable.stats.readable import UNIFORM as UNIFORM
-from believable.stats.readable import BinsAsked, Readable
+from believable.stats.readable import BinsAsked as BinsAsked
+from believable.stats.readable import Readable
 from believable.stats.readable import refuse_extras as refuse_extras
 from believable.stats.readable import same_question as same_question
 from believable.stats.summary import Summary
@@ -83,21 +84,28 @@ def count_bins(
     threshold: float | None = None,
     pooled: bool = False,
     edges: Any = None,
-    only: Strategy | None = None,
-    squares: bool = False,
 ) -> BinStats:
-    """The `BinStats` behind a metric: counted from predictions, or read from a statistic.
+    """The half of a metric that counts bins, by its options."""
+    return count_asked(source, BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges))
 
-    `only` names the strategy of metrics that are defined by it; `squares` is for those that read wpp. Arrays that are
-    looked at for one call are not counted further than that; a `Predictions` is counted in full, once.
+
+def count_asked(source: Source, asked: BinsAsked, *, squares: bool = False) -> BinStats:
+    """The `BinStats` that is asked for: counted from predictions, or read from a statistic.
+
+    `squares` is for metrics that read wpp. Arrays that are looked at for one call are not counted further than that; a
+    `Predictions` is counted in full, once.
     """
-    strategy = strategy if only is None else only
-    _check.choice(strategy, STRATEGIES, "strategy")
+    _check.choice(asked.strategy, STRATEGIES, "strategy")
     if isinstance(source, Predictions):
-        view = source.view(notion, r=r, threshold=threshold, pooled=pooled)
-        made = edges_for(source, view, n_bins, strategy, edges)
+        view = source.view(asked.notion, r=asked.r, threshold=asked.threshold, pooled=asked.pooled)
+        made = edges_for(source, view, asked.n_bins, asked.strategy, asked.edges)
         return BinStats.counted(source, view, made, squares or not source.borrowed)
-    return source.read_bins(BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges))
+    return source.read_bins(asked)
+
+
+def has_bins(source: Source, n_bins: int) -> bool:
+    """Whether the source can be read in so many bins of equal width."""
+    return isinstance(source, Predictions) or source.has_bins(n_bins)
 
 
 # --- from what a function was handed to the points it reads: one way to gather, for all that needs no bins ------------
@@ -106,7 +114,7 @@ def count_bins(
 def count_points(
     source: Source, *, notion: Notion | None = None, r: int | None = None, logits: bool = False
 ) -> PointStats:
-    """The points of every group that has any: one for notions that keep nothing apart.
+    """The points of every stratum that has any: one for notions that keep nothing apart.
 
     From a `Summary` they are those of both grids, each where its cells are narrower. What looks at `logits` gets a
     warning where uniform cells are too wide for that.
@@ -119,19 +127,19 @@ def count_points(
     return source.remembered(("points", view), lambda: _points_of_rows(source, view))
 
 
-def one_group(points: PointStats, what: str) -> Points:
-    """The points, where there is one group; otherwise an error that says what to do."""
+def one_stratum(points: PointStats, what: str) -> Points:
+    """The points, where there is one stratum; otherwise an error that says what to do."""
     if len(points) > 1:
         raise UndefinedError(
-            f"{what} is about one group of scores, these are {len(points)}: pass one class's column, or a notion with "
-            "one group (confidence, rth, within_top_r)"
+            f"{what} is about one set of scores, these are {len(points)}: pass one class's column, or a notion with "
+            "one set (confidence, rth, within_top_r)"
         )
     return points[0]
 
 
-def mean_over_groups(values: Sequence[Any], points: PointStats) -> Any:
-    """The mean of one value per group, by weight: classes weigh the same, predicted labels by how often they are."""
-    weight = [group.total for group in points]
+def mean_over_strata(values: Sequence[Any], points: PointStats) -> Any:
+    """The mean of one value per stratum, by weight: classes weigh the same, predicted labels by how often they are."""
+    weight = [stratum.total for stratum in points]
     mean = sum(w * value for w, value in zip(weight, values, strict=True)) / sum(weight)
     return as_number(mean if len(points) > 1 else values[0])
 
@@ -150,14 +158,14 @@ def warn_if_crowded(source: Source, n_bins: int) -> None:
 def _points_of_rows(source: Predictions, view: View) -> PointStats:
     if view.notion == "classwise" and source.scores.ndim == 2:
         columns = source.columns(view)
-        groups = [Points(*_kernels.by_score(pairs.score, pairs.outcome, pairs.weight)) for pairs in columns]
-        return PointStats(view, tuple(groups), tuple(range(len(groups))))
-    score, outcome, weight, group, _ = source.all_pairs(view)
-    if group is None:
+        strata = [Points(*_kernels.by_score(pairs.score, pairs.outcome, pairs.weight)) for pairs in columns]
+        return PointStats(view, tuple(strata), tuple(range(len(strata))))
+    score, outcome, weight, stratum, _ = source.all_pairs(view)
+    if stratum is None:
         return PointStats(view, (Points(*_kernels.by_score(score, outcome, weight)),))
     found: dict[int, Points] = {}
-    for g in range(view.n_groups):  # a class that is never predicted has no pairs
-        here = np.flatnonzero(group == g)
+    for g in range(view.n_strata):  # a class that is never predicted has no pairs
+        here = np.flatnonzero(stratum == g)
         if len(here):
             own = None if weight is None else weight[here]
             found[g] = Points(*_kernels.by_score(score[here], outcome[here], own))

@@ -172,6 +172,15 @@ class Summary(Readable, Statistic):
             _check.notion_fits(notion, self.kind, self.n_classes)
         return self.cells_of(notion, r=r, spacing=spacing)
 
+    @property
+    def score_type(self) -> np.dtype[Any]:
+        """The type that the scores came in."""
+        return self.cells[0].score_type
+
+    def read_cells(self, notion: Notion | None) -> CellStats:
+        """The cells of a notion (None: the headline), uniform if such were counted."""
+        return self.cells_of(notion)
+
     def read_sums(self) -> ScoreSums:
         """The sums of rows."""
         return self.sums
@@ -190,9 +199,9 @@ class Summary(Readable, Statistic):
         uniform, logit = self.cells_in(notion, r), self.cells_in(notion, r, spacing="logit")
         if uniform.grid.spacing == logit.grid.spacing:
             return uniform.read_points(None, None, logits)
-        present = np.unique(uniform.group).tolist()
-        groups = tuple(joined(uniform.only_group(g), logit.only_group(g)) for g in present)
-        return PointStats(uniform.view, groups, tuple(present))
+        present = np.unique(uniform.stratum).tolist()
+        strata = tuple(joined(uniform.only_stratum(g), logit.only_stratum(g)) for g in present)
+        return PointStats(uniform.view, strata, tuple(present))
 
     def __repr__(self) -> str:
         views = [f"{one.view.notion}{' (logit)' if one.grid.spacing == 'logit' else ''}" for one in self.cells]
@@ -300,7 +309,7 @@ def _words(layout: Layout) -> str:
 
 def _pairs(view: View, rows: int) -> int | None:
     """How many pairs the rows have, where all are kept."""
-    if view.threshold is not None or view.group is not None:
+    if view.threshold is not None or view.stratum is not None:
         return None
     return rows * {"classwise": view.n_classes, "top_r": view.r or 1}.get(view.notion, 1)
 

@@ -87,8 +87,8 @@ def cells_of_rows(pairs: Pairs, edges: Edges) -> BetCells:
     """Each pair as a cell of its own, whose ends are its score."""
     score, events = pairs.score.astype(np.float64), np.asarray(pairs.outcome, np.float64)
     place = edges.index(pairs.score).astype(np.int64)
-    if pairs.group is not None:
-        place = place + pairs.group * len(edges)
+    if pairs.stratum is not None:
+        place = place + pairs.stratum * len(edges)
     return BetCells(place, score, score, events, 1 - events, score, score)
 
 
@@ -96,7 +96,7 @@ def cells_of_statistic(cells: CellStats, n_bins: int) -> BetCells:
     """Cells with their mean scores; where rows had weights the mean is not known, and the worse end is taken."""
     low, high = _ends(cells)
     others = cells.n - cells.ny
-    place = cells.group * n_bins + np.clip(-(-cells.index * n_bins // cells.grid.n_cells) - 1, 0, n_bins - 1)
+    place = cells.stratum * n_bins + np.clip(-(-cells.index * n_bins // cells.grid.n_cells) - 1, 0, n_bins - 1)
     if is_weighted(cells):
         return BetCells(place, low, high, cells.ny, others, np.full(len(low), np.nan), np.full(len(low), np.nan))
     mean_events = np.divide(cells.wpy, cells.ny, out=low.copy(), where=cells.ny > 0)
@@ -125,7 +125,7 @@ def reference_margins(cells: CellStats, n_bins: int, alpha: float) -> Float64s:
     if is_weighted(cells):
         raise InputError("the reference has weights, which the alarm does not use: count it without them")
     bins = cells.coarsen(n_bins)
-    n_places = cells.view.n_groups * n_bins
+    n_places = cells.view.n_strata * n_bins
     margins = np.ones((2, n_places))
     n = bins.n.astype(np.float64)
     gap = bins.ny - bins.wp

@@ -13,7 +13,8 @@ from believable._types import Float64s, Notion
 from believable.binning import Edges, Grid
 from believable.errors import InputError, MergeError, SchemaError
 from believable.predictions import View, as_predictions
-from believable.stats import CellStats, Summary
+from believable.stats import CellStats
+from believable.stats.readable import Readable
 from believable.stats.saved import field_of, float_list, number_in, open_saved
 from believable.streams.batch import is_empty
 from believable.streams.bets import (
@@ -41,7 +42,7 @@ class Drift:
         Batches and rows seen by then.
     capital : float
         What a capital of 1 had become; 1 / capital is a p-value that holds however often one looks.
-    group : int or None
+    stratum : int or None
         Class or rank, where these are kept apart.
     low, high : float
         The scores, (low, high]: a bin, or 0 to 1 for all scores together.
@@ -54,15 +55,17 @@ class Drift:
     batch: int
     n: int
     capital: float
-    group: int | None
+    stratum: int | None
     low: float
     high: float
     direction: str
     share: float
 
+    group = _check.renamed_attribute("group", "stratum")
+
     def __str__(self) -> str:
         scores = "all scores" if (self.low, self.high) == (0, 1) else f"scores in ({self.low:.4g}, {self.high:.4g}]"
-        of = "" if self.group is None else f" of class {self.group}"
+        of = "" if self.stratum is None else f" of class {self.stratum}"
         return f"{scores}{of} are {self.direction} (batch {self.batch:,}, {self.n:,} rows, capital {self.capital:.3g})"
 
 
@@ -153,7 +156,7 @@ class DriftAlarm:
         if reference is not None:
             self._reference = self._cells_of_reference(reference)
         self._margin: Float64s | None = None  # direction x place
-        self._log_capital: Float64s | None = None  # direction x stake x place; bins first, all scores of a group last
+        self._log_capital: Float64s | None = None  # direction x stake x place; bins first, all scores of a stratum last
         self.alarm: Drift | None = None
         self._log_largest = -math.inf
         self.reset()
@@ -194,29 +197,29 @@ class DriftAlarm:
             self.alarm = self.where
 
     def _begin(self, view: View) -> None:
-        n_places = view.n_groups * self.n_bins
+        n_places = view.n_strata * self.n_bins
         margin = np.full((2, n_places), self.tolerance)
         if self._reference is not None:
             margin = margin + reference_margins(self._reference, self.n_bins, self.alpha / 2)
         self._view, self._margin = view, margin
-        self._log_capital = np.full((2, len(STAKE_SHARES), n_places + view.n_groups), -np.inf)
+        self._log_capital = np.full((2, len(STAKE_SHARES), n_places + view.n_strata), -np.inf)
 
     def _won(self, cells: BetCells) -> Float64s:
         """The log of what a batch multiplies each capital by."""
         assert self._view is not None
         assert self._margin is not None
-        n_groups, n_places = self._view.n_groups, self._margin.shape[1]
-        group = cells.place // self.n_bins
+        n_strata, n_places = self._view.n_strata, self._margin.shape[1]
+        stratum = cells.place // self.n_bins
         ends = np.arange(self.n_bins + 1) / self.n_bins
-        most = largest_stakes(np.tile(ends[:-1], n_groups), np.tile(ends[1:], n_groups), self._margin)
-        together = most.reshape(2, n_groups, self.n_bins).min(axis=2)  # one stake for all scores of a group
-        won = np.empty((2, len(STAKE_SHARES), n_places + n_groups))
+        most = largest_stakes(np.tile(ends[:-1], n_strata), np.tile(ends[1:], n_strata), self._margin)
+        together = most.reshape(2, n_strata, self.n_bins).min(axis=2)  # one stake for all scores of a stratum
+        won = np.empty((2, len(STAKE_SHARES), n_places + n_strata))
         for d in range(2):
             margin = self._margin[d, cells.place]
             in_bin = log_factors(cells, STAKE_SHARES[:, None] * most[d, cells.place], margin, d)
             won[d, :, :n_places] = by_place(in_bin, cells.place, n_places)
-            in_all = log_factors(cells, STAKE_SHARES[:, None] * together[d, group], margin, d)
-            won[d, :, n_places:] = by_place(in_all, group, n_groups)
+            in_all = log_factors(cells, STAKE_SHARES[:, None] * together[d, stratum], margin, d)
+            won[d, :, n_places:] = by_place(in_all, stratum, n_strata)
         return won
 
     def reset(self) -> None:
@@ -267,13 +270,13 @@ class DriftAlarm:
         by = np.logaddexp.reduce(self._log_capital, axis=1)  # over stakes
         d, place = (int(i) for i in np.unravel_index(np.argmax(by), by.shape))
         share = _exp(float(by[d, place]) - float(np.logaddexp.reduce(by, axis=None)))
-        n_places = self._view.n_groups * self.n_bins
+        n_places = self._view.n_strata * self.n_bins
         if place >= n_places:
-            group, low, high = place - n_places, 0.0, 1.0
+            stratum, low, high = place - n_places, 0.0, 1.0
         else:
-            group, k = divmod(place, self.n_bins)
+            stratum, k = divmod(place, self.n_bins)
             low, high = k / self.n_bins, (k + 1) / self.n_bins
-        of = group if self._view.n_groups > 1 else None
+        of = stratum if self._view.n_strata > 1 else None
         return Drift(self.batches, self.n, self.capital, of, low, high, BET_DIRECTIONS[d], share)
 
     def __str__(self) -> str:
@@ -320,7 +323,7 @@ class DriftAlarm:
             raise SchemaError("the saved alarm is damaged: its counts are not counts")
         if saved.get("view") is not None:
             try:
-                other._begin(View(**field_of(saved, "view", dict)))
+                other._begin(View.from_dict(field_of(saved, "view", dict)))
                 if saved.get("alarm") is not None:
                     other.alarm = Drift(**field_of(saved, "alarm", dict))
             except (TypeError, InputError, MergeError) as error:
@@ -345,8 +348,7 @@ class DriftAlarm:
 
     def _counted(self, given: Any) -> CellStats | None:
         """The cells of what is watched, where a statistic is given; None for rows."""
-        cells = given.cells_of(self.notion) if isinstance(given, Summary) else given
-        return cells if isinstance(cells, CellStats) else None
+        return given.read_cells(self.notion) if isinstance(given, Readable) else None
 
     def _cells_of_reference(self, reference: Any) -> CellStats:
         cells = self._counted(reference)
@@ -359,7 +361,7 @@ class DriftAlarm:
 
 def pairs_per_row(view: View) -> int:
     """How many pairs of a view belong to one row."""
-    return view.n_groups if view.notion in ("classwise", "top_r") else 1
+    return view.n_strata if view.notion in ("classwise", "top_r") else 1
 
 
 def _exp(value: float) -> float:

@@ -410,7 +410,7 @@ class CalibrationMeter:
 
 def _enough(layout: Layout) -> int:
     """As many scores as there are cells: then counting them costs more than adding the tables of sums."""
-    return sum(view.n_groups * len(grid) for view, grid in layout.views)
+    return sum(view.n_strata * len(grid) for view, grid in layout.views)
 
 
 def _joined(batches: list[Predictions]) -> Predictions:

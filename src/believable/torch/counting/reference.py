@@ -24,12 +24,12 @@ SMALLEST_PROBABILITY = torch.finfo(torch.float64).tiny  # whose logarithm is tak
 
 
 class Pairs(NamedTuple):
-    """Scores in their own type, outcomes, weights (None: all 1) and groups (None: all 0)."""
+    """Scores in their own type, outcomes, weights (None: all 1) and strata (None: all 0)."""
 
     score: Tensor
     outcome: Tensor
     weight: Tensor | None
-    group: Tensor | None
+    stratum: Tensor | None
 
 
 def add_rows(tally: Tally, rows: Rows) -> None:
@@ -66,7 +66,7 @@ def _add_block(tally: Tally, block: Block, from_logits: bool) -> None:
         bounds = code_bounds(grids, str(p.device))
         for pairs in pairs_of(view, p, labels, weights):
             code = torch.bucketize(pairs.score.contiguous(), bounds)
-            code = code if pairs.group is None else pairs.group * codes + code
+            code = code if pairs.stratum is None else pairs.stratum * codes + code
             _add_pairs(table, code, pairs)
 
 
@@ -89,20 +89,20 @@ def pairs_of(view: View, p: Tensor, labels: Tensor, weights: Tensor | None) -> I
         return
     if view.notion == "classwise":
         columns = torch.arange(n_classes, device=p.device)
-        ranked, hits, groups = p, labels[:, None] == columns, n_classes
+        ranked, hits, strata = p, labels[:, None] == columns, n_classes
     else:
         order = torch.sort(p, dim=1, descending=True, stable=True)
-        groups = view.r or 1
-        ranked, hits = order.values[:, :groups], order.indices[:, :groups] == labels[:, None]
+        strata = view.r or 1
+        ranked, hits = order.values[:, :strata], order.indices[:, :strata] == labels[:, None]
     if view.notion == "rth":
         yield Pairs(ranked[:, -1], hits[:, -1], weights, None)
     elif view.notion == "within_top_r":
         together = ranked.sum(dim=1, dtype=torch.float64).clamp(max=1).to(p.dtype)
         yield Pairs(together, hits.any(dim=1), weights, None)
     else:
-        group = torch.arange(groups, device=p.device).repeat(n)
-        repeated = None if weights is None else weights.repeat_interleave(groups)
-        yield Pairs(ranked.reshape(-1), hits.reshape(-1), repeated, group)
+        stratum = torch.arange(strata, device=p.device).repeat(n)
+        repeated = None if weights is None else weights.repeat_interleave(strata)
+        yield Pairs(ranked.reshape(-1), hits.reshape(-1), repeated, stratum)
 
 
 def _add_pairs(table: Tensor, code: Tensor, pairs: Pairs) -> None:

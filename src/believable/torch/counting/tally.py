@@ -45,7 +45,7 @@ class Tally:
     ----------
     layout : Layout
     tables : list of Tensor
-        One for each view: (groups * codes, 2, moments), by outcome. The code of a score is the number of cell edges
+        One for each view: (strata * codes, 2, moments), by outcome. The code of a score is the number of cell edges
         below it, of all grids of the view together, which tells its cell on each of them.
     sums : Tensor
         As named in `SUM_NAMES`.
@@ -73,7 +73,7 @@ class Tally:
 
         return cls(
             layout,
-            [zeros(view.n_groups * n_codes(grids), 2, moments) for view, grids in views_of(layout)],
+            [zeros(view.n_strata * n_codes(grids), 2, moments) for view, grids in views_of(layout)],
             zeros(len(SUM_NAMES)),
             zeros(len(CLASS_SUM_NAMES), width),
             zeros(len(REASONS), dtype=torch.int64),
@@ -142,11 +142,11 @@ def _several(sums: dict[str, float], pattern: str) -> Array:
 def _on_grid(view: View, grid: Grid, cell: Array, moments: Array) -> CellStats:
     """From (outcome, moment, code) to one entry per cell."""
     occupied = np.flatnonzero(moments[:, 0].sum(axis=0))
-    group, code = np.divmod(occupied, len(cell))
+    stratum, code = np.divmod(occupied, len(cell))
     positive = moments[1][:, occupied]
     total = moments[0][:, occupied] + positive
     columns = {str(i): row for i, row in enumerate((*total, *positive))}
-    found = gather(group * len(grid) + cell[code], columns)
+    found = gather(stratum * len(grid) + cell[code], columns)
     key = found.pop("key")
     rows = np.array(list(found.values())) if len(key) else np.empty((2 * len(total), 0))
     return CellStats(view=view, grid=grid, **from_moments(key, *np.split(rows, 2)))
@@ -177,7 +177,7 @@ def check_views(layout: Layout) -> None:
     if layout.kind == "multilabel":
         raise InputError("multilabel predictions are not counted in torch: use believable.CalibrationMeter")
     for view, _ in layout.views:
-        if view.threshold is not None or view.pooled or view.group is not None:
+        if view.threshold is not None or view.pooled or view.stratum is not None:
             raise InputError(f"{view} is not counted in torch: count the notion, and choose from the summary")
 
 
