@@ -50,10 +50,14 @@ class Edges:
         object.__setattr__(self, "_partition", _kernels.Partition(values, self.strategy == "uniform"))
         steps = values[1:] - values[:-1]
         if len(values) < 2 or values[0] != 0 or values[-1] != 1:
-            raise InputError("edges must be at least two numbers that begin with 0 and end with 1")
+            raise InputError(
+                "{argument} must be at least two numbers that begin with 0 and end with 1", argument="edges"
+            )
         zero_alone = self.strategy == "quantile" and len(steps) > 1  # then {0} may be a bin
         if not (steps[1:] > 0).all() or not (steps[0] > 0 or (zero_alone and steps[0] == 0)):
-            raise InputError(f"edges must increase, also when rounded to {self.dtype}")
+            raise InputError(
+                "{argument} must increase, also when rounded to {dtype}", argument="edges", dtype=self.dtype
+            )
         if self.strategy == "uniform" and not np.array_equal(values, _division(len(steps)).astype(self.dtype)):
             raise InputError("uniform edges must be k/M")
 
@@ -94,7 +98,7 @@ class Edges:
         """Edges of one's own: increasing, from 0 to 1."""
         array = _check.numeric(values, "edges").astype(np.float64)
         if array.ndim != 1:
-            raise InputError(f"edges must be 1-D, got shape {array.shape}")
+            raise InputError("{argument} must be 1-D, got shape {got}", argument="edges", got=array.shape)
         return cls._rounded(array, dtype, "given")
 
     @classmethod

@@ -98,7 +98,7 @@ def _notion(predictions: Predictions, top: int | Literal["all"]) -> tuple[Any, i
     if top == "all" or predictions.kind == "multilabel":
         return "classwise", None
     if isinstance(top, str):
-        raise InputError(f"top_k_classes must be a number or 'all', got {top!r}")
+        raise InputError("{argument} must be a number or 'all', got {got!r}", argument="top_k_classes", got=top)
     return "top_r", _check.positive_integer(top, "top_k_classes", 1, predictions.n_classes)
 
 

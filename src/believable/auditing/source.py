@@ -318,12 +318,17 @@ class RowSource(AuditSource):
         if isinstance(other, Predictions):
             rival = other
         elif actuals is None:
-            raise InputError("compare_with must be a Predictions too, where the predictions are one")
+            raise InputError(
+                "{argument} must be a Predictions too, where the predictions are one", argument="compare_with"
+            )
         else:
             rival = Predictions(other, actuals, sample_weight=sample_weight)
         if (rival.kind, rival.n_classes) != (self.kind, self.n_classes):
             raise InputError(
-                f"compare_with must be of the same kind as the predictions, got {rival!r} beside {self.data!r}"
+                "{argument} must be of the same kind as the predictions, got {got!r} beside {data!r}",
+                argument="compare_with",
+                got=rival,
+                data=self.data,
             )
         return self.data, rival
 

@@ -229,7 +229,9 @@ def cascade(
         _check.number(cost_error, "cost_error", 0, MAX_COST),
     )
     if prices.error == 0:
-        raise InputError("cost_error must be above 0: if errors cost nothing, no answer is worth asking for")
+        raise InputError(
+            "{argument} must be above 0: if errors cost nothing, no answer is worth asking for", argument="cost_error"
+        )
     slow_error = _check.number(slow_error, "slow_error", 0, 1)
     n_folds = _check.positive_integer(cv, "cv", 2)
     _check.level(level)
@@ -308,7 +310,9 @@ def _answers_of_slow(slow: Any, predictions: Any, source: Predictions, sample_we
     """The class that the slow model answers in each row that counts."""
     if isinstance(slow, Predictions):
         if len(slow) != len(source) or not np.array_equal(slow.labels, source.labels):
-            raise InputError("predictions and slow are not of the same rows: their labels differ")
+            raise InputError(
+                "{argument} and slow are not of the same rows: their labels differ", argument="predictions"
+            )
         values: Array = checked_scores(slow, "slow")
     else:
         values = as_numpy(slow, "slow")
@@ -316,12 +320,22 @@ def _answers_of_slow(slow: Any, predictions: Any, source: Predictions, sample_we
         if weighed and values.ndim and len(values) == len(np.asarray(sample_weight)):
             values = values[np.asarray(sample_weight) > 0]
         if values.ndim not in (1, 2) or len(values) != len(source):
-            raise InputError(f"slow must have one entry for each of {len(source)} rows that count, got {values.shape}")
+            raise InputError(
+                "{argument} must have one entry for each of {n} rows that count, got {got}",
+                argument="slow",
+                n=len(source),
+                got=values.shape,
+            )
         if values.ndim == 1 and source.scores.ndim == 2:
             return _as_classes(values, source)
         values = checked_scores(values, "slow")
     if values.ndim == 2 and values.shape[1] != source.n_classes:
-        raise InputError(f"slow has {values.shape[1]} columns, the predictions have {source.n_classes} classes")
+        raise InputError(
+            "{argument} has {n_columns} columns, the predictions have {n_classes} classes",
+            argument="slow",
+            n_columns=values.shape[1],
+            n_classes=source.n_classes,
+        )
     return answer(values)
 
 
@@ -329,13 +343,19 @@ def _as_classes(values: Array, source: Predictions) -> Ints:
     if source.classes is not None:
         return _check.named_labels(values, source.classes, None)
     if values.dtype.kind == "b" and source.n_classes > 2:
-        raise InputError("slow is True or False, and there are more than two classes: pass the class that it answers")
+        raise InputError(
+            "{argument} is True or False, and there are more than two classes: pass the class that it answers",
+            argument="slow",
+        )
     numbers = _check.numeric(values, "slow")
     bad = np.flatnonzero(~np.isin(numbers, np.arange(source.n_classes)))
     if len(bad):
         raise InputError(
-            f"slow must be class numbers 0..{source.n_classes - 1} or one column per class, got {numbers[bad[0]]:g} at "
-            f"row {bad[0]}"
+            "{argument} must be class numbers 0..{last} or one column per class, got {got:g} at {row}",
+            argument="slow",
+            last=source.n_classes - 1,
+            got=numbers[bad[0]],
+            row=bad[0],
         )
     return numbers.astype(np.intp)
 

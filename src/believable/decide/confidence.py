@@ -75,18 +75,28 @@ def interval_ends(interval: Any, scores: Float64s) -> tuple[Float64s, Float64s]:
     if isinstance(interval, tuple):
         if len(interval) != 2:
             raise InputError(
-                f"interval must be (low, high) or an array of shape (n, 2), got a tuple of {len(interval)}"
+                "{argument} must be (low, high) or an array of shape (n, 2), got a tuple of {got}",
+                argument="interval",
+                got=len(interval),
             )
         low, high = (_check.numeric(end, "interval").astype(np.float64) for end in interval)
         low, high = (np.full(scores.shape, end) if end.ndim == 0 else end for end in (low, high))
     else:
         both = _check.numeric(interval, "interval").astype(np.float64)
         if both.ndim != 2 or both.shape[1] != 2:
-            raise InputError(f"interval must be (low, high) or an array of shape (n, 2), got shape {both.shape}")
+            raise InputError(
+                "{argument} must be (low, high) or an array of shape (n, 2), got shape {got}",
+                argument="interval",
+                got=both.shape,
+            )
         low, high = both.T
     if low.shape != scores.shape or high.shape != scores.shape:
         raise InputError(
-            f"interval must have two ends for each of {len(scores)} rows, got {low.shape} and {high.shape}"
+            "{argument} must have two ends for each of {n} rows, got {got} and {shape}",
+            argument="interval",
+            n=len(scores),
+            got=low.shape,
+            shape=high.shape,
         )
     for end in (low, high):
         _check.finite(end, "interval", None)
@@ -94,7 +104,13 @@ def interval_ends(interval: Any, scores: Float64s) -> tuple[Float64s, Float64s]:
     upside_down = np.flatnonzero(low > high)
     if len(upside_down):
         row = upside_down[0]
-        raise InputError(f"interval must have its low end first, got {low[row]:g} and {high[row]:g} at row {row}")
+        raise InputError(
+            "{argument} must have its low end first, got {low:g} and {high:g} at {row}",
+            argument="interval",
+            low=low[row],
+            high=high[row],
+            row=row,
+        )
     outside = np.flatnonzero((scores < low - slack) | (scores > high + slack))
     if len(outside):
         row = outside[0]

@@ -226,11 +226,13 @@ def _checked(thresholds: Any) -> Float64s:
         return DEFAULT_THRESHOLDS
     found = np.unique(_check.numeric(np.atleast_1d(np.asarray(thresholds)), "thresholds").astype(np.float64))
     if found.size == 0:
-        raise InputError("thresholds are empty: there is nothing to measure")
+        raise InputError("{argument} are empty: there is nothing to measure", argument="thresholds")
     if not np.all((found >= 0) & (found < 1)):
         bad = found[~((found >= 0) & (found < 1))][0]
         raise InputError(
-            f"thresholds must lie in [0, 1), got {bad:g}; at 1 a treatment in vain would cost infinitely much"
+            "{argument} must lie in [0, 1), got {got:g}; at 1 a treatment in vain would cost infinitely much",
+            argument="thresholds",
+            got=bad,
         )
     return found
 

@@ -152,7 +152,7 @@ def _scores_to_rank(predictions: Any) -> Float64s:
     if given.ndim != 1:
         raise InputError(f"rows are ranked by one score each, got shape {given.shape}: pass the column of one class")
     if not len(given):
-        raise InputError("predictions are empty: there is nothing to rank")
+        raise InputError("{argument} are empty: there is nothing to rank", argument="predictions")
     _check.finite(given, "predictions", None)
     return given.astype(np.float64)
 
@@ -160,11 +160,21 @@ def _scores_to_rank(predictions: Any) -> Float64s:
 def _variances(variance: Any, n: int) -> Float64s:
     values = _check.numeric(variance, "variance").astype(np.float64)
     if values.shape != (n,):
-        raise InputError(f"variance must be one number per row, {n} of them, got shape {values.shape}")
+        raise InputError(
+            "{argument} must be one number per row, {n} of them, got shape {got}",
+            argument="variance",
+            n=n,
+            got=values.shape,
+        )
     _check.finite(values, "variance", None)
     negative = np.flatnonzero(values < 0)
     if len(negative):
-        raise InputError(f"variance must not be negative, got {values[negative[0]]:g} at row {negative[0]}")
+        raise InputError(
+            "{argument} must not be negative, got {got:g} at {row}",
+            argument="variance",
+            got=values[negative[0]],
+            row=negative[0],
+        )
     return values
 
 
@@ -172,10 +182,17 @@ def _queries(clusters: Any, n: int) -> Ints:
     """Numbers of the queries, in the order in which they first appear."""
     names = as_numpy(clusters, "clusters")
     if names.shape != (n,):
-        raise InputError(f"clusters must name one query per row, {n} of them, got shape {names.shape}")
+        raise InputError(
+            "{argument} must name one query per row, {n} of them, got shape {got}",
+            argument="clusters",
+            n=n,
+            got=names.shape,
+        )
     missing = [i for i, name in enumerate(names.tolist()) if name is None or name != name]
     if missing:
-        raise InputError(f"clusters must name a query in every row; it is missing at row {missing[0]}")
+        raise InputError(
+            "{argument} must name a query in every row; it is missing at {row}", argument="clusters", row=missing[0]
+        )
     names = names.astype(str) if names.dtype == object else names
     _, first, number = np.unique(names, return_index=True, return_inverse=True)
     place = np.empty(len(first), np.intp)

@@ -62,7 +62,9 @@ class RiskCoverage:
         """
         asked = np.asarray(coverage, np.float64)
         if not np.all((asked > 0) & (asked <= 1)):
-            raise InputError(f"coverage must lie above 0 and not above 1, got {coverage!r}")
+            raise InputError(
+                "{argument} must lie above 0 and not above 1, got {got!r}", argument="coverage", got=coverage
+            )
         at = np.searchsorted(self.coverage, asked * (1 - 1e-12), side="left")
         found = self.risk[np.minimum(at, len(self.risk) - 1)]
         return float(found) if asked.ndim == 0 else found

@@ -200,8 +200,11 @@ def threshold_for(
     view = source.view(notion, r=r)
     if view.n_strata > 1:
         raise InputError(
-            f"notion={view.notion!r} has {view.n_strata} sets of scores, and each its own cut: pass one class's "
-            "column and whether it happened"
+            "{notion=} has {n_strata} sets of scores, and each its own cut: pass one class's column and whether "
+            "it happened",
+            notion=view.notion,
+            argument="notion",
+            n_strata=view.n_strata,
         )
     cluster = cluster_of_rows(clusters, predictions, source, sample_weight)
     score, outcome, weight, *_ = source.all_pairs(view)

@@ -78,12 +78,15 @@ def score_columns(
         names = list(prob) if isinstance(prob, (list, tuple)) else []
         if len(names) < 2 or not all(isinstance(name, str) for name in names):
             raise InputError(
-                f"prob must be a column, a list of two columns or more (one for each class), or a prefix; got {prob!r}"
+                "{argument} must be a column, a list of two columns or more (one for each class), or a prefix; got "
+                "{got!r}",
+                argument="prob",
+                got=prob,
             )
         for name in names:
             present(schema, name, "prob")
         if len(set(names)) < len(names):
-            raise InputError(f"prob names a column twice: {names!r}")
+            raise InputError("{argument} names a column twice: {names!r}", argument="prob", names=names)
         return names, classes
     if prob in schema:
         return [prob], classes
@@ -173,7 +176,7 @@ def label_rules(
     given = [pos_label] if classes is None else list(classes)
     named = tuple(one.item() if isinstance(one, np.generic) else one for one in given)
     if len(set(named)) != len(named):
-        raise InputError(f"classes must be distinct, got {list(named)!r}")
+        raise InputError("{argument} must be distinct, got {got!r}", argument="classes", got=list(named))
     if any(isinstance(one, int) and abs(one) >= FIRST_INEXACT_INTEGER for one in named):
         raise InputError(f"labels beyond 2^53 cannot be told apart, got {list(named)!r}: cast them to text first")
     held = str if text else (bool, int, float)

@@ -48,7 +48,13 @@ class Frame:
                 "DuckDBPyConnection": "of a connection, pass connection.table(name) or connection.sql(query)",
                 "str": "files go to believable.readers.summarize_files, a table of duckdb is connection.table(name)",
             }.get(what, "arrays go to Summary.of(Predictions(predictions, actuals))")
-            raise InputError(f"frame must be a data frame of {KNOWN_ENGINES}, got a {what}; {advice}") from None
+            raise InputError(
+                "{argument} must be a data frame of {known}, got a {got}; {advice}",
+                argument="frame",
+                known=KNOWN_ENGINES,
+                got=what,
+                advice=advice,
+            ) from None
         engine = frame.implementation.value
         if engine in ("duckdb", "ibis", "pyspark", "pyspark_connect") and find_spec("pyarrow") is None:
             raise MissingDependencyError(f"a summary of a {engine} frame needs pyarrow: pip install pyarrow")
@@ -57,7 +63,11 @@ class Frame:
         if engine == "pyspark":
             frame = nw.from_native(without_vectors(nw.to_native(frame)))
         elif python_workers:
-            raise InputError(f"python_workers=True is for frames of pyspark, this one is of {engine}")
+            raise InputError(
+                "{python_workers=True} is for frames of pyspark, this one is of {engine}",
+                argument="python_workers",
+                engine=engine,
+            )
         return cls(frame.lazy() if engine == "polars" else frame, engine, python_workers or engine == "dask")
 
     def schema(self) -> dict[str, Any]:

@@ -294,8 +294,11 @@ def _dropped(frame: Frame, columns: FrameColumns, tallied: Tallied, on_invalid: 
         raise InputError(f"the frame has no rows to count: there is nothing to measure{left}")
     if columns.pos_label and columns.named is not None and not part["ny"].any():
         raise InputError(
-            f"pos_label={columns.named[0]!r} does not occur in column {columns.label!r}, in rows that count; if there "
-            "are truly no positives, pass labels as 0 and 1"
+            "{pos_label=} does not occur in column {label!r}, in rows that count; if there are truly no "
+            "positives, pass labels as 0 and 1",
+            pos_label=columns.named[0],
+            argument="pos_label",
+            label=columns.label,
         )
     return dropped
 

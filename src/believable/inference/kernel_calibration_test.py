@@ -96,7 +96,9 @@ def kernel_calibration_test(
     n_resamples = _check.positive_integer(n_resamples, "n_resamples")
     if block_size is not None:
         if method != "block":
-            raise InputError(f"block_size goes with method='block', not with {method!r}")
+            raise InputError(
+                "{argument} goes with method='block', not with {method!r}", argument="block_size", method=method
+            )
         block_size = _check.positive_integer(block_size, "block_size", 2)
     if isinstance(predictions, KernelBlocks):
         if method == "resampling":

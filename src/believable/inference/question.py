@@ -170,7 +170,11 @@ def _found(metric: Any) -> tuple[Metric | None, Callable[..., Any]]:
         row = find_metric(metric)
         return row, row.function
     if not callable(metric):
-        raise InputError(f"metric must be a name from the table of metrics or a function, got {metric!r}")
+        raise InputError(
+            "{argument} must be a name from the table of metrics or a function, got {got!r}",
+            argument="metric",
+            got=metric,
+        )
     for row in METRICS.values():
         if row.function is metric:
             return row, metric

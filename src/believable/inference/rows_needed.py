@@ -258,14 +258,20 @@ def _population(
 def _counted(n_bins: int, strategy: Strategy, scores: Any) -> _Population:
     """Of scores of one's own."""
     if isinstance(scores, Predictions):
-        raise InputError("scores must be an array: pass predictions.scores; a plan needs no outcomes")
+        raise InputError(
+            "{argument} must be an array: pass predictions.scores; a plan needs no outcomes", argument="scores"
+        )
     known = Predictions(scores, np.zeros(np.shape(scores)[:1], np.int64))
     if known.kind != "binary":
-        raise InputError("scores must be 1-D: take the confidence scores.max(axis=1), or the column of a class")
+        raise InputError(
+            "{argument} must be 1-D: take the confidence scores.max(axis=1), or the column of a class",
+            argument="scores",
+        )
     if np.all((known.scores == 0) | (known.scores == 1)):
         raise InputError(
-            "scores are all 0 or 1, which leaves nothing to chance: pass probabilities (are these outcomes?), or "
-            "base_rate and auc"
+            "{argument} are all 0 or 1, which leaves nothing to chance: pass probabilities (are these "
+            "outcomes?), or base_rate and auc",
+            argument="scores",
         )
     cells = BinCells.of(BinStats.of(known, n_bins=n_bins, strategy=strategy))
     chance = cells.w / cells.w.sum() * cells.variance(cells.conf)

@@ -260,7 +260,9 @@ def subgroups(
 def columns_of(by: Any, source: Predictions, predictions: Any, sample_weight: Any) -> dict[str, Array]:
     """The subgroup of each row that counts, by column, as text."""
     if by is None:
-        raise InputError("by is missing: pass the subgroup of each row, or several columns as a mapping")
+        raise InputError(
+            "{argument} is missing: pass the subgroup of each row, or several columns as a mapping", argument="by"
+        )
     if hasattr(by, "columns") and not isinstance(by, Mapping):
         by = {str(name): by[name] for name in by.columns}
     given = by if isinstance(by, Mapping) else {getattr(by, "name", None) or "group": by}
@@ -276,7 +278,9 @@ def with_columns(summary: Summary, by: Any) -> Summary:
     if by is None:
         return summary
     if not isinstance(by, Iterable):
-        raise InputError(f"by must be names of columns that the summary counted, got {by!r}")
+        raise InputError(
+            "{argument} must be names of columns that the summary counted, got {got!r}", argument="by", got=by
+        )
     names = [by] if isinstance(by, str) else [str(name) for name in by]
     unknown = [name for name in names if name not in summary.by]
     if unknown:

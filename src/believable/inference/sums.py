@@ -36,7 +36,9 @@ def statistic_interval(
     found = _points(question)
     if found is None:
         if method != "auto":
-            raise InputError(f"method={method!r} draws rows, which sums of a matrix do not hold; use 'auto'")
+            raise InputError(
+                "{method=} draws rows, which sums of a matrix do not hold; use 'auto'", method=method, argument="method"
+            )
         return *_normal_interval(question, level), "normal"
     units = _Counted(question, found)
     replicates = defined(units.values(question, units.draw(n_draws, rng)))

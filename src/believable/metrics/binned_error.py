@@ -35,7 +35,7 @@ def binned_error(stats: BinStats, norm: Norm = 1) -> float:
 def check_norm(norm: Any) -> float:
     """A number of at least 1."""
     if isinstance(norm, str):
-        raise InputError(f"norm must be a number of at least 1 or 'max', got {norm!r}")
+        raise InputError("{argument} must be a number of at least 1 or 'max', got {got!r}", argument="norm", got=norm)
     return _check.number(norm, "norm", 1)
 
 
@@ -62,19 +62,32 @@ def conventional_error(
     n_bins = _check.positive_integer(n_bins, "n_bins")
     rows = rows_in(source)
     if rows is None:
-        raise UndefinedError(f"convention={convention!r} bins the predictions anew: pass those, not a statistic")
+        raise UndefinedError(
+            "{convention=} bins the predictions anew: pass those, not a statistic",
+            convention=convention,
+            argument="convention",
+        )
     for name, value in refused.items():
         if value is not None:
-            raise InputError(f"convention={convention!r} takes n_bins, strategy and norm, not {name}")
+            raise InputError(
+                "{convention=} takes n_bins, strategy and norm, not {name}",
+                convention=convention,
+                argument="convention",
+                name=name,
+            )
     if rows.weights is not None and convention != "calibre":
-        raise InputError(f"convention={convention!r} knows no weights: leave sample_weight out")
+        raise InputError(
+            "{convention=} knows no weights: leave sample_weight out", convention=convention, argument="convention"
+        )
     if strategy == "quantile" and convention in ("torchmetrics", "relplot"):
-        raise InputError(f"convention={convention!r} has uniform bins only")
+        raise InputError("{convention=} has uniform bins only", convention=convention, argument="convention")
     if convention == "netcal" and rows.kind == "multiclass" and rows.n_classes == 2:
         notion = notion or "binary"  # it reads two columns as P(y = 1)
     view = rows.view(notion)
     if view.n_strata > 1:
-        raise InputError(f"convention={convention!r} is for the notions binary and confidence")
+        raise InputError(
+            "{convention=} is for the notions binary and confidence", convention=convention, argument="convention"
+        )
     score, outcome, weight, *_ = rows.all_pairs(view)
     outcome = outcome.astype(np.float64)
     if convention == "torchmetrics" and rows.kind == "multiclass":

@@ -151,7 +151,11 @@ def squared_kernel_calibration_error(
     _check.choice(estimator, get_args(Estimator), "estimator")
     if block_size is not None:
         if estimator != "block":
-            raise InputError(f"block_size goes with estimator='block', not with {estimator!r}")
+            raise InputError(
+                "{argument} goes with estimator='block', not with {estimator!r}",
+                argument="block_size",
+                estimator=estimator,
+            )
         block_size = _check.positive_integer(block_size, "block_size", 2)
     if isinstance(predictions, KernelBlocks):
         return value_of_blocks(predictions, estimator, kernel, bandwidth, block_size)

@@ -55,7 +55,10 @@ def similarity_of(vectors: Vectors, kernel: Kernel, bandwidth: float | None) -> 
     """The kernel that was asked for, with its bandwidth: the one given, or the median distance."""
     if callable(kernel):
         if bandwidth is not None:
-            raise InputError("bandwidth goes with the kernels 'tv' and 'gaussian'; a kernel of your own has its own")
+            raise InputError(
+                "{argument} goes with the kernels 'tv' and 'gaussian'; a kernel of your own has its own",
+                argument="bandwidth",
+            )
         return _kernels.Similarity(_own(kernel, vectors.points[:ROWS_TO_TRY_A_KERNEL]))
     _check.choice(kernel, get_args(KernelName), "kernel")
     if bandwidth is not None:
@@ -77,7 +80,7 @@ def similarity_of(vectors: Vectors, kernel: Kernel, bandwidth: float | None) -> 
 def checked_bandwidth(value: Any) -> float:
     """A number above 0."""
     if _check.number(value, "bandwidth", 0) == 0:
-        raise InputError(f"bandwidth must be above 0, got {value!r}")
+        raise InputError("{argument} must be above 0, got {got!r}", argument="bandwidth", got=value)
     return float(value)
 
 

@@ -85,7 +85,7 @@ def negative_log_likelihood(
         return _mean(score_sums(predictions, actuals, sample_weight))
     eps = _check.number(eps, "eps", 0, 0.5)
     if isinstance(predictions, Readable):
-        raise UndefinedError("eps clips the predictions: pass those, not a statistic")
+        raise UndefinedError("{argument} clips the predictions: pass those, not a statistic", argument="eps")
     checked = as_predictions(predictions, actuals, sample_weight)
     terms = log_loss_terms(checked.scores, checked.labels, checked.kind, eps)
     terms = terms if terms.ndim == 1 else terms.mean(axis=1)

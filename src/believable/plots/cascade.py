@@ -113,7 +113,10 @@ def plot_cascade(
             raise InputError("a Cascade already holds what was found: leave actuals, costs, slow and sample_weight out")
         value = predictions
     elif cost_fast is None or cost_slow is None:
-        raise InputError("cost_fast and cost_slow are missing: what does it cost to ask each model about one row?")
+        raise InputError(
+            "{argument} and cost_slow are missing: what does it cost to ask each model about one row?",
+            argument="cost_fast",
+        )
     else:
         value = cascade(
             predictions,

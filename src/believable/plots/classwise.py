@@ -112,11 +112,11 @@ def _common_legend(figure: Figure) -> None:
 def _choose(errors: Any, classes: Sequence[int] | None, most: int) -> tuple[list[int], str]:
     n_classes = len(errors)
     if classes is not None and not isinstance(classes, Iterable):
-        raise InputError(f"classes must be a list of class numbers, got {classes!r}")
+        raise InputError("{argument} must be a list of class numbers, got {got!r}", argument="classes", got=classes)
     if classes is not None:
         shown = [_check.positive_integer(k, "classes", 0, n_classes - 1) for k in classes]
         if not shown:
-            raise InputError("classes must name at least one class")
+            raise InputError("{argument} must name at least one class", argument="classes")
         return shown, ""
     _check.positive_integer(most, "max_classes")
     if n_classes <= most:

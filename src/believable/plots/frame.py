@@ -79,7 +79,7 @@ def frame_end(asked: float | None, score: Float64s, rate: Float64s, weight: Floa
     """
     if asked is not None:
         if _check.number(asked, "limit", 0, 1) == 0:
-            raise InputError("limit must be above 0: it is where the axes end")
+            raise InputError("{argument} must be above 0: it is where the axes end", argument="limit")
         return float(asked)
     order = np.argsort(rate, kind="stable")
     reached = np.cumsum(weight[order])

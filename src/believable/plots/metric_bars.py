@@ -67,7 +67,7 @@ def metric_bars(
     rng = generator(random_state)
     rows = [_as_error(name) for name in ([metrics] if isinstance(metrics, str) else metrics)]
     if not rows:
-        raise InputError("metrics must name at least one metric")
+        raise InputError("{argument} must name at least one metric", argument="metrics")
     asked = {name: value for name, value in (("n_bins", n_bins), ("notion", notion)) if value is not None}
     bars = []
     for row in rows:

@@ -172,7 +172,9 @@ def plot_ranking(
     if not len(rows):
         raise InputError(f"there is no query {query}: they are numbered from 0 to {int(value.query.max())}")
     if names is not None and len(names) != len(value):
-        raise InputError(f"names must be one for each of {len(value)} rows, got {len(names)}")
+        raise InputError(
+            "{argument} must be one for each of {n} rows, got {got}", argument="names", n=len(value), got=len(names)
+        )
     drawing = Drawing.on(ax, title, save_path, size=(7.6, 1.7 + INCHES_PER_ROW * len(rows)))
     draw_ranking(value, drawing.ax, rows, names)
     slopes: Any = drawing.ax.child_axes[0]

@@ -225,8 +225,10 @@ def one_curve(stats: BinStats) -> None:
     """Raise for a notion with several curves."""
     if stats.view.n_strata > 1:
         raise InputError(
-            f"notion={stats.view.notion!r} has {stats.view.n_strata} curves: use plot_classwise_reliability, or "
-            "pooled=True for a common one"
+            "{notion=} has {n_strata} curves: use plot_classwise_reliability, or pooled=True for a common one",
+            notion=stats.view.notion,
+            argument="notion",
+            n_strata=stats.view.n_strata,
         )
 
 

@@ -85,7 +85,7 @@ class SmoothedCalibration:
         choices = {"span": span, "bandwidth": bandwidth, "degree": degree}
         for name, asked in choices.items():
             if asked is not None and name not in OPTIONS_OF_METHOD[method]:
-                raise InputError(f"method={method!r} has no {name}: leave it out")
+                raise InputError("{method=} has no {name}: leave it out", method=method, argument="method", name=name)
         if method == "local":
             curve, summary = _local(gathered, 0.75 if span is None else span, bandwidth, degree, level)
         elif method == "kernel":

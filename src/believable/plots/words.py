@@ -60,7 +60,12 @@ class SpokenScores:
         low, high = word_ends(rows, interval)
         names = [""] * len(rows) if names is None else list(names)
         if len(names) != len(rows):
-            raise InputError(f"names must be one for each of {len(rows)} probabilities, got {len(names)}")
+            raise InputError(
+                "{argument} must be one for each of {n} probabilities, got {got}",
+                argument="names",
+                n=len(rows),
+                got=len(names),
+            )
         return cls(rows.astype(np.float64), low, high, tuple(words), tuple(str(name) for name in names))
 
 

@@ -543,7 +543,13 @@ def average_predictions(predictions: Sequence[Any], weights: Sequence[float] | N
     total = np.zeros(arrays[0].shape)
     for i, (array, share) in enumerate(zip(arrays, shares, strict=True)):
         if array.shape != total.shape:
-            raise InputError(f"predictions of model {i} have shape {array.shape}, those of model 0 {total.shape}")
+            raise InputError(
+                "{argument} of model {i} have shape {shape}, those of model 0 {first}",
+                argument="predictions",
+                i=i,
+                shape=array.shape,
+                first=total.shape,
+            )
         _check.shape_of_predictions(array, multilabel=False)
         _check.probabilities(array, f"predictions of model {i}", None)
         total += share * array.astype(np.float64)

@@ -256,7 +256,12 @@ class BinaryRecalibrator(Recalibrator):
         n_classes = cells.view.n_classes
         classes = np.arange(n_classes) if self.classes is None else np.asarray(self.classes)
         if len(classes) != n_classes:
-            raise InputError(f"classes must name {n_classes} classes, got {len(classes)}")
+            raise InputError(
+                "{argument} must name {n_classes} classes, got {got}",
+                argument="classes",
+                n_classes=n_classes,
+                got=len(classes),
+            )
         n_maps = self._n_maps(n_classes)
         events = events_of(cells, n_maps, self._facts().reads_logits)
         self._warn_of_few(rarest_in(events))
@@ -347,7 +352,7 @@ class MatrixRecalibrator(Recalibrator):
         self._check_settings()
         classes = np.arange(2) if self.classes is None else np.asarray(self.classes)
         if len(classes) != 2:
-            raise InputError(f"classes must name 2 classes, got {len(classes)}")
+            raise InputError("{argument} must name 2 classes, got {got}", argument="classes", got=len(classes))
         (event,) = events = events_of(cells, 1, self._facts().reads_logits)
         assert event is not None
         self._warn_of_few(rarest_in(events))

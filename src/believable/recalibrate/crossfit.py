@@ -380,7 +380,9 @@ def row_losses(mapped: Mapped, score: Score) -> Float64s:
 def check_errors(errors: Any) -> tuple[str, ...]:
     """Names of calibration errors, each once."""
     if isinstance(errors, str):
-        raise InputError(f"errors must be a sequence such as ('ece',), got the text {errors!r}")
+        raise InputError(
+            "{argument} must be a sequence such as ('ece',), got the text {errors!r}", argument="errors", errors=errors
+        )
     for name in errors:
         _check.choice(name, tuple(ERRORS), "errors")
     return tuple(dict.fromkeys(errors))
@@ -390,8 +392,10 @@ def check_score(score: Any) -> Score:
     """A proper score by its name."""
     if score in ERRORS:
         raise InputError(
-            f"score={score!r} is not a proper score: a constant can have no calibration error; choose 'log_loss' or "
-            "'brier' (ECE and smECE are shown beside them)"
+            "{score=} is not a proper score: a constant can have no calibration error; choose 'log_loss' or "
+            "'brier' (ECE and smECE are shown beside them)",
+            score=score,
+            argument="score",
         )
     _check.choice(score, SCORES, "score")
     return score  # type: ignore[no-any-return]

@@ -196,9 +196,17 @@ def recalibrator(
 def find_recalibrator(name: Any) -> type[Recalibrator]:
     """The class behind a name or alias."""
     if isinstance(name, type) and name.__name__ in RECALIBRATORS:
-        raise InputError(f"method must be a recalibrator, got a class: pass {name.__name__}()")
+        raise InputError(
+            "{argument} must be a recalibrator, got a class: pass {name}()",
+            argument="method",
+            name=name.__name__,
+        )
     if not isinstance(name, str):
-        raise InputError(f"method must be a recalibrator, TemperatureScaling() say, or the name of one, got {name!r}")
+        raise InputError(
+            "{argument} must be a recalibrator, TemperatureScaling() say, or the name of one, got {got!r}",
+            argument="method",
+            got=name,
+        )
     if ALIASES.get(name, name) not in RECALIBRATORS:
         raise InputError(f"method {name!r} is not known{_nearest(name)} There are: {', '.join(_by_simplicity())}")
     return RECALIBRATORS[ALIASES.get(name, name)]

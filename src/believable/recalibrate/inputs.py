@@ -65,7 +65,11 @@ class Scores:
         _check.choice(input, INPUTS, "input")
         values = _check.numeric(array, "X")
         if values.ndim not in (1, 2):
-            raise InputError(f"X must be 1-D (one score per row) or 2-D (one column per class), got {values.shape}")
+            raise InputError(
+                "{argument} must be 1-D (one score per row) or 2-D (one column per class), got {got}",
+                argument="X",
+                got=values.shape,
+            )
         if input != "probabilities":
             _check.finite(values, "X", None)
         else:
@@ -172,7 +176,12 @@ def encoded(
     """Numbers of columns, and the label of each column; `columns` are the names of a data frame."""
     if classes is not None:
         if len(classes) != n_classes:
-            raise InputError(f"classes must name {n_classes} classes in the order of the columns, got {len(classes)}")
+            raise InputError(
+                "{argument} must name {n_classes} classes in the order of the columns, got {got}",
+                argument="classes",
+                n_classes=n_classes,
+                got=len(classes),
+            )
         return _check.named_labels(y, classes, None), np.asarray(classes)
     if y.dtype.kind in "iuf" and y.min() >= 0 and y.max() <= n_classes - 1:
         return y.astype(np.intp, copy=False), np.arange(n_classes).astype(y.dtype)
@@ -187,19 +196,32 @@ def encoded(
         return y.astype(np.intp), np.array([False, True])
     what = f"{n_classes} columns" if n_classes > 2 else "two classes"
     raise InputError(
-        f"X has scores of {what}, y holds {len(found)} labels that are not numbers of columns; pass classes=[...], "
-        "the labels in the order of the columns"
+        "{argument} has scores of {what}, y holds {n_found} labels that are not numbers of columns; pass "
+        "classes=[...], the labels in the order of the columns",
+        argument="X",
+        what=what,
+        n_found=len(found),
     )
 
 
 def encoded_columns(y: Array, n_labels: int, classes: Sequence[Any] | None) -> tuple[Array, Array]:
     """Whether each label is in each row, and the names of the labels."""
     if y.ndim != 2 or y.shape[1] != n_labels:
-        raise InputError(f"multilabel=True needs y with {n_labels} columns, as X has, got shape {y.shape}")
+        raise InputError(
+            "{multilabel=True} needs y with {n_labels} columns, as X has, got shape {got}",
+            argument="multilabel",
+            n_labels=n_labels,
+            got=y.shape,
+        )
     if y.dtype.kind not in "biuf" or not np.isin(y, (0, 1)).all():
         raise InputError("multilabel=True needs y of zeros and ones: whether each label is in each row")
     if classes is not None and len(classes) != n_labels:
-        raise InputError(f"classes must name {n_labels} labels in the order of the columns, got {len(classes)}")
+        raise InputError(
+            "{argument} must name {n_labels} labels in the order of the columns, got {got}",
+            argument="classes",
+            n_labels=n_labels,
+            got=len(classes),
+        )
     return y.astype(bool), np.arange(n_labels) if classes is None else np.asarray(classes)
 
 

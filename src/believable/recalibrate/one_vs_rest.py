@@ -95,7 +95,9 @@ class OneVsRest(BinaryRecalibrator):
         _check.choice(self.multilabel, (True, False), "multilabel")
         if not isinstance(self._method(), BinaryRecalibrator) or isinstance(self._method(), OneVsRest):
             raise InputError(
-                f"method must be a recalibrator of one event's scores, PlattScaling() say, got {self.method!r}"
+                "{argument} must be a recalibrator of one event's scores, PlattScaling() say, got {got!r}",
+                argument="method",
+                got=self.method,
             )
         self._for_one()._check_settings()
 

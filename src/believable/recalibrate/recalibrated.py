@@ -85,14 +85,23 @@ def splits(cv: Any, X: Any, y: Array, groups: Any, request: dict[str, Any]) -> l
     `request` is what the splitter has asked for.
     """
     if isinstance(cv, str):
-        raise InputError(f"cv must be a number of folds, a splitter, a list of splits or 'prefit', got {cv!r}")
+        raise InputError(
+            "{argument} must be a number of folds, a splitter, a list of splits or 'prefit', got {got!r}",
+            argument="cv",
+            got=cv,
+        )
     if isinstance(cv, (int, np.integer)):
         n_folds = _check.positive_integer(cv, "cv", 2)
         if groups is not None:
             cv, request = StratifiedGroupKFold(n_folds), {"groups": groups}
             n_groups = len(np.unique(np.asarray(groups)))
             if n_groups < n_folds:
-                raise InputError(f"cv={n_folds} folds need as many groups, got {n_groups}")
+                raise InputError(
+                    "{cv=} folds need as many groups, got {got}",
+                    argument="cv",
+                    cv=n_folds,
+                    got=n_groups,
+                )
     rows = np.arange(len(y))
     found = [(rows[train], rows[test]) for train, test in check_cv(cv, y, classifier=True).split(X, y, **request)]
     for fold, (train, test) in enumerate(found):
@@ -108,7 +117,7 @@ def splits(cv: Any, X: Any, y: Array, groups: Any, request: dict[str, Any]) -> l
                 )
     found = [(train, test) for train, test in found if len(test)]
     if not found:
-        raise InputError("cv has no fold with rows to test")
+        raise InputError("{argument} has no fold with rows to test", argument="cv")
     return found
 
 
@@ -309,8 +318,10 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             np.add.at(tested, test, 1)
         if tested.max() > 1:
             raise InputError(
-                f"cv tests row {tested.argmax()} more than once, but one map counts a row once; use folds that do not "
-                "overlap, or ensemble=True"
+                "{argument} tests {row} more than once, but one map counts a row once; use folds that do not "
+                "overlap, or ensemble=True",
+                argument="cv",
+                row=tested.argmax(),
             )
         model = self._fitted(X, y, model_weights)
         classes = classes_of(model)
@@ -364,7 +375,11 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
 
     def _check_settings(self) -> None:
         if isinstance(self.estimator, type) or not (hasattr(self.estimator, "fit") or self._is_prefit()):
-            raise InputError(f"estimator must be a classifier, such as LogisticRegression(), got {self.estimator!r}")
+            raise InputError(
+                "{argument} must be a classifier, such as LogisticRegression(), got {got!r}",
+                argument="estimator",
+                got=self.estimator,
+            )
         method = self._method()
         method._check_settings()
         if method.multilabel:

@@ -280,7 +280,9 @@ def _methods(candidates: Any, input: Input) -> dict[str, Recalibrator]:
     if isinstance(candidates, Mapping):
         methods = {name: as_method(method) for name, method in candidates.items()}
     elif isinstance(candidates, (str, Recalibrator)):
-        raise InputError("candidates must be a list of names or recalibrators, or a dict of them by name")
+        raise InputError(
+            "{argument} must be a list of names or recalibrators, or a dict of them by name", argument="candidates"
+        )
     else:
         methods = {}
         for each in candidates:
@@ -294,7 +296,7 @@ def _methods(candidates: Any, input: Input) -> dict[str, Recalibrator]:
         if name in BASELINES:
             raise InputError(f"{name!r} is among the candidates by itself: call yours something else")
     if not methods:
-        raise InputError("candidates is empty: there is nothing to compare")
+        raise InputError("{argument} is empty: there is nothing to compare", argument="candidates")
     return methods
 
 

@@ -233,7 +233,11 @@ def check_sets_of_edges(edges: Sequence[Any], view: View) -> None:
     """Raise unless there is one set of edges for all strata of a view, or one for each."""
     if len(edges) not in (1, view.n_strata):
         raise InputError(
-            f"edges must be one set, or one for each {view.stratum_is} ({view.n_strata}), got {len(edges)}"
+            "{argument} must be one set, or one for each {stratum_is} ({n_strata}), got {got}",
+            argument="edges",
+            stratum_is=view.stratum_is,
+            n_strata=view.n_strata,
+            got=len(edges),
         )
 
 

@@ -80,7 +80,11 @@ class Summary(Readable, Statistic):
         kind, n_classes, dtype = as_checked(predictions).kind, predictions.n_classes, predictions.score_type
         layout = Layout.of(kind, n_classes, dtype) if layout is None else layout
         if not isinstance(layout, Layout):
-            raise InputError(f"layout must be a Layout, made with Layout.of, got {type(layout).__name__}")
+            raise InputError(
+                "{argument} must be a Layout, made with Layout.of, got {got}",
+                argument="layout",
+                got=type(layout).__name__,
+            )
         if (layout.kind, layout.n_classes, layout.dtype) != (kind, n_classes, dtype.name):
             raise InputError(f"{predictions!r} of {dtype} scores does not fit the layout, made for {_words(layout)}")
         sums, cells = _counted(predictions, layout)

@@ -112,7 +112,9 @@ def is_empty(predictions: Any, actuals: Any) -> bool:
     if isinstance(predictions, Predictions) or _length(predictions) != 0:
         return False
     if _length(actuals):
-        raise InputError(f"predictions and actuals differ in length: 0 and {len(actuals)}")
+        raise InputError(
+            "{argument} and actuals differ in length: 0 and {n_actuals}", argument="predictions", n_actuals=len(actuals)
+        )
     return True
 
 
@@ -132,5 +134,9 @@ def refused(reason: Exception | str) -> InputError:
 def as_classes(classes: Sequence[Any] | None) -> tuple[Any, ...] | None:
     """Names of classes as a tuple; what is not a list is left to the checks."""
     if classes is not None and not isinstance(classes, (list, tuple, range, np.ndarray)):
-        raise InputError(f"classes must be a list in the order of the columns, got a {type(classes).__name__}")
+        raise InputError(
+            "{argument} must be a list in the order of the columns, got a {got}",
+            argument="classes",
+            got=type(classes).__name__,
+        )
     return None if classes is None else tuple(classes)

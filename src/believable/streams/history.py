@@ -195,23 +195,36 @@ class Clock:
         if isinstance(given, np.timedelta64) and not np.isnat(given):
             if np.datetime_data(given)[0] in ("Y", "M"):
                 raise InputError(
-                    f"every must be a length of time, and months and years differ in theirs, got {given!r}"
+                    "{argument} must be a length of time, and months and years differ in theirs, got {got!r}",
+                    argument="every",
+                    got=given,
                 )
             object.__setattr__(self, "every", given.astype("timedelta64[us]").item())
         if isinstance(self.every, timedelta):
             if self.every < MICROSECOND:
-                raise InputError(f"every must be a positive length of time, a microsecond at least, got {given!r}")
+                raise InputError(
+                    "{argument} must be a positive length of time, a microsecond at least, got {got!r}",
+                    argument="every",
+                    got=given,
+                )
             return
         if isinstance(given, (np.integer, np.floating)):
             object.__setattr__(self, "every", given.item())
         if not isinstance(self.every, (int, float)) or isinstance(given, bool) or not 0 < self.every < math.inf:
-            raise InputError(f"every must be a number, more than 0, or a timedelta, got {given!r}")
+            raise InputError(
+                "{argument} must be a number, more than 0, or a timedelta, got {got!r}", argument="every", got=given
+            )
 
     def panes(self, at: Any, n: int) -> Int64s:
         """The pane of each of n rows, for one time or one per row."""
         values = self._numbers(at)
         if values.shape not in ((), (n,)):
-            raise InputError(f"at must be one time, or one for each of {n} rows, got shape {values.shape}")
+            raise InputError(
+                "{argument} must be one time, or one for each of {n} rows, got shape {got}",
+                argument="at",
+                n=n,
+                got=values.shape,
+            )
         if isinstance(self.every, timedelta):
             panes = values // (self.every // MICROSECOND)
         else:
@@ -220,7 +233,9 @@ class Clock:
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
                 places = values // self.every if whole else values / self.every
             if not ((places > -MAX_PANE_NUMBER) & (places < MAX_PANE_NUMBER)).all():
-                raise InputError("at must be finite numbers, and not so large that panes cannot be told apart")
+                raise InputError(
+                    "{argument} must be finite numbers, and not so large that panes cannot be told apart", argument="at"
+                )
             panes = np.floor(places).astype(np.int64)
         return np.broadcast_to(panes, (n,))
 
@@ -233,14 +248,20 @@ class Clock:
             values = np.array([_utc(one) for one in values.ravel()], "datetime64[us]").reshape(values.shape)
         if isinstance(self.every, timedelta):
             if values.dtype.kind != "M":
-                raise InputError(f"every is a length of time, so at must be times, got values of type {values.dtype}")
+                raise InputError(
+                    "{argument} is a length of time, so at must be times, got values of type {got}",
+                    argument="every",
+                    got=values.dtype,
+                )
             if np.isnat(values).any():
-                raise InputError("at has a missing time")
+                raise InputError("{argument} has a missing time", argument="at")
             return values.astype("datetime64[us]").astype(np.int64)
         if values.dtype.kind not in "iuf":
             raise InputError(
-                f"every is a number, so at must be numbers, got values of type {values.dtype}; for times pass "
-                "every=datetime.timedelta(...)"
+                "{argument} is a number, so at must be numbers, got values of type {got}; for times pass "
+                "every=datetime.timedelta(...)",
+                argument="every",
+                got=values.dtype,
             )
         return values.astype(np.int64 if values.dtype.kind == "i" else np.float64)
 
@@ -255,7 +276,7 @@ class Clock:
 def _utc(moment: date) -> datetime:
     """A time without a zone is taken to be UTC; a date is its midnight."""
     if moment != moment:  # pandas' NaT, which is a datetime
-        raise InputError("at has a missing time")
+        raise InputError("{argument} has a missing time", argument="at")
     if not isinstance(moment, datetime):
         return datetime(moment.year, moment.month, moment.day)
     return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo is not None else moment

@@ -55,7 +55,7 @@ class MeterSettings:
         """The choices, checked as far as they can be before the first batch."""
         n_classes = None if n_classes is None else _check.positive_integer(n_classes, "n_classes", 2)
         if notions is not None and (isinstance(notions, (str, View)) or not isinstance(notions, Iterable)):
-            raise InputError(f"notions must be a list of notions, got {notions!r}")
+            raise InputError("{argument} must be a list of notions, got {got!r}", argument="notions", got=notions)
         settings = cls(
             n_classes,
             format,
@@ -240,7 +240,11 @@ class CalibrationMeter:
         3
         """
         if not isinstance(batches, Iterable) and not hasattr(batches, "__getitem__"):
-            raise InputError(f"batches must be an iterator of (predictions, actuals), got a {type(batches).__name__}")
+            raise InputError(
+                "{argument} must be an iterator of (predictions, actuals), got a {got}",
+                argument="batches",
+                got=type(batches).__name__,
+            )
         for i, batch in enumerate(batches):
             try:
                 if isinstance(batch, Predictions):
@@ -294,8 +298,11 @@ class CalibrationMeter:
             raise UndefinedError("the meter has counted no rows yet: there is nothing to measure")
         if not positive:
             raise UndefinedError(
-                f"pos_label={self._settings.format.pos_label!r} has not occurred in {summary.n:,} rows; if there are "
-                "truly no positives, pass classes=[negative, positive] instead"
+                "{pos_label=} has not occurred in {n:,} rows; if there are truly no positives, pass "
+                "classes=[negative, positive] instead",
+                pos_label=self._settings.format.pos_label,
+                argument="pos_label",
+                n=summary.n,
             )
         return replace(summary, dropped={"ignored label": ignored} if ignored else {})
 

@@ -201,8 +201,11 @@ class CalibrationMonitor:
             if self._rows and not self._positive:
                 pos_label = self._settings.format.pos_label
                 raise UndefinedError(
-                    f"pos_label={pos_label!r} has not occurred in {self.n:,} rows; if there are truly no positives, "
-                    "pass classes=[negative, positive] instead"
+                    "{pos_label=} has not occurred in {n:,} rows; if there are truly no positives, pass "
+                    "classes=[negative, positive] instead",
+                    pos_label=pos_label,
+                    argument="pos_label",
+                    n=self.n,
                 )
             layout = self._layout
             notion = "" if layout is None else layout.views[0][0].notion
@@ -314,7 +317,7 @@ class CalibrationMonitor:
 
     def _rows_per_pane(self) -> int:
         if isinstance(self._clock.every, timedelta):
-            raise InputError("every is a length of time: say with at=… when the rows came")
+            raise InputError("{argument} is a length of time: say with at=… when the rows came", argument="every")
         return _check.positive_integer(self._clock.every, "every, without at,")
 
     def _panes(self, n: int, at: Any, kept: Array | None) -> Int64s:

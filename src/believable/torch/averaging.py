@@ -64,7 +64,11 @@ def ensemble_predict(
     tensor([[0.7500, 0.2500]])
     """
     if isinstance(models, nn.Module) and not isinstance(models, nn.ModuleList):
-        raise InputError(f"models must be a list of models, got one {type(models).__name__}; pass [model]")
+        raise InputError(
+            "{argument} must be a list of models, got one {got}; pass [model]",
+            argument="models",
+            got=type(models).__name__,
+        )
 
     def members() -> Iterator[Tensor]:
         for model in models:
@@ -134,7 +138,9 @@ def mc_dropout_predict(
     """
     _check.positive_integer(samples, "samples")
     if not isinstance(model, nn.Module):
-        raise InputError(f"model must be a torch.nn.Module, got a {type(model).__name__}")
+        raise InputError(
+            "{argument} must be a torch.nn.Module, got a {got}", argument="model", got=type(model).__name__
+        )
     sampled = sampled_modules(model, also)
 
     def members() -> Iterator[Tensor]:

@@ -132,7 +132,11 @@ def squared_kernel_calibration_error(
     _check.choice(estimator, get_args(Estimator), "estimator")
     if block_size is not None:
         if estimator != "block":
-            raise InputError(f"block_size goes with estimator='block', not with {estimator!r}")
+            raise InputError(
+                "{argument} goes with estimator='block', not with {estimator!r}",
+                argument="block_size",
+                estimator=estimator,
+            )
         block_size = _check.positive_integer(block_size, "block_size", 2)
     where = _device_for(predictions, device)
     vectors = _vectors_of(predictions, targets, sample_weight, from_logits, what="the SKCE")
@@ -158,7 +162,9 @@ def _vectors_of(predictions: Any, targets: Any, sample_weight: Any, from_logits:
     """The vectors of the NumPy core, checked there."""
     if isinstance(predictions, Predictions):
         if from_logits:
-            raise InputError("from_logits is said on Predictions(..., from_logits=True), not here")
+            raise InputError(
+                "{argument} is said on Predictions(..., from_logits=True), not here", argument="from_logits"
+            )
         checked = as_predictions(predictions, targets, sample_weight)
     else:
         checked = Predictions(predictions, targets, sample_weight=sample_weight, from_logits=from_logits)
@@ -185,7 +191,8 @@ class DeviceVectors:
         if callable(kernel):
             if bandwidth is not None:
                 raise InputError(
-                    "bandwidth goes with the kernels 'tv' and 'gaussian'; a kernel of your own has its own"
+                    "{argument} goes with the kernels 'tv' and 'gaussian'; a kernel of your own has its own",
+                    argument="bandwidth",
                 )
             some = torch.tensor(vectors.points[:ROWS_TO_TRY_A_KERNEL], device=device)
             return cls(vectors, Similarity(_own(kernel, some)), device)

@@ -29,13 +29,15 @@ def widened(values: Tensor) -> Tensor:
 def check_floats(logits: Any) -> None:
     """Raise unless the logits are a tensor of floats."""
     if not isinstance(logits, Tensor) or not logits.is_floating_point():
-        raise InputError(f"logits must be a tensor of floats, got {_words(logits)}")
+        raise InputError("{argument} must be a tensor of floats, got {got}", argument="logits", got=_words(logits))
 
 
 def check_ignore_index(ignore_index: Any) -> None:
     """Raise unless it is a label, or None."""
     if ignore_index is not None and (isinstance(ignore_index, bool) or not isinstance(ignore_index, int)):
-        raise InputError(f"ignore_index must be an integer or None, got {ignore_index!r}")
+        raise InputError(
+            "{argument} must be an integer or None, got {got!r}", argument="ignore_index", got=ignore_index
+        )
 
 
 def log_probabilities(logits: Tensor) -> Tensor:
@@ -43,8 +45,10 @@ def log_probabilities(logits: Tensor) -> Tensor:
     check_floats(logits)
     if logits.ndim < 2 or logits.shape[1] < 2:
         raise InputError(
-            f"logits must have shape (N, K) or (N, K, d1, ...) with K >= 2 classes, got {tuple(logits.shape)}; for one "
-            "logit z per row pass torch.stack([torch.zeros_like(z), z], dim=1)"
+            "{argument} must have shape (N, K) or (N, K, d1, ...) with K >= 2 classes, got {got}; for one logit "
+            "z per row pass torch.stack([torch.zeros_like(z), z], dim=1)",
+            argument="logits",
+            got=tuple(logits.shape),
         )
     return torch.log_softmax(widened(logits), dim=1)
 
@@ -53,8 +57,11 @@ def class_labels(labels: Tensor, num_classes: int, ignore_index: int | None = No
     """The labels as int64, class 0 where they are ignored, and where they are kept (None: everywhere)."""
     if not isinstance(labels, Tensor) or labels.is_floating_point() or labels.is_complex():
         raise InputError(
-            f"labels must be a tensor of integers 0..{num_classes - 1}, got {_words(labels)}; soft labels are for "
-            "torch.nn.CrossEntropyLoss"
+            "{argument} must be a tensor of integers 0..{last}, got {got}; soft labels are for "
+            "torch.nn.CrossEntropyLoss",
+            argument="labels",
+            last=num_classes - 1,
+            got=_words(labels),
         )
     labels = labels.long()
     kept = None if ignore_index is None else labels != ignore_index
@@ -65,7 +72,14 @@ def class_labels(labels: Tensor, num_classes: int, ignore_index: int | None = No
         if bad.any():
             place, value = _first(labels, bad)
             ignored = "" if ignore_index is None else f" or ignore_index={ignore_index}"
-            raise InputError(f"labels must be integers 0..{num_classes - 1}{ignored}, got {int(value)} at {place}")
+            raise InputError(
+                "{argument} must be integers 0..{last}{ignored}, got {got} at {place}",
+                argument="labels",
+                last=num_classes - 1,
+                ignored=ignored,
+                got=int(value),
+                place=place,
+            )
     return labels, kept
 
 
@@ -80,7 +94,14 @@ def same_rows(labels: Tensor, logits: Tensor) -> None:
         advice = "; pass labels.argmax(dim=1) for one-hot rows"
     elif labels.ndim == len(expected) + 1 and 1 in shape:
         advice = "; squeeze the dimension of size 1"
-    raise InputError(f"logits of shape {tuple(logits.shape)} need labels of shape {expected}, got {shape}{advice}")
+    raise InputError(
+        "{argument} of shape {shape} need labels of shape {expected}, got {got}{advice}",
+        argument="logits",
+        shape=tuple(logits.shape),
+        expected=expected,
+        got=shape,
+        advice=advice,
+    )
 
 
 def row_weights(weights: Any, labels: Tensor, dtype: torch.dtype) -> Tensor:
@@ -88,7 +109,12 @@ def row_weights(weights: Any, labels: Tensor, dtype: torch.dtype) -> Tensor:
     values = torch.as_tensor(weights, device=labels.device).to(dtype)
     if values.shape not in (labels.shape, labels.shape[:1]):
         shapes = " or ".join(str(tuple(shape)) for shape in dict.fromkeys((labels.shape[:1], labels.shape)))
-        raise InputError(f"sample_weight must have shape {shapes}, got {tuple(values.shape)}")
+        raise InputError(
+            "{argument} must have shape {shapes}, got {got}",
+            argument="sample_weight",
+            shapes=shapes,
+            got=tuple(values.shape),
+        )
     if readable(values):
         check_weights(values, "sample_weight")
     return values.reshape(values.shape + (1,) * (labels.ndim - values.ndim))

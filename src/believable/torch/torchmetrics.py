@@ -110,9 +110,19 @@ class CalibrationError(Metric):
             return
         if rows.kind == "binary" if self.n_classes else rows.kind == "multiclass":
             shape = tuple(torch.as_tensor(predictions).shape)
-            raise InputError(f"predictions of shape {shape} do not fit n_classes={self.n_classes}")
+            raise InputError(
+                "{argument} of shape {shape} do not fit n_classes={n_classes}",
+                argument="predictions",
+                shape=shape,
+                n_classes=self.n_classes,
+            )
         if self.n_classes and rows.n_classes != self.n_classes:
-            raise InputError(f"predictions have {rows.n_classes} classes, the metric was made for {self.n_classes}")
+            raise InputError(
+                "{argument} have {n_classes} classes, the metric was made for {made_for}",
+                argument="predictions",
+                n_classes=rows.n_classes,
+                made_for=self.n_classes,
+            )
         if rows.scores.device.type == "cpu":
             check_rows(rows, getattr(targets, "shape", None))
         if not torch.is_inference_mode_enabled():

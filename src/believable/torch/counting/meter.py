@@ -279,8 +279,10 @@ class CalibrationMeter(nn.Module):
             )
         if self.n_classes is not None and rows.kind == "binary":
             raise InputError(
-                f"predictions have the shape of the targets, as for one event; the meter was made for {self.n_classes} "
-                "classes in axis 1, with targets that are class numbers: targets.argmax(1) if they are one-hot"
+                "{argument} have the shape of the targets, as for one event; the meter was made for {n_classes} "
+                "classes in axis 1, with targets that are class numbers: targets.argmax(1) if they are one-hot",
+                argument="predictions",
+                n_classes=self.n_classes,
             )
         if self.n_classes is not None and rows.n_classes != self.n_classes:
             raise InputError(f"it has {rows.n_classes} classes, the meter was made for {self.n_classes}")

@@ -129,11 +129,18 @@ def rows_of(
     ignore_index = whole_or_none(ignore_index)
     scores, labels = tensor_of(predictions, "predictions"), tensor_of(targets, "targets")
     if labels.device != scores.device:
-        raise InputError(f"predictions are on {scores.device}, targets on {labels.device}: move one to the other")
+        raise InputError(
+            "{argument} are on {device}, targets on {other}: move one to the other",
+            argument="predictions",
+            device=scores.device,
+            other=labels.device,
+        )
     if scores.dtype == torch.bool:
-        raise InputError("predictions must be probabilities, got torch.bool: are they the targets?")
+        raise InputError(
+            "{argument} must be probabilities, got torch.bool: are they the targets?", argument="predictions"
+        )
     if from_logits and not scores.is_floating_point():
-        raise InputError(f"logits must be floating-point numbers, got {scores.dtype}")
+        raise InputError("{argument} must be floating-point numbers, got {got}", argument="logits", got=scores.dtype)
     tolerance = BFLOAT16_TOLERANCE if scores.dtype == torch.bfloat16 else ROW_SUM_TOLERANCE
     scores = _real(scores, "predictions")
     shape = tuple(labels.shape)
@@ -142,23 +149,34 @@ def rows_of(
     elif scores.ndim == labels.ndim + 1 and (*scores.shape[:1], *scores.shape[2:]) == shape:
         if scores.shape[1] < 2:
             raise InputError(
-                f"predictions of shape {tuple(scores.shape)} have one column: for one event, pass "
-                "predictions.squeeze(1), of the same shape as the targets"
+                "{argument} of shape {shape} have one column: for one event, pass predictions.squeeze(1), of the "
+                "same shape as the targets",
+                argument="predictions",
+                shape=tuple(scores.shape),
             )
         scores = scores[..., None].flatten(2)  # no rows, too
     else:
         turned = scores.shape[:-1] == labels.shape
         last = f"; if the classes are in the last axis, {MOVE_CLASSES_ADVICE}" if turned else ""
         raise InputError(
-            f"predictions of shape {tuple(scores.shape)} and targets of shape {shape} do not belong together: "
-            "targets have the same shape for one event, or no axis 1 where that is the classes'; (N, K) with (N,), "
-            f"(N, K, H, W) with (N, H, W){last}"
+            "{argument} of shape {shape} and targets of shape {of_targets} do not belong together: targets have the "
+            "same shape for one event, or no axis 1 where that is the classes'; (N, K) with (N,), (N, K, H, W) "
+            "with (N, H, W){last}",
+            argument="predictions",
+            shape=tuple(scores.shape),
+            of_targets=shape,
+            last=last,
         )
     weights = None
     if sample_weight is not None:
         weights = _real(tensor_of(sample_weight, "sample_weight"), "sample_weight").to(scores.device)
         if tuple(weights.shape) != shape:
-            raise InputError(f"sample_weight must have the shape of the targets, {shape}, got {tuple(weights.shape)}")
+            raise InputError(
+                "{argument} must have the shape of the targets, {shape}, got {got}",
+                argument="sample_weight",
+                shape=shape,
+                got=tuple(weights.shape),
+            )
     flat = (1, -1) if scores.ndim == 2 and len(scores) == 1 else (scores.shape[0], -1)
     labels = labels.reshape(flat) if labels.numel() else labels.reshape(scores.shape[0], 0)
     weights = None if weights is None else weights.reshape(labels.shape)
@@ -175,7 +193,9 @@ def whole_or_none(ignore_index: Any) -> int | None:
     if ignore_index is None:
         return None
     if isinstance(ignore_index, bool) or not isinstance(ignore_index, (int, np.integer)):
-        raise InputError(f"ignore_index must be an integer or None, got {ignore_index!r}")
+        raise InputError(
+            "{argument} must be an integer or None, got {got!r}", argument="ignore_index", got=ignore_index
+        )
     return int(ignore_index)
 
 
@@ -202,11 +222,16 @@ def _whole(labels: Tensor, n_classes: int, ignore_index: int | None) -> Tensor:
     """Labels as integers; what is not whole becomes `FRACTIONAL_LABEL`, so that it is found with the others."""
     if labels.is_floating_point():
         if n_classes - 1 > 2 / torch.finfo(labels.dtype).eps:
-            raise InputError(f"targets of {labels.dtype} cannot tell {n_classes} classes apart: pass integers")
+            raise InputError(
+                "{argument} of {dtype} cannot tell {n_classes} classes apart: pass integers",
+                argument="targets",
+                dtype=labels.dtype,
+                n_classes=n_classes,
+            )
         wide = labels.double()
         return torch.where((wide == wide.round()) & (wide.abs() < -FRACTIONAL_LABEL), wide, FRACTIONAL_LABEL).long()
     if labels.is_complex():
-        raise InputError(f"targets must be whole numbers, got {labels.dtype}")
+        raise InputError("{argument} must be whole numbers, got {got}", argument="targets", got=labels.dtype)
     if labels.dtype in (torch.uint16, torch.uint32, torch.uint64):
         return labels.long()  # which torch can compare
     if labels.dtype == torch.bool:

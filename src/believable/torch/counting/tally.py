@@ -165,7 +165,7 @@ def layout_for(
 ) -> Layout:
     """As `Layout.of`, but of a matrix only the confidence: class-wise counts cost an addition for every entry."""
     if notions is not None and (isinstance(notions, (str, View)) or not isinstance(notions, Iterable)):
-        raise InputError(f"notions must be a list of notions, got {notions!r}")
+        raise InputError("{argument} must be a list of notions, got {got!r}", argument="notions", got=notions)
     named = DEFAULT_NOTIONS[kind] if notions is None else tuple(notions)
     layout = Layout.of(kind, n_classes, dtype, notions=named, cells=cells, spacing=spacing)
     check_views(layout)

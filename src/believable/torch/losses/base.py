@@ -77,7 +77,12 @@ class LabelLoss(nn.Module):
 
     def _weight_of_classes(self, log_p: Tensor) -> Tensor | None:
         if self.weight is not None and len(self.weight) != log_p.shape[1]:
-            raise InputError(f"weight has {len(self.weight)} classes and the logits {log_p.shape[1]}")
+            raise InputError(
+                "{argument} has {n_weight} classes and the logits {n_columns}",
+                argument="weight",
+                n_weight=len(self.weight),
+                n_columns=log_p.shape[1],
+            )
         return None if self.weight is None else self.weight.to(log_p.dtype)
 
 
@@ -118,7 +123,9 @@ def own_weight(weight: Tensor | None, labels: Tensor) -> Tensor | None:
 def _class_weights(weight: Any) -> Tensor:
     values = weight.detach().clone() if isinstance(weight, Tensor) else torch.tensor(weight)
     if values.ndim != 1 or values.is_complex():
-        raise InputError(f"weight must be one number per class, got shape {tuple(values.shape)}")
+        raise InputError(
+            "{argument} must be one number per class, got shape {got}", argument="weight", got=tuple(values.shape)
+        )
     values = values if values.is_floating_point() else values.float()
     if readable(values):
         check_weights(values, "weight")
@@ -199,11 +206,12 @@ def batch_of(logits: Tensor, labels: Tensor, sample_weight: Any, ignore_index: i
     check_floats(logits)
     if logits.ndim == 0 or (logits.ndim > 1 and logits.shape[1] < 2):
         raise InputError(
-            f"logits must have shape (n,) for one event, or (n, K) or (n, K, d1, ...) for K >= 2 classes, got "
-            f"{tuple(logits.shape)}"
+            "{argument} must have shape (n,) for one event, or (n, K) or (n, K, d1, ...) for K >= 2 classes, got {got}",
+            argument="logits",
+            got=tuple(logits.shape),
         )
     if not isinstance(labels, Tensor) or labels.is_complex():
-        raise InputError("labels must be a tensor of classes")
+        raise InputError("{argument} must be a tensor of classes", argument="labels")
     same_rows(labels, logits)
     n_classes = logits.shape[1] if logits.ndim > 1 else 2
     labels = labels.detach()
@@ -219,8 +227,12 @@ def batch_of(logits: Tensor, labels: Tensor, sample_weight: Any, ignore_index: i
     if readable(labels) and (wrong & (weight != 0)).any():
         row = int((wrong & (weight != 0)).nonzero()[0, 0])
         raise InputError(
-            f"labels must be classes 0 to {n_classes - 1}, got {labels[row].item():g} at row {row}; give such rows the "
-            "weight 0, or ignore_index"
+            "{argument} must be classes 0 to {last}, got {got:g} at {row}; give such rows the weight 0, or "
+            "ignore_index",
+            argument="labels",
+            last=n_classes - 1,
+            got=labels[row].item(),
+            row=row,
         )
     total = weight.sum()
     rows = logits.double() if logits.ndim == 1 else logits.double().movedim(1, -1).reshape(-1, n_classes)

@@ -93,9 +93,18 @@ def mixup(
     """
     alpha = _check.number(alpha, "alpha", 0)
     if not isinstance(x, Tensor) or not x.is_floating_point():
-        raise InputError(f"x must be a tensor of floats, got {getattr(x, 'dtype', type(x).__name__)}; convert it first")
+        raise InputError(
+            "{argument} must be a tensor of floats, got {got}; convert it first",
+            argument="x",
+            got=getattr(x, "dtype", type(x).__name__),
+        )
     if not isinstance(y, Tensor) or x.ndim == 0 or y.ndim == 0 or len(x) != len(y):
-        raise InputError(f"x and y must have one entry per row, got shapes {tuple(x.shape)} and {_shape(y)}")
+        raise InputError(
+            "{argument} and y must have one entry per row, got shapes {of_x} and {of_y}",
+            argument="x",
+            of_x=tuple(x.shape),
+            of_y=_shape(y),
+        )
     if num_classes is not None:
         y = smooth_labels(y, num_classes, 0.0, dtype=x.dtype)
     shares = x.new_ones(len(x) if per_row else (), dtype=widened(x[:0]).dtype)

@@ -168,7 +168,9 @@ def check_dtype(dtype: Any) -> None:
     """Raise unless parameters may be of this type."""
     if dtype not in (torch.float64, torch.float32):
         raise InputError(
-            f"dtype must be torch.float64 or torch.float32, got {dtype!r}: logits may be of any float type"
+            "{argument} must be torch.float64 or torch.float32, got {got!r}: logits may be of any float type",
+            argument="dtype",
+            got=dtype,
         )
 
 

@@ -52,7 +52,11 @@ def checked(rows: Rows) -> tuple[Tensor, Tensor | None]:
         found = int(labels.flatten()[row])
         what = f"got {found}" if found != FRACTIONAL_LABEL else "got a fraction or NaN"
         raise InputError(
-            f"labels must be whole numbers 0..{last}, {what} at row {row}; mark rows without one with ignore_index"
+            "{argument} must be whole numbers 0..{last}, {what} at {row}; mark rows without one with ignore_index",
+            argument="labels",
+            last=last,
+            what=what,
+            row=row,
         )
     if keep is None:
         return labels, None
@@ -71,8 +75,10 @@ def refuse_one_hot(logits: Any, labels: Any) -> None:
     ones, zeros = ((labels == digit).sum(dim=1) for digit in (1, 0))
     if ((ones == 1) & (zeros == shape[1] - 1)).all():
         raise InputError(
-            f"labels have the shape of the logits, {shape}, with one 1 in each row: pass labels.argmax(dim=1); "
-            "if each entry is an event of its own, flatten both"
+            "{argument} have the shape of the logits, {shape}, with one 1 in each row: pass "
+            "labels.argmax(dim=1); if each entry is an event of its own, flatten both",
+            argument="labels",
+            shape=shape,
         )
 
 

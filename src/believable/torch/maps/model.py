@@ -61,7 +61,9 @@ class ModelWithTemperature(nn.Module):
     def __init__(self, model: nn.Module, *, logits_of: Callable[[Any], Tensor] | None = None) -> None:
         super().__init__()
         if not isinstance(model, nn.Module):
-            raise InputError(f"model must be a torch.nn.Module, got a {type(model).__name__}")
+            raise InputError(
+                "{argument} must be a torch.nn.Module, got a {got}", argument="model", got=type(model).__name__
+            )
         self.model = model
         self.logits_of = logits_of
         self.scaling = TemperatureScaling(device=_device_of(model))

@@ -119,8 +119,9 @@ class Seen:
         spread, any_behind, any_wrong, weight = facts.tolist()
         if any_wrong:
             raise InputError(
-                "logits must be finite, got NaN or infinity; drop or repair such rows first, and mask a class that "
-                "cannot be with -1e9"
+                "{argument} must be finite, got NaN or infinity; drop or repair such rows first, and mask a class "
+                "that cannot be with -1e9",
+                argument="logits",
             )
         return cls(pieces, tops, behind, spread, not any_behind, weight, device)
 

@@ -50,14 +50,16 @@ def token_rows(
     ignore_index = whole_or_none(ignore_index)
     z, labels = tensor_of(logits, "logits"), _whole_numbers(targets, "targets")
     if z.dtype not in FLOAT_TYPES:
-        raise InputError(f"logits must be bfloat16, float16, float32 or float64, got {z.dtype}")
+        raise InputError(
+            "{argument} must be bfloat16, float16, float32 or float64, got {got}", argument="logits", got=z.dtype
+        )
     _check_shapes(tuple(z.shape), tuple(labels.shape), shift)
     _beside(labels, "targets", z)
     weights = where = None
     if sample_weight is not None:
         weights = _beside(tensor_of(sample_weight, "sample_weight"), "sample_weight", z)
         if weights.is_complex():
-            raise InputError(f"sample_weight must be real numbers, got {weights.dtype}")
+            raise InputError("{argument} must be real numbers, got {got}", argument="sample_weight", got=weights.dtype)
         weights = weights.double()
     if positions is not None:
         where = _beside(_whole_numbers(positions, "positions"), "positions", z)
@@ -127,8 +129,10 @@ def _whole_numbers(values: Any, name: str) -> Tensor:
 def _check_shapes(logits: tuple[int, ...], targets: tuple[int, ...], shift: bool) -> None:
     if len(logits) == 3 and len(targets) == 2 and logits[:2] != targets and (logits[0], logits[2]) == targets:
         raise InputError(
-            f"logits of shape {logits} have the vocabulary on axis 1, as torch's cross-entropy takes them; here it is "
-            "the last axis, as language models give it: pass logits.transpose(1, 2)"
+            "{argument} of shape {logits} have the vocabulary on axis 1, as torch's cross-entropy takes them; "
+            "here it is the last axis, as language models give it: pass logits.transpose(1, 2)",
+            argument="logits",
+            logits=logits,
         )
     if len(logits) not in (2, 3) or logits[:-1] != targets:
         raise InputError(

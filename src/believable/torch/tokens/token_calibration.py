@@ -110,12 +110,19 @@ def token_calibration(
     r = 1 if top_r is None else _check.positive_integer(top_r, "top_r", 1, vocabulary)
     n_bins = _check.positive_integer(n_bins, "n_bins")
     if N_CELLS % n_bins:
-        raise InputError(f"n_bins must divide {N_CELLS:,}, the number of cells, got {n_bins}")
+        raise InputError(
+            "{argument} must divide {n_cells:,}, the number of cells, got {got}",
+            argument="n_bins",
+            n_cells=N_CELLS,
+            got=n_bins,
+        )
     buckets = None if position_buckets is None else buckets_of(position_buckets)
     if buckets is not None and rows.positions is None:
         raise InputError(
-            f"logits of shape {tuple(rows.logits.shape)} have no axis of positions: pass (batch, length, vocabulary), "
-            "logits[None] and targets[None] for one sequence, or positions="
+            "{argument} of shape {shape} have no axis of positions: pass (batch, length, vocabulary), "
+            "logits[None] and targets[None] for one sequence, or positions=",
+            argument="logits",
+            shape=tuple(rows.logits.shape),
         )
     columns, ignored = columns_of(rows, r)
     found = _counted(columns, vocabulary, n_bins, ignored)
@@ -372,7 +379,11 @@ def buckets_of(given: int | Sequence[int]) -> Buckets:
         return _check.positive_integer(given, "position_buckets, as the width of buckets,")
     starts = tuple(_check.positive_integer(start, "each start in position_buckets", 0) for start in given)
     if not starts or starts[0] != 0 or any(a >= b for a, b in pairwise(starts)):
-        raise InputError(f"position_buckets must be starts that increase from 0, such as [0, 16, 64], got {starts}")
+        raise InputError(
+            "{argument} must be starts that increase from 0, such as [0, 16, 64], got {got!r}",
+            argument="position_buckets",
+            got=starts,
+        )
     return starts
 
 
