@@ -82,7 +82,9 @@ def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
     level, random_state, options = settings.level, settings.random_state, settings.options
     stats = count_asked(source.data, BinsAsked(**options), squares=True)
     if settings.pairs and source.kind != "binary":
-        raise InputError("pairs=True is for 1-D scores, confidences in an answer, with whether it was right")
+        raise InputError(
+            "{pairs=True} is for 1-D scores, confidences in an answer, with whether it was right", argument="pairs"
+        )
     if stats.view.n_strata > 1:
         raise InputError(
             "a verdict is about one curve, not {notion=}: pass pooled=True", argument="notion", notion=stats.view.notion

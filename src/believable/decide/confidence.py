@@ -21,7 +21,11 @@ def checked_scores(predictions: Any, name: str = "predictions") -> Floats:
     """P(y = 1), or one column per class, of as many rows as there are; the scores of a `Predictions`."""
     if isinstance(predictions, Predictions):
         if predictions.kind == "multilabel":
-            raise InputError(f"{name} must give one answer per row, not several labels: {ONE_COLUMN_AT_A_TIME}")
+            raise InputError(
+                "{argument} must give one answer per row, not several labels: {advice}",
+                argument=name,
+                advice=ONE_COLUMN_AT_A_TIME,
+            )
         return predictions.scores
     scores = _check.numeric(predictions, name)
     _check.shape_of_predictions(scores, multilabel=False)

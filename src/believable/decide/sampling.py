@@ -74,7 +74,12 @@ def sampled(scores: Floats, n: Any, strategy: Any, random_share: Any, random_sta
     """The least sure rows, and those drawn at random from the rest."""
     n = _check.positive_integer(n, "n")
     if n > len(scores):
-        raise InputError(f"n must be at most the number of rows, {len(scores)}, got {n}")
+        raise InputError(
+            "{argument} must be at most the number of rows, {n_rows}, got {got}",
+            argument="n",
+            n_rows=len(scores),
+            got=n,
+        )
     _check.choice(strategy, SAMPLING_STRATEGIES, "strategy")
     share = _check.number(random_share, "random_share", 0, 1)
     rng = generator(random_state)

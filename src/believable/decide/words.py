@@ -104,7 +104,9 @@ def confidence_words(p: Any, interval: Any = None, *, style: Style = "both") -> 
     _check.choice(style, WORDING_STYLES, "style")
     given = _check.numeric(p, "p")
     if given.ndim > 1:
-        raise InputError(f"p must be one probability or a list of them, got shape {given.shape}")
+        raise InputError(
+            "{argument} must be one probability or a list of them, got shape {got}", argument="p", got=given.shape
+        )
     if not given.size:
         return []
     rows = np.atleast_1d(given)

@@ -126,12 +126,14 @@ def _with_prefix(
 def present(schema: Mapping[str, Any], name: str, role: str) -> None:
     """Raise unless the frame has the column."""
     if not isinstance(name, str):
-        raise InputError(f"{role} must be the name of a column, got {name!r}")
+        raise InputError("{argument} must be the name of a column, got {got!r}", argument=role, got=name)
     if name not in schema:
         held = ", ".join(map(repr, list(schema)[:MAX_COLUMNS_NAMED])) + (
             ", …" if len(schema) > MAX_COLUMNS_NAMED else ""
         )
-        raise InputError(f"{role}={name!r} is not a column of the frame, which has {held}")
+        raise InputError(
+            "{argument}={got!r} is not a column of the frame, which has {held}", argument=role, got=name, held=held
+        )
 
 
 def score_type(schema: Mapping[str, Any], names: Sequence[str], from_logits: bool) -> str:

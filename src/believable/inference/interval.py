@@ -145,7 +145,10 @@ def interval(
     error = as_error(question)
     if method == "inversion" or (method == "auto" and error is not None):
         if error is None:
-            raise InputError("method='inversion' is for calibration errors, which are 0 at best; use 'percentile'")
+            raise InputError(
+                "{method='inversion'} is for calibration errors, which are 0 at best; use 'percentile'",
+                argument="method",
+            )
         found = inverted(error, cluster, level, n_resamples, rng)
         note = found.note or _note(question)
         return Interval(found.low, found.high, level, value, found.estimate, "inversion", note)
@@ -246,7 +249,9 @@ def _bootstrapped(
         how = "bca" if accelerated else "percentile"
         return *bootstrap.sums_interval(question, cluster, level, n_draws, accelerated, rng), how
     if method == "bca":
-        raise InputError("method='bca' is for metrics of sums (Brier score, accuracy, …); use 'percentile'")
+        raise InputError(
+            "{method='bca'} is for metrics of sums (Brier score, accuracy, …); use 'percentile'", argument="method"
+        )
     replicates = None if cluster is not None else bootstrap.statistic_replicates(question, n_draws, rng)
     if replicates is None:
         replicates = bootstrap.row_replicates(question, cluster, n_draws, rng)

@@ -183,7 +183,9 @@ def rows_needed(
     if not given:
         raise InputError("say what the rows are for: floor=0.01, width=0.02, slope_width=0.2 or oe_width=0.2")
     if zero := [name for name, value in given.items() if value == 0]:
-        raise InputError(f"{zero[0]} must be larger than 0: no number of rows leaves nothing to chance")
+        raise InputError(
+            "{argument} must be larger than 0: no number of rows leaves nothing to chance", argument=zero[0]
+        )
     population = _population(n_bins, strategy, base_rate, auc, scores)
 
     def will_do(n: int) -> bool:

@@ -51,8 +51,9 @@ def counts_for_profile(points: Points) -> Points:
     counts = as_counts(points)
     if counts is None:
         raise InputError(
-            "interval='profile' needs a likelihood: rows of equal weight and outcomes of 0 and 1; use interval='wald', "
-            "whose standard errors allow for weights"
+            "{interval='profile'} needs a likelihood: rows of equal weight and outcomes of 0 and 1; use "
+            "{interval='wald'}, whose standard errors allow for weights",
+            argument="interval",
         )
     return counts
 

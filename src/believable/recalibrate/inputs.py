@@ -80,7 +80,10 @@ class Scores:
                 )
         if multilabel:
             if values.ndim == 1 or values.shape[1] == 1:
-                raise InputError("multilabel=True needs scores with one column per label, got those of one event")
+                raise InputError(
+                    "{multilabel=True} needs scores with one column per label, got those of one event",
+                    argument="multilabel",
+                )
             return cls(values, input, multilabel)
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
@@ -214,7 +217,9 @@ def encoded_columns(y: Array, n_labels: int, classes: Sequence[Any] | None) -> t
             got=y.shape,
         )
     if y.dtype.kind not in "biuf" or not np.isin(y, (0, 1)).all():
-        raise InputError("multilabel=True needs y of zeros and ones: whether each label is in each row")
+        raise InputError(
+            "{multilabel=True} needs y of zeros and ones: whether each label is in each row", argument="multilabel"
+        )
     if classes is not None and len(classes) != n_labels:
         raise InputError(
             "{argument} must name {n_labels} labels in the order of the columns, got {got}",

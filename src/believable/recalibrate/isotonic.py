@@ -99,7 +99,9 @@ class IsotonicCalibration(BinaryRecalibrator):
         _check.choice(self.between, ("linear", "steps"), "between")
         _check.choice(self.centred, (False, True), "centred")
         if self.centred and self.between == "steps":
-            raise InputError("centred=True draws lines between the centres: leave between='linear'")
+            raise InputError(
+                "{centred=True} draws lines between the centres: leave {between='linear'}", argument="centred"
+            )
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
         pieces = _kernels.flat_pieces(scores.lowest() if self.between == "steps" else scores.raw(), w, wy)

@@ -186,9 +186,15 @@ def _checked(value: Any, name: str) -> Float64s:
     else:
         shares = np.array([_check.number(one, name, 0, 1) for one in value])
         if abs(shares.sum() - 1) > SHARE_SUM_TOLERANCE:
-            raise InputError(f"{name} must be shares that sum to 1, got a sum of {shares.sum():.8g}")
+            raise InputError(
+                "{argument} must be shares that sum to 1, got a sum of {got:.8g}", argument=name, got=shares.sum()
+            )
     if name == "source" and not shares.all():
-        raise InputError(f"source must be above 0 for every class, got {value!r}: nothing is known of a class without")
+        raise InputError(
+            "{argument} must be above 0 for every class, got {got!r}: nothing is known of a class without",
+            argument="source",
+            got=value,
+        )
     return np.asarray(shares / shares.sum())
 
 
@@ -196,5 +202,10 @@ def _per_class(value: Any, n_classes: int, name: str) -> Float64s:
     shares = _checked(value, name)
     if len(shares) != n_classes:
         given = "the share of one event" if np.ndim(value) == 0 else f"{len(shares)}"
-        raise InputError(f"{name} must be {n_classes} shares, one per class, got {given}")
+        raise InputError(
+            "{argument} must be {n_classes} shares, one per class, got {got}",
+            argument=name,
+            n_classes=n_classes,
+            got=given,
+        )
     return shares

@@ -120,7 +120,7 @@ class CalibrationMonitor:
         self.n_bins = _check.positive_integer(n_bins, "n_bins")
         self.level = _check.level(level)
         if alarm is not None and not isinstance(alarm, DriftAlarm):
-            raise InputError(f"alarm must be a DriftAlarm, got a {type(alarm).__name__}")
+            raise InputError("{argument} must be a DriftAlarm, got a {got}", argument="alarm", got=type(alarm).__name__)
         self.alarm = (
             DriftAlarm(alpha=alpha, tolerance=tolerance, n_bins=n_bins, notion=notion) if alarm is None else alarm
         )
