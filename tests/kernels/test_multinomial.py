@@ -37,7 +37,7 @@ def test_derivatives_are_those_of_the_cost(diagonal):
     """Gradient, curvature, curvature times a direction and within classes agree with differences of the cost."""
     z, labels = draw(60)
     w = np.random.default_rng(1).random(60)
-    problem = multinomial.Problem(z, labels, w / w.sum(), ridges(3, diagonal))
+    problem = multinomial.MultinomialProblem(z, labels, w / w.sum(), ridges(3, diagonal))
     c = identity(3, diagonal) + 0.3 * np.random.default_rng(2).normal(size=problem.ridge.shape)
     place = problem.at(c, True)
     steps = np.eye(c.size).reshape(-1, *c.shape) * 1e-5
@@ -109,7 +109,7 @@ def test_many_classes():
     ridge = np.full((20, 21), 1e-4)
     c, determined = fit_multinomial(z, labels, None, ridge)
     assert determined
-    assert np.abs(multinomial.Problem(z, labels, None, ridge).at(c, False).gradient).max() < 1e-9
+    assert np.abs(multinomial.MultinomialProblem(z, labels, None, ridge).at(c, False).gradient).max() < 1e-9
 
 
 @SHAPES
@@ -185,7 +185,7 @@ def test_a_frame_changes_no_derivative(diagonal, strength):
     z = z * [1, 3, 0.2] + [5, -4, 2]
     w = np.full(60, 1 / 60)
     ridge = strength * ridges(3, diagonal)
-    outside = multinomial.Problem(z, labels, w, ridge)
+    outside = multinomial.MultinomialProblem(z, labels, w, ridge)
     inside = outside._replace(frame=multinomial_steps.frame_of(z, w))
     c = identity(3, diagonal) + 0.3 * np.random.default_rng(2).normal(size=ridge.shape)
     d = inside.inside(c)
@@ -234,7 +234,7 @@ def test_masked_logits_do_not_drown_the_others(monkeypatch, diagonal, most, mask
 def test_a_start_that_is_better_is_kept():
     """Where the search ends higher than it began, by rounding, the start is returned and nothing is determined."""
     z, labels = draw(100)
-    problem = multinomial.Problem(z, labels, None, np.zeros((3, 4)))
+    problem = multinomial.MultinomialProblem(z, labels, None, np.zeros((3, 4)))
     steps = multinomial_steps.Directions(problem, multinomial_steps.frame_of(z, None))
     start = identity(3, False)
     fit = multinomial._rounded(problem, 50 * np.ones((3, 4)) * np.eye(3, 4, 1), steps, start, True)

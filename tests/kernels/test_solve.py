@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from believable._kernels.solve import (
-    Place,
+    Iterate,
     RootLook,
     RootSettings,
     SearchSettings,
@@ -32,7 +32,7 @@ class Hyperbola:
     def at(self, x):
         self.looks += 1
         away = x - self.centre
-        return Place(away / np.hypot(1, away), np.hypot(1, away) ** -3)
+        return Iterate(away / np.hypot(1, away), np.hypot(1, away) ** -3)
 
     def cost(self, x):
         return float(np.hypot(1, x - self.centre).sum())

@@ -210,6 +210,18 @@ def test_perfect_predictions_have_the_best_value(row):
         assert value(row, *perfect[kind], kind=kind) == row.best
 
 
+@pytest.mark.parametrize("wrong", [0.15, 0.35, 0.55, 0.75, 0.95])
+@pytest.mark.parametrize("row", [row for row in ROWS if row.power], ids=lambda row: row.alias)
+def test_an_error_sees_a_single_wrong_score(row, wrong):
+    """What says `power` is 0 for calibrated scores only: a median of gaps, say, would see one wrong bin of five as 0."""
+    scores = np.repeat([0.15, 0.35, 0.55, 0.75, 0.95], 100)
+    labels = np.tile(np.arange(100), 5) < np.round(100 * np.where(scores == wrong, 1 - wrong, scores))
+    data = Predictions(np.column_stack([1 - scores, scores]), labels)
+    assert number(row.function(data)) > 1e-4
+    if "binary" in row.kinds:
+        assert number(row.function(Predictions(scores, labels))) > 1e-4
+
+
 @pytest.mark.slow
 @for_every_metric
 @FEW

@@ -24,7 +24,7 @@ from believable.recalibrate import (
     TemperatureScaling,
     VennAbers,
 )
-from believable.recalibrate.saved import VERSION
+from believable.recalibrate.saved import MAP_VERSION
 
 SAVED = Path(__file__).parent / "saved"
 OUTPUTS = "outputs.json"
@@ -68,7 +68,7 @@ def models():
 
 
 def main():
-    folder = SAVED / f"v{VERSION}"
+    folder = SAVED / f"v{MAP_VERSION}"
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / OUTPUTS
     outputs = json.loads(place.read_text()) if place.exists() else {}

@@ -18,7 +18,7 @@ from believable.recalibrate import (
     PlattScaling,
     load_recalibrator,
 )
-from believable.recalibrate.saved import VERSION
+from believable.recalibrate.saved import MAP_VERSION
 from tests.recalibrate.data import binary
 from tests.recalibrate.make_saved import OUTPUTS, SAVED
 
@@ -56,7 +56,7 @@ def test_old_files_give_what_they_gave(name):
     np.testing.assert_allclose(model.transform(recorded["scores"]), recorded["gives"], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", [name for name in OLD if name.startswith(f"v{VERSION}/")])
+@pytest.mark.parametrize("name", [name for name in OLD if name.startswith(f"v{MAP_VERSION}/")])
 def test_files_are_written_as_they_were(name):
     """What was read from a file of the present version is written as it stood."""
     path, _ = OLD[name]
@@ -66,7 +66,7 @@ def test_files_are_written_as_they_were(name):
 @pytest.mark.parametrize("cls", RECALIBRATORS.values(), ids=RECALIBRATORS)
 def test_every_recalibrator_has_old_files(cls):
     """There is a file of every recalibrator, for one event and for four classes."""
-    wanted = {f"v{VERSION}/{cls.facts.alias}_{n_classes}" for n_classes in (2, 4)}
+    wanted = {f"v{MAP_VERSION}/{cls.facts.alias}_{n_classes}" for n_classes in (2, 4)}
     assert wanted <= set(OLD), "python -m tests.recalibrate.make_saved adds what is missing"
 
 

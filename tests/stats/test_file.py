@@ -17,7 +17,7 @@ import pytest
 from believable import BinStats, CellStats, KernelBlocks, Layout, Predictions, ScoreSums, Summary
 from believable.errors import InputError, SchemaError
 from believable.stats import load_statistic
-from believable.stats.saved import MAGIC, MAX_INFLATION, pack, unpack
+from believable.stats.saved import FILE_MAGIC, MAX_INFLATION, pack, unpack
 from believable.stats.statistic import Statistic
 
 RNG = np.random.default_rng(3)
@@ -130,7 +130,7 @@ def foreign():
         "gzip": (b"\x1f\x8b" + bytes(50), "but a gzip file: unpack it first"),
         "text": (b"p,y\n0.1,0\n", "but something else"),
         "newer": (
-            MAGIC + struct.pack("<IIQ", 2, 0, 0) + bytes(32),
+            FILE_MAGIC + struct.pack("<IIQ", 2, 0, 0) + bytes(32),
             "version 2 of the form, this package knows up to 1: install",
         ),
     }
@@ -173,7 +173,7 @@ def test_other_refusals(tmp_path):
 def sealed(header, body=b""):
     """Bytes with lengths and checksum as they should be."""
     header = header if isinstance(header, bytes) else json.dumps(header).encode()
-    written = MAGIC + struct.pack("<IIQ", 1, len(header), len(body)) + header + body
+    written = FILE_MAGIC + struct.pack("<IIQ", 1, len(header), len(body)) + header + body
     return written + hashlib.sha256(written).digest()
 
 

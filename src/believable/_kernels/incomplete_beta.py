@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from believable._kernels.probabilities import sigmoid
-from believable._kernels.solve import Place, SearchSettings, Step, minimise
+from believable._kernels.solve import Iterate, SearchSettings, Step, minimise
 from believable._types import Array, Float64s
 
 BETA_CDF_RANGE = 1e-4, 1e4  # of the two parameters
@@ -21,7 +21,7 @@ ROUGH: Stencil = (2e-3, (1 / 2,))
 EXACT: Stencil = (0.02, (4 / 5, -1 / 5, 4 / 105, -1 / 280))  # eighth order: it truncates where others would round
 # Lengths are in the logarithms of the parameters. Rounding might say that a step of 1e-3 does not lead down.
 EXACT_SEARCH = SearchSettings(close=1e-9, settled=1e-3, sure=1e-3, furthest=2.0)
-ROUGH_SEARCH = replace(EXACT_SEARCH, close=1e-3)
+ROUGH_BETA_SEARCH = replace(EXACT_SEARCH, close=1e-3)
 FLAT_CURVATURE = 1e-9  # of the larger curvature: less is rounding
 
 POINTS_FOR_CELLS = 20_000  # beyond so many they are gathered into cells
@@ -55,7 +55,7 @@ def fit_beta_cdf(positive: WeightedLogits, negative: WeightedLogits) -> tuple[fl
         width = min(CELL_WIDTH, float(high - low) * FINEST_CELL)
         above, below = (_gathered(side, low, width) for side in (positive, negative))
         higher, lower = (_gathered(side, low, width * COARSER_CELLS) for side in (above, below))
-        start = _maximum(above, below, _maximum(higher, lower, start, ROUGH_SEARCH))
+        start = _maximum(above, below, _maximum(higher, lower, start, ROUGH_BETA_SEARCH))
         if np.exp(start).max() * width**2 <= SMOOTH_IN_CELLS:
             return _parameters(start)
     return _parameters(_maximum(positive, negative, start))
@@ -97,15 +97,15 @@ class _Likelihood:
         self.total = float(positive.weight.sum() + negative.weight.sum())
         self.points = _Points(positive.logit), _Points(-negative.logit)
 
-    def at(self, x: Float64s) -> Place:
+    def at(self, x: Float64s) -> Iterate:
         cost, slope, curvature = _derivatives(self.cost, x, self.stencil)
-        return Place(slope, curvature, cost)
+        return Iterate(slope, curvature, cost)
 
     def cost(self, x: Float64s) -> float:
         (up, down), (above, below), (a, b) = self.points, self.weights, np.exp(x)
         return -float(above @ _log_cdf(up, a, b) + below @ _log_cdf(down, b, a)) / self.total
 
-    def step(self, x: Float64s, place: Place) -> Step:
+    def step(self, x: Float64s, place: Iterate) -> Step:
         slope, curvature = place.gradient, place.model
         low, high = np.log(BETA_CDF_RANGE)
         free = ~(((x <= low) & (slope > 0)) | ((x >= high) & (slope < 0)))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from believable._kernels.compiled import logistic as compiled
-from believable._kernels.solve import Place, SearchSettings, Step, minimise_many, unit_diagonal
+from believable._kernels.solve import Iterate, SearchSettings, Step, minimise_many, unit_diagonal
 from believable._kernels.twins import twin
 from believable._types import Array, Float64s, Ints
 
@@ -134,14 +134,14 @@ class _Points:
         self.widest = np.abs(columns).max(axis=1)
         self.furthest = float(np.abs(offset).max())
 
-    def at(self, x: Float64s, which: Ints) -> Place:
+    def at(self, x: Float64s, which: Ints) -> Iterate:
         gradient, information = logistic_derivatives(x, *self._of(which))
-        return Place(-gradient, information)
+        return Iterate(-gradient, information)
 
     def cost(self, x: Float64s, which: Ints) -> Float64s:
         return -_log_likelihood(x, *self._of(which))
 
-    def step(self, x: Float64s, place: Place, which: Ints) -> Step:
+    def step(self, x: Float64s, place: Iterate, which: Ints) -> Step:
         correlation, root = logistic_system(place.model, place.gradient, self.widest)
         direction = np.linalg.solve(correlation, (-place.gradient / root)[..., None])[..., 0] / root
         reach = np.abs(direction) @ self.widest  # no linear predictor moves further than this

@@ -15,12 +15,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from believable._kernels.logistic import LOGISTIC_SEARCH, logistic_system
-from believable._kernels.solve import Minimum, Place, SearchSettings, Step, minimise
+from believable._kernels.solve import Iterate, Minimum, SearchSettings, Step, minimise
 from believable._types import Array, Float64s
 
 CACHED_ROWS = 1 << 13  # rows that stay in the cache, and dot products that stay on one core
 ROWS_FOR_A_SAMPLE = 1 << 16  # so many rows are first fitted on a sample: two passes over all of them then suffice
-SAMPLE_STRIDE = 8  # the sample is every eighth row
+CLASS_SAMPLE_STRIDE = 8  # the sample is every eighth row
 # What is left is a bound of what remains in the linear predictors, as root mean square.
 CLASSES_SEARCH = replace(LOGISTIC_SEARCH, close=2e-9)
 SAMPLE_SEARCH = replace(LOGISTIC_SEARCH, close=1e-4, most_steps=30)
@@ -134,10 +134,10 @@ def _fit(rows: _Rows, start: Float64s, settings: SearchSettings) -> Minimum:
 def _some(rows: ClassRows) -> ClassRows:
     """Every eighth row; all rows of a rare class, at an eighth of their weight."""
     if rows.n_rows < CACHED_ROWS:
-        return rows._replace(weight=rows.weight / SAMPLE_STRIDE)
-    weight = rows.weight if isinstance(rows.weight, float) else rows.weight[::SAMPLE_STRIDE]
+        return rows._replace(weight=rows.weight / CLASS_SAMPLE_STRIDE)
+    weight = rows.weight if isinstance(rows.weight, float) else rows.weight[::CLASS_SAMPLE_STRIDE]
     return rows._replace(
-        columns=[np.ascontiguousarray(column[::SAMPLE_STRIDE]) for column in rows.columns], weight=weight
+        columns=[np.ascontiguousarray(column[::CLASS_SAMPLE_STRIDE]) for column in rows.columns], weight=weight
     )
 
 
@@ -161,18 +161,18 @@ class _Rows:
         self.pull = _pull(positive, len(widest)) - _pull(negative, len(widest))
         self.bounded = (np.arange(len(widest)) < len(positive.columns)) & rising
 
-    def at(self, x: Float64s) -> Place:
+    def at(self, x: Float64s) -> Iterate:
         """The model is the information (k, k), and the sum of w s(eta) s(-eta)."""
         extreme = bool(np.abs(x) @ self.widest > LARGEST_EXPONENT)
         gradient, information, total = _of_class(x, self.positive, extreme)
         minus, more, more_total = _of_class(-x, self.negative, extreme)
-        return Place(-(gradient - minus - self.pull), (information + more, total + more_total))
+        return Iterate(-(gradient - minus - self.pull), (information + more, total + more_total))
 
     def cost(self, x: Float64s) -> float:
         smooth = float(x @ self.pull)
         return smooth - (_likelihood_of_class(x, self.positive) + _likelihood_of_class(-x, self.negative))
 
-    def step(self, x: Float64s, place: Place) -> Step:
+    def step(self, x: Float64s, place: Iterate) -> Step:
         information, total = place.model
         direction = self._to_maximum(x, information, -place.gradient)
         reach = float(np.abs(direction) @ self.widest)  # no linear predictor moves further than this

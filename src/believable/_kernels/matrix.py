@@ -19,7 +19,7 @@ from believable._kernels.sums import classwise_sums, n_moments, pair_sums
 from believable._kernels.twins import twin
 from believable._types import Array, Float64s, Floats, Ints
 
-COUNTED_ROWS = 1 << 18  # counted together, of few columns
+COUNTED_MATRIX_ROWS = 1 << 18  # counted together, of few columns
 WAITING_ENTRIES = 1 << 21  # entries that are assigned before they are counted together, of many columns
 
 Assign = Callable[[Floats], Ints]
@@ -42,7 +42,7 @@ def classwise_cells(
 
 def _few(matrix: Floats, per_stratum: int, assign: Assign) -> Float64s:
     total = np.zeros((3, matrix.shape[1], per_stratum))
-    for rows in row_blocks(len(matrix), 1, COUNTED_ROWS):
+    for rows in row_blocks(len(matrix), 1, COUNTED_MATRIX_ROWS):
         for k, into in enumerate(np.moveaxis(total, 1, 0)):
             scores = np.ascontiguousarray(matrix[rows, k])
             into += _moments(assign(scores), scores, per_stratum)
@@ -202,7 +202,7 @@ def _apart(
 # made at once, and blocks are turned on their side where classes are few, because short rows do not vectorise.
 
 
-BLOCK_ENTRIES = 1 << 17  # of a block of rows
+MATRIX_BLOCK_ENTRIES = 1 << 17  # of a block of rows
 ROW_SUM_NAMES = ("brier", "nll", "correct", "confidence", "entropy")
 SMALLEST_FLOAT = np.finfo(np.float64).tiny  # 0 log 0 is 0: whatever the logarithm is, as long as it is finite
 
@@ -241,7 +241,7 @@ def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None, toleranc
     They are invalid where the moments of `believable._kernels.top_moments` are.
     """
     n, n_classes = matrix.shape
-    step = min(n, max(1, BLOCK_ENTRIES // n_classes))
+    step = min(n, max(1, MATRIX_BLOCK_ENTRIES // n_classes))
     buffers = np.empty((3, step * n_classes))
     parts = []
     for start in range(0, n, step):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from believable._kernels.rows import row_blocks
-from believable._kernels.solve import Place, SearchSettings, Step, minimise, unit_diagonal
+from believable._kernels.solve import Iterate, SearchSettings, Step, minimise, unit_diagonal
 from believable._kernels.temperature import label_terms
 from believable._kernels.values import LogitRows
 from believable._types import Float64s, Ints
@@ -18,7 +18,8 @@ EM_STEPS = 10  # before Newton's method
 # The EM algorithm would move no share further than `close`, and no absent component asks for more.
 SHARES_SEARCH = SearchSettings(close=1e-12, most_steps=200, slack=1e-15, most_halvings=60)
 SHARES_RIDGE = 1e-12  # of the diagonal, for components that the data do not tell apart
-NEGLIGIBLE_SHARE = 1e-6  # one below this that the EM algorithm makes smaller is dropped, until it is asked for again
+# A share below this that the EM algorithm makes smaller is dropped, until it is asked for again.
+NEGLIGIBLE_MIXTURE_SHARE = 1e-6
 
 
 def mixture_shares(density: Float64s, weight: Float64s, start: Float64s) -> tuple[Float64s, bool]:
@@ -48,20 +49,20 @@ class _Shares:
         """h: what the EM algorithm multiplies the shares by."""
         return np.asarray((self.weight / (self.density @ shares)) @ self.density)
 
-    def at(self, x: Float64s) -> Place:
-        return Place(1 - self.pull(x))
+    def at(self, x: Float64s) -> Iterate:
+        return Iterate(1 - self.pull(x))
 
     def cost(self, x: Float64s) -> float:
         mixed = self.density @ x
         return float(x.sum() - self.weight @ np.log(mixed)) if mixed.min() > 0 else np.inf
 
-    def step(self, x: Float64s, place: Place) -> Step:
+    def step(self, x: Float64s, place: Iterate) -> Step:
         """Newton's step of the shares that are free, or one of the EM algorithm if no part of that lowers the cost."""
         rise = -place.gradient
         left = max(float(rise.max()), float(np.abs(x * rise).max()))
         if left <= SHARES_SEARCH.close:
             return Step(np.zeros_like(x), left)
-        free = (x > NEGLIGIBLE_SHARE) | (rise > 0)
+        free = (x > NEGLIGIBLE_MIXTURE_SHARE) | (rise > 0)
         part = self.density[:, free] if not free.all() else self.density
         scaled, root = unit_diagonal(_curvature(part, self.weight, self.density @ x), SHARES_RIDGE)
         direction = -x  # of those that are not free, which are on their way to zero
@@ -134,15 +135,15 @@ class _Weights:
             self.seen = x.copy(), mixed, float(x.sum() - self.shares @ np.log(mixed))
         return self.seen[1:]
 
-    def at(self, x: Float64s) -> Place:
+    def at(self, x: Float64s) -> Iterate:
         mixed, cost = self.look(x)
         ratio = self.parts / mixed
-        return Place(1 - ratio @ self.shares, ratio, cost)
+        return Iterate(1 - ratio @ self.shares, ratio, cost)
 
     def cost(self, x: Float64s) -> float:
         return self.look(x)[1]
 
-    def step(self, x: Float64s, place: Place) -> Step:
+    def step(self, x: Float64s, place: Iterate) -> Step:
         gradient, ratio = place.gradient, place.model
         curvature = (ratio * self.shares) @ ratio.T
         direction = _nonnegative(curvature, gradient - curvature @ x) - x
@@ -265,15 +266,15 @@ class _LogB:
             self.seen[place] = self.profile.at(place, self.weights)
         return self.seen[place]
 
-    def at(self, x: Float64s) -> Place:
+    def at(self, x: Float64s) -> Iterate:
         found = self.look(x)
         self.seen, self.weights = {float(x[0]): found}, found.weights
-        return Place(np.array([found.slope]), found, found.cost)
+        return Iterate(np.array([found.slope]), found, found.cost)
 
     def cost(self, x: Float64s) -> float:
         return self.look(x).cost
 
-    def step(self, x: Float64s, place: Place) -> Step:
+    def step(self, x: Float64s, place: Iterate) -> Step:
         here, found = float(x[0]), place.model
         if found.slope == 0 or abs(here - self.before) <= CLOSE_LOG_B:
             return Step(np.zeros(1), 0.0)

@@ -5,7 +5,7 @@ With x = (z_1, ..., z_K, 1), coefficients c (K, K + 1), or (K, 2) where a class 
     sum_i w_i (log sum_k exp(eta_ik) - eta_i,label) / sum_i w_i + sum r (c - identity)^2
 
 is least. Ridges r >= 0 have the shape of c and say by it which coefficients there are. The search is in coordinates
-of its own (`Frame`). Rows are taken in blocks and transposed: long rows are fast.
+of its own (`Coordinates`). Rows are taken in blocks and transposed: long rows are fast.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from believable._kernels.multinomial_steps import FARTHEST_LOGIT, Directions, Frame, Products, frame_of
-from believable._kernels.solve import Place, SearchSettings, Step, minimise
+from believable._kernels.multinomial_steps import FARTHEST_LOGIT, Coordinates, Directions, Products, frame_of
+from believable._kernels.solve import Iterate, SearchSettings, Step, minimise
 from believable._kernels.temperature import fit_temperature, logit_rows
 from believable._types import Float64s, Floats, Ints
 
@@ -36,7 +36,7 @@ MULTINOMIAL_SEARCH = SearchSettings(
     stuck=1e-5,
     no_gain=1e-13,
 )
-ROUGH_SEARCH = replace(MULTINOMIAL_SEARCH, close=1e-3)
+ROUGH_MULTINOMIAL_SEARCH = replace(MULTINOMIAL_SEARCH, close=1e-3)
 FAR_STEP = 0.5  # a step that changes next to nothing but moves predictors as far as this is on its way to infinity
 WORSE_BY_ROUNDING = 1e-7  # cost that rounding of coefficients may add
 PERFECT_COST = 1e-10  # all labels are as good as certain
@@ -63,7 +63,7 @@ class MultinomialFit(NamedTuple):
     determined: bool
 
 
-class Problem(NamedTuple):
+class MultinomialProblem(NamedTuple):
     """Logits (n, K), their labels, weights that sum to one (or None for equal ones), and ridges.
 
     With a frame, coefficients are in its coordinates, except for `origin`; ridges stay those of coefficients of logits.
@@ -73,7 +73,7 @@ class Problem(NamedTuple):
     labels: Ints
     weights: Float64s | None
     ridge: Float64s
-    frame: Frame | None = None
+    frame: Coordinates | None = None
 
     @property
     def diagonal(self) -> bool:
@@ -86,12 +86,12 @@ class Problem(NamedTuple):
         n_classes = self.z.shape[1]
         return np.column_stack([np.ones(n_classes) if self.diagonal else np.eye(n_classes), np.zeros(n_classes)])
 
-    def every(self, stride: int) -> Problem:
+    def every(self, stride: int) -> MultinomialProblem:
         """Some of the rows, without a copy of the logits."""
         weights = None if self.weights is None else self.weights[::stride]
         if weights is not None:
             weights = weights / weights.sum() if weights.any() else None
-        return Problem(self.z[::stride], self.labels[::stride], weights, self.ridge, self.frame)
+        return MultinomialProblem(self.z[::stride], self.labels[::stride], weights, self.ridge, self.frame)
 
     def inside(self, c: Float64s) -> Float64s:
         """Coefficients of logits in the coordinates of the problem."""
@@ -149,7 +149,7 @@ class Problem(NamedTuple):
             return self.frame.bends(self.ridge)
         return np.asarray(2 * self.ridge[:, :, None] * np.eye(self.ridge.shape[1]))
 
-    def at(self, c: Float64s, second: bool) -> Place:
+    def at(self, c: Float64s, second: bool) -> Iterate:
         """The cost at c with its gradient and, if asked for, its second derivatives (p, p) as the model."""
         n_classes, width = c.shape
         cost, gradient = self.drawn(c)
@@ -177,7 +177,7 @@ class Problem(NamedTuple):
                 own_bends[k, first, last] += squares[k]
                 own_bends[k, last, first] = own_bends[k, first, last]
                 blocks[k, :, k] += own_bends[k]
-        return Place(gradient, products, cost)
+        return Iterate(gradient, products, cost)
 
     def own_curvatures(self, c: Float64s) -> Float64s:
         """The second derivatives at c between coefficients of one class, of shape (K, width, width)."""
@@ -213,7 +213,7 @@ def fit_multinomial(
     ridge: Float64s,
     start: Float64s | None = None,
     rough: bool = False,
-    frame: Frame | None = None,
+    frame: Coordinates | None = None,
 ) -> MultinomialFit:
     """Coefficients of least cost, by Newton's method with halved steps, from a temperature or the given start on.
 
@@ -222,9 +222,11 @@ def fit_multinomial(
     logits, with other weights say, saves time if it is known.
     """
     weights = None if weights is None else weights / weights.sum()
-    problem = Problem(z, labels, weights, ridge, frame or frame_of(z, weights))
+    problem = MultinomialProblem(z, labels, weights, ridge, frame or frame_of(z, weights))
     first = _first_guess(problem) if start is None else start
-    here, steps, determined = _descend(problem, problem.inside(first), ROUGH_SEARCH if rough else MULTINOMIAL_SEARCH)
+    here, steps, determined = _descend(
+        problem, problem.inside(first), ROUGH_MULTINOMIAL_SEARCH if rough else MULTINOMIAL_SEARCH
+    )
     if rough:
         return MultinomialFit(problem.outside(here), determined)
     # Compared with the start as it came: 1e-20, there and back, would be 0.
@@ -234,12 +236,12 @@ def fit_multinomial(
 def multinomial_cost(z: Floats, labels: Ints, weights: Float64s | None, coefficients: Float64s) -> float:
     """The weighted mean of log(sum_k exp(eta_k)) - eta_label."""
     weights = None if weights is None else weights / weights.sum()
-    return float(Problem(z, labels, weights, np.zeros_like(coefficients)).at(coefficients, False).cost)
+    return float(MultinomialProblem(z, labels, weights, np.zeros_like(coefficients)).at(coefficients, False).cost)
 
 
 def mapped_softmax(z: Floats, coefficients: Float64s) -> Float64s:
     """softmax(c x) by row, of shape (n, K), in float64."""
-    problem = Problem(z, np.zeros(len(z), np.intp), None, coefficients)
+    problem = MultinomialProblem(z, np.zeros(len(z), np.intp), None, coefficients)
     result, first = np.empty(z.shape), 0
     for x, labels, _ in problem.blocks(3 * len(coefficients)):
         p, _ = _softmax(problem.predictors(coefficients, x), (labels, labels))
@@ -286,7 +288,7 @@ def _paired(values: Float64s, x: Float64s, first: Ints, last: Ints, diagonal: bo
 # --- The search -------------------------------------------------------------------------------------------------------
 
 
-def _first_guess(problem: Problem) -> Float64s:
+def _first_guess(problem: MultinomialProblem) -> Float64s:
     """Coefficients of logits: the best of the identity, that at the best temperature, and a rough fit of some rows."""
     n, n_classes = problem.z.shape
     stride = n // (ROWS_PER_COEFFICIENT * problem.ridge.size)
@@ -295,7 +297,7 @@ def _first_guess(problem: Problem) -> Float64s:
     guesses = [problem.origin, problem.origin / (1 if limit == "right" else max(temperature, 1 / FARTHEST_LOGIT))]
     some = problem.every(stride) if stride > 3 else problem
     if stride > 3 and len(np.unique(some.labels)) == n_classes:
-        here, _, determined = _descend(some, some.inside(_first_guess(some)), ROUGH_SEARCH)
+        here, _, determined = _descend(some, some.inside(_first_guess(some)), ROUGH_MULTINOMIAL_SEARCH)
         if determined:
             guesses.append(some.outside(here))
     costs = [problem.at(problem.inside(guess), False).cost for guess in guesses]
@@ -303,7 +305,7 @@ def _first_guess(problem: Problem) -> Float64s:
 
 
 def _descend(
-    problem: Problem, start: Float64s, settings: SearchSettings
+    problem: MultinomialProblem, start: Float64s, settings: SearchSettings
 ) -> tuple[Float64s, Directions | Products, bool]:
     """Where the cost is least, the directions that were used, and whether there is such a place."""
     descent = _Descent(problem, settings)
@@ -322,7 +324,7 @@ class _Descent:
 
     convex = True
 
-    def __init__(self, problem: Problem, settings: SearchSettings) -> None:
+    def __init__(self, problem: MultinomialProblem, settings: SearchSettings) -> None:
         frame = problem.frame
         assert frame is not None
         self.problem, self.settings = problem, settings
@@ -331,13 +333,13 @@ class _Descent:
         self.widest = np.array([frame.widest.max(), 1]) if problem.diagonal else frame.widest
         self.last = np.inf
 
-    def at(self, x: Float64s) -> Place:
+    def at(self, x: Float64s) -> Iterate:
         return self.problem.at(x, self.exact)
 
     def cost(self, x: Float64s) -> float:
         return float(self.problem.at(x, False).cost)
 
-    def step(self, x: Float64s, place: Place) -> Step:
+    def step(self, x: Float64s, place: Iterate) -> Step:
         accuracy = 0.0 if self.exact else min(0.1, self.last)
         direction = self.steps.newton(x, place, accuracy)
         decrement = float(np.sqrt(max(-float(np.vdot(place.gradient, direction)), 0.0)))
@@ -354,7 +356,7 @@ class _Descent:
 
 
 def _rounded(
-    problem: Problem, c: Float64s, steps: Directions | Products, start: Float64s, determined: bool
+    problem: MultinomialProblem, c: Float64s, steps: Directions | Products, start: Float64s, determined: bool
 ) -> MultinomialFit:
     """Coefficients of the same cost, nearest to the identity; c itself, or the start, if rounding makes them worse."""
     cost = problem.at(c, False).cost

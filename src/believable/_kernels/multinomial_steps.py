@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from believable._kernels.rows import row_blocks
-from believable._kernels.solve import Place
+from believable._kernels.solve import Iterate
 from believable._types import Float64s, Floats
 
 FARTHEST_LOGIT = 1e100  # logits beyond count as this: their squares must be numbers
@@ -21,7 +21,7 @@ MIDDLE_ROWS = 2000  # rows that tell where the middle of a column is
 CONSTANT_SPREAD = 1e-13  # a spread of less, relative to the centre, is rounding
 
 
-class Frame(NamedTuple):
+class Coordinates(NamedTuple):
     """A change of coordinates of K logits, and of coefficients (K, K + 1) or (K, 2) with it.
 
     Attributes
@@ -87,7 +87,7 @@ class Frame(NamedTuple):
         return np.asarray(result)
 
 
-def frame_of(z: Floats, weights: Float64s | None) -> Frame:
+def frame_of(z: Floats, weights: Float64s | None) -> Coordinates:
     """The frame of logits (n, K), for weights that sum to one."""
     n, n_classes = z.shape
     middle, spread = _middle(z, weights)
@@ -115,7 +115,7 @@ def frame_of(z: Floats, weights: Float64s | None) -> Frame:
     ends = np.stack([-1, 1])[:, None] * bound[:-1, 0] * spread
     widest = (widest * spread + np.abs(middle - centre)) * inverse
     bounds = ((middle - centre + ends) * inverse)[..., None]
-    return Frame(centre, scale, inverse, bounds, np.append(widest, 1), moments)
+    return Coordinates(centre, scale, inverse, bounds, np.append(widest, 1), moments)
 
 
 def _middle(z: Floats, weights: Float64s | None) -> tuple[Float64s, Float64s]:
@@ -172,7 +172,7 @@ class Directions:
     however large the logit, and sums with other classes would drown what is left.
     """
 
-    def __init__(self, problem: Costs, frame: Frame) -> None:
+    def __init__(self, problem: Costs, frame: Coordinates) -> None:
         even = _even_curvature(frame.moments, problem.diagonal)
         root = np.sqrt(np.diag(even))
         root[root == 0] = 1
@@ -203,7 +203,7 @@ class Directions:
         moved = self.unseen @ (self.unseen.T @ moved)  # again: offsets of columns magnify rounding
         return np.asarray(change + self.frame.back(moved.reshape(change.shape)))
 
-    def newton(self, here: Float64s, place: Place, accuracy: float) -> Float64s:
+    def newton(self, here: Float64s, place: Iterate, accuracy: float) -> Float64s:
         scale = 1 / np.sqrt(np.maximum(np.diag(place.model), 0) + CURVATURE_DAMPING)
         curvature = place.model * scale * scale[:, None]
         np.einsum("ii->i", curvature)[:] += CURVATURE_DAMPING
@@ -225,7 +225,7 @@ class Products:
     Where these would be too many numbers, by second moments of the logits for all classes alike.
     """
 
-    def __init__(self, problem: Costs, frame: Frame) -> None:
+    def __init__(self, problem: Costs, frame: Coordinates) -> None:
         self.problem, self.frame = problem, frame
         self.few = problem.ridge.size * problem.ridge.shape[1] <= MOST_CLASS_CURVATURES
         values, vectors = np.linalg.eigh(frame.moments)
@@ -243,7 +243,7 @@ class Products:
         moved = (moved @ self.idle) @ self.idle.T  # again: offsets of columns magnify rounding
         return np.asarray(change + self.frame.back(moved))
 
-    def newton(self, here: Float64s, place: Place, accuracy: float) -> Float64s:
+    def newton(self, here: Float64s, place: Iterate, accuracy: float) -> Float64s:
         own = self._own(here)
         roots = np.sqrt(np.einsum("kii->ki", own))
         inverse = np.linalg.inv(own / roots[:, :, None] / roots[:, None]) / roots[:, :, None] / roots[:, None]

@@ -20,7 +20,7 @@ from believable._types import Array, Float64s, Ints
 
 Status = Literal["converged", "stuck", "away", "limit"]
 Numbers = float | Float64s
-Fields = TypeVar("Fields", "Place", "Step")
+Fields = TypeVar("Fields", "Iterate", "Step")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class SearchSettings:
     no_gain: float = 0.0
 
 
-class Place(NamedTuple):
+class Iterate(NamedTuple):
     """What is known of a place.
 
     Attributes
@@ -128,13 +128,13 @@ class Problem(Protocol):
 
     convex: bool
 
-    def at(self, x: Float64s) -> Place:
+    def at(self, x: Float64s) -> Iterate:
         """The derivatives at x."""
 
     def cost(self, x: Float64s) -> float:
         """The cost at x; infinite where x is not allowed."""
 
-    def step(self, x: Float64s, place: Place) -> Step:
+    def step(self, x: Float64s, place: Iterate) -> Step:
         """The step from x."""
 
 
@@ -143,13 +143,13 @@ class Problems(Protocol):
 
     convex: bool
 
-    def at(self, x: Float64s, which: Ints) -> Place:
+    def at(self, x: Float64s, which: Ints) -> Iterate:
         """The derivatives at x."""
 
     def cost(self, x: Float64s, which: Ints) -> Float64s:
         """The costs at x, of shape (B,)."""
 
-    def step(self, x: Float64s, place: Place, which: Ints) -> Step:
+    def step(self, x: Float64s, place: Iterate, which: Ints) -> Step:
         """The steps from x."""
 
 
@@ -162,7 +162,7 @@ class Minimum(NamedTuple):
     status : {"converged", "stuck", "away", "limit"}
         "stuck": nothing more was to be gained by a short step, or no part of a step lowered the cost. "away": the
         problem said that there is no minimum. "limit": the steps were used up.
-    place : Place
+    place : Iterate
         The last that was looked at: x itself, or next to it where the last step was taken unseen.
     step : ndarray
         The last step, as it was cut.
@@ -172,7 +172,7 @@ class Minimum(NamedTuple):
 
     x: Float64s
     status: Status
-    place: Place
+    place: Iterate
     step: Float64s
     length: float
 
@@ -272,17 +272,17 @@ def find_root(
 
 
 class _Minima(NamedTuple):
-    """`Minimum` for a batch. Place, steps and lengths are those of the problems that were searched to the end."""
+    """`Minimum` for a batch. Iterate, steps and lengths are those of the problems that were searched to the end."""
 
     x: Float64s
     status: Array
-    place: Place
+    place: Iterate
     step: Float64s
     length: Float64s
 
     def of(self, b: int) -> Minimum:
         gradient, model, cost = self.place
-        place = Place(gradient[b], model, None if cost is None else float(cost[b]))
+        place = Iterate(gradient[b], model, None if cost is None else float(cost[b]))
         return Minimum(self.x[b], self.status[b], place, self.step[b], float(self.length[b]))
 
 
@@ -354,7 +354,7 @@ class _Search:
             done |= (length >= before / 2) & (length <= settings.settled * step.unit)
         return done
 
-    def _tried(self, here: Float64s, place: Place, step: Step, which: Ints) -> tuple[Float64s, Place, Float64s]:
+    def _tried(self, here: Float64s, place: Iterate, step: Step, which: Ints) -> tuple[Float64s, Iterate, Float64s]:
         """Where the steps lead, what is there, and the shares of them that were taken: 0 for a fallback or none.
 
         A convex cost that still falls at the end of the step is lower there. Otherwise it is looked at, and the step
@@ -377,7 +377,7 @@ class _Search:
                 looked = _with(looked, one, self.problems.at(there[one], which[one]))
         return there, looked or self.problems.at(there, which), share
 
-    def _share(self, here: Float64s, place: Place, step: Step, which: Ints) -> float:
+    def _share(self, here: Float64s, place: Iterate, step: Step, which: Ints) -> float:
         """How much of one step is taken: as few halvings as possible."""
         settings, share = self.settings, 1.0
         before = float((self.problems.cost(here, which) if place.cost is None else place.cost)[0])
@@ -392,7 +392,7 @@ class _Search:
             share /= 2
         return 0.0
 
-    def _stuck(self, before: Place, after: Place, step: Step, share: Float64s) -> Array:
+    def _stuck(self, before: Iterate, after: Iterate, step: Step, share: Float64s) -> Array:
         """Which problems cannot gain anything more."""
         stuck = (share == 0) & (step.fallback is None)
         if self.settings.stuck:
@@ -407,14 +407,14 @@ class _Lifted:
     def __init__(self, problem: Problem) -> None:
         self.problem, self.convex = problem, problem.convex
 
-    def at(self, x: Float64s, which: Ints) -> Place:
+    def at(self, x: Float64s, which: Ints) -> Iterate:
         gradient, model, cost = self.problem.at(x[0])
-        return Place(gradient[None], model, None if cost is None else np.array([cost]))
+        return Iterate(gradient[None], model, None if cost is None else np.array([cost]))
 
     def cost(self, x: Float64s, which: Ints) -> Float64s:
         return np.array([self.problem.cost(x[0])])
 
-    def step(self, x: Float64s, place: Place, which: Ints) -> Step:
+    def step(self, x: Float64s, place: Iterate, which: Ints) -> Step:
         step = self.problem.step(x[0], place._replace(gradient=place.gradient[0]))
         return Step(*map(_lifted, step))
 
@@ -443,7 +443,7 @@ def _those(fields: Fields, which: Array | slice) -> Fields:
     return cast(Fields, some(*(each[which] if isinstance(each, np.ndarray) else each for each in fields)))
 
 
-def _with(places: Place, one: slice, place: Place) -> Place:
+def _with(places: Iterate, one: slice, place: Iterate) -> Iterate:
     """The places, with another one in its place."""
     if len(places.gradient) == 1:
         return place

@@ -25,15 +25,12 @@ LOWEST_EXPONENT = {np.dtype(np.float32): -80.0, np.dtype(np.float64): -700.0}
 ENTRIES_TO_SEARCH_SOME_ROWS_FIRST = 1 << 17
 SAMPLE_STRIDE, FEWEST_SAMPLED_ROWS = 20, 2000  # each 20th row, but at least so many
 LAST_STEP, ROUGH_STEP = 3e-5, 1e-2  # a step as short as this is the last: the error left is its third power
-FLATTEST_LOGITS, EXCESS_COST_WHEN_ALL_RIGHT = (
-    1e-6,
-    1e-6,
-)  # logits that tell nothing, b times their spread; that are all right, mean excess cost
+FLATTEST_LOGITS = 1e-6  # b times their spread: logits that tell nothing
+EXCESS_COST_WHEN_ALL_RIGHT = 1e-6  # at most, on average, where the largest logit is always the label's
 LEAP = 64.0  # no step changes b by a larger factor
 LARGEST_INVERSE_TEMPERATURE = 1e306  # no number that is searched for is larger, and its inverse is a normal number too
-FURTHEST_BEHIND = (
-    1e200  # no label is further behind: that is far enough to decide everything, and sums of such are finite
-)
+# No label is further behind: that is far enough to decide everything, and sums of such are finite.
+FURTHEST_BEHIND = 1e200
 
 Limit = Literal["", "equal", "right", "useless"]
 Slopes = tuple[float, float, float]

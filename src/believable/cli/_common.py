@@ -17,7 +17,7 @@ from believable.errors import BelievableError
 if TYPE_CHECKING:
     from rich.console import Console
 
-PIPE = Path("-")  # standard input, or output
+STANDARD_STREAM = Path("-")  # standard input, or output
 GATE_FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130  # as shells have it: 128, and 2 for the signal
@@ -48,7 +48,7 @@ def _said(error: Exception) -> str:
 
 def called(file: Path) -> str:
     """What to call a file in a sentence."""
-    return "standard input" if file == PIPE else str(file)
+    return "standard input" if file == STANDARD_STREAM else str(file)
 
 
 def new_console(*, stderr: bool = False) -> Console:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from believable.cli._common import PIPE
+from believable.cli._common import STANDARD_STREAM
 from believable.cli._options import scale_of
 from believable.cli._wording import asks_for, in_options
 from believable.errors import InputError
@@ -146,7 +146,7 @@ def _is_samples(file: Path, asked: Mapping[str, Any]) -> bool:
     """Asked for, or recognised by the fields of the first object; naming the scores says that it is a table."""
     if asked.get("samples"):
         return True
-    if any(asked.get(name) for name in ("prob", "label", *OPTIONS_OF_TABLES)) or file == PIPE:
+    if any(asked.get(name) for name in ("prob", "label", *OPTIONS_OF_TABLES)) or file == STANDARD_STREAM:
         return False
     from believable.readers import is_lm_samples
 

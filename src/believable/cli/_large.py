@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from believable.binning import N_CELLS
-from believable.cli._common import PIPE, note
+from believable.cli._common import STANDARD_STREAM, note
 from believable.cli._inputs import names_in, refuse
 from believable.cli._options import scale_of
 from believable.cli._wording import in_options
@@ -49,7 +49,7 @@ def is_large(files: Sequence[Path], asked: Mapping[str, Any]) -> bool:
 
     if len(files) > 1 or any(asked.get(name) for name in OPTIONS_OF_LARGE_FILES):
         return True
-    if not files or files[0] == PIPE:
+    if not files or files[0] == STANDARD_STREAM:
         return False
     (file,) = files
     if file.is_dir() or is_pattern(file) or is_saved(file):
@@ -63,7 +63,7 @@ def files_behind(files: Sequence[Path]) -> list[Path]:
     """The files themselves, and those that a folder or a pattern stands for: what must not be written to."""
     from believable.readers.passes.parts import is_pattern, paths_of
 
-    several = [one for one in files if one != PIPE and (one.is_dir() or is_pattern(one))]
+    several = [one for one in files if one != STANDARD_STREAM and (one.is_dir() or is_pattern(one))]
     try:
         return [*files, *map(Path, paths_of(several))]
     except BelievableError:  # for the reader to say
@@ -102,7 +102,7 @@ def read_large(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
     if not files:
         raise InputError("name a Parquet file, a folder of them, or a pattern in quotes")
     for name in ("checkpoint", "save_summary"):
-        if asked.get(name) == PIPE:
+        if asked.get(name) == STANDARD_STREAM:
             raise InputError(f"--{name.replace('_', '-')} needs the name of a file, not the standard output")
     large = _saved(files, asked) if any(saved) and all(saved) else _passed(files, asked)
     if asked.get("save_summary") is not None:
@@ -147,7 +147,7 @@ def _passed(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
     from believable.readers.passes.one_pass import PassSettings, pass_over
 
     for file in files:
-        if file == PIPE:
+        if file == STANDARD_STREAM:
             raise InputError("the standard input cannot be read in batches: name a Parquet file")
         if asked.get("format") not in (None, "parquet") or _is_other(file):
             together = "together, " if len(files) > 1 else ""

@@ -85,7 +85,7 @@ class FormatChoice(click.Choice[str]):
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Scale = Literal["probabilities", "logits", "scores"]
-MAX_BINS = 1000
+MAX_BINS_ASKED = 1000
 
 SHARED: dict[str, Callable[[Any], Any]] = {
     "prob": click.option("--prob", metavar="NAME", help="Column of P(y = 1)."),
@@ -131,7 +131,7 @@ SHARED: dict[str, Callable[[Any], Any]] = {
         help="What becomes of documents without a judgement.  [default: drop]",
     ),
     "bins": click.option(
-        "--bins", type=click.IntRange(1, MAX_BINS), default=10, show_default=True, help="Number of bins."
+        "--bins", type=click.IntRange(1, MAX_BINS_ASKED), default=10, show_default=True, help="Number of bins."
     ),
     "strategy": click.option(
         "--strategy",

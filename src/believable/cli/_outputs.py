@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from believable.cli._common import PIPE
+from believable.cli._common import STANDARD_STREAM
 from believable.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,13 +32,13 @@ def check_outputs(
         name = (called or {}).get(option, f"--{option}")
         if path is None:
             continue
-        if path == PIPE and option == "plot":
+        if path == STANDARD_STREAM and option == "plot":
             raise InputError("a picture cannot go to the standard output: name a file")
-        if path != PIPE:
+        if path != STANDARD_STREAM:
             _refuse_place(name, path, inputs)
         if option == "plot" and path.suffix.lower() not in PICTURES:
             raise InputError(f"{name} {path}: the name of a picture must end in .png, .svg or .pdf")
-        if (other := seen.setdefault(path if path == PIPE else path.resolve(), name)) != name:
+        if (other := seen.setdefault(path if path == STANDARD_STREAM else path.resolve(), name)) != name:
             raise InputError(f"{other} and {name} both name {path}: choose different files")
 
 
@@ -65,7 +65,7 @@ def write_outputs(
             write_plot(path, predictions, title=audit.title, **how)
         else:
             written = {"html": audit.to_html, "json": audit.to_json, "markdown": audit.to_markdown}[option]
-            if path == PIPE:
+            if path == STANDARD_STREAM:
                 click.echo(written())
                 continue
             written(path)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from believable.cli._common import PIPE, called, new_console, note, say, sentences, warnings_as_notes
+from believable.cli._common import STANDARD_STREAM, called, new_console, note, say, sentences, warnings_as_notes
 from believable.cli._options import scale_of, shared_options
 from believable.errors import InputError, SchemaError
 
@@ -21,7 +21,7 @@ from believable.errors import InputError, SchemaError
     "--output",
     "-o",
     type=click.Path(path_type=Path, allow_dash=True),
-    default=PIPE,
+    default=STANDARD_STREAM,
     help="Write here; - for the standard output.  [default: -]",
 )
 @shared_options("prob", "prob_prefix", "logits", "scores", "percent", "format")
@@ -60,8 +60,8 @@ def apply(map_file: Path, new: Path, output: Path, logits: bool, scores: str | N
         done = apply_to_file(recalibrator, new, output, progress=progress, **options)
     for text in done.notes:
         note(text)
-    console = new_console(stderr=output == PIPE)
-    where = "" if output == PIPE else f"; written to {output}"
+    console = new_console(stderr=output == STANDARD_STREAM)
+    where = "" if output == STANDARD_STREAM else f"; written to {output}"
     say(console, f"{called(new)}: {done}{where}")
 
 

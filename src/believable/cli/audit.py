@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from believable.cli._common import GATE_FAILED, PIPE, called, new_console, say, sentences, warnings_as_notes
+from believable.cli._common import GATE_FAILED, STANDARD_STREAM, called, new_console, say, sentences, warnings_as_notes
 from believable.cli._gates import Gate, gates_of
 from believable.cli._inputs import read, read_other
 from believable.cli._large import Large, files_behind, is_large, read_large
@@ -136,7 +136,7 @@ def audit(files: tuple[Path, ...], **given: Any) -> None:
         written = write_outputs(settings.outputs, found, what, _drawn(settings))
     if settings.columns["save_summary"] is not None:
         written.append(f"Summary written to {settings.columns['save_summary']}")
-    console = new_console(stderr=PIPE in settings.outputs.values())
+    console = new_console(stderr=STANDARD_STREAM in settings.outputs.values())
     if settings.quiet:
         show_verdict(console, found.verdict)
     else:
@@ -259,7 +259,7 @@ def _other(file: Path | None, settings: Settings, loaded: Loaded) -> tuple[Loade
     if file is None:
         raise InputError("--compare is for a FILE, not for a run and its judgements")
     path = compare or file
-    if path == PIPE:
+    if path == STANDARD_STREAM:
         raise InputError("the standard input is read once: --compare-prob needs a FILE, or another one with --compare")
     if compare_prob is not None and asked["prob_prefix"] is not None:
         raise InputError("--compare-prob names one column, and --prob-prefix several: give --compare a file instead")

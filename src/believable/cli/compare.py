@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from believable.cli._common import PIPE, called, new_console, say, sentences, warnings_as_notes
+from believable.cli._common import STANDARD_STREAM, called, new_console, say, sentences, warnings_as_notes
 from believable.cli._gates import find
 from believable.cli._inputs import read, read_other
 from believable.cli._options import Measuring, shared_options
@@ -92,7 +92,7 @@ def _both(
     a: Path, b: Path | None, chosen: list[tuple[str, dict[str, str]]], asked: dict[str, Any]
 ) -> tuple[tuple[Loaded, str], tuple[Loaded, str]]:
     """The predictions of both models, and what to call them."""
-    if a == b == PIPE:
+    if a == b == STANDARD_STREAM:
         raise InputError("the standard input is read once: name a file for one of the two")
     asked = asked | {"prob": None, "prob_prefix": None}
     same = b is None or a == b or (a.exists() and b.exists() and a.samefile(b))
@@ -103,7 +103,7 @@ def _both(
             "--prob-prefix one_ --prob-prefix other_)"
         )
     if same:
-        if a == PIPE:
+        if a == STANDARD_STREAM:
             raise InputError("the standard input is read once: two columns of scores need a file")
         (name_a, one), (name_b, other) = chosen
         if one == other:
@@ -113,5 +113,5 @@ def _both(
         return (first, name_a), (second, name_b)
     assert b is not None
     (_, one), (_, other) = (chosen[0], chosen[-1]) if chosen else (("", {}), ("", {}))
-    names = [called(file) if file == PIPE or a.name == b.name else file.name for file in (a, b)]
+    names = [called(file) if file == STANDARD_STREAM or a.name == b.name else file.name for file in (a, b)]
     return (read(a, asked | one), names[0]), (read_other(b, asked, **other), names[1])

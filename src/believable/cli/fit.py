@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from believable.cli._common import PIPE, called, new_console, note, say, sentences, warnings_as_notes
+from believable.cli._common import STANDARD_STREAM, called, new_console, note, say, sentences, warnings_as_notes
 from believable.cli._inputs import OPTIONS_OF_RUNS, columns_in, names_a_run, read_run, refuse, refuse_run
 from believable.cli._options import Scale, scale_of, shared_options
 from believable.cli._outputs import check_outputs
@@ -65,7 +65,7 @@ def fit(
     """
     from believable.recalibrate import calibrate
 
-    console = new_console(stderr=output == PIPE)
+    console = new_console(stderr=output == STANDARD_STREAM)
     scale = scale_of(scores, logits)
     _check_method(method, scale)  # before the work, not after it
     check_outputs({"output": output}, [file, columns["run"], columns["qrels"]])
@@ -147,7 +147,7 @@ def _examples(loaded: Loaded, recalibrator: Recalibrator) -> str:
 
 
 def _write(console: Console, result: Calibration, output: Path | None) -> None:
-    if output == PIPE:
+    if output == STANDARD_STREAM:
         click.echo(result.to_json())
         return
     if output is None:

@@ -38,13 +38,12 @@ from believable.engines.sums import (
     reasons_of,
     second_class,
 )
-from believable.engines.tally import Tally
+from believable.engines.tally import GroupBy
 from believable.errors import Hint, InputError
 from believable.stats.bins import BinStats
 from believable.stats.layout import Layout
-from believable.stats.summary import Summary
+from believable.stats.summary import MAX_SUBGROUP_LEVELS, Summary
 
-MAX_SUBGROUP_LEVELS = 50
 COUNTED_NOTIONS = ("binary", "confidence", "top_label", "classwise")
 
 
@@ -267,10 +266,10 @@ def _bins(
         )
     of_two = view.notion == "binary" and columns.kind == "multiclass"  # the second of two columns
     pairing: Any = "classwise" if of_two else view.notion
-    tallied = frame.tally(Tally(columns=columns, pairing=pairing, sorts=(edges,), scores=False))
+    tallied = frame.tally(GroupBy(columns=columns, pairing=pairing, sorts=(edges,), scores=False))
     if pairing == "classwise":  # its rows were filtered: ask for the others
         reasons = frame.tally(
-            Tally(columns=columns, pairing="confidence", sorts=(Edges.uniform(1, columns.dtype),), scores=False)
+            GroupBy(columns=columns, pairing="confidence", sorts=(Edges.uniform(1, columns.dtype),), scores=False)
         )
     else:
         reasons = tallied

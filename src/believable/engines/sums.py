@@ -11,7 +11,7 @@ import numpy as np
 from believable._types import Array, Float64s, Kind
 from believable.binning import Edges, Grid
 from believable.engines.columns import FrameColumns
-from believable.engines.tally import PAIRINGS_OF_ALL_SCORES, Pairing, Tally
+from believable.engines.tally import PAIRINGS_OF_ALL_SCORES, GroupBy, Pairing
 from believable.predictions import View
 from believable.stats.cells import CellStats
 from believable.stats.counts import SAME_WITHOUT_WEIGHTS, SUMS, gather
@@ -137,7 +137,7 @@ def _deviation(each: Mapping[str, Array], grids: Sequence[Any], strata: Array, w
 CELLS_FOR_SUMS_ALONE = 840  # cells of pairs whose sums are wanted and not their cells
 
 
-def planned(columns: FrameColumns, layout: Layout, by: int | None = None) -> list[Tally]:
+def planned(columns: FrameColumns, layout: Layout, by: int | None = None) -> list[GroupBy]:
     """Binary scores need one group-by; a matrix needs two, of rows and of (row, class), or three where grids differ.
 
     The first one meets every row, so it knows which cannot be counted.
@@ -154,7 +154,7 @@ def planned(columns: FrameColumns, layout: Layout, by: int | None = None) -> lis
         wanted["classwise"] = _grids(layout, "classwise", "binary") or spare
     matrix, first = columns.kind != "binary", next(iter(wanted))
     return [
-        Tally(columns=columns, pairing=pairing, sorts=grids, by=by, moments=matrix and pairing == first)
+        GroupBy(columns=columns, pairing=pairing, sorts=grids, by=by, moments=matrix and pairing == first)
         for pairing, grids in wanted.items()
     ]
 
@@ -165,7 +165,7 @@ def _grids(layout: Layout, *notions: str) -> tuple[Grid, ...]:
 
 
 def assembled(
-    layout: Layout, tallies: Sequence[Tally], parts: Sequence[Tallied], classes: tuple[str, ...] | None
+    layout: Layout, tallies: Sequence[GroupBy], parts: Sequence[Tallied], classes: tuple[str, ...] | None
 ) -> Summary:
     """The summary of the rows behind the sums of some tallies, in their order."""
     by_pairing: dict[str, tuple[Tallied, tuple[Any, ...]]]

@@ -18,7 +18,7 @@ PAIRINGS_OF_ALL_SCORES = ("binary", "classwise")  # pairs that hold every score,
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class GroupBy:
     """What to group by, and what to add up: called with a frame, it gives the frame of sums.
 
     Attributes

@@ -16,7 +16,7 @@ from believable.errors import InputError
 from believable.inference import bootstrap
 from believable.inference.clusters import cluster_of_rows, drawn_counts, residuals_by_unit, unit_of_rows
 from believable.inference.interval import Interval, as_error, tails_of
-from believable.inference.inversion import NARROWEST_BANDWIDTH, Inverted, Tails, invert
+from believable.inference.inversion import NARROWEST_SHAPE_BANDWIDTH, Inverted, Tails, invert
 from believable.inference.question import Question, ask
 from believable.predictions import Predictions
 
@@ -231,7 +231,7 @@ def correlation(tails: list[Tails], cluster: Ints | None, n_draws: int, rng: np.
     for each, rows in zip(tails, rows_of, strict=True):
         drift = np.asarray(spare @ residuals_by_unit(rows, each.cells, unit, n_units))
         outcomes = each.cells.with_outcomes(each.cells.wy + drift)
-        shown.append(each.question.replicates(outcomes, max(each.observed, NARROWEST_BANDWIDTH)))
+        shown.append(each.question.replicates(outcomes, max(each.observed, NARROWEST_SHAPE_BANDWIDTH)))
     deviation = [float(np.std(one)) for one in shown]
     if min(deviation) == 0:
         return 0.0
@@ -242,7 +242,7 @@ def correlation(tails: list[Tails], cluster: Ints | None, n_draws: int, rng: np.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class MeasuredModel:
     """An error of one model, with the test that its interval came from."""
 
     interval: Interval
@@ -263,17 +263,17 @@ class ErrorContest:
     n_draws: int
     seed: int
 
-    def measure(self, predictions: Predictions) -> Measured:
+    def measure(self, predictions: Predictions) -> MeasuredModel:
         """The error of one model."""
         question = ask(self.metric, predictions)
         tails = tails_of(question, self.cluster, self.n_draws, np.random.default_rng(self.seed))
         found = invert(tails, self.level)
         value = question.value()
-        return Measured(
+        return MeasuredModel(
             Interval(found.low, found.high, self.level, value, found.estimate, "inversion", found.note), found, tails
         )
 
-    def difference(self, first: Measured, second: Measured) -> tuple[float, float]:
+    def difference(self, first: MeasuredModel, second: MeasuredModel) -> tuple[float, float]:
         """The ends of the interval for the first error less the second."""
         rng = np.random.default_rng(self.seed)
         together = correlation([first.tails, second.tails], self.cluster, self.n_draws, rng)

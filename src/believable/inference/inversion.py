@@ -26,7 +26,7 @@ SHARE_TO_REACH = 0.95  # of a true error, which a shape has to reach where rates
 MAX_ROUNDS_TO_REACH, MAX_STRETCH = 6, 10.0  # tries to reach it, and how much farther each may go
 MIN_SHARE_OF_SHAPES = 0.02  # of all shapes, which have to reach it
 LUCKY_SHARE = 0.1  # of what perfect calibration shows lies below: such values are raised to here for upper ends
-NARROWEST_BANDWIDTH = 1e-3  # narrower ones cost much and decide nothing
+NARROWEST_SHAPE_BANDWIDTH = 1e-3  # narrower ones cost much and decide nothing
 NO_ERROR = 1e-300  # an error this small is as good as none
 TIED_ERROR = 1e-9  # errors whose relative difference is smaller may be equal
 # Outcomes (and weights) of data with these rates; None stands for the rates of the scores.
@@ -61,9 +61,9 @@ class Tails:
         self.question, self.cells, self.noise, self.widened = question, cells, noise, widened
         self.power, self.most = question.power, question.row.high
         self.observed = self.plain = float(question.replicates(cells.with_outcomes(cells.wy))[0])
-        if question.is_fixed_point and self.observed < NARROWEST_BANDWIDTH:
+        if question.is_fixed_point and self.observed < NARROWEST_SHAPE_BANDWIDTH:
             # The norm at the narrowest bandwidth is looked at instead.
-            self.observed = float(question.replicates(cells.with_outcomes(cells.wy), NARROWEST_BANDWIDTH)[0])
+            self.observed = float(question.replicates(cells.with_outcomes(cells.wy), NARROWEST_SHAPE_BANDWIDTH)[0])
         drawn = _shapes(cells, variance, n_draws, rng)
         self.shapes = np.clip(cells.conf + drawn, 0, 1) - cells.conf  # gaps that can be
         self.seed = int(rng.integers(2**62))
@@ -94,7 +94,7 @@ class Tails:
                 return np.empty(0)
             rate = rate[np.resize(able, len(rate))]  # those that can stand in for those that cannot
         wy, w = self.noise(rate, again)
-        shown = self.question.replicates(cells.with_outcomes(wy, w), max(self.observed, NARROWEST_BANDWIDTH))
+        shown = self.question.replicates(cells.with_outcomes(wy, w), max(self.observed, NARROWEST_SHAPE_BANDWIDTH))
         if self.widened == 1:
             return shown
         middle = np.median(shown)
@@ -129,7 +129,7 @@ class Tails:
 
     def _width(self, error: float) -> float:
         """The bandwidth of a norm that has one: the candidate, but narrow ones cost much and decide nothing."""
-        return max(error, self.observed / 20, NARROWEST_BANDWIDTH)
+        return max(error, self.observed / 20, NARROWEST_SHAPE_BANDWIDTH)
 
     def _spread_at_zero(self) -> float:
         low, self.lucky, high = map(float, np.quantile(self._shown(0.0), [0.025, LUCKY_SHARE, 0.975]))

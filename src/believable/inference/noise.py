@@ -12,7 +12,7 @@ import numpy as np
 from believable._types import Float64s, Ints
 from believable.inference.cells import ABSENT_SHARE, Cells
 from believable.inference.clusters import clustering, drawn_counts, residuals_by_unit, unit_of_rows, weights_by_unit
-from believable.inference.inversion import NARROWEST_BANDWIDTH, Noise
+from believable.inference.inversion import NARROWEST_SHAPE_BANDWIDTH, Noise
 from believable.inference.question import Question
 from believable.predictions import Predictions
 
@@ -133,7 +133,7 @@ def chance_of_clusters(error: Question, cluster: Ints, n_draws: int, rng: np.ran
     drift = np.asarray((2.0 * rng.integers(0, 2, (n_draws, n_units)) - 1) @ added)
     at = None
     if error.is_fixed_point:  # it exceeds a value where its norm at that bandwidth does, which takes less time
-        at = max(float(error.replicates(cells.with_outcomes(cells.wy))[0]), NARROWEST_BANDWIDTH)
+        at = max(float(error.replicates(cells.with_outcomes(cells.wy))[0]), NARROWEST_SHAPE_BANDWIDTH)
     observed = float(error.replicates(cells.with_outcomes(cells.wy), at)[0])
     shown = error.replicates(cells.with_outcomes(cells.w * cells.conf + drift), at)
     return float((1 + np.count_nonzero(shown >= observed * (1 - 1e-9))) / (1 + n_draws))

@@ -213,7 +213,7 @@ def subgroups(
     rng = generator(random_state)
     source: Predictions | Summary
     cluster: Ints | None = None
-    parts: list[Part]
+    parts: list[SubgroupRows]
     if isinstance(predictions, Summary):
         refuse_extras("Summary", actuals=actuals, sample_weight=sample_weight)
         if clusters is not None:
@@ -227,7 +227,7 @@ def subgroups(
         columns = columns_of(by, source, predictions, sample_weight)
         cluster = cluster_of_rows(clusters, predictions, source, sample_weight)
         parts = [
-            Part(column, str(name), partial(source.take, rows), rows)
+            SubgroupRows(column, str(name), partial(source.take, rows), rows)
             for column, names in columns.items()
             for name, rows in _by_size(names)
         ]
@@ -295,7 +295,7 @@ def with_columns(summary: Summary, by: Any) -> Summary:
     return replace(summary, by={name: summary.by[name] for name in names})
 
 
-class Part(NamedTuple):
+class SubgroupRows(NamedTuple):
     """A subgroup: its column and name, what makes its data, and which rows it has, where they are known."""
 
     column: str
@@ -311,12 +311,12 @@ def _by_size(names: Array) -> Iterator[tuple[str, Ints]]:
         yield distinct[g], np.flatnonzero(code == g)
 
 
-def _levels(summary: Summary) -> list[Part]:
+def _levels(summary: Summary) -> list[SubgroupRows]:
     """Each column with its levels, the most rows first; which rows they are is not known."""
     if not summary.by:
         raise InputError("the summary counted no subgroups: {hint}", argument="by", hint=Hint.COUNT_BY)
     return [
-        Part(column, name, partial(summary.by[column].__getitem__, name), np.empty(0, np.intp))
+        SubgroupRows(column, name, partial(summary.by[column].__getitem__, name), np.empty(0, np.intp))
         for column, levels in summary.by.items()
         for name in sorted(levels, key=lambda name: (-levels[name].n, name))
     ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache, partial
-from typing import Any, ClassVar, TypeVar, get_args
+from typing import Any, ClassVar, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
@@ -22,6 +22,20 @@ COLUMNS_AT_ONCE, ROWS_AT_ONCE = 1 << 22, 1 << 15  # entries that are copied, and
 
 Counted = TypeVar("Counted", _kernels.Moments, _kernels.PassSums, _kernels.MatrixSums)
 Remembered = TypeVar("Remembered")
+
+
+class Meaning(NamedTuple):
+    """What predictions and labels stand for; see `Predictions`."""
+
+    from_logits: bool = False
+    pos_label: Any = None
+    classes: Sequence[Any] | None = None
+    soft_labels: bool = False
+    ignore_label: Any = None
+    multilabel: bool = False
+
+
+PLAIN_MEANING = Meaning()
 
 
 class Predictions:
@@ -108,8 +122,8 @@ class Predictions:
         ignore_label: Any = None,
         multilabel: bool = False,
     ) -> None:
-        doors = (from_logits, pos_label, classes, soft_labels, ignore_label, multilabel)
-        given = self._fill(predictions, actuals, sample_weight, *doors)
+        meaning = Meaning(from_logits, pos_label, classes, soft_labels, ignore_label, multilabel)
+        given = self._fill(predictions, actuals, sample_weight, meaning)
         self._set(_scores=_own(self.scores, given), _labels=_own(self.labels, given), borrowed=False)
         if self.weights is not None:
             self._set(weights=_own(self.weights, given))
@@ -119,12 +133,7 @@ class Predictions:
         predictions: Any,
         actuals: Any,
         sample_weight: Any,
-        from_logits: bool = False,
-        pos_label: Any = None,
-        classes: Sequence[Any] | None = None,
-        soft_labels: bool = False,
-        ignore_label: Any = None,
-        multilabel: bool = False,
+        meaning: Meaning,
         *,
         look: bool = True,
     ) -> list[Array]:
@@ -132,6 +141,7 @@ class Predictions:
 
         Unless told to `look`, the values of plain arrays are left to whoever reads them first.
         """
+        from_logits, pos_label, classes, soft_labels, ignore_label, multilabel = meaning
         scores = _check.numeric(predictions, "predictions")
         actuals = _check.labels_as_array(actuals)
         given = [scores, actuals]
@@ -291,7 +301,7 @@ class Predictions:
     def borrowing(cls, predictions: Any, actuals: Any, sample_weight: Any) -> Predictions:
         """For the length of one call: the caller's memory is looked at, not copied."""
         value = cls.__new__(cls)
-        value._fill(predictions, actuals, sample_weight, look=False)
+        value._fill(predictions, actuals, sample_weight, PLAIN_MEANING, look=False)
         return value
 
     def trusting(self, **changed: Any) -> Predictions:

@@ -10,8 +10,8 @@ import numpy as np
 from believable._types import Array, Float64s, Ints
 from believable.errors import InputError
 from believable.readers.columns import CLUSTER_NAMES, plain_name
+from believable.stats.summary import MAX_SUBGROUP_LEVELS
 
-MAX_SUBGROUP_LEVELS = 50
 MAX_NUMBERS_AS_LEVELS = 12  # as many as there are months; a column with more different numbers is a quantity
 N_RANGES = 4
 

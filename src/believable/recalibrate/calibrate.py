@@ -14,7 +14,7 @@ from believable.errors import InputError
 from believable.inference.interval import Interval
 from believable.predictions import Predictions
 from believable.recalibrate.base import Recalibrator
-from believable.recalibrate.crossfit import METRICS, SCORE_WORDS, Gain, Judge, Problem, Score, check_score
+from believable.recalibrate.crossfit import METRICS, SCORE_WORDS, Gain, Judge, RowsInFolds, Score, check_score
 from believable.recalibrate.facts import as_method
 from believable.recalibrate.identity import Identity
 from believable.recalibrate.inputs import Input
@@ -231,7 +231,7 @@ def calibrate(
         )
     chosen = as_method(method)
     check_method(chosen, input)
-    problem = Problem.of(predictions, actuals, **choices)
+    problem = RowsInFolds.of(predictions, actuals, **choices)
     recalibrator = problem.fit(chosen)
     mapped = problem.cross_fitted(chosen)
     judge = Judge(problem, level, n_resamples, random_state)

@@ -17,7 +17,7 @@ from believable._check import generator
 from believable._types import Array, Float64s, Floats, Ints
 from believable.errors import Hint, InputError, LimitWarning, SmallSampleWarning
 from believable.inference.clusters import cluster_of_rows
-from believable.inference.compare import ErrorContest, Measured, mean_of_rows
+from believable.inference.compare import ErrorContest, MeasuredModel, mean_of_rows
 from believable.inference.interval import Interval
 from believable.predictions import Predictions
 from believable.recalibrate.base import Recalibrator, normalised
@@ -26,7 +26,7 @@ from believable.recalibrate.linear import label_log_probability
 from believable.stats import CellStats
 from believable.stats.sums import log_loss_terms
 
-ROW_SUM_TOLERANCE = 1e-6  # rows that miss 1 by less sum to 1
+ROUNDING_OF_ROW_SUMS = 1e-6  # rows that miss 1 by less sum to 1
 RULED_OUT_PROBABILITY = 1e-15  # a probability below this is 0 but for rounding
 COLDEST_TEMPERATURE = 0.2  # temperature: a colder one is not under-confidence mended, but a limit
 
@@ -46,7 +46,7 @@ class Mapped:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class RowsInFolds:
     """What is to be recalibrated.
 
     Attributes
@@ -81,7 +81,7 @@ class Problem:
         clusters: Any,
         sample_weight: Any,
         random_state: Any,
-    ) -> Problem:
+    ) -> RowsInFolds:
         """Check everything once."""
         _check.choice(input, INPUTS, "input")
         n_folds = _check.positive_integer(cv, "cv", 2)
@@ -221,7 +221,7 @@ def _rows_that_count(predictions: Any, sample_weight: Any) -> Floats:
 def _baseline(source: Predictions, values: Floats, input: Input) -> Mapped:
     if source.scores.ndim == 2:
         low, high = _kernels.row_sum_extrema(source.scores)
-        if max(1 - low, high - 1) > ROW_SUM_TOLERANCE:  # every map divides by the sum, so that alone would be a gain
+        if max(1 - low, high - 1) > ROUNDING_OF_ROW_SUMS:  # every map divides by the sum, so that alone would be a gain
             source = source.trusting(scores=normalised(source.scores.astype(np.float64)))
     if input != "logits":
         return Mapped(source, log_loss_terms(source.scores, source.labels, source.kind))
@@ -298,7 +298,7 @@ class Judge:
 
     def __init__(
         self,
-        problem: Problem,
+        problem: RowsInFolds,
         level: float,
         n_resamples: int,
         random_state: Any,
@@ -335,7 +335,7 @@ class Judge:
     def _mean(self, mapped: Mapped, score: Score) -> Interval:
         return interval_of(row_losses(mapped, score), self.problem, self.level)
 
-    def _gain_in_error(self, name: str, after: Measured) -> Gain:
+    def _gain_in_error(self, name: str, after: MeasuredModel) -> Gain:
         if not self.measured:
             return Gain(math.nan, math.nan, math.nan, self.level)
         before = self.measured[name]
@@ -343,7 +343,7 @@ class Judge:
         return Gain(before.interval.value - after.interval.value, low, high, self.level)
 
 
-def loss_gain(first: Mapped, second: Mapped, score: Score, problem: Problem, level: float) -> Gain:
+def loss_gain(first: Mapped, second: Mapped, score: Score, problem: RowsInFolds, level: float) -> Gain:
     """How much lower the mean loss became. Infinite losses are counted: fewer of them is a gain."""
     before, after = row_losses(first, score), row_losses(second, score)
     if not (np.isfinite(before).all() and np.isfinite(after).all()):
@@ -355,7 +355,7 @@ def loss_gain(first: Mapped, second: Mapped, score: Score, problem: Problem, lev
     return Gain(value, value - reach, value + reach, level, error)
 
 
-def interval_of(losses: Float64s, problem: Problem, level: float) -> Interval:
+def interval_of(losses: Float64s, problem: RowsInFolds, level: float) -> Interval:
     """The mean of losses per row."""
     value, error, df = mean_of_rows(losses, problem.weights, problem.cluster)
     if not math.isfinite(value):

@@ -167,7 +167,7 @@ class Facts:
 RECALIBRATORS: dict[str, type[Recalibrator]] = {}  # by class name, in order of import
 ALIASES: dict[str, str] = {}
 
-R = TypeVar("R", bound="Recalibrator")
+SomeRecalibrator = TypeVar("SomeRecalibrator", bound="Recalibrator")
 
 
 def recalibrator(
@@ -181,10 +181,10 @@ def recalibrator(
     cells: bool = False,
     reads_logits: bool = False,
     reference: str,
-) -> Callable[[type[R]], type[R]]:
+) -> Callable[[type[SomeRecalibrator]], type[SomeRecalibrator]]:
     """Enter a class into the table of recalibrators."""
 
-    def enter(cls: type[R]) -> type[R]:
+    def enter(cls: type[SomeRecalibrator]) -> type[SomeRecalibrator]:
         cls.facts = Facts(alias, argmax, ranking, identity, fewest, simplicity, cells, reads_logits, reference)
         RECALIBRATORS[cls.__name__] = cls
         ALIASES[alias] = cls.__name__

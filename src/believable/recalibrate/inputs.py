@@ -281,7 +281,7 @@ def _warn_of_coarse_tails(cells: CellStats) -> None:
         )
 
 
-class Event(NamedTuple):
+class EventCells(NamedTuple):
     """Cells of one event or class: where they are, how many rows they hold, their weight and that of positives."""
 
     scores: Scores
@@ -316,7 +316,7 @@ def check_cells(cells: CellStats, multilabel: bool) -> None:
         raise UndefinedError(f"the statistic counts {counted}: {wanted} is for those")
 
 
-def rarest_in(events: list[Event | None]) -> int:
+def rarest_in(events: list[EventCells | None]) -> int:
     """About how many rows the rarest class has; cells that are weighted know it by weight alone."""
     found = [one for one in events if one is not None]
     if not found:
@@ -324,13 +324,13 @@ def rarest_in(events: list[Event | None]) -> int:
     return int(min(min(one.wy.sum(), (one.w - one.wy).sum()) * one.n.sum() / one.w.sum() for one in found))
 
 
-def events_of(cells: CellStats, n_maps: int, reads_logits: bool) -> list[Event | None]:
+def events_of(cells: CellStats, n_maps: int, reads_logits: bool) -> list[EventCells | None]:
     """The points of each map; None for a class about which nothing can be learnt."""
     strata = count_points(cells)
     if len(strata) != n_maps:
         asked = "; count with notion='binary' where there are two" if n_maps == 1 else ""
         raise UndefinedError(f"the statistic holds {len(strata)} sets of scores, {n_maps} are needed{asked}")
-    found: list[Event | None] = []
+    found: list[EventCells | None] = []
     for stratum, points in enumerate(strata):
         never, always = not points.wy.any(), not (points.w - points.wy).any()
         if (never and n_maps > 1) or (always and cells.view.multilabel):
@@ -342,7 +342,7 @@ def events_of(cells: CellStats, n_maps: int, reads_logits: bool) -> list[Event |
         if reads_logits:
             _warn_of_coarse_tails(own)
         scores = Scores(_inside(points.score, own), "probabilities", ends=_ends(own))
-        found.append(Event(scores, points.n, points.w, points.wy))
+        found.append(EventCells(scores, points.n, points.w, points.wy))
     return found
 
 

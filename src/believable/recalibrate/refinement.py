@@ -14,7 +14,7 @@ from believable.recalibrate.base import Recalibrator
 from believable.recalibrate.crossfit import (
     SCORE_WORDS,
     Gain,
-    Problem,
+    RowsInFolds,
     Score,
     check_score,
     interval_of,
@@ -126,7 +126,7 @@ def refinement(
     chosen = None if method is None else as_method(method)
     if chosen is not None:
         check_method(chosen, input)
-    problem = Problem.of(
+    problem = RowsInFolds.of(
         predictions,
         actuals,
         input=input,

@@ -13,7 +13,7 @@ from believable._types import Array, Float64s, Ints
 from believable.errors import InputError, Sentence
 from believable.predictions import Predictions
 from believable.recalibrate.base import Recalibrator
-from believable.recalibrate.crossfit import Problem
+from believable.recalibrate.crossfit import RowsInFolds
 from believable.recalibrate.facts import as_method
 from believable.recalibrate.inputs import Input
 from believable.recalibrate.select import check_method, select
@@ -128,7 +128,7 @@ def _cross_fitted(
     _refuse_one_query(ranked)
     chosen = as_method(method)
     check_method(chosen, ranked.input)
-    problem = Problem.of(
+    problem = RowsInFolds.of(
         ranked.scores,
         happened,
         input=ranked.input,

@@ -23,7 +23,7 @@ from believable.errors import BelievableError, SchemaError
 from believable.recalibrate.base import Recalibrator
 from believable.recalibrate.facts import RECALIBRATORS, Map, find_recalibrator, written
 
-SCHEMA, VERSION = "believable.recalibrator", 1
+MAP_SCHEMA, MAP_VERSION = "believable.recalibrator", 1
 FIELDS = {"schema", "version", "method", "input", "columns", "classes", "settings", "maps"}
 BLANK_BEFORE_JSON = "\ufeff \t\r\n"  # before the JSON; some editors write a byte order mark
 LONGEST_QUOTE = 200  # characters of an error that come from the file
@@ -36,8 +36,8 @@ def to_json(recalibrator: Recalibrator, path: str | os.PathLike[str] | None = No
     """The JSON text of a fitted recalibrator, also written to a file if a path is given."""
     check_is_fitted(recalibrator, "maps_")
     saved = {
-        "schema": SCHEMA,
-        "version": VERSION,
+        "schema": MAP_SCHEMA,
+        "version": MAP_VERSION,
         "method": type(recalibrator).__name__,
         "input": recalibrator.input,
         "columns": recalibrator.n_features_in_,
@@ -129,12 +129,12 @@ def _parsed(text: str) -> dict[str, Any]:
         if isinstance(error, SchemaError):
             raise
         raise SchemaError(f"this is not a saved recalibrator: it cannot be read as JSON ({error})") from error
-    if not isinstance(saved, dict) or saved.get("schema") != SCHEMA:
+    if not isinstance(saved, dict) or saved.get("schema") != MAP_SCHEMA:
         found = saved.get("schema") if isinstance(saved, dict) else type(saved).__name__
         raise SchemaError(f"this is not a saved recalibrator: found {_brief(found)}")
     version = saved.get("version")
-    if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version <= VERSION:
-        raise SchemaError(f"version {_brief(version)} cannot be read by this package, which knows up to {VERSION}")
+    if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version <= MAP_VERSION:
+        raise SchemaError(f"version {_brief(version)} cannot be read by this package, which knows up to {MAP_VERSION}")
     if set(saved) != FIELDS:
         raise SchemaError(f"a saved recalibrator has the fields {sorted(FIELDS)}, this one {_brief(sorted(saved))}")
     return saved

@@ -17,7 +17,7 @@ from believable.recalibrate.histogram import inner_quantiles
 from believable.recalibrate.inputs import Input, Scores
 from believable.recalibrate.platt import PlattScaling
 
-NEGLIGIBLE_SHARE = 1e-8  # of a row's weight: what sums of 10^7 weights may be wrong by
+NEGLIGIBLE_WEIGHT_SHARE = 1e-8  # of a row's weight: what sums of 10^7 weights may be wrong by
 
 
 @final
@@ -132,7 +132,7 @@ def _by_turns(weights: Float64s, unit: float) -> Float64s:
     even = pairs * unit + np.minimum(reached - pairs * 2 * unit, unit)
     part = np.clip(np.diff(even), 0, weights)
     # A row that ends where its section does may reach beyond it by rounding, and such a sliver is not a row.
-    part[part < NEGLIGIBLE_SHARE * weights] = 0.0
-    whole = part > (1 - NEGLIGIBLE_SHARE) * weights
+    part[part < NEGLIGIBLE_WEIGHT_SHARE * weights] = 0.0
+    whole = part > (1 - NEGLIGIBLE_WEIGHT_SHARE) * weights
     part[whole] = weights[whole]
     return part

@@ -20,7 +20,7 @@ from believable.recalibrate.crossfit import (
     SCORE_WORDS,
     Judge,
     Mapped,
-    Problem,
+    RowsInFolds,
     Score,
     Scored,
     check_errors,
@@ -234,7 +234,7 @@ def select(
     """
     score, errors = check_score(score), check_errors(errors)
     methods = None if candidates is None else _methods(candidates, input)
-    problem = Problem.of(
+    problem = RowsInFolds.of(
         predictions,
         actuals,
         input=input,
@@ -314,7 +314,7 @@ def check_method(method: Recalibrator, input: Input) -> None:
         raise InputError("rows that do not sum to one cannot be judged by a proper score: leave normalise=True")
 
 
-def _suitable(problem: Problem) -> tuple[str, ...]:
+def _suitable(problem: RowsInFolds) -> tuple[str, ...]:
     if problem.input == "scores":
         return FOR_SCORES
     if problem.baseline.predictions.n_classes == 2:
@@ -393,7 +393,7 @@ def _advice(ranked: tuple[Candidate, ...], chosen: Candidate | None, score: Scor
     return text + "."
 
 
-def rows_in_words(problem: Problem) -> str:
+def rows_in_words(problem: RowsInFolds) -> str:
     """How many rows (and clusters), in how many folds, and what the errors are of."""
     n, n_folds = len(problem.fold), int(problem.fold.max()) + 1
     clusters = "" if problem.cluster is None else f" in {int(problem.cluster.max()) + 1:,} clusters"
@@ -402,7 +402,7 @@ def rows_in_words(problem: Problem) -> str:
     return f"{whole} ECE{of} in 10 bins."
 
 
-def caveats(problem: Problem) -> tuple[str, ...]:
+def caveats(problem: RowsInFolds) -> tuple[str, ...]:
     """What a careful reader would ask."""
     found = []
     labels, cluster = problem.labels, problem.cluster

@@ -19,10 +19,8 @@ from believable.stats.saved import field_of, float_list, integer_list, open_save
 from believable.stats.statistic import Statistic, schema_of
 
 DENSE_CODES = 1 << 21  # above this many possible codes, only those that occur are held
-ROWS_PER_CODE, MAX_ROWS_PER_BLOCK = (
-    8,
-    1 << 20,
-)  # blocks much shorter than the table of sums would spend their time adding it
+# Blocks much shorter than the table of sums would spend their time adding it.
+ROWS_PER_CODE, MAX_ROWS_PER_BLOCK = 8, 1 << 20
 FEWER_PAIRS = 4  # than codes, by this factor: sorting the pairs is quicker than going through the table
 SUMS = ("ny", "w", "wp", "wpp", "wy", "wpy", "w2", "w2p", "w2pp", "w2y", "w2py")
 # Without weights these pairs are equal, so the saved form leaves out the second.

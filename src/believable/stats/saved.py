@@ -92,8 +92,8 @@ def number_in(saved: dict[str, Any], name: str, infinite: bool = False) -> float
 # to more than `MAX_INFLATION` times the size of the file: the writer sees to that, the reader insists.
 
 
-MAGIC = b"\x89believ\n"
-VERSION = 1
+FILE_MAGIC = b"\x89believ\n"
+FILE_VERSION = 1
 MAX_INFLATION = 64
 _PRELUDE = struct.Struct("<8sIIQ")
 _DIGEST = hashlib.sha256().digest_size
@@ -126,7 +126,7 @@ def pack(form: dict[str, Any]) -> bytes:
         body.append(packed if pays else as_is)
         columns.append({"at": path, "type": _code(column), "count": len(column), "bytes": len(body[-1]), "zlib": pays})
     header = json.dumps({"form": plain, "columns": columns}, allow_nan=False, separators=(",", ":")).encode()
-    written = _PRELUDE.pack(MAGIC, VERSION, len(header), sum(map(len, body))) + header + b"".join(body)
+    written = _PRELUDE.pack(FILE_MAGIC, FILE_VERSION, len(header), sum(map(len, body))) + header + b"".join(body)
     return written + hashlib.sha256(written).digest()
 
 
@@ -161,16 +161,16 @@ def check_beginning(data: bytes, name: str) -> None:
     """Raise unless this begins as a file of this form does, in a version that can be read."""
     if not data:
         raise SchemaError(f"{name} is empty: save the statistic again")
-    if not data.startswith(MAGIC[: len(data)]):
+    if not data.startswith(FILE_MAGIC[: len(data)]):
         what = next((words for begins, words in _FOREIGN if data.startswith(begins)), "something else")
         raise SchemaError(f"{name} is not a saved statistic, but {what}")
     if len(data) < _PRELUDE.size:
         raise SchemaError(f"{name} is cut short, at {len(data)} bytes: save the statistic again, or take another copy")
     version = _PRELUDE.unpack(data[: _PRELUDE.size])[1]
-    if not 1 <= version <= VERSION:
+    if not 1 <= version <= FILE_VERSION:
         raise SchemaError(
-            f"{name} has version {version} of the form, this package knows up to {VERSION}: install a newer believable "
-            "to read it (or take another copy, if no newer one wrote it)"
+            f"{name} has version {version} of the form, this package knows up to {FILE_VERSION}: install a newer "
+            "believable to read it (or take another copy, if no newer one wrote it)"
         )
 
 

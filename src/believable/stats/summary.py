@@ -24,7 +24,8 @@ from believable.stats.saved import field_of, open_saved
 from believable.stats.statistic import Statistic
 from believable.stats.sums import ScoreSums
 
-_SCHEMA = "believable.Summary"
+SUMMARY_SCHEMA = "believable.Summary"
+MAX_SUBGROUP_LEVELS = 50  # of a column: more values are cut into ranges, or refused
 SAME_SUM = 1e-6  # relative difference: far more than adding up ever loses, far less than damage
 
 
@@ -235,7 +236,7 @@ class Summary(Readable, Statistic):
 
     def _form(self) -> dict[str, Any]:
         return {
-            "schema": _SCHEMA,
+            "schema": SUMMARY_SCHEMA,
             "version": 1,
             "sums": self.sums._form(),
             "cells": [one._form() for one in self.cells],
@@ -247,7 +248,7 @@ class Summary(Readable, Statistic):
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> Summary:
         """The summary behind `to_dict`; a damaged or foreign dictionary is refused."""
-        open_saved(saved, _SCHEMA, 1)
+        open_saved(saved, SUMMARY_SCHEMA, 1)
         by = {str(name): field_of({name: levels}, name, dict) for name, levels in field_of(saved, "by", dict).items()}
         sums = ScoreSums.from_dict(field_of(saved, "sums", dict))
         cells = tuple(CellStats.from_dict(one) for one in field_of(saved, "cells", list))

@@ -64,7 +64,7 @@ def _variances(p: Float64s, entropy: Float64s, multilabel: bool) -> tuple[Float6
 # --- `ScoreSums`: the sums behind proper scores, accuracy, sharpness and the tests that need no bins ------------------
 
 
-_SCHEMA = "believable.ScoreSums"
+SUMS_SCHEMA = "believable.ScoreSums"
 _BY_CLASS = ("wp", "wy", "deviation")
 _SCALARS = ("w", "w2", "brier", "nll", "correct", "confidence", "entropy", "spread", "spread_variance", "w2_squared")
 
@@ -187,7 +187,7 @@ class ScoreSums(Readable, Statistic):
         return self.w / (self.n_classes if self.kind == "multilabel" else 1)
 
     def _form(self) -> dict[str, Any]:
-        saved: dict[str, Any] = {"schema": _SCHEMA, "version": 1}
+        saved: dict[str, Any] = {"schema": SUMS_SCHEMA, "version": 1}
         saved |= {"kind": self.kind, "n_classes": self.n_classes, "n": self.n}
         saved |= {name: number_out(getattr(self, name)) for name in _SCALARS}
         saved |= {name: getattr(self, name) for name in _BY_CLASS}
@@ -196,7 +196,7 @@ class ScoreSums(Readable, Statistic):
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> ScoreSums:
         """The statistic behind `to_dict`; a damaged or foreign dictionary is refused."""
-        open_saved(saved, _SCHEMA, 1)
+        open_saved(saved, SUMS_SCHEMA, 1)
         kind, n_classes = field_of(saved, "kind", str), field_of(saved, "n_classes", int)
         by_class = {name: float_list(saved, name) for name in _BY_CLASS}
         width = 1 if kind == "binary" else n_classes

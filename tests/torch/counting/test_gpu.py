@@ -11,7 +11,7 @@ import torch
 from believable import Layout, Summary
 from believable.torch.counting import gpu, reference
 from believable.torch.counting.rows import REASONS, rows_of
-from believable.torch.counting.tally import SUM_NAMES, Tally
+from believable.torch.counting.tally import TALLY_SUM_NAMES, Tally
 from tests.needs import need_gpu
 
 ALL = ("confidence", "classwise", "top_label")
@@ -73,7 +73,7 @@ class Machine:
             for of_fast in (fast, tables) if bare else (fast,):
                 assert_same_tables(plain, of_fast, tolerance, apart)
             n = plain.sums[0].item()
-            for name, a, b in zip(SUM_NAMES, plain.sums.tolist(), fast.sums.tolist(), strict=True):
+            for name, a, b in zip(TALLY_SUM_NAMES, plain.sums.tolist(), fast.sums.tolist(), strict=True):
                 assert b == pytest.approx(a, rel=tolerance, abs=1e-7 * n), name
             torch.testing.assert_close(fast.by_class, plain.by_class, rtol=tolerance, atol=1e-6 * n)
         return plain
@@ -244,10 +244,10 @@ def test_a_statistic_can_be_saved(machine):
 
 
 def test_kernels_and_tally_agree_on_the_order():
-    """What common.cuh calls the first sum is the first of `SUM_NAMES`, and so on; the same for reasons and sums of rows."""
+    """What common.cuh calls the first sum is the first of `TALLY_SUM_NAMES`, and so on; the same for reasons and sums of rows."""
     source = (resources.files("believable.torch") / "cuda" / "common.cuh").read_text()
     sums, reasons = ([name.strip() for name in body.split(",")] for body in re.findall(r"enum \{([^}]*)\}", source))
-    named = [name.upper().replace(" ", "_") for name in SUM_NAMES]
+    named = [name.upper().replace(" ", "_") for name in TALLY_SUM_NAMES]
     places = {"W2X": named.index("W2_BRIER"), "W2XX = W2X + 5": named.index("W2_BRIER^2")}
     places["BRIER_BY_CHANCE = W2XX + 5"] = named.index("BRIER_BY_CHANCE")
     for i, name in enumerate(sums[: sums.index("W2X")]):

@@ -110,7 +110,7 @@ def test_slopes_are_the_literal_cumulants(device):
         expected[2] += sum(q * (value - mean) ** 3 for q, value in zip(p, x, strict=True))
     where = torch.device(device)
     rows = rows_of(z.to(device), y.to(device), from_logits=True)
-    found = temperature_search.slopes(temperature_search.Seen.of(logits.pieces_of(rows, where), where), b)
+    found = temperature_search.slopes(temperature_search.SeenLogits.of(logits.pieces_of(rows, where), where), b)
     assert found == pytest.approx(expected, rel=1e-12)
 
 

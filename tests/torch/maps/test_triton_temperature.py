@@ -11,7 +11,7 @@ from believable.torch import TemperatureScaling
 from believable.torch.counting.rows import rows_of
 from believable.torch.maps import temperature, temperature_search
 from believable.torch.maps.logits import pieces_of
-from believable.torch.maps.temperature_search import Seen, least_cost, shortfall, slopes
+from believable.torch.maps.temperature_search import SeenLogits, least_cost, shortfall, slopes
 from tests.needs import need
 
 pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the interpreter, about NaN and infinity
@@ -28,7 +28,7 @@ def data(n, n_classes, dtype=torch.float64):
 
 def seen(z, y, w=None):
     rows = rows_of(z, y, w, from_logits=True, ignore_index=-1)
-    return Seen.of(pieces_of(rows, DEVICE, whole=True), DEVICE)
+    return SeenLogits.of(pieces_of(rows, DEVICE, whole=True), DEVICE)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from believable._kernels.sums import n_moments
 from believable._kernels.twins import TWINS, c
 from believable._types import Array, Float64s, Floats, Ints
 
-ROWS_PER_THREAD = 1 << 16
+COUNTED_ROWS_PER_THREAD = 1 << 16
 COPIED_ROWS = 1 << 18  # rows that are copied at a time, where they do not lie next to each other
 UNIFORM, TABLE, SEARCH = 0, 1, 2  # as in bins.h
 MOST_FLOAT32_INTEGERS = 1 << 24  # whole numbers that float32 can tell apart
@@ -22,7 +22,7 @@ MOST_FLOAT32_INTEGERS = 1 << 24  # whole numbers that float32 can tell apart
 def bin_moments(scores: Floats, labels: Array, weights: Array | None, partition: Partition, squares: bool) -> Moments:
     n, n_parts = len(scores), partition.n_parts
     kind, first = how_to_find(partition, n)
-    parts = ranges(n, max(ROWS_PER_THREAD, n_parts))
+    parts = ranges(n, max(COUNTED_ROWS_PER_THREAD, n_parts))
     tables = np.zeros((len(parts), 2, n_moments(weights is not None, squares), n_parts))
     together = all(array is None or array.flags.c_contiguous for array in (scores, labels, weights))
     given, choices = (scores, labels, weights), (kind, partition.apart, squares)
@@ -56,7 +56,7 @@ def how_to_find(partition: Partition, n: int) -> tuple[int, Array | None]:
 # --- One pass over 1-D scores and outcomes ----------------------------------------------------------------------------
 
 
-SUM_NAMES = (
+BINARY_SUM_NAMES = (
     *("w", "w2", "wp", "wy", "brier", "nll", "correct", "confidence", "entropy", "spread", "spread_variance"),
     *("w2_squared", "deviation"),
 )
@@ -70,7 +70,7 @@ def binary_pass(scores: Floats, labels: Array, weights: Float64s | None, grids: 
     if not _known(scores, labels, grids):
         made: PassSums = TWINS["binary_pass"][0](scores, labels, weights, grids)
         return made
-    return _pass(scores, labels, weights, grids, np.zeros((-(-len(scores) // ROWS_OF_A_PART), len(SUM_NAMES))))
+    return _pass(scores, labels, weights, grids, np.zeros((-(-len(scores) // ROWS_OF_A_PART), len(BINARY_SUM_NAMES))))
 
 
 def binary_cells(scores: Floats, labels: Array, weights: Float64s | None, grids: tuple[PassGrid, ...]) -> PassSums:
@@ -139,9 +139,9 @@ def _parts(n: int) -> list[tuple[int, int]]:
 def _whole(n: int, parts: Float64s) -> Sums:
     """From parts to all rows; deviations from each part's mean to that of all (Chan et al. 1983)."""
     total = parts[0] if len(parts) == 1 else parts.sum(axis=0)
-    sums: Sums = {"n": n, **dict(zip(SUM_NAMES, total.tolist(), strict=True))}
+    sums: Sums = {"n": n, **dict(zip(BINARY_SUM_NAMES, total.tolist(), strict=True))}
     if len(parts) > 1:
-        w, wp, deviation = (parts[:, SUM_NAMES.index(name)] for name in ("w", "wp", "deviation"))
+        w, wp, deviation = (parts[:, BINARY_SUM_NAMES.index(name)] for name in ("w", "wp", "deviation"))
         moved = deviation + w * (wp / w - sums["wp"] / sums["w"]) ** 2
         sums["deviation"] = float(moved.sum())
     return sums

@@ -8,7 +8,7 @@ from believable._kernels.compiled.threads import in_parts, ranges
 from believable._kernels.twins import TWINS, c
 from believable._types import Array, Float64s, Floats, Ints
 
-ROWS_PER_THREAD = 1 << 15
+BINNED_ROWS_PER_THREAD = 1 << 15
 LOOKUP_CELLS = 1 << 12  # as in the twin
 
 
@@ -17,7 +17,7 @@ def cell_weights(scores: Floats, weights: Array | None) -> Float64s:
         return TWINS["cell_weights"][0](scores, weights)  # type: ignore[no-any-return]
     scores = np.ascontiguousarray(scores)
     weights = None if weights is None else np.ascontiguousarray(weights, np.float64)
-    parts = ranges(len(scores), ROWS_PER_THREAD)
+    parts = ranges(len(scores), BINNED_ROWS_PER_THREAD)
     found = np.zeros((len(parts), LOOKUP_CELLS + 1))
     in_parts(lambda part, *rows: c.cell_weights(scores, weights, found[part], *rows), parts)
     return np.asarray(found.sum(axis=0))
@@ -33,7 +33,7 @@ def rows_wanted(scores: Array, wanted: Array) -> Ints:
     """Rows in the cells that are wanted; scores are cells already where they are whole numbers."""
     wanted = np.ascontiguousarray(wanted, bool).view(np.uint8)
     found = np.empty(len(scores), np.int64)  # most of which is never touched
-    parts = ranges(len(scores), ROWS_PER_THREAD)
+    parts = ranges(len(scores), BINNED_ROWS_PER_THREAD)
     counts = in_parts(lambda _, *rows: c.rows_in_cells(scores, wanted, found, *rows), parts)
     kept = [found[start : start + n] for (start, _), n in zip(parts, counts, strict=True)]
     return np.concatenate(kept).astype(np.intp, copy=False)

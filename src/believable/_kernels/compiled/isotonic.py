@@ -9,7 +9,7 @@ from believable._kernels.compiled.threads import in_parts, ranges
 from believable._kernels.twins import c
 from believable._types import Array, Float64s, Ints
 
-ROWS_PER_THREAD = 1 << 15
+POOLED_ROWS_PER_THREAD = 1 << 15
 
 
 def pav(w: Float64s, wy: Float64s) -> Float64s:
@@ -28,7 +28,7 @@ def _pooled(w: Float64s, wy: Float64s, starts: Ints | None, value: Float64s) -> 
     """Blocks of ranges of points are pooled as points are: nothing changes but who does the work."""
     w, wy = np.ascontiguousarray(w, np.float64), np.ascontiguousarray(wy, np.float64)
     blocks = np.empty((len(w), 4))
-    parts = ranges(len(w), ROWS_PER_THREAD)
+    parts = ranges(len(w), POOLED_ROWS_PER_THREAD)
     found = in_parts(lambda _, start, stop: (start, c.pav_pool(w, wy, blocks, start, stop)), parts)
     return int(c.pav_join(w, wy, blocks, np.array(found, np.int64), starts, value))
 
@@ -38,7 +38,7 @@ def pav_rows(x: Float64s, w: Float64s, wy: Float64s) -> Float64s:
     if w.ndim == 2 and len(w) != len(wy):
         w = np.broadcast_to(w, wy.shape).copy()
     fitted = np.empty_like(wy)
-    parts = ranges(len(wy), ROWS_PER_THREAD // len(x) + 1)
+    parts = ranges(len(wy), POOLED_ROWS_PER_THREAD // len(x) + 1)
     if not all(in_parts(lambda _, start, stop: c.pav_rows(x, w, wy, fitted, start, stop), parts)):
         raise ValueError("a row without any weight has no fit")
     return fitted
@@ -55,7 +55,7 @@ def cell_sums(
     low, high = ends
     scale = (n_cells - 1) / (high - low)
     cell = np.empty(len(score), np.int32)
-    parts = ranges(len(score), ROWS_PER_THREAD)
+    parts = ranges(len(score), POOLED_ROWS_PER_THREAD)
     sums = np.zeros((len(parts), n_cells, 2, 3))
     in_parts(lambda part, *rows: c.cell_sums(score, w, wy, cell, sums[part], low, high, scale, *rows), parts)
     total = sums.sum(axis=0)

@@ -13,7 +13,7 @@ from believable._kernels.sums import n_moments
 from believable._kernels.twins import TWINS, c
 from believable._types import Array, Float64s, Floats, Ints
 
-ENTRIES_PER_THREAD = 1 << 17
+MATRIX_ENTRIES_PER_THREAD = 1 << 17
 COPIED_ENTRIES = 1 << 20  # entries that are copied at a time, where they do not lie next to each other
 TOP, TOP_BY_CLASS, EVERY = 0, 1, 2  # as in matrix.c
 
@@ -65,7 +65,7 @@ def _moments(
     n, width = matrix.shape
     kind, first = how_to_find(partition, n if entries.what != EVERY else n * width)
     # Each part has a table of its own, to be added.
-    parts = ranges(n, max(ENTRIES_PER_THREAD // width, entries.fewest_rows, 1))
+    parts = ranges(n, max(MATRIX_ENTRIES_PER_THREAD // width, entries.fewest_rows, 1))
     tables = np.zeros((len(parts), 2, n_moments(weights is not None, squares), entries.n_codes))
     labels = np.ascontiguousarray(labels)
     weights = None if weights is None else np.ascontiguousarray(weights, np.float64)
@@ -93,10 +93,10 @@ def _moments(
 
 
 ROW_SUM_NAMES = ("brier", "nll", "correct", "confidence", "entropy")
-SUM_NAMES = (*ROW_SUM_NAMES, "w", "w2", "spread", "spread_variance")  # then w2x, w2xx and by_chance
-N_SUMS = len(SUM_NAMES) + 2 * len(ROW_SUM_NAMES) + 2
+MATRIX_SUM_NAMES = (*ROW_SUM_NAMES, "w", "w2", "spread", "spread_variance")  # then w2x, w2xx and by_chance
+N_SUMS = len(MATRIX_SUM_NAMES) + 2 * len(ROW_SUM_NAMES) + 2
 CLASS_SUM_NAMES = ("wp", "deviation", "wy", "w2y", "w2y_brier")
-TILE_ROWS = 64
+MATRIX_TILE_ROWS = 64
 MOST_PARTS, PARTS_AND_CLASSES, FEWEST_PARTS = 64, 1 << 17, 4  # sums of parts are small beside the data
 SUM_ENTRIES_PER_THREAD = 1 << 16  # entries for a thread
 
@@ -110,7 +110,7 @@ def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None, toleranc
     weights = None if weights is None else np.ascontiguousarray(weights)
     # How rows are cut into parts does not depend on the threads, so neither does a bit of the result.
     wanted = max(FEWEST_PARTS, min(MOST_PARTS, PARTS_AND_CLASSES // n_classes))
-    each = max(TILE_ROWS, -(-n // (wanted * TILE_ROWS)) * TILE_ROWS)
+    each = max(MATRIX_TILE_ROWS, -(-n // (wanted * MATRIX_TILE_ROWS)) * MATRIX_TILE_ROWS)
     parts = -(-n // each)
     sums, by_class = np.zeros((parts, N_SUMS)), np.zeros((parts, len(CLASS_SUM_NAMES), n_classes))
     valid = in_parts(
@@ -123,12 +123,15 @@ def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None, toleranc
 def _whole(n: int, sums: Float64s, by_class: Float64s) -> dict[str, Any]:
     """From parts to all rows; deviations from each part's mean to that of all (Chan et al. 1983)."""
     total, of_classes = (sums[0], by_class[0]) if len(sums) == 1 else (sums.sum(axis=0), by_class.sum(axis=0))
-    whole: dict[str, Any] = {"n": n, **dict(zip(SUM_NAMES, total[: len(SUM_NAMES)].tolist(), strict=True))}
+    whole: dict[str, Any] = {
+        "n": n,
+        **dict(zip(MATRIX_SUM_NAMES, total[: len(MATRIX_SUM_NAMES)].tolist(), strict=True)),
+    }
     whole |= dict(zip(CLASS_SUM_NAMES, of_classes, strict=True))
     if len(sums) > 1:
-        w = sums[:, SUM_NAMES.index("w")][:, None]
+        w = sums[:, MATRIX_SUM_NAMES.index("w")][:, None]
         moved = by_class[:, 1] + w * (by_class[:, 0] / w - whole["wp"] / whole["w"]) ** 2
         whole["deviation"] = moved.sum(axis=0)
-    ends = [len(SUM_NAMES) + k * len(ROW_SUM_NAMES) for k in range(3)]
+    ends = [len(MATRIX_SUM_NAMES) + k * len(ROW_SUM_NAMES) for k in range(3)]
     w2x, w2xx, by_chance = total[ends[0] : ends[1]], total[ends[1] : ends[2]], total[ends[2] :]
     return whole | {"w2_squared": float(w2x[0]), "w2x": w2x, "w2xx": w2xx, "by_chance": by_chance}

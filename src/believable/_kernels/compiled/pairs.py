@@ -96,23 +96,23 @@ def distances(x: Float64s, y: Float64s, name: str) -> Float64s:
 
 
 POINTS_PER_THREAD = 1 << 14  # points that are not worth a thread
-SUMS, BEFORE, AROUND, FORM = range(4)
+FADED_SUMS, FADED_BEFORE, FADED_AROUND, FADED_FORM = range(4)
 
 
 def faded_sums(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
-    return _faded(x, values, bandwidth, SUMS)
+    return _faded(x, values, bandwidth, FADED_SUMS)
 
 
 def faded_before(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
-    return _faded(x, values, bandwidth, BEFORE)
+    return _faded(x, values, bandwidth, FADED_BEFORE)
 
 
 def faded_around(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
-    return _faded(x, values, bandwidth, AROUND)
+    return _faded(x, values, bandwidth, FADED_AROUND)
 
 
 def laplace_form(x: Float64s, values: Float64s, bandwidth: float) -> Any:
-    return _faded(x, values, bandwidth, FORM)[()]
+    return _faded(x, values, bandwidth, FADED_FORM)[()]
 
 
 def pairs_of_blocks(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
@@ -125,7 +125,7 @@ def pairs_of_blocks(x: Float64s, values: Float64s, bandwidth: float) -> Float64s
 
 def _faded(x: Float64s, values: Float64s, bandwidth: float, what: int) -> Float64s:
     x, values = np.ascontiguousarray(x, np.float64), np.ascontiguousarray(values, np.float64)
-    found = np.empty(values.shape[:-1] if what == FORM else values.shape)
+    found = np.empty(values.shape[:-1] if what == FADED_FORM else values.shape)
     parts = ranges(values.size // len(x), POINTS_PER_THREAD // len(x) + 1)
     in_parts(lambda _, start, stop: c.fade(x, values, found, bandwidth, what, start, stop), parts)
     return found

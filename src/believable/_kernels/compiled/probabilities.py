@@ -8,7 +8,7 @@ from believable._kernels.compiled.threads import in_parts, ranges
 from believable._kernels.twins import c
 from believable._types import Array, Float64s, Floats
 
-ENTRIES_PER_THREAD = 1 << 15
+PROBABILITIES_PER_THREAD = 1 << 15
 
 
 def plain(logits: Array) -> Floats:
@@ -24,7 +24,7 @@ def of_rows(logits: Array, temperature: float) -> Float64s:
     if result.size:
         in_parts(
             lambda _, start, stop: c.softmax(logits, result, temperature, width, start, stop),
-            ranges(n, max(1, ENTRIES_PER_THREAD // width)),
+            ranges(n, max(1, PROBABILITIES_PER_THREAD // width)),
         )
     return result
 
@@ -36,11 +36,12 @@ def softmax(logits: Array) -> Float64s:
 def sigmoid(logits: Array) -> Float64s:
     z = np.asarray(logits, np.float64, order="C")
     result = np.empty(z.shape)
-    if z.size < 2 * ENTRIES_PER_THREAD:
+    if z.size < 2 * PROBABILITIES_PER_THREAD:
         c.sigmoids(z, result)
         return result
     flat, out = z.ravel(), result.ravel()
     in_parts(
-        lambda _, start, stop: c.sigmoids(flat[start:stop], out[start:stop]), ranges(len(flat), ENTRIES_PER_THREAD)
+        lambda _, start, stop: c.sigmoids(flat[start:stop], out[start:stop]),
+        ranges(len(flat), PROBABILITIES_PER_THREAD),
     )
     return result

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from believable._kernels.pairs import Similarity
 
 DRAWS_PER_THREAD = 1 << 16  # draws that a thread is started for
-TILE_ROWS = 256  # rows of a tile: the more, the longer are the lists of rows with the same label
+RESAMPLED_TILE_ROWS = 256  # rows of a tile: the more, the longer are the lists of rows with the same label
 
 
 def redrawn_labels(
@@ -62,10 +62,10 @@ def skce_replicates(points: Float64s, weight: Float64s, similarity: Similarity, 
     fixed = -points
     fixed[rows, top] += 1
     means, drawn, once = np.zeros(points.shape), np.zeros(len(labels)), np.zeros(len(labels))
-    for start in range(0, n, TILE_ROWS):
-        a = slice(start, min(start + TILE_ROWS, n))
-        for other in range(start, n, TILE_ROWS):
-            b = slice(other, min(other + TILE_ROWS, n))
+    for start in range(0, n, RESAMPLED_TILE_ROWS):
+        a = slice(start, min(start + RESAMPLED_TILE_ROWS, n))
+        for other in range(start, n, RESAMPLED_TILE_ROWS):
+            b = slice(other, min(other + RESAMPLED_TILE_ROWS, n))
             k = similarity.between(points[a], points[b])
             k *= weight[a, None]
             k *= weight[b]

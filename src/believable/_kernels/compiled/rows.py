@@ -8,7 +8,7 @@ from believable._kernels.compiled.threads import in_parts, ranges
 from believable._kernels.twins import TWINS, c
 from believable._types import Array, Floats, Ints
 
-ENTRIES_PER_THREAD = 1 << 18
+ROW_ENTRIES_PER_THREAD = 1 << 18
 MOST_RANKS = 64  # above, sorting beats keeping a list
 
 
@@ -17,10 +17,10 @@ def extrema(values: Array) -> tuple[float, float]:
     if not _taken(flat, "bBhHiIlLqQfd?"):
         low, high = TWINS["extrema"][0](values)
         return low, high
-    if flat.size < 2 * ENTRIES_PER_THREAD:
+    if flat.size < 2 * ROW_ENTRIES_PER_THREAD:
         found: tuple[float, float] = c.extremes(flat, 0, flat.size)
         return found
-    parts = ranges(flat.size, ENTRIES_PER_THREAD)
+    parts = ranges(flat.size, ROW_ENTRIES_PER_THREAD)
     return _widest(in_parts(lambda _, start, stop: c.extremes(flat, start, stop), parts))
 
 
@@ -29,7 +29,7 @@ def row_sum_extrema(matrix: Floats) -> tuple[float, float]:
         low, high = TWINS["row_sum_extrema"][0](matrix)
         return low, high
     width = matrix.shape[1]
-    parts = ranges(len(matrix), 1 + ENTRIES_PER_THREAD // width)
+    parts = ranges(len(matrix), 1 + ROW_ENTRIES_PER_THREAD // width)
     return _widest(in_parts(lambda _, i, j: c.row_sum_extremes(matrix[i:j], j - i, width), parts))
 
 
@@ -65,7 +65,7 @@ def _largest(matrix: Floats, r: int) -> tuple[Floats, Ints]:
     def work(_: int, i: int, j: int) -> None:
         c.largest(matrix[i:j], scores[i:j], columns[i:j], j - i, width, r)
 
-    in_parts(work, ranges(n, 1 + ENTRIES_PER_THREAD // width))
+    in_parts(work, ranges(n, 1 + ROW_ENTRIES_PER_THREAD // width))
     return scores, columns
 
 

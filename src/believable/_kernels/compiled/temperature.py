@@ -14,7 +14,7 @@ from believable._kernels.values import LogitRows
 from believable._types import Float64s, Floats, Ints
 
 BLOCK_ENTRIES, BLOCK_ROWS = 1 << 16, 128  # entries and rows of a block, at most
-ENTRIES_PER_THREAD = 1 << 16  # that are worth a thread of their own
+LOGITS_PER_THREAD = 1 << 16  # that are worth a thread of their own
 
 
 def logit_rows(logits: Floats, labels: Ints, weights: Float64s | None = None) -> LogitRows:
@@ -70,4 +70,4 @@ def _in_reach(b: float) -> bool:
 
 def _parts(n: int, width: int, block: int) -> list[tuple[int, int]]:
     """Ranges of blocks."""
-    return ranges(n, max(1, ENTRIES_PER_THREAD // (width * block)))
+    return ranges(n, max(1, LOGITS_PER_THREAD // (width * block)))

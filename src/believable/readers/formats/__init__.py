@@ -19,7 +19,7 @@ from believable.readers.formats.delimited import CSV, TSV
 from believable.readers.formats.jsonl import JSONL
 from believable.readers.formats.npz import NPZ
 from believable.readers.formats.parquet import PARQUET
-from believable.stats.saved import MAGIC as STATISTIC
+from believable.stats.saved import FILE_MAGIC as STATISTIC
 
 # In the order in which they are listed. The first bytes of a pipe are shown to the last one first, and what none of
 # them recognises is csv.

@@ -166,7 +166,7 @@ Normalise = Literal["none", "length", "bytes"]
 ACCURACY_FIELDS = {"none": "acc", "length": "acc_norm", "bytes": "acc_bytes"}
 LENGTH_OF_CHOICE: dict[str, Callable[[str], int]] = {"length": len, "bytes": lambda text: len(text.encode())}
 HIGHEST_LOG_LIKELIHOOD = 1e-3  # a log-likelihood of 0 in half precision may be a little above
-NO_TARGET, NOT_FINITE = "target is none of the choices", "log-likelihoods that are not finite"
+NO_TARGET, NOT_FINITE_LIKELIHOODS = "target is none of the choices", "log-likelihoods that are not finite"
 
 
 def load_lm_eval(path: str | os.PathLike[str], *, normalise: Normalise = "none", filter: str | None = None) -> Loaded:
@@ -213,7 +213,7 @@ def load_lm_eval(path: str | os.PathLike[str], *, normalise: Normalise = "none",
     samples, notes = _of_one_filter(path, filter, normalise)
     dropped: Counter[str] = Counter()
     finite = [sample for sample in samples if all(map(math.isfinite, sample.log_likelihoods))]
-    dropped[NOT_FINITE] = len(samples) - len(finite)
+    dropped[NOT_FINITE_LIKELIHOODS] = len(samples) - len(finite)
     if not finite:
         raise InputError(f"{path}: no sample has finite log-likelihoods")
     probabilities = [_probabilities(sample, normalise) for sample in finite]

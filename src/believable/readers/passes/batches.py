@@ -14,7 +14,7 @@ from believable._types import Ints
 from believable.errors import InputError, Row
 from believable.readers.columns import Columns
 from believable.readers.files import in_words_of_files
-from believable.readers.passes.parts import Part, Parts, readable
+from believable.readers.passes.parts import FilePart, Parts, readable
 
 if TYPE_CHECKING:
     import polars
@@ -24,10 +24,10 @@ ROWS_OF_FIRST_BATCH = 65_536
 _ONE_AT_A_TIME = Lock()  # reading takes no time beside counting, but a large row group takes memory each time
 
 
-class Piece(NamedTuple):
+class FilePiece(NamedTuple):
     """Rows `start` to `start + rows` of a file."""
 
-    part: Part
+    part: FilePart
     start: int
     rows: int
 
@@ -38,10 +38,10 @@ class RowBatch:
 
     Attributes
     ----------
-    pieces : tuple of Piece
+    pieces : tuple of FilePiece
     """
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[FilePiece, ...]
 
     @property
     def rows(self) -> int:
@@ -91,14 +91,14 @@ def batches_of(parts: Parts, size: int, start: int = 0) -> Iterator[RowBatch]:
 
     The very first has few rows: the others wait until it has said what the columns hold.
     """
-    waiting: list[Piece] = []
+    waiting: list[FilePiece] = []
     held = 0 if start else size - min(size, ROWS_OF_FIRST_BATCH)
     for part in parts.files:
         begin = min(start, part.rows)
         start -= begin
         while begin < part.rows:
             rows = min(size - held, part.rows - begin)
-            waiting.append(Piece(part, begin, rows))
+            waiting.append(FilePiece(part, begin, rows))
             begin, held = begin + rows, held + rows
             if held == size:
                 yield RowBatch(tuple(waiting))
@@ -110,12 +110,12 @@ def batches_of(parts: Parts, size: int, start: int = 0) -> Iterator[RowBatch]:
 def spread_over(parts: Parts, names: Sequence[str], rows: int, stretches: int) -> polars.DataFrame:
     """About so many rows, in stretches evenly over the table and at least one in every file; all, if it is small."""
     if parts.rows <= rows:
-        return RowBatch(tuple(Piece(part, 0, part.rows) for part in parts.files if part.rows)).read(names)
-    pieces: list[Piece] = []
+        return RowBatch(tuple(FilePiece(part, 0, part.rows) for part in parts.files if part.rows)).read(names)
+    pieces: list[FilePiece] = []
     for part in parts.files:
         here = max(1, round(stretches * part.rows / parts.rows))
         length = min(max(1, rows // max(stretches, len(parts.files))), -(-part.rows // here))
-        pieces += [Piece(part, k * part.rows // here, min(length, part.rows)) for k in range(here) if part.rows]
+        pieces += [FilePiece(part, k * part.rows // here, min(length, part.rows)) for k in range(here) if part.rows]
     pieces = [piece._replace(rows=min(piece.rows, piece.part.rows - piece.start)) for piece in pieces]
     return _one_below_the_other([RowBatch((piece,)).read(names) for piece in pieces])
 

@@ -11,10 +11,10 @@ from typing import Any
 
 from believable._write import name_beside, sweep, write_beside
 from believable.errors import InputError, SchemaError
-from believable.readers.passes.count_batch import Seen
+from believable.readers.passes.count_batch import FirstRows
 from believable.readers.passes.parts import Parts
 from believable.stats import Summary
-from believable.stats.saved import MAGIC, check_beginning, pack, unpack
+from believable.stats.saved import FILE_MAGIC, check_beginning, pack, unpack
 
 CHECKPOINT_SCHEMA = "believable.Checkpoint"
 CHECKPOINT_VERSION = 1
@@ -32,13 +32,13 @@ class State:
     summary : Summary or None
         Of those rows; None where all of them were left out.
     dropped : dict of str to int
-    seen : Seen or None
+    seen : FirstRows or None
     """
 
     rows: int = 0
     summary: Summary | None = None
     dropped: Mapping[str, int] = field(default_factory=dict)
-    seen: Seen | None = None
+    seen: FirstRows | None = None
 
     @property
     def result(self) -> Summary | None:
@@ -200,7 +200,7 @@ def read_checkpoint(path: Path, called: Path | None = None) -> dict[str, Any]:
         data = path.read_bytes()
     except OSError as error:
         raise InputError(f"{called} cannot be read: {error.strerror or error}") from error
-    if not data.startswith(MAGIC[: len(data)]):
+    if not data.startswith(FILE_MAGIC[: len(data)]):
         raise InputError(f"{called} is no checkpoint, but something else: name another file for the checkpoint")
     if len(data) >= 64:
         try:
@@ -227,7 +227,7 @@ def _state_of(form: Mapping[str, Any], called: Path) -> State:
             rows=form["rows"],
             summary=None if form["summary"] is None else Summary.from_dict(form["summary"]),
             dropped=form["dropped"],
-            seen=None if seen is None else Seen(**seen | {"words": tuple(seen["words"])}),
+            seen=None if seen is None else FirstRows(**seen | {"words": tuple(seen["words"])}),
         )
     except (KeyError, TypeError, SchemaError) as error:
         raise Damaged(f"the checkpoint {called} is damaged") from error
@@ -266,8 +266,8 @@ def _is_foreign(path: Path) -> bool:
     if not path.is_file():
         return path.exists()
     with path.open("rb") as file:
-        begins = file.read(len(MAGIC))
-    return not MAGIC.startswith(begins)
+        begins = file.read(len(FILE_MAGIC))
+    return not FILE_MAGIC.startswith(begins)
 
 
 def is_saved(path: str | os.PathLike[str]) -> bool:
@@ -276,6 +276,6 @@ def is_saved(path: str | os.PathLike[str]) -> bool:
         if not os.path.isfile(path):  # what is read from a pipe is gone
             return False
         with open(path, "rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
+            return file.read(len(FILE_MAGIC)) == FILE_MAGIC
     except OSError:
         return False

@@ -43,7 +43,7 @@ class CountSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FirstRows:
     """What the first rows turned out to be, and all others must be too.
 
     Attributes
@@ -63,7 +63,7 @@ class Seen:
     words: tuple[str, ...]
     n_classes: int
 
-    def refuse_other(self, here: Seen, columns: Columns) -> None:
+    def refuse_other(self, here: FirstRows, columns: Columns) -> None:
         """An error where these rows are something else than the first ones were."""
         if self.meaning != here.meaning:
             with_sign, without = ("in these rows", "before") if here.meaning else ("before", "in these rows")
@@ -96,10 +96,12 @@ class Counted:
     rows: int
     summary: Summary | None
     dropped: Mapping[str, int]
-    seen: Seen | None
+    seen: FirstRows | None
 
 
-def count_batch(batch: RowBatch, settings: CountSettings, rules: Mapping[str, LevelRule], seen: Seen | None) -> Counted:
+def count_batch(
+    batch: RowBatch, settings: CountSettings, rules: Mapping[str, LevelRule], seen: FirstRows | None
+) -> Counted:
     """Read a batch and count it; an error names the file, the columns and the row."""
     columns = settings.columns
     frame = batch.read(columns.names)
@@ -115,7 +117,7 @@ def count_batch(batch: RowBatch, settings: CountSettings, rules: Mapping[str, Le
     with batch.said_of(columns, rows):
         scores, labels, classes, words = _arrays(frame, settings)
         n_classes = scores.shape[1] if scores.ndim == 2 else 0
-        here = Seen(scale, frame[columns.label].dtype == _string(), words, n_classes)
+        here = FirstRows(scale, frame[columns.label].dtype == _string(), words, n_classes)
         if seen is not None:
             seen.refuse_other(here, columns)
         weights = None if columns.weight is None else cells.array(frame[columns.weight])

@@ -13,7 +13,6 @@ from believable.predictions import Predictions
 from believable.readers import cells
 from believable.readers.levels import (
     MAX_NUMBERS_AS_LEVELS,
-    MAX_SUBGROUP_LEVELS,
     cut_at,
     is_identifier,
     quarters,
@@ -24,6 +23,7 @@ from believable.readers.passes.batches import spread_over
 from believable.readers.passes.parts import Parts, readable
 from believable.stats import Summary
 from believable.stats.layout import Layout
+from believable.stats.summary import MAX_SUBGROUP_LEVELS
 
 if TYPE_CHECKING:
     import polars

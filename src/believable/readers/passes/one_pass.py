@@ -28,7 +28,7 @@ from believable.readers.columns import (
 from believable.readers.files import Interpretation
 from believable.readers.passes.batches import SCORES_PER_BATCH, RowBatch, batches_of, spread_over
 from believable.readers.passes.checkpoint import Checkpoint, State
-from believable.readers.passes.count_batch import Counted, CountSettings, Seen, count_batch
+from believable.readers.passes.count_batch import Counted, CountSettings, FirstRows, count_batch
 from believable.readers.passes.level_rules import ROWS_LOOKED_AT, STRETCHES_LOOKED_AT, LevelRule, level_rules
 from believable.readers.passes.parts import GivenPaths, Parts, find_parts
 from believable.stats import Summary
@@ -115,7 +115,7 @@ def _in_order(
     batches: Iterator[RowBatch],
     counting: CountSettings,
     rules: Mapping[str, LevelRule],
-    seen: Seen | None,
+    seen: FirstRows | None,
     workers: ThreadPoolExecutor,
     threads: int,
 ) -> Iterator[Counted]:
@@ -136,7 +136,7 @@ def _in_order(
 
 
 def _one_of_several(
-    batch: RowBatch, counting: CountSettings, rules: Mapping[str, LevelRule], seen: Seen | None
+    batch: RowBatch, counting: CountSettings, rules: Mapping[str, LevelRule], seen: FirstRows | None
 ) -> Counted:
     """A batch, while others are counted too: its kernels need no threads of their own."""
     with _kernels.alone():

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from believable.errors import InputError, MissingDependencyError
 from believable.readers.formats import format_by_ending
 from believable.readers.formats.parquet import PARQUET
-from believable.stats.saved import MAGIC
+from believable.stats.saved import FILE_MAGIC
 
 if TYPE_CHECKING:
     import polars
@@ -28,7 +28,7 @@ GivenPaths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilePart:
     """One file of the table.
 
     Attributes
@@ -72,13 +72,13 @@ class Parts:
     ----------
     name : str
         What to call the table in a sentence.
-    files : tuple of Part
+    files : tuple of FilePart
     schema : dict of str to polars type
         Columns of the first file, and those that its folders name.
     """
 
     name: str
-    files: tuple[Part, ...]
+    files: tuple[FilePart, ...]
     schema: Mapping[str, Any]
 
     @property
@@ -210,7 +210,7 @@ def is_statistic(path: str) -> bool:
     if not os.path.isfile(path):
         return False
     with readable(path), open(path, "rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
+        return file.read(len(FILE_MAGIC)) == FILE_MAGIC
 
 
 def _below(folder: str) -> list[str]:
@@ -233,7 +233,7 @@ def _hidden(name: str) -> bool:
     return name.startswith(HIDDEN_BEGINNINGS)
 
 
-def _part(path: str) -> Part:
+def _part(path: str) -> FilePart:
     import polars
 
     with readable(path):
@@ -241,11 +241,11 @@ def _part(path: str) -> Part:
             begins = file.read(len(PARQUET.magic))
         if begins != PARQUET.magic:
             what = "empty" if not begins else "not a Parquet file"
-            advice = f"; {ADVICE_ON_SUMMARIES}" if begins and MAGIC.startswith(begins) else ""
+            advice = f"; {ADVICE_ON_SUMMARIES}" if begins and FILE_MAGIC.startswith(begins) else ""
             raise InputError(f"{path} is {what}: only Parquet files are read in batches{advice}")
         status = os.stat(path)
         rows = polars.scan_parquet(path, glob=False, hive_partitioning=False).select(polars.len()).collect().item()
-    return Part(path, int(rows), status.st_size, status.st_mtime_ns, _folders(path))
+    return FilePart(path, int(rows), status.st_size, status.st_mtime_ns, _folders(path))
 
 
 def _folders(path: str) -> dict[str, str | None]:

@@ -11,19 +11,19 @@ from torch import Tensor
 from believable.predictions.view import View
 from believable.torch.counting.rows import Block, Rows, faults
 from believable.torch.counting.tally import (
-    CLASS_SUM_NAMES,
     ROW_TERM_NAMES,
-    SUM_NAMES,
+    TALLY_CLASS_SUM_NAMES,
+    TALLY_SUM_NAMES,
     Tally,
     code_bounds,
     n_codes,
     views_of,
 )
 
-SMALLEST_PROBABILITY = torch.finfo(torch.float64).tiny  # whose logarithm is taken in place of that of 0
+SMALLEST_FLOAT64 = torch.finfo(torch.float64).tiny  # whose logarithm is taken in place of that of 0
 
 
-class Pairs(NamedTuple):
+class TensorPairs(NamedTuple):
     """Scores in their own type, outcomes, weights (None: all 1) and strata (None: all 0)."""
 
     score: Tensor
@@ -76,16 +76,16 @@ def _sigmoid(z: Tensor) -> Tensor:
     return torch.where(z < 0, e, 1) / (1 + e)
 
 
-def pairs_of(view: View, p: Tensor, labels: Tensor, weights: Tensor | None) -> Iterator[Pairs]:
+def pairs_of(view: View, p: Tensor, labels: Tensor, weights: Tensor | None) -> Iterator[TensorPairs]:
     """The pairs of a notion, as `Predictions.pairs` has them."""
     if view.notion == "binary":
-        yield Pairs(p if p.ndim == 1 else p[:, 1], labels, weights, None)
+        yield TensorPairs(p if p.ndim == 1 else p[:, 1], labels, weights, None)
         return
     n, n_classes = p.shape
     if view.notion in ("confidence", "top_label"):
         column = p.argmax(dim=1)
         top = p.gather(1, column[:, None])[:, 0]
-        yield Pairs(top, column == labels, weights, column if view.notion == "top_label" else None)
+        yield TensorPairs(top, column == labels, weights, column if view.notion == "top_label" else None)
         return
     if view.notion == "classwise":
         columns = torch.arange(n_classes, device=p.device)
@@ -95,17 +95,17 @@ def pairs_of(view: View, p: Tensor, labels: Tensor, weights: Tensor | None) -> I
         strata = view.r or 1
         ranked, hits = order.values[:, :strata], order.indices[:, :strata] == labels[:, None]
     if view.notion == "rth":
-        yield Pairs(ranked[:, -1], hits[:, -1], weights, None)
+        yield TensorPairs(ranked[:, -1], hits[:, -1], weights, None)
     elif view.notion == "within_top_r":
         together = ranked.sum(dim=1, dtype=torch.float64).clamp(max=1).to(p.dtype)
-        yield Pairs(together, hits.any(dim=1), weights, None)
+        yield TensorPairs(together, hits.any(dim=1), weights, None)
     else:
         stratum = torch.arange(strata, device=p.device).repeat(n)
         repeated = None if weights is None else weights.repeat_interleave(strata)
-        yield Pairs(ranked.reshape(-1), hits.reshape(-1), repeated, stratum)
+        yield TensorPairs(ranked.reshape(-1), hits.reshape(-1), repeated, stratum)
 
 
-def _add_pairs(table: Tensor, code: Tensor, pairs: Pairs) -> None:
+def _add_pairs(table: Tensor, code: Tensor, pairs: TensorPairs) -> None:
     p, n_entries, moments = pairs.score.double(), len(table) * 2, table.shape[2]
     at = 2 * code + pairs.outcome.long()
     terms = [None, p, p * p]
@@ -141,11 +141,11 @@ def _add_sums(tally: Tally, terms: dict[str, Tensor], weight: Tensor) -> None:
         if name in terms:
             added[name] = (square * terms[name]).sum()
     zero = torch.zeros_like(added["n"])
-    tally.sums.add_(torch.stack([added.get(name, zero) for name in SUM_NAMES]))
+    tally.sums.add_(torch.stack([added.get(name, zero) for name in TALLY_SUM_NAMES]))
 
 
 def _by_class(p: Tensor, brier: Tensor, labels: Tensor, weight: Tensor, width: int) -> Tensor:
-    """Sums named in `CLASS_SUM_NAMES`; `p` has one column per class. Of one event, the last two are not needed."""
+    """Sums named in `TALLY_CLASS_SUM_NAMES`; `p` has a column per class. Of one event, the last two are not needed."""
     square = weight * weight
     sums = {"wp": (weight[:, None] * p).sum(dim=0), "wpp": (weight[:, None] * p * p).sum(dim=0)}
     if width == 1:
@@ -155,13 +155,13 @@ def _by_class(p: Tensor, brier: Tensor, labels: Tensor, weight: Tensor, width: i
         sums["wy"] = torch.bincount(labels, weight, width)
         sums["w2y"] = torch.bincount(labels, square, width)
         sums["w2y_brier"] = torch.bincount(labels, square * brier, width)
-    return torch.stack([sums[name] for name in CLASS_SUM_NAMES])
+    return torch.stack([sums[name] for name in TALLY_CLASS_SUM_NAMES])
 
 
 def _binary_terms(p: Tensor, labels: Tensor) -> tuple[dict[str, Tensor], Tensor]:
     """What each row adds, and p as a column."""
     y, q = labels.double(), 1 - p
-    log_p, log_q = p.clamp(min=SMALLEST_PROBABILITY).log(), torch.log1p(-p).clamp(min=-1e308)
+    log_p, log_q = p.clamp(min=SMALLEST_FLOAT64).log(), torch.log1p(-p).clamp(min=-1e308)
     terms = {
         "brier": (p - y) ** 2,
         "nll": -torch.where(labels != 0, p.log(), torch.log1p(-p)),
@@ -176,7 +176,7 @@ def _binary_terms(p: Tensor, labels: Tensor) -> tuple[dict[str, Tensor], Tensor]
 def _matrix_terms(p: Tensor, labels: Tensor) -> tuple[dict[str, Tensor], Tensor]:
     """What each row adds, as `believable._kernels.matrix` has it, and p."""
     own = p.gather(1, labels[:, None])[:, 0]
-    log = p.clamp(min=SMALLEST_PROBABILITY).log()
+    log = p.clamp(min=SMALLEST_FLOAT64).log()
     entropy = -(p * log).sum(dim=1)
     log_squares = (p * log * log).sum(dim=1)
     square = p * p

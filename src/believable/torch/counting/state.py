@@ -22,7 +22,7 @@ from believable.torch.counting import gpu, reference
 from believable.torch.counting.rows import Rows
 from believable.torch.counting.tally import Tally
 
-METER_SCHEMA = "believable.torch.CalibrationMeter"
+TORCH_METER_SCHEMA = "believable.torch.CalibrationMeter"
 METER_VERSION = 1
 
 
@@ -152,7 +152,7 @@ def count(tally: Tally, rows: Rows, *, scores_too: bool = True) -> None:
 def to_tensors(state: MeterState, settings: dict[str, Any]) -> dict[str, Tensor]:
     """Copies of the tensors, and the settings as the bytes of JSON: some files hold tensors and nothing else."""
     scores = state.tally.layout.dtype if state.typed else ""
-    facts = json.dumps({"schema": METER_SCHEMA, "version": METER_VERSION, **settings, "scores": scores})
+    facts = json.dumps({"schema": TORCH_METER_SCHEMA, "version": METER_VERSION, **settings, "scores": scores})
     written = {"settings": torch.tensor(list(facts.encode()), dtype=torch.uint8)}
     return written | {name: tensor.detach().clone() for name, tensor in state.named().items()}
 
@@ -165,7 +165,7 @@ def from_tensors(
         facts = json.loads(bytes(tensors["settings"].tolist()))
     except (AttributeError, TypeError, ValueError) as error:
         raise SchemaError(f"the saved meter is damaged: its settings cannot be read ({error})") from error
-    open_saved(facts, METER_SCHEMA, METER_VERSION)
+    open_saved(facts, TORCH_METER_SCHEMA, METER_VERSION)
     differ = [name for name in settings if facts.get(name) != settings[name]]
     if differ:
         raise SchemaError(f"the saved meter was made with other choices of {', '.join(differ)}")

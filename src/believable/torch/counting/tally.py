@@ -27,14 +27,14 @@ MOMENT_NAMES = ("n", "wp", "wpp")  # the moments of a cell and outcome without w
 WEIGHTED_MOMENT_NAMES = ("n", "w", "wp", "w2", "w2p", "wpp", "w2pp")
 PLAIN_MOMENT_OF_WEIGHTED = (0, 0, 1, 0, 1, 2, 2)  # which of the plain moments stands for each of the weighted ones
 ROW_TERM_NAMES = ("brier", "nll", "correct", "confidence", "entropy")  # what a row adds to the sums of that name
-SUM_NAMES = (
+TALLY_SUM_NAMES = (
     *("n", "w", "w2", *ROW_TERM_NAMES, "spread", "spread_variance", "w2_squared"),
     *(f"w2 {name}" for name in ROW_TERM_NAMES),
     *(f"w2 {name}^2" for name in ROW_TERM_NAMES),
     *("brier by chance", "nll by chance"),
 )
 DEFAULT_NOTIONS: dict[Kind, tuple[Notion, ...]] = {"binary": ("binary",), "multiclass": ("confidence",)}
-CLASS_SUM_NAMES = ("wp", "wpp", "wy", "w2y", "w2y_brier")
+TALLY_CLASS_SUM_NAMES = ("wp", "wpp", "wy", "w2y", "w2y_brier")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class Tally:
         One for each view: (strata * codes, 2, moments), by outcome. The code of a score is the number of cell edges
         below it, of all grids of the view together, which tells its cell on each of them.
     sums : Tensor
-        As named in `SUM_NAMES`.
+        As named in `TALLY_SUM_NAMES`.
     by_class : Tensor
-        (5, K), as named in `CLASS_SUM_NAMES`; K = 1 for one event.
+        (5, K), as named in `TALLY_CLASS_SUM_NAMES`; K = 1 for one event.
     invalid : Tensor of int64
         Rows that were not counted, by `REASONS`.
     """
@@ -74,8 +74,8 @@ class Tally:
         return cls(
             layout,
             [zeros(view.n_strata * n_codes(grids), 2, moments) for view, grids in views_of(layout)],
-            zeros(len(SUM_NAMES)),
-            zeros(len(CLASS_SUM_NAMES), width),
+            zeros(len(TALLY_SUM_NAMES)),
+            zeros(len(TALLY_CLASS_SUM_NAMES), width),
             zeros(len(REASONS), dtype=torch.int64),
         )
 
@@ -116,9 +116,11 @@ class Tally:
 
     def _score_sums(self) -> ScoreSums:
         kind = self.layout.kind
-        sums = dict(zip(SUM_NAMES, self.sums.tolist(), strict=True))
-        by_class = dict(zip(CLASS_SUM_NAMES, self.by_class.cpu().numpy(), strict=True))
-        made: dict[str, Any] = {name: sums[name] for name in SUM_NAMES[1 : SUM_NAMES.index("w2_squared") + 1]}
+        sums = dict(zip(TALLY_SUM_NAMES, self.sums.tolist(), strict=True))
+        by_class = dict(zip(TALLY_CLASS_SUM_NAMES, self.by_class.cpu().numpy(), strict=True))
+        made: dict[str, Any] = {
+            name: sums[name] for name in TALLY_SUM_NAMES[1 : TALLY_SUM_NAMES.index("w2_squared") + 1]
+        }
         if kind == "multiclass":
             made |= {"w2x": _several(sums, "w2 {}"), "w2xx": _several(sums, "w2 {}^2")}
             made |= {name: by_class[name].copy() for name in ("w2y", "w2y_brier")}

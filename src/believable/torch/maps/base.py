@@ -115,10 +115,10 @@ class RecalibrationModule(nn.Module, ABC):
         return self
 
     def _text(self) -> str:
-        from believable.recalibrate.saved import SCHEMA, VERSION
+        from believable.recalibrate.saved import MAP_SCHEMA, MAP_VERSION
 
         form = self._blank() if self._form is None else self._form
-        head = {"schema": SCHEMA, "version": VERSION, "method": type(self).__name__}
+        head = {"schema": MAP_SCHEMA, "version": MAP_VERSION, "method": type(self).__name__}
         return json.dumps({**head, **form, "maps": [self._map()]})
 
     def _load(self, saved: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ PIECE_ENTRIES_ON_CPU = 1 << 18  # logits that are turned into float64 at once
 PIECE_ENTRIES_ON_GPU = 1 << 23  # enough to keep a GPU busy, and some of it in its cache
 
 
-class Piece(NamedTuple):
+class LogitPiece(NamedTuple):
     """Some rows, wherever they are: logits (m, K, p), or (m, p) of one event, labels (m, p) and weights or None.
 
     A weight of zero says that the row is left out; its label and its logits may be anything.
@@ -32,12 +32,12 @@ class Piece(NamedTuple):
         """Logits of a row."""
         return 1 if self.logits.ndim == 2 else self.logits.shape[1]
 
-    def on(self, device: torch.device) -> Piece:
+    def on(self, device: torch.device) -> LogitPiece:
         """The piece on a device, with two columns for one event, which are 0 and z."""
         logits = self.logits.to(device)
         if logits.ndim == 2:
             logits = torch.stack([torch.zeros_like(logits), logits], dim=1)
-        return Piece(logits, self.labels.to(device), None if self.weights is None else self.weights.to(device))
+        return LogitPiece(logits, self.labels.to(device), None if self.weights is None else self.weights.to(device))
 
 
 def checked(rows: Rows) -> tuple[Tensor, Tensor | None]:
@@ -87,7 +87,7 @@ def piece_entries(device: torch.device) -> int:
     return PIECE_ENTRIES_ON_CPU if device.type == "cpu" else PIECE_ENTRIES_ON_GPU
 
 
-def pieces_of(rows: Rows, device: torch.device, *, whole: bool = False) -> list[Piece]:
+def pieces_of(rows: Rows, device: torch.device, *, whole: bool = False) -> list[LogitPiece]:
     """Rows, checked, and cut into pieces that suit the device where they will be read; or whole, in one."""
     labels, weights = checked(rows)
     width = 1 if rows.scores.ndim == 2 else rows.n_classes
@@ -100,7 +100,9 @@ def pieces_of(rows: Rows, device: torch.device, *, whole: bool = False) -> list[
         for first in range(0, outer, several)
         for start in range(0, inner, step)
     ]
-    return [Piece(rows.scores[a][..., b], labels[a, b], None if weights is None else weights[a, b]) for a, b in cuts]
+    return [
+        LogitPiece(rows.scores[a][..., b], labels[a, b], None if weights is None else weights[a, b]) for a, b in cuts
+    ]
 
 
 def _checked_weights(rows: Rows) -> Tensor | None:
@@ -117,7 +119,7 @@ def _kept(labels: Tensor, weights: Tensor | None, ignore_index: int | None) -> T
     return keep
 
 
-def check_classes(pieces: Iterable[Piece], n_classes: int) -> None:
+def check_classes(pieces: Iterable[LogitPiece], n_classes: int) -> None:
     """What the NumPy estimator says of one class alone, and of classes with few rows."""
     from believable.recalibrate import TemperatureScaling  # here: scikit-learn comes with it
     from believable.recalibrate.inputs import fewest_rows

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from believable.errors import InputError
 from believable.torch.averaging import evaluating
 from believable.torch.counting.rows import rows_of
-from believable.torch.maps.logits import Piece, checked, piece_entries, refuse_one_hot
+from believable.torch.maps.logits import LogitPiece, checked, piece_entries, refuse_one_hot
 from believable.torch.maps.temperature import TemperatureScaling
 
 
@@ -127,7 +127,7 @@ class ModelWithTemperature(nn.Module):
 class _Gathered(NamedTuple):
     """Logits and labels on the CPU: pieces of a good size, and batches that are not yet one."""
 
-    pieces: list[Piece]
+    pieces: list[LogitPiece]
     logits: list[Tensor]
     labels: list[Tensor]
 
@@ -153,7 +153,7 @@ class _Gathered(NamedTuple):
         if sum(part.numel() for part in self.logits) >= entries:
             self._close()
 
-    def finished(self) -> list[Piece]:
+    def finished(self) -> list[LogitPiece]:
         """All pieces."""
         self._close()
         return [piece for piece in self.pieces if len(piece.labels)]
@@ -161,7 +161,7 @@ class _Gathered(NamedTuple):
     def _close(self) -> None:
         if self.logits:
             logits, labels = torch.cat(self.logits), torch.cat(self.labels)[:, None]
-            self.pieces.append(Piece(logits if logits.shape[1] == 1 else logits[:, :, None], labels, None))
+            self.pieces.append(LogitPiece(logits if logits.shape[1] == 1 else logits[:, :, None], labels, None))
             self.logits.clear()
             self.labels.clear()
 

@@ -11,7 +11,7 @@ from believable import _check
 from believable.errors import InputError
 from believable.torch.counting.rows import Rows, rows_of
 from believable.torch.maps.base import PARAMETER_TYPE, RecalibrationModule, assign, check_dtype, form
-from believable.torch.maps.logits import Piece, check_classes, pieces_of, refuse_one_hot
+from believable.torch.maps.logits import LogitPiece, check_classes, pieces_of, refuse_one_hot
 from believable.torch.maps.temperature_search import compiled_passes, least_cost
 from believable.torch.targets import check_floats, widened
 
@@ -109,7 +109,7 @@ class TemperatureScaling(RecalibrationModule):
             columns = 1 if rows.scores.ndim == 2 else rows.n_classes
             return self._fit_pieces(_pieces(rows), columns, rows.scores.device)
 
-    def _fit_pieces(self, pieces: list[Piece], columns: int, device: torch.device) -> float:
+    def _fit_pieces(self, pieces: list[LogitPiece], columns: int, device: torch.device) -> float:
         """Find T from pieces that were checked."""
         n_classes = max(columns, 2)
         check_classes(pieces, n_classes)
@@ -140,7 +140,7 @@ class TemperatureScaling(RecalibrationModule):
         return form(self.n_classes, self.n_classes, {"objective": "nll"})
 
 
-def _pieces(rows: Rows) -> list[Piece]:
+def _pieces(rows: Rows) -> list[LogitPiece]:
     """The rows where they are; compiled passes need no room beside the logits of classes, so these are not cut."""
     device = rows.scores.device
     return pieces_of(rows, device, whole=rows.kind == "multiclass" and compiled_passes(device) is not None)

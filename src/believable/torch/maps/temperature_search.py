@@ -33,7 +33,7 @@ from believable._kernels.temperature import (
     typical_difference,
 )
 from believable.errors import InputError
-from believable.torch.maps.logits import Piece
+from believable.torch.maps.logits import LogitPiece
 
 LOWEST_EXPONENT = {torch.float32: -80.0, torch.float64: -700.0}  # exp of less is nothing
 ROWS_FOR_THE_START = 64  # which say how large logits are
@@ -42,9 +42,9 @@ SAMPLE_STRIDE, MIN_SAMPLE_ROWS, MAX_SAMPLE_LOGITS = 20, 2000, 1 << 24
 LOWEST_DISTANCE = torch.finfo(torch.float64).min
 
 
-def least_cost(pieces: Sequence[Piece], device: torch.device) -> TemperatureFit:
+def least_cost(pieces: Sequence[LogitPiece], device: torch.device) -> TemperatureFit:
     """The temperature of these rows, and which limit it is; see `TemperatureFit`."""
-    rows = Seen.of(pieces, device)
+    rows = SeenLogits.of(pieces, device)
     if rows.spread == 0:
         return TemperatureFit(1.0, "equal")
     sample = rows.sample()
@@ -62,7 +62,7 @@ def least_cost(pieces: Sequence[Piece], device: torch.device) -> TemperatureFit:
         and rows.n_rows * rows.width >= ENTRIES_TO_SEARCH_SOME_ROWS_FIRST
         and 2 * len(sample.labels) <= rows.n_rows
     ):
-        some = Seen.of([sample], device)
+        some = SeenLogits.of([sample], device)
         if not some.right:
             b = search(lambda at: slopes(some, at, rough), b, lowest, ROUGH_STEP)
         if rough and b > lowest:
@@ -72,12 +72,12 @@ def least_cost(pieces: Sequence[Piece], device: torch.device) -> TemperatureFit:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Seen:
+class SeenLogits:
     """Pieces, and what a first look at them shows.
 
     Attributes
     ----------
-    pieces : sequence of Piece
+    pieces : sequence of LogitPiece
     tops, behind : list of Tensor
         By piece: the largest logit of each row, in its own type, and the label's less the largest, in float64.
     spread : float
@@ -90,7 +90,7 @@ class Seen:
         Where it is computed.
     """
 
-    pieces: Sequence[Piece]
+    pieces: Sequence[LogitPiece]
     tops: list[Tensor]
     behind: list[Tensor]
     spread: float
@@ -99,7 +99,7 @@ class Seen:
     device: torch.device
 
     @classmethod
-    def of(cls, pieces: Sequence[Piece], device: torch.device) -> Seen:
+    def of(cls, pieces: Sequence[LogitPiece], device: torch.device) -> SeenLogits:
         """Look at every logit once."""
         tops, behind, facts = [], [], torch.zeros(4, dtype=torch.float64, device=device)
         for piece in pieces:
@@ -137,12 +137,12 @@ class Seen:
     def dtype(self) -> torch.dtype:
         return self.pieces[0].logits.dtype
 
-    def each(self) -> Iterator[tuple[Piece, Tensor, Tensor]]:
+    def each(self) -> Iterator[tuple[LogitPiece, Tensor, Tensor]]:
         """One piece after the other, with its largest logits and its labels' distances."""
         for piece, top, behind in zip(self.pieces, self.tops, self.behind, strict=True):
             yield piece.on(self.device), top, behind
 
-    def sample(self) -> Piece | None:
+    def sample(self) -> LogitPiece | None:
         """Some of the rows, from everywhere, none of them left out; None where all of those are."""
         wanted = min(
             max(MIN_SAMPLE_ROWS, self.n_rows // SAMPLE_STRIDE), max(MIN_SAMPLE_ROWS, MAX_SAMPLE_LOGITS // self.width)
@@ -151,26 +151,26 @@ class Seen:
         parts = [_every(piece, stride).on(self.device) for piece in self.pieces]
         logits, labels = torch.cat([part.logits for part in parts]), torch.cat([part.labels for part in parts])
         if parts[0].weights is None:
-            return Piece(logits, labels, None)
+            return LogitPiece(logits, labels, None)
         weights = torch.cat([part.weights for part in parts])
         keep = weights[:, 0] > 0
-        return Piece(logits[keep], labels[keep], weights[keep]) if keep.any() else None
+        return LogitPiece(logits[keep], labels[keep], weights[keep]) if keep.any() else None
 
 
-def _every(piece: Piece, stride: int) -> Piece:
+def _every(piece: LogitPiece, stride: int) -> LogitPiece:
     """Every `stride`-th row, as (m, K, 1)."""
     logits, labels, weights = piece
     inner = labels.shape[1]
     row = torch.arange(0, labels.numel(), stride, device=logits.device)
     here = row // inner, row % inner
     rows = logits[here][:, None] if logits.ndim == 2 else logits[here[0], :, here[1]][:, :, None]
-    return Piece(rows, labels[here][:, None], None if weights is None else weights[here][:, None])
+    return LogitPiece(rows, labels[here][:, None], None if weights is None else weights[here][:, None])
 
 
 # --- sums over all rows -----------------------------------------------------------------------------------------------
 
 
-def slopes(rows: Seen, b: float, rough: bool = False) -> Slopes:
+def slopes(rows: SeenLogits, b: float, rough: bool = False) -> Slopes:
     """First, second and third derivative of the cost, times b, b^2 and b^3: cumulants of x, less the label's own x."""
     dtype = torch.float32 if rough and 1e-30 < b < 1e30 else torch.float64
     total = torch.zeros(3, dtype=torch.float64, device=rows.device)
@@ -190,7 +190,7 @@ def slopes(rows: Seen, b: float, rough: bool = False) -> Slopes:
     return first, second, third
 
 
-def shortfall(rows: Seen, b: float) -> Slopes:
+def shortfall(rows: SeenLogits, b: float) -> Slopes:
     """How far the excess cost of labels that are all among the largest is from EXCESS_COST_WHEN_ALL_RIGHT, in logs."""
     total = torch.zeros(2, dtype=torch.float64, device=rows.device)
     compiled = compiled_passes(rows.device)
@@ -231,7 +231,7 @@ def _totals(values: list[Tensor], weights: Tensor | None) -> Tensor:
     return torch.where(w > 0, stacked * w, 0).sum(dim=1)
 
 
-def _start(sample: Piece | None, spread: float) -> float:
+def _start(sample: LogitPiece | None, spread: float) -> float:
     """A typical difference of logits, from a few rows on the host."""
     if sample is None:
         return min(max(spread / 2, 1 / LARGEST_INVERSE_TEMPERATURE), LARGEST_INVERSE_TEMPERATURE)

@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from believable.torch.maps.logits import Piece
+from believable.torch.maps.logits import LogitPiece
 
 MAX_TILE_COLUMNS = 1024
 TILE_ENTRIES_IN_FLOAT32, TILE_ENTRIES_IN_FLOAT64 = 2048, 1024
@@ -138,7 +138,7 @@ class Sums:
     furthest: float
 
 
-def sums(piece: Piece, top: Tensor, behind: Tensor, b: float, how: Sums) -> Tensor:
+def sums(piece: LogitPiece, top: Tensor, behind: Tensor, b: float, how: Sums) -> Tensor:
     """Three sums over the rows of a piece, in float64; `top` and `behind` are what `Seen` keeps of each row."""
     logits, _, weights = piece
     rows, columns, grid = _tile(logits, how.wide)

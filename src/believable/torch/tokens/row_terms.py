@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-BLOCK_ENTRIES = {"cpu": 1 << 18, "cuda": 1 << 24}  # some 10 MB of them on a CPU, 300 MB on a GPU
+VOCABULARY_BLOCK_ENTRIES = {"cpu": 1 << 18, "cuda": 1 << 24}  # some 10 MB of them on a CPU, 300 MB on a GPU
 LOWEST_STEP = -800.0  # exp of it is 0 in float64; unlike that of -inf, its product with 0 is a number
 
 
@@ -83,7 +83,7 @@ def plain_row_terms(logits: Tensor, labels: Tensor, r: int = 1) -> RowTerms:
     made = _blank(len(logits), r, logits.device)
     counted = (labels >= 0) & (labels < logits.shape[1])
     on_cpu = logits.device.type == "cpu"
-    step = max(1, BLOCK_ENTRIES["cpu" if on_cpu else "cuda"] // logits.shape[1])
+    step = max(1, VOCABULARY_BLOCK_ENTRIES["cpu" if on_cpu else "cuda"] // logits.shape[1])
     for rows in _blocks(len(logits), step, counted if on_cpu else None):
         label = labels[rows].long().clamp(0, logits.shape[1] - 1)
         for column, values in zip(made, _of_block(logits[rows], label, r), strict=True):
