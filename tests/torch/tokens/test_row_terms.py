@@ -182,7 +182,7 @@ def test_blocks_do_not_matter(device, monkeypatch):
     logits, labels = drawn(33, 7, seed=5, device=device)
     labels[5] = -1
     whole = plain_row_terms(logits, labels, 3)
-    monkeypatch.setattr(row_terms_module, "BLOCK_ENTRIES", {"cpu": 1, "cuda": 1})
+    monkeypatch.setattr(row_terms_module, "VOCABULARY_BLOCK_ENTRIES", {"cpu": 1, "cuda": 1})
     for mine, other in zip(plain_row_terms(logits, labels, 3), whole, strict=True):
         close(mine, other)
 
