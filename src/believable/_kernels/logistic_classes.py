@@ -186,13 +186,16 @@ class _Rows:
     def _to_maximum(self, x: Float64s, information: Float64s, gradient: Float64s) -> Float64s:
         """The step to the maximum of the quadratic model, where no bounded coefficient is negative.
 
-        It is looked for with every set of bounded coefficients at zero; none at zero, if allowed, is the best.
+        None of them at zero is the best, if that is allowed. Otherwise it is looked for with every set of them at zero.
         """
         correlation, root = logistic_system(information, gradient, self.widest)
         slope, place = gradient / root, x * root
+        step = np.linalg.solve(correlation, slope)
+        if np.isfinite(step).all() and not ((place + step < 0) & self.bounded).any():
+            return np.asarray(step / root)
         best, gain = np.zeros_like(x), -np.inf
         candidates = np.flatnonzero(self.bounded)
-        for n_zero in range(len(candidates) + 1):
+        for n_zero in range(1, len(candidates) + 1):
             for zero in combinations(candidates, n_zero):
                 step = np.zeros_like(x)
                 step[list(zero)] = -place[list(zero)]
@@ -202,8 +205,6 @@ class _Rows:
                 value = float(slope @ step - step @ correlation @ step / 2)
                 if value > gain and (place + step)[self.bounded].min(initial=0) >= 0:
                     best, gain = step, value
-            if n_zero == 0 and gain > -np.inf:
-                break
         return np.asarray(best / root)
 
 
@@ -313,7 +314,8 @@ def _of_class(here: Float64s, rows: ClassRows, extreme: bool) -> tuple[Float64s,
         total += float(eta.sum())
     if intercept:
         information[-1, -1] = total
-    information += np.triu(information, 1).T
+    for i in range(1, len(here)):
+        information[i, :i] = information[:i, i]
     one = rows.weight if isinstance(rows.weight, float) else 1.0
     return gradient * one, information * one, total * one
 

@@ -19,7 +19,8 @@ import numpy as np
 from believable._types import Array, Float64s, Ints
 
 Status = Literal["converged", "stuck", "away", "limit"]
-Numbers = float | Float64s
+Numbers = float | Float64s  # of one problem, or of a batch
+Flags = bool | Array
 Fields = TypeVar("Fields", "Iterate", "Step")
 
 
@@ -146,7 +147,7 @@ class Problems(Protocol):
     def at(self, x: Float64s, which: Ints) -> Iterate:
         """The derivatives at x."""
 
-    def cost(self, x: Float64s, which: Ints) -> Float64s:
+    def cost(self, x: Float64s, which: Ints) -> Numbers:
         """The costs at x, of shape (B,)."""
 
     def step(self, x: Float64s, place: Iterate, which: Ints) -> Step:
@@ -282,7 +283,7 @@ class _Minima(NamedTuple):
 
     def of(self, b: int) -> Minimum:
         gradient, model, cost = self.place
-        place = Iterate(gradient[b], model, None if cost is None else float(cost[b]))
+        place = Iterate(gradient[b], model, None if cost is None else float(np.atleast_1d(cost)[b]))
         return Minimum(self.x[b], self.status[b], place, self.step[b], float(self.length[b]))
 
 
@@ -296,33 +297,33 @@ class _Search:
     def run(self, start: Float64s) -> _Minima:
         x, moving = start.copy(), np.arange(len(start))
         status: Array = np.full(len(x), "limit", dtype="<U9")
-        last = np.full(len(x), np.inf)  # lengths of the steps before
+        last: Numbers = math.inf  # lengths of the steps before
         place = self.problems.at(x, moving)
         step = Step(np.zeros_like(x), last)
         for _ in range(self.settings.most_steps):
-            here = x[moving]
+            here = x[moving] if len(moving) < len(x) else x
             step = self._cut(self.problems.step(here, place, moving))
-            if np.any(step.away):
+            if step.away is not False and np.any(step.away):
                 status[moving] = "away"
                 break
-            done = self._last(step, last[moving])
-            if done.any():
-                x[moving[done]] = self._moved(here[done], step.direction[done])
-                status[moving[done]] = "converged"
-                if done.all():
+            done: Any = self._last(step, last)
+            if _any(done):
+                if _all(done):
+                    x[moving], status[moving] = self._moved(here, step.direction), "converged"
                     break
+                x[moving[done]], status[moving[done]] = self._moved(here[done], step.direction[done]), "converged"
                 moving, here, place, step = moving[~done], here[~done], _those(place, ~done), _those(step, ~done)
-            last[moving] = step.length
+            last = step.length
             there, looked, share = self._tried(here, place, step, moving)
             x[moving] = there
-            stuck = self._stuck(place, looked, step, share)
+            stuck: Any = self._stuck(place, looked, step, share)
             place = looked
-            if stuck.any():
+            if _any(stuck):
                 status[moving[stuck]] = "stuck"
-                if stuck.all():
+                if _all(stuck):
                     break
-                moving, place = moving[~stuck], _those(place, ~stuck)
-        return _Minima(x, status, place, step.direction, np.asarray(step.length))
+                moving, place, last = moving[~stuck], _those(place, ~stuck), last[~stuck]  # type: ignore[index]
+        return _Minima(x, status, place, step.direction, np.atleast_1d(step.length))
 
     def _moved(self, here: Float64s, direction: Float64s) -> Float64s:
         there = here + direction
@@ -338,33 +339,37 @@ class _Search:
             return step
         reach = step.length if step.reach is None else step.reach
         furthest = self.settings.furthest * step.scale
-        if not (reach > furthest).any():
+        if not _any(reach > furthest):
             return step
         share = np.minimum(1, furthest / np.maximum(reach, furthest))
         length = share * step.length if step.reach is None else step.length
         return step._replace(direction=_times(share, step.direction), length=length)
 
-    def _last(self, step: Step, before: Float64s) -> Array:
+    def _last(self, step: Step, before: Numbers) -> Flags:
         """Which steps are the last ones."""
         settings, length = self.settings, step.length
-        done = np.asarray((length if step.left is None else step.left) <= settings.close)
+        done: Flags = (length if step.left is None else step.left) <= settings.close
         if settings.rounding:
-            done |= length <= settings.rounding * step.unit
+            done = done | (length <= settings.rounding * step.unit)
         if settings.settled:
-            done |= (length >= before / 2) & (length <= settings.settled * step.unit)
+            done = done | (length >= before / 2) & (length <= settings.settled * step.unit)
         return done
 
-    def _tried(self, here: Float64s, place: Iterate, step: Step, which: Ints) -> tuple[Float64s, Iterate, Float64s]:
+    def _tried(self, here: Float64s, place: Iterate, step: Step, which: Ints) -> tuple[Float64s, Iterate, Numbers]:
         """Where the steps lead, what is there, and the shares of them that were taken: 0 for a fallback or none.
 
         A convex cost that still falls at the end of the step is lower there. Otherwise it is looked at, and the step
         halved until it is low enough.
         """
-        share, there, looked = np.ones(len(here)), self._moved(here, step.direction), None
-        doubtful = np.asarray(step.length > self.settings.sure) | (self.settings.allowance < math.inf)
+        there, looked = self._moved(here, step.direction), None
+        doubtful: Flags = (step.length > self.settings.sure) | (self.settings.allowance < math.inf)
         if self.problems.convex:
             looked = self.problems.at(there, which)
-            doubtful &= _inner(looked.gradient, step.direction) > 0
+            if _any(doubtful):
+                doubtful = doubtful & (_inner(looked.gradient, step.direction) > 0)
+        if not _any(doubtful):
+            return there, looked or self.problems.at(there, which), 1.0
+        share = np.ones(len(here))
         for b in np.flatnonzero(doubtful):
             one = slice(b, b + 1)
             share[b] = self._share(here[one], _those(place, one), _those(step, one), which[one])
@@ -380,58 +385,69 @@ class _Search:
     def _share(self, here: Float64s, place: Iterate, step: Step, which: Ints) -> float:
         """How much of one step is taken: as few halvings as possible."""
         settings, share = self.settings, 1.0
-        before = float((self.problems.cost(here, which) if place.cost is None else place.cost)[0])
+        before = _first(self.problems.cost(here, which) if place.cost is None else place.cost)
         slack = settings.slack * abs(before)
         for _ in range(1 + settings.most_halvings):
-            short = share * float(step.length[0]) <= settings.sure
+            short = share * _first(step.length) <= settings.sure
             allowed = settings.allowance if short else slack
             if allowed == math.inf:
                 return share
-            if float(self.problems.cost(self._moved(here, share * step.direction), which)[0]) <= before + allowed:
+            if _first(self.problems.cost(self._moved(here, share * step.direction), which)) <= before + allowed:
                 return share
             share /= 2
         return 0.0
 
-    def _stuck(self, before: Iterate, after: Iterate, step: Step, share: Float64s) -> Array:
+    def _stuck(self, before: Iterate, after: Iterate, step: Step, share: Numbers) -> Flags:
         """Which problems cannot gain anything more."""
-        stuck = (share == 0) & (step.fallback is None)
+        stuck: Flags = (share == 0) & (step.fallback is None)
         if self.settings.stuck:
-            gains = after.cost < before.cost - self.settings.no_gain * (1 + np.abs(before.cost))
-            stuck |= (step.length <= self.settings.stuck) & ~gains
-        return np.asarray(stuck)
+            gains = np.asarray(after.cost < before.cost - self.settings.no_gain * (1 + np.abs(before.cost)))
+            stuck = stuck | (step.length <= self.settings.stuck) & ~gains
+        return stuck
 
 
 class _Lifted:
-    """One problem as a batch of one."""
+    """One problem as a batch of one, whose numbers stay numbers: arithmetic with arrays of one takes far longer."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.convex = problem, problem.convex
 
     def at(self, x: Float64s, which: Ints) -> Iterate:
         gradient, model, cost = self.problem.at(x[0])
-        return Iterate(gradient[None], model, None if cost is None else np.array([cost]))
+        return Iterate(gradient[None], model, cost)
 
-    def cost(self, x: Float64s, which: Ints) -> Float64s:
-        return np.array([self.problem.cost(x[0])])
+    def cost(self, x: Float64s, which: Ints) -> float:
+        return self.problem.cost(x[0])
 
     def step(self, x: Float64s, place: Iterate, which: Ints) -> Step:
-        step = self.problem.step(x[0], place._replace(gradient=place.gradient[0]))
-        return Step(*map(_lifted, step))
+        step = self.problem.step(x[0], Iterate(place.gradient[0], place.model, place.cost))
+        fallback = None if step.fallback is None else step.fallback[None]
+        return step._replace(direction=step.direction[None], fallback=fallback)
 
 
-def _lifted(one: Any) -> Any:
-    """What belongs to one problem, as that of a batch of one."""
-    return one if one is None else np.array([one])
+def _any(flags: Flags) -> bool:
+    return flags if isinstance(flags, bool) else bool(flags.any())
 
 
-def _times(share: Float64s, direction: Float64s) -> Float64s:
+def _all(flags: Flags) -> bool:
+    return flags if isinstance(flags, bool) else bool(flags.all())
+
+
+def _first(numbers: Numbers) -> float:
+    """The number of a batch of one."""
+    return float(numbers[0] if isinstance(numbers, np.ndarray) else numbers)
+
+
+def _times(share: Numbers, direction: Float64s) -> Float64s:
     """Every direction times its share."""
-    return np.asarray(share.reshape(-1, *[1] * (direction.ndim - 1)) * direction)
+    return np.asarray(np.reshape(share, (-1, *[1] * (direction.ndim - 1))) * direction)
 
 
-def _inner(gradient: Float64s, direction: Float64s) -> Float64s:
+def _inner(gradient: Float64s, direction: Float64s) -> Numbers:
     """The slope along every direction."""
     n = len(gradient)
+    if n == 1:
+        return float(np.vdot(gradient, direction))
     return np.asarray(np.einsum("bk,bk->b", gradient.reshape(n, -1), direction.reshape(n, -1)))
 
 
