@@ -190,9 +190,9 @@ class _Rows:
         """
         correlation, root = logistic_system(information, gradient, self.widest)
         slope, place = gradient / root, x * root
-        step = np.linalg.solve(correlation, slope)
-        if np.isfinite(step).all() and not ((place + step < 0) & self.bounded).any():
-            return np.asarray(step / root)
+        whole = np.linalg.solve(correlation, slope)
+        if np.isfinite(whole).all() and not ((place + whole < 0) & self.bounded).any():
+            return np.asarray(whole / root)
         best, gain = np.zeros_like(x), -np.inf
         candidates = np.flatnonzero(self.bounded)
         for n_zero in range(1, len(candidates) + 1):
