@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 import believable
-from believable import CellStats
+from believable import CellStats, Summary
 from believable.errors import InputError, UndefinedError
 from believable.plots import draw_metrics, metric_bars
 from believable.plots.style import FLAG
@@ -101,10 +101,10 @@ def test_statistics_are_drawn_like_data():
     data = believable.Predictions(P, Y)
     drawn = (
         bars(believable.plot_metrics(source, metrics=CHEAP, n_resamples=100, random_state=0).axes[0], "value")
-        for source in (data, CellStats.of(data))
+        for source in (data, CellStats.of(data), Summary.of(data))
     )
-    one, other = drawn
-    assert one == pytest.approx(other, abs=1e-4)
+    rows, *statistics = drawn
+    assert all(one == pytest.approx(rows, abs=1e-4) for one in statistics)
 
 
 @pytest.mark.parametrize("name", DIFFICULT)

@@ -70,6 +70,14 @@ def test_two_diagrams_side_by_side_are_not_cut():
     assert nothing_is_cut(figure)
 
 
+def test_a_summary_knows_the_names_of_classes():
+    """Panels are called as the rows call their classes."""
+    names = [f"kind {k}" for k in range(MATRIX.shape[1])]
+    data = believable.Predictions(MATRIX, np.array(names)[LABELS], classes=names)
+    panels = believable.plot_classwise_reliability(believable.Summary.of(data)).axes
+    assert [ax.get_title("left").splitlines()[0] for ax in panels] == [f"class {name}" for name in names]
+
+
 def test_classes_share_one_legend():
     """Below the panels, each word once, clear of the label of the scores."""
     figure = believable.plot_classwise_reliability(MATRIX, LABELS)

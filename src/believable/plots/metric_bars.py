@@ -151,7 +151,7 @@ def plot_metrics(
 
     Parameters
     ----------
-    predictions : array-like of shape (n,) or (n, K), Predictions, BinStats or CellStats
+    predictions : array-like of shape (n,) or (n, K), Predictions, BinStats, CellStats or Summary
     actuals : array-like of shape (n,)
     metrics : iterable of str
         Names or aliases of errors, which are 0 at best. One that is undefined here has its reason in place of a bar.

@@ -6,8 +6,9 @@ from typing import final
 
 from torch import Tensor
 
-from believable.recalibrate.linear import LOWEST_LOG_PROBABILITY
 from believable.torch.maps.linear import AffineModule
+
+LOWEST_LOG_PROBABILITY = -1e5  # log-probabilities below count as this, as in the NumPy estimator
 
 
 @final
