@@ -9,6 +9,7 @@ from believable.errors import LOOK_LIKE_LOGITS, LOOK_LIKE_PERCENTAGES, Hint, One
 
 OPTIONS = {
     "by": "--by",
+    "compare_with": "--compare",
     "confidence": "--prob",
     "correct": "--label",
     "cv": "--folds",
