@@ -22,16 +22,14 @@ from believable.recalibrate import (
     TemperatureScaling,
     select,
 )
-from believable.recalibrate.crossfit import METRICS, RowsInFolds, folds, loss_gain
+from believable.recalibrate.crossfit import METRICS, FoldSettings, RowsInFolds, folds, loss_gain
 from tests.recalibrate.data import binary, logit, multiclass
 
 QUICK = {"n_resamples": 100}
 
 
 def problem(p, y, **more):
-    choices = {"input": "probabilities", "cv": 5, "clusters": None, "sample_weight": None, "random_state": 0}
-    choices["classes"] = None
-    return RowsInFolds.of(p, y, **(choices | more))
+    return RowsInFolds.of(p, y, FoldSettings(**more))
 
 
 def test_folds_are_even():

@@ -15,7 +15,7 @@ from believable.auditing.source import AuditSource, SummarySource
 from believable.errors import BelievableError, LimitWarning, SmallSampleWarning
 from believable.predictions import Predictions
 from believable.recalibrate.base import BinaryRecalibrator, Recalibrator
-from believable.recalibrate.crossfit import SCORE_WORDS, Judge, RowsInFolds, Scored
+from believable.recalibrate.crossfit import SCORE_WORDS, FoldSettings, Judge, RowsInFolds, Scored
 from believable.recalibrate.facts import as_method
 from believable.recalibrate.refinement import refinement
 from believable.recalibrate.select import NO_RECALIBRATION, Candidate, Selection, select
@@ -84,16 +84,7 @@ def best_of_tried(
         changes = _changes(candidate.scored, selection[NO_RECALIBRATION].scored)
         after, learnt = candidate.predictions, selection.recalibrator
     else:
-        problem = RowsInFolds.of(
-            predictions,
-            None,
-            input="probabilities",
-            classes=None,
-            cv=5,
-            clusters=cluster,
-            sample_weight=None,
-            random_state=random_state,
-        )
+        problem = RowsInFolds.of(predictions, None, FoldSettings(clusters=cluster, random_state=random_state))
         mapped = problem.cross_fitted(candidate.method)
         judge = Judge(problem, level, GAIN_DRAWS, random_state, ("ece",))
         changes = _changes(judge.score(mapped), judge.baseline())

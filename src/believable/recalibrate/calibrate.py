@@ -14,7 +14,16 @@ from believable.errors import InputError
 from believable.inference.interval import Interval
 from believable.predictions import Predictions
 from believable.recalibrate.base import Recalibrator
-from believable.recalibrate.crossfit import METRICS, SCORE_WORDS, Gain, Judge, RowsInFolds, Score, check_score
+from believable.recalibrate.crossfit import (
+    METRICS,
+    SCORE_WORDS,
+    FoldSettings,
+    Gain,
+    Judge,
+    RowsInFolds,
+    Score,
+    check_score,
+)
 from believable.recalibrate.facts import as_method
 from believable.recalibrate.identity import Identity
 from believable.recalibrate.inputs import Input
@@ -208,12 +217,19 @@ def calibrate(
     True
     """
     score = check_score(score)
-    choices: dict[str, Any] = {"input": input, "classes": classes, "cv": cv, "clusters": clusters}
-    choices |= {"random_state": random_state, "sample_weight": sample_weight}
+    settings = FoldSettings(input, classes, cv, clusters, sample_weight, random_state)
     compared_with = BASE_RATE if input == "scores" else NO_RECALIBRATION
     if isinstance(method, str) and method == "auto":
-        rest = {"candidates": candidates, "score": score, "level": level, "n_resamples": n_resamples}
-        found = select(predictions, actuals, progress=progress, **choices, **rest)
+        found = select(
+            predictions,
+            actuals,
+            candidates=candidates,
+            score=score,
+            level=level,
+            n_resamples=n_resamples,
+            progress=progress,
+            **settings._asdict(),
+        )
         first, last = found[compared_with], found[found.chosen]
         improvement = Improvement(
             first.scored.values,
@@ -231,7 +247,7 @@ def calibrate(
         )
     chosen = as_method(method)
     check_method(chosen, input)
-    problem = RowsInFolds.of(predictions, actuals, **choices)
+    problem = RowsInFolds.of(predictions, actuals, settings)
     recalibrator = problem.fit(chosen)
     mapped = problem.cross_fitted(chosen)
     judge = Judge(problem, level, n_resamples, random_state)

@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from sklearn.base import clone
@@ -45,6 +45,17 @@ class Mapped:
     rules_out: bool = False
 
 
+class FoldSettings(NamedTuple):
+    """What scores are and how their rows are put into folds; see `select`."""
+
+    input: Input = "probabilities"
+    classes: Sequence[Any] | None = None
+    cv: int = 5
+    clusters: Any = None
+    sample_weight: Any = None
+    random_state: Any = 0
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class RowsInFolds:
     """What is to be recalibrated.
@@ -70,19 +81,9 @@ class RowsInFolds:
     fold: Ints
 
     @classmethod
-    def of(
-        cls,
-        predictions: Any,
-        actuals: Any,
-        *,
-        input: Input,
-        classes: Sequence[Any] | None,
-        cv: int,
-        clusters: Any,
-        sample_weight: Any,
-        random_state: Any,
-    ) -> RowsInFolds:
+    def of(cls, predictions: Any, actuals: Any, settings: FoldSettings) -> RowsInFolds:
         """Check everything once."""
+        input, classes, cv, clusters, sample_weight, random_state = settings
         _check.choice(input, INPUTS, "input")
         n_folds = _check.positive_integer(cv, "cv", 2)
         if isinstance(predictions, CellStats):

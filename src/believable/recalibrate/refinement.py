@@ -13,6 +13,7 @@ from believable.inference.interval import Interval
 from believable.recalibrate.base import Recalibrator
 from believable.recalibrate.crossfit import (
     SCORE_WORDS,
+    FoldSettings,
     Gain,
     RowsInFolds,
     Score,
@@ -127,14 +128,7 @@ def refinement(
     if chosen is not None:
         check_method(chosen, input)
     problem = RowsInFolds.of(
-        predictions,
-        actuals,
-        input=input,
-        classes=classes,
-        cv=cv,
-        clusters=clusters,
-        sample_weight=sample_weight,
-        random_state=random_state,
+        predictions, actuals, FoldSettings(input, classes, cv, clusters, sample_weight, random_state)
     )
     if chosen is None:
         chosen = as_method("beta" if problem.baseline.predictions.n_classes == 2 else "temperature")

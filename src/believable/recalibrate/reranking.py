@@ -13,7 +13,7 @@ from believable._types import Array, Float64s, Ints
 from believable.errors import InputError, Sentence
 from believable.predictions import Predictions
 from believable.recalibrate.base import Recalibrator
-from believable.recalibrate.crossfit import RowsInFolds
+from believable.recalibrate.crossfit import FoldSettings, RowsInFolds
 from believable.recalibrate.facts import as_method
 from believable.recalibrate.inputs import Input
 from believable.recalibrate.select import check_method, select
@@ -131,12 +131,7 @@ def _cross_fitted(
     problem = RowsInFolds.of(
         ranked.scores,
         happened,
-        input=ranked.input,
-        classes=None,
-        cv=ranked.folds,
-        clusters=ranked.queries,
-        sample_weight=None,
-        random_state=random_state,
+        FoldSettings(ranked.input, cv=ranked.folds, clusters=ranked.queries, random_state=random_state),
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -18,6 +18,7 @@ from believable.recalibrate.base import Recalibrator
 from believable.recalibrate.crossfit import (
     ERRORS,
     SCORE_WORDS,
+    FoldSettings,
     Judge,
     Mapped,
     RowsInFolds,
@@ -235,14 +236,7 @@ def select(
     score, errors = check_score(score), check_errors(errors)
     methods = None if candidates is None else _methods(candidates, input)
     problem = RowsInFolds.of(
-        predictions,
-        actuals,
-        input=input,
-        classes=classes,
-        cv=cv,
-        clusters=clusters,
-        sample_weight=sample_weight,
-        random_state=random_state,
+        predictions, actuals, FoldSettings(input, classes, cv, clusters, sample_weight, random_state)
     )
     methods = methods or _methods(_suitable(problem), input)
     judge = Judge(problem, level, n_resamples, random_state, errors)

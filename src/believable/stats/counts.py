@@ -11,10 +11,10 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from believable import _check, _kernels
-from believable._types import Array, Float64s, Floats, Int64s, Ints, Notion
+from believable._types import Array, Float64s, Floats, Int64s, Ints
 from believable.errors import InputError, MergeError, SchemaError, UndefinedError
 from believable.predictions import Predictions, View
-from believable.stats.readable import Readable
+from believable.stats.readable import ReadableView
 from believable.stats.saved import field_of, float_list, integer_list, open_saved
 from believable.stats.statistic import Statistic, schema_of
 
@@ -37,7 +37,7 @@ SomeCounts = TypeVar("SomeCounts", bound="Counts")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class Counts(Readable, Statistic):
+class Counts(ReadableView, Statistic):
     """One entry per occupied (stratum, bin), in ascending order of `key` = stratum * bins per stratum + bin.
 
     Attributes
@@ -94,21 +94,6 @@ class Counts(Readable, Statistic):
         """What the keys mean, as a plain dictionary."""
 
     # --- reading ---
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes of the predictions."""
-        return self.view.n_classes
-
-    @property
-    def default_notion(self) -> Notion:
-        """The notion that was counted."""
-        return self.view.notion
-
-    @property
-    def is_binary(self) -> bool:
-        """Whether the scores are P(y = 1)."""
-        return self.view.notion == "binary"
 
     @property
     def stratum(self) -> Int64s:

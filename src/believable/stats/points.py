@@ -14,7 +14,7 @@ from believable._types import Array, Float64s, Int64s, Ints, Needs, Notion
 from believable.binning import LOGIT_REACH
 from believable.errors import UndefinedError
 from believable.predictions import View
-from believable.stats.readable import BinsAsked, Readable, same_question
+from believable.stats.readable import BinsAsked, ReadableView, same_question
 
 if TYPE_CHECKING:
     from believable.stats.bins import BinStats
@@ -81,7 +81,7 @@ class Points:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PointStats(Readable):
+class PointStats(ReadableView):
     """The points of every stratum of a view; what is resampled in place of rows, and not meant to be kept.
 
     It is the sequence of its strata. `index` says which classes or ranks these are: those that have pairs.
@@ -100,21 +100,6 @@ class PointStats(Readable):
 
     def __getitem__(self, i: int) -> Points:
         return self.strata[i]
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes of the predictions."""
-        return self.view.n_classes
-
-    @property
-    def default_notion(self) -> Notion:
-        """The notion that was counted."""
-        return self.view.notion
-
-    @property
-    def is_binary(self) -> bool:
-        """Whether the scores are P(y = 1)."""
-        return self.view.notion == "binary"
 
     def read_bins(self, asked: BinsAsked) -> BinStats:
         """Points are finer than bins, but do not say where those would end: an error."""

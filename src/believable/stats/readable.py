@@ -106,6 +106,28 @@ class Readable:
         """Warn where the cells are too wide for so many bins of equal weight."""
 
 
+class ReadableView(Readable):
+    """A statistic of the pairs of one view."""
+
+    __slots__ = ()
+    view: View
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes of the predictions."""
+        return self.view.n_classes
+
+    @property
+    def default_notion(self) -> Notion:
+        """The notion that was counted."""
+        return self.view.notion
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether the scores are P(y = 1)."""
+        return self.view.notion == "binary"
+
+
 def same_question(
     view: View,
     notion: Notion | None,
