@@ -10,7 +10,7 @@ import numpy as np
 
 from believable.auditing.source import AuditSource
 from believable.report.parts import Fix, Measured, Part
-from believable.report.verdicts import ECE_GUIDELINE, Verdict
+from believable.report.verdicts import Verdict
 from believable.report.wording import rows_rounded_up
 from believable.stats import BinStats
 
@@ -42,7 +42,7 @@ class AuditFacts:
 
 def advice(facts: AuditFacts) -> tuple[str, ...]:
     """What to do, the most useful first."""
-    rules = (_more_data, _recalibrate, _worst_subgroup, _quantile_bins, _classes_that_are_off)
+    rules = (_more_data, _recalibrate, _worst_subgroup, _wrong_classes, _name_clusters, _quantile_bins)
     return tuple(sentence for rule in rules if (sentence := rule(facts)))
 
 
@@ -68,32 +68,45 @@ def caveats(facts: AuditFacts) -> tuple[str, ...]:
 
 def _more_data(facts: AuditFacts) -> str:
     needed = facts.verdict.needed
-    return f"Collect more data. {needed} would tell good calibration from poor." if needed else ""
+    return f"Collect more labelled data: about {needed} would tell good calibration from poor." if needed else ""
 
 
 def _recalibrate(facts: AuditFacts) -> str:
     verdict, fix = facts.verdict, facts.fix
-    large = verdict.beyond_chance and verdict.ece >= ECE_GUIDELINE[1][1]
+    wrong = verdict.answer in ("use with care", "no, recalibrate first")
     if fix is None:
-        return "The ECE is above 0.10: recalibrate." if large else ""
+        return "Recalibrate the scores on labelled rows that the model was not trained on." if wrong else ""
     if fix.chosen == "nothing":
         return fix.advice
-    if large:
-        return f"The ECE is above 0.10: recalibrate. {fix.advice}"
-    return f"Recalibration helps. {fix.advice}"
+    return fix.advice if wrong else f"Recalibration is optional. {fix.advice}"
 
 
 def _worst_subgroup(facts: AuditFacts) -> str:
-    """A subgroup that is off; where the whole is off too, one that is worse than that for sure."""
+    """A subgroup that is miscalibrated; where the whole is too, one that is surely worse than the whole."""
     verdict = facts.verdict
-    least = verdict.high if verdict.beyond_chance else 0.0
+    least = verdict.high if verdict.miscalibrated else 0.0
     flagged = [part for part in facts.subgroups if part.flagged and (part.low or 0) > least]
     if not flagged:
-        off = sum(part.flagged for part in facts.subgroups)
-        return f"{off} subgroups are off, as the whole is: none stands out." if off > 1 else ""
+        wrong = sum(part.flagged for part in facts.subgroups)
+        return f"{wrong} subgroups are miscalibrated, as the whole is; none stands out." if wrong > 1 else ""
     worst = max(flagged, key=lambda part: part.low or 0)
-    others = "" if len(flagged) == 1 else f" ({len(flagged)} subgroups are off)"
-    return f"Look at {worst.column} = {worst.name}{others}: {worst.in_words}."
+    others = f" It is the worst of {len(flagged)} miscalibrated subgroups." if len(flagged) > 1 else ""
+    return f"Look at {worst.column} = {worst.name} by itself: it {worst.in_words}.{others}"
+
+
+def _wrong_classes(facts: AuditFacts) -> str:
+    flagged = [part for part in facts.parts if part.flagged]
+    if not flagged:
+        return ""
+    names = ", ".join(part.name for part in flagged[:3])
+    more = f" and {len(flagged) - 3} more" if len(flagged) > 3 else ""
+    return f"Check the classes whose probabilities are miscalibrated, the worst first: {names}{more}."
+
+
+def _name_clusters(facts: AuditFacts) -> str:
+    if not facts.verdict.looks_clustered:
+        return ""
+    return "Name the clusters that rows come in (clusters=): neighbouring rows err together."
 
 
 def _quantile_bins(facts: AuditFacts) -> str:
@@ -102,15 +115,6 @@ def _quantile_bins(facts: AuditFacts) -> str:
     if stats.strategy != "uniform" or stats.per_stratum < 5 or empty < MANY_EMPTY_BINS * stats.per_stratum:
         return ""
     return f"{empty} of {stats.per_stratum} uniform bins are empty: look at quantile bins too."
-
-
-def _classes_that_are_off(facts: AuditFacts) -> str:
-    flagged = [part for part in facts.parts if part.flagged]
-    if not flagged:
-        return ""
-    names = ", ".join(part.name for part in flagged[:3])
-    more = f" and {len(flagged) - 3} more" if len(flagged) > 3 else ""
-    return f"Classes whose probabilities are off beyond chance, worst first: {names}{more}."
 
 
 # --- caveats ----------------------------------------------------------------------------------------------------------
@@ -130,7 +134,7 @@ def _few_per_bin(facts: AuditFacts) -> str:
     expected = size * np.minimum(conf, 1 - conf)
     fewest = FEWEST_EXPECTED_IN_BIN
     sparse = expected < fewest
-    if not sparse.any() or facts.verdict.standing == "too little data":
+    if not sparse.any() or facts.verdict.answer == "not enough data":
         return ""
     share = float(stats.w[sparse].sum() / stats.w.sum())
     if share < SHARE_IN_SPARSE_BINS:
@@ -140,7 +144,7 @@ def _few_per_bin(facts: AuditFacts) -> str:
     more = f"; about {rows_rounded_up(needed):,} rows would help" if needed < 1e9 else ""
     return (
         f"{int(sparse.sum())} of {len(stats.n)} bins, with {100 * share:.0f} % of the rows, expect fewer than {fewest} "
-        f"events (or fewer than {fewest} others): they tell little{more}."
+        f"events or fewer than {fewest} non-events, so they say little{more}."
     )
 
 
@@ -163,10 +167,10 @@ def _never_seen(facts: AuditFacts) -> str:
         return ""
     below, above = _rounded_away(lowest, math.floor), _rounded_away(highest, math.ceil)
     if lowest < SEEN_TO_THE_ENDS[0]:
-        return f"No score is above {above:g}: nothing is known about scores higher than that."
+        return f"No score is above {above:g}: nothing is known about higher scores."
     if highest > SEEN_TO_THE_ENDS[1]:
-        return f"No score is below {below:g}: nothing is known about scores lower than that."
-    return f"All scores lie between {below:g} and {above:g}: nothing is known about others."
+        return f"No score is below {below:g}: nothing is known about lower scores."
+    return f"All scores lie between {below:g} and {above:g}: nothing is known about scores outside that range."
 
 
 def _rounded_away(score: float, way: Callable[[float], int]) -> float:
@@ -187,25 +191,23 @@ def _impossible_happened(facts: AuditFacts) -> str:
     loss = facts.metrics.get("nll")
     if loss is None or math.isfinite(loss.value):
         return ""
-    return "A probability of exactly 0 or 1 was wrong: the log loss is infinite as it is."
+    return "A probability of exactly 0 or 1 was wrong, so the log loss is infinite. Compare models by the Brier score."
 
 
 def _weights(facts: AuditFacts) -> str:
     n = facts.source.n
     if n < UNEVEN_WEIGHTS * facts.source.effective_n:
         return ""
-    return f"The weights are uneven: {n:,} rows tell as much as {facts.source.effective_n:,.0f} of equal weight."
+    return f"The weights are uneven: {n:,} rows are worth {facts.source.effective_n:,.0f} rows of equal weight."
 
 
 def _clusters(facts: AuditFacts) -> str:
     n = facts.source.n_clusters
     if n is None:
         return ""
-    few = (
-        " So few clusters say little about how clusters differ: the intervals are rough." if n < FEWEST_CLUSTERS else ""
-    )
+    few = " With so few clusters the intervals are rough." if n < FEWEST_CLUSTERS else ""
     return (
-        f"Rows come in {n:,} clusters, which the intervals and the verdict allow for; noise floors take rows as "
+        f"Rows come in {n:,} clusters. The intervals and the verdict allow for that; noise floors treat rows as "
         f"independent.{few}"
     )
 
@@ -217,11 +219,13 @@ def _constant(facts: AuditFacts) -> str:
     rate = float(sums.wy[0] / sums.w)
     if min(rate, 1 - rate) < NEARLY_CONSTANT:  # rare events have small scores
         return ""
-    return "The scores hardly differ from each other: a constant can be calibrated, and says nothing about who is who."
+    return (
+        "The scores hardly differ from each other. A constant can be well calibrated, but it cannot distinguish cases."
+    )
 
 
 def _large(facts: AuditFacts) -> str:
     verdict = facts.verdict
-    if facts.source.n < ROWS_THAT_SHOW_EVERYTHING or not verdict.beyond_chance or verdict.ece >= 0.01:
+    if facts.source.n < ROWS_THAT_SHOW_EVERYTHING or not verdict.miscalibrated or verdict.ece >= 0.01:
         return ""
-    return "With so many rows the smallest error is beyond chance: go by its size."
+    return "With so many rows even the smallest error is statistically significant: judge it by its size."

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from believable._check import generator
-from believable.auditing.means import Means
 from believable.auditing.settings import AuditSettings
 from believable.auditing.source import AuditSource
 from believable.inference.interval import interval
@@ -32,7 +31,7 @@ def by_class(source: AuditSource, settings: AuditSettings) -> tuple[Part, ...]:
     stats = count_asked(source.data, BinsAsked(**settings.bins, notion="classwise"), squares=True)
     excess = [_excess(stats.only_stratum(k)) for k in range(source.n_classes)]
     chosen = sorted(range(source.n_classes), key=lambda k: -excess[k])[:MAX_CLASSES_LOOKED_AT]
-    made = [_of_class(source, k, settings) for k in chosen]
+    made = [_of_class(source, k, stats.only_stratum(k), settings) for k in chosen]
     parts = _adjusted(made, source.n_classes)
     return tuple(sorted(parts, key=lambda part: (-(part.low or 0), -(part.ece or 0))))
 
@@ -43,7 +42,7 @@ def _excess(stats: BinStats) -> float:
     return float((np.abs(stats.wy - stats.wp) - chance).sum() / stats.w.sum())
 
 
-def _of_class(source: AuditSource, k: int, settings: AuditSettings) -> tuple[Part, Means]:
+def _of_class(source: AuditSource, k: int, stats: BinStats, settings: AuditSettings) -> tuple[Part, BinStats]:
     event, cluster, random_state = source.event(k), source.cluster, settings.random_state
     ends = interval(
         "ece",
@@ -61,14 +60,12 @@ def _of_class(source: AuditSource, k: int, settings: AuditSettings) -> tuple[Par
     if cluster is not None and chance is not None:
         asked = ask("ece", event.pairs, options=settings.bins)
         chance = max(chance, chance_of_clusters(asked, cluster, FLOOR_DRAWS_PER_CLASS, generator(random_state)))
-    assert event.means.mean_score is not None
-    assert event.means.rate is not None
     part = Part(
         column="",
         name=source.class_name(k),
         n=event.n,
-        mean_score=event.means.mean_score,
-        rate=event.means.rate,
+        mean_score=float(stats.wp.sum() / stats.w.sum()),
+        rate=float(stats.wy.sum() / stats.w.sum()),
         ece=ends.value,
         low=ends.low,
         high=ends.high,
@@ -79,28 +76,31 @@ def _of_class(source: AuditSource, k: int, settings: AuditSettings) -> tuple[Par
         direction="unclear",
         note=ends.note,
     )
-    return part, event.means
+    return part, stats
 
 
-def _adjusted(parts: list[tuple[Part, Means]], n_classes: int) -> list[Part]:
+def _adjusted(parts: list[tuple[Part, BinStats]], n_classes: int) -> list[Part]:
     """With p-values for so many classes, of which these are the smallest ones (Benjamini and Hochberg)."""
     from scipy.stats import false_discovery_control
 
     p_values = [1.0 if part.p_value is None else part.p_value for part, _ in parts]
     adjusted = false_discovery_control([*p_values, *[1.0] * (n_classes - len(parts))])
     made = []
-    for (part, means), p in zip(parts, adjusted, strict=False):
+    for (part, stats), p in zip(parts, adjusted, strict=False):
         part = replace(part, adjusted=float(p), flagged=float(p) <= FALSE_DISCOVERY_RATE and bool(part.low))
-        made.append(replace(part, direction=direction_of(part, means)))
+        made.append(replace(part, direction=part_direction(stats, False) if part.flagged else "unclear"))
     return made
 
 
-def direction_of(part: Part, means: Means) -> PartDirection:
-    """Which way the scores are off, if most of the error goes that way: on average, or away from one half."""
-    if not part.flagged or part.ece is None:
-        return "unclear"
-    if means.mean_score is not None and abs(part.mean_score - part.rate) >= part.ece / 2:
-        return "too high" if part.mean_score > part.rate else "too low"
-    if abs(means.confidence - means.accuracy) >= part.ece / 2:
-        return means.direction
+def part_direction(stats: BinStats, about_confidence: bool) -> PartDirection:
+    """The way that most of the error of a class or subgroup goes: on average, or away from the average."""
+    gap = (stats.wy - stats.wp) / stats.w.sum()
+    ece, shift = float(np.abs(gap).sum()), float(gap.sum())
+    if abs(shift) >= ece / 2:
+        if about_confidence:
+            return "over-confident" if shift < 0 else "under-confident"
+        return "over-predicts" if shift < 0 else "under-predicts"
+    tilt = float((np.sign(stats.conf - stats.wp.sum() / stats.w.sum()) * gap).sum())
+    if abs(tilt) >= ece / 2:
+        return "too extreme" if tilt < 0 else "not extreme enough"
     return "mixed"

@@ -1,30 +1,51 @@
-"""`verdict`: the calibration of predictions in words, from the ECE, its interval and what chance would show."""
+"""`verdict`: may the scores be taken at face value? The evidence is gathered here, and `rules` answers."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from believable._check import generator, renamed
 from believable._types import Float64s, Notion, Strategy
-from believable.auditing.means import VERDICT_DRAWS, Means
+from believable.auditing.evidence import (
+    N_QUANTILE_RANGES,
+    Average,
+    Bounded,
+    Evidence,
+    is_crowded,
+    ranges_of,
+    slope_of,
+)
+from believable.auditing.neighbours import neighbours_err_together
+from believable.auditing.rules import (
+    PartEvidence,
+    answer_of,
+    class_is_wrong,
+    findings_of,
+    grade,
+    in_order,
+    rows_needed,
+)
 from believable.auditing.settings import AuditSettings
 from believable.auditing.source import AuditSource, ClusteredRows, source_of_audit
-from believable.curves.binned import ReliabilityTable, table_of
 from believable.errors import InputError
 from believable.inference.cells import BinCells
+from believable.inference.clusters import residuals_of_clusters, unit_of_rows
 from believable.inference.interval import interval
+from believable.inference.joint_test import JointTest, ScoreGroups, joint_test
 from believable.inference.noise import chance_of_clusters
 from believable.inference.noise_floor import noise_floor
 from believable.inference.question import ask
-from believable.report.verdicts import ECE_GUIDELINE, Grade, Place, Standing, Verdict
+from believable.report.verdicts import Direction, Finding, Range, Spread, Verdict
+from believable.report.wording import rows_rounded_up
 from believable.stats import BinStats
-from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked
+from believable.stats.source import TEN, UNIFORM, BinsAsked, Points, PointStats, count_asked, count_points
 
-ONE_IN_TWENTY, ONE_IN_HUNDRED = 0.05, 0.01
-CROWDED_BIN_SHARE = 0.9  # of the weight in one bin, beyond which the bins tell little
-ONE_SIDED_SHARE = 0.95  # of the weight on one side of one half
+FLOOR_DRAWS, TEST_DRAWS = 4000, 2000
+LEVEL_OF_TESTS, LEVEL_OF_ECE = 0.04, 0.01  # 0.05 together: perfect calibration is rejected if either does
+CHANCE_OF_WRONG_RANGE = 0.05  # that any range is named though its scores are right
 
 
 @renamed(groups="clusters")
@@ -42,20 +63,18 @@ def verdict(
     random_state: Any = 0,
     sample_weight: Any = None,
 ) -> Verdict:
-    """Judge the calibration of predictions in words.
+    """Answer in words whether scores may be taken at face value.
 
-    The grade follows a convention for the ECE: below 0.05 excellent, below 0.10 good,
-    below 0.15 moderate, otherwise poor. Small samples show a positive ECE even for a perfect model; the verdict says
-    how much, and gives no grade where that explains what is seen, or where the interval of the ECE reaches from
-    excellent to moderate. Nor does it call anything excellent or good where on the whole a quarter more or less
-    happened than was predicted.
+    The answer is one of five: yes; yes, as far as these data can tell; use with care; no, recalibrate first; or not
+    enough data, and how much would do. It rests on the average, the calibration slope, ranges of scores, the ECE and
+    the classes of a matrix, each with its interval; docs/audit.md has the table of rules. Nothing is held against the
+    scores unless perfect calibration is rejected by several tests whose level of 5 % is held together.
 
     Parameters are those of `expected_calibration_error`, for notions with one curve ("binary", "confidence", or others
-    with pooled=True); a `Summary` in place of the rows gives the same verdict. What chance alone would show is
-    simulated (`noise_floor`); with the same `random_state` the same words come out. Rows that belong together
-    (patients, queries) are named by `clusters`, as in `interval`. With `pairs` the 1-D scores are confidences in an
-    answer and the outcomes whether it was right, as language models give them: accuracy is then the share that is
-    right.
+    with pooled=True); a `Summary` in place of the rows gives the same verdict. With the same `random_state` the same
+    words come out. Rows that belong together (patients, queries) are named by `clusters`, as in `interval`. With
+    `pairs` the 1-D scores are confidences in an answer and the outcomes whether it was right, as language models give
+    them.
 
     Returns
     -------
@@ -65,20 +84,14 @@ def verdict(
     Examples
     --------
     >>> print(verdict([0.1, 0.2, 0.8, 0.9] * 50, [0, 0, 1, 1] * 50, n_bins=2))
-    Calibration is poor: ECE 0.1500, 95 % interval 0.1... … 0.1... (2 uniform bins); a perfectly calibrated model with
-    these scores would show about 0.02... by chance.
-    Guideline for the ECE: below 0.05 excellent, below 0.10 good, below 0.15 moderate, otherwise poor.
-    On the whole the scores fit: mean score 0.5000, happened 0.5000.
-    The model is under-confident: mean confidence 0.8500, accuracy 1.0000.
-    Scores from 0.00 to 0.50 are too high: 0.150 predicted, 0.000 happened (100 rows).
-    Scores from 0.50 to 1.00 are too low: 0.850 predicted, 1.000 happened (100 rows).
+    x
     """
     source = source_of_audit(predictions, actuals, sample_weight, clusters=clusters)
     return judge(source, AuditSettings(n_bins, strategy, notion, pooled, pairs, level, random_state))
 
 
 def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
-    """The verdict on predictions that were checked."""
+    """Judge predictions that were checked."""
     level, random_state, options = settings.level, settings.random_state, settings.options
     stats = count_asked(source.data, BinsAsked(**options), squares=True)
     if settings.pairs and source.kind != "binary":
@@ -92,113 +105,201 @@ def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
     ends = interval(
         "ece", source.data, options=options, clusters=source.cluster, level=level, random_state=random_state
     )
-    floor = noise_floor("ece", source.data, options=options, n_resamples=VERDICT_DRAWS, random_state=random_state)
-    means, chance, worth = Means.of(source.sums, settings.pairs), floor.p_value or 1.0, None
-    if source.clustered is None:
-        confident = _confidence_bins(source, stats, settings)
-        shift, tilt = means.chances(stats, confident, generator(random_state))
-    else:
-        rows, cluster = source.clustered
-        shift, tilt = means.chances_of_clusters(rows, cluster)
-        asked = ask("ece", rows, options=options)
-        chance = max(chance, chance_of_clusters(asked, cluster, VERDICT_DRAWS, generator(random_state)))
-        worth = effective_rows_of_bins(source.clustered, stats)
-    by_ece = chance <= ONE_IN_TWENTY
-    low = ends.low if by_ece or level < 0.95 else 0.0  # few clusters vary too little to say so themselves
-    beyond = by_ece or min(shift, tilt) <= ONE_IN_HUNDRED
-    unlikely = ONE_IN_TWENTY if by_ece else ONE_IN_HUNDRED
-    one_sided = means.mean_score is not None and not settings.pairs and _is_one_sided(stats)
+    floor = noise_floor("ece", source.data, options=options, n_resamples=FLOOR_DRAWS, random_state=random_state)
+    curve = CurveRows.of(source, stats, settings)
+    test = curve.tested(generator(random_state))
+    by_ece = floor.p_value or 1.0
+    if source.clustered is not None:
+        asked = ask("ece", source.clustered.predictions, options=options)
+        by_ece = max(by_ece, chance_of_clusters(asked, source.clustered.cluster, FLOOR_DRAWS, generator(random_state)))
+    rejected = test.p_value <= LEVEL_OF_TESTS or by_ece <= LEVEL_OF_ECE
+    # Where perfect calibration is rejected the error is not 0, and where it is not the error may be.
+    low = max(ends.low, curve.surely_at_least(stats)) if rejected else 0.0 if level >= 0.95 else ends.low
+    ece = Bounded(max(ends.estimate, low), min(low, ends.high), ends.high)
+    evidence = curve.evidence(settings, rejected, ece)
+    findings = findings_of(evidence)
+    if source.has_classes and not source.too_coarse(settings.n_bins, settings.strategy):
+        wrong = class_is_wrong(evidence_of_classes(source, settings))
+        findings = in_order([*findings, *([wrong] if wrong else [])])
+    answer = answer_of(evidence, findings)
+    needed = rows_needed(evidence, source.n) if answer in ("not enough data", "use with care") else None
+    if needed is not None and source.n_clusters is not None:
+        needed = rows_rounded_up(source.n_clusters * needed / source.n)
+    average, slope = evidence.average, evidence.slope
     return Verdict(
-        grade=grade(ends.value),
-        standing=_standing(low, ends.high, beyond),
+        answer=answer,
+        findings=tuple(findings),
+        miscalibrated=rejected,
+        p_value=min(test.p_value * 0.05 / LEVEL_OF_TESTS, by_ece * 0.05 / LEVEL_OF_ECE, 1.0),
         ece=ends.value,
-        low=low,
-        high=ends.high,
+        estimate=ece.value,
+        low=ece.low,
+        high=ece.high,
         level=level,
-        by_chance=floor.mean,
+        grade=grade(ece),
+        floor=floor.mean,
         q95=floor.q95,
-        p_value=chance,
-        beyond_chance=beyond,
         n_bins=stats.per_stratum,
         strategy=stats.strategy,
         notion=stats.view.notion,
+        pairs=settings.pairs,
         n=source.n,
         n_clusters=source.n_clusters,
-        mean_score=means.mean_score,
-        rate=means.rate,
-        # Scores that are too sure vary less than their outcomes do, so the draws are too quick to call a shift one.
-        off_on_the_whole=means.mean_score is not None and shift <= ONE_IN_HUNDRED,
-        direction=means.direction if tilt <= unlikely and not one_sided else "unclear",
-        confidence=means.confidence,
-        accuracy=means.accuracy,
-        pairs=settings.pairs,
-        one_sided=one_sided,
-        places=tuple(places_off(table_of(stats, effective_n=worth))) if beyond else (),
-        crowded=_is_crowded(stats),
+        predicted=average.predicted,
+        observed=average.observed,
+        ratio=average.ratio.value,
+        ratio_low=average.ratio.low,
+        ratio_high=average.ratio.high,
+        slope=None if slope is None else slope.value,
+        slope_low=None if slope is None else slope.low,
+        slope_high=None if slope is None else slope.high,
+        direction=direction_of(evidence),
+        spread=spread_of(evidence),
+        ranges=evidence.ranges,
+        typical=typical_of(evidence),
+        looks_clustered=neighbours_err_together(source, stats),
+        rows_needed=needed,
     )
 
 
-def grade(ece: float) -> Grade:
-    """The guideline's word for an ECE."""
-    for word, below in ECE_GUIDELINE:
-        if ece < below:
-            return word  # type: ignore[return-value]
-    return "poor"
+def with_findings(verdict: Verdict, found: list[Finding]) -> Verdict:
+    """The verdict with what else was found: of subgroups, and by recalibration."""
+    if not found:
+        return verdict
+    findings = in_order([*verdict.findings, *found])
+    return replace(verdict, findings=tuple(findings), answer=findings[0].answer)
 
 
-def _standing(low: float, high: float, beyond_chance: bool) -> Standing:
-    (_, excellent), (_, good), _ = ECE_GUIDELINE
-    if low < excellent and high >= good:
-        return "too little data"
-    return "off" if beyond_chance else "cannot be told from perfect"
+# --- the evidence -----------------------------------------------------------------------------------------------------
 
 
-def _is_crowded(stats: BinStats) -> bool:
-    share = float(stats.w.max() / stats.w.sum())
-    return stats.strategy == "uniform" and stats.per_stratum > 1 and share > CROWDED_BIN_SHARE
+@dataclass(frozen=True, slots=True, eq=False)
+class CurveRows:
+    """One curve of scores and outcomes: its points, the bins of its ranges, and what its clusters add.
+
+    Attributes
+    ----------
+    points : Points
+    bins : BinStats
+        Of the ranges: those of the headline, or of equal counts where one of these holds most rows.
+    effective_n : ndarray or None
+        Independent rows that these bins are worth, where rows come in clusters.
+    added : sparse matrix or None
+        What each cluster adds to the gaps of groups of scores.
+    """
+
+    points: Points
+    bins: BinStats
+    effective_n: Float64s | None
+    added: Any
+
+    @classmethod
+    def of(cls, source: AuditSource, stats: BinStats, settings: AuditSettings) -> CurveRows:
+        """Gather the rows of the curve that the bins are of."""
+        points = _one_curve(count_points(source.data, notion=stats.view.notion))
+        bins = stats
+        if is_crowded(stats):
+            asked = settings.options | {"n_bins": N_QUANTILE_RANGES, "strategy": "quantile"}
+            bins = count_asked(source.data, BinsAsked(**asked), squares=True)
+        if source.clustered is None:
+            return cls(points, bins, None, None)
+        rows, cluster = source.clustered
+        unit, _ = unit_of_rows(cluster, len(rows), generator(settings.random_state))
+        added = residuals_of_clusters(rows, stats.view, unit, ScoreGroups.of(points).last_score)
+        return cls(points, bins, effective_rows_of_bins(source.clustered, bins), added)
+
+    def tested(self, rng: np.random.Generator) -> JointTest:
+        """Test perfect calibration in several ways together."""
+        return joint_test(self.points, TEST_DRAWS, rng, self.added)
+
+    def surely_at_least(self, stats: BinStats) -> float:
+        """The error that the average and the ranges show for sure: no ECE is smaller than their gaps."""
+        alpha = LEVEL_OF_TESTS / 2
+        average = Average.of(stats, 1 - alpha, self._design(np.ones_like))
+        _, wrong = ranges_of(self.bins, alpha, self.effective_n)
+        return max(abs(average.gap.nearest_to(0)), sum(one.share * one.least for one in wrong))
+
+    def evidence(self, settings: AuditSettings, rejected: bool, ece: Bounded) -> Evidence:
+        """What the rules look at."""
+        looked_at, wrong = ranges_of(self.bins, CHANCE_OF_WRONG_RANGE, self.effective_n)
+        slope, moved = slope_of(self.points, self.bins.view, settings.level, self._design(lambda logit: logit))
+        return Evidence(
+            rejected=rejected,
+            about_confidence=settings.pairs or self.bins.view.notion in ("confidence", "top_label"),
+            average=Average.of(self.bins, settings.level, self._design(np.ones_like)),
+            ranges=wrong if rejected else (),
+            all_ranges=looked_at,
+            slope=slope,
+            moved_by_slope=moved,
+            ece=ece,
+        )
+
+    def _design(self, contrast: Any) -> float:
+        """How many times larger clusters make the variance of a sum over groups of scores; at least 1."""
+        if self.added is None:
+            return 1.0
+        groups = ScoreGroups.of(self.points)
+        by = contrast(groups.logit)
+        alone = float((by**2 * groups.variance).sum())
+        n = self.added.shape[0]
+        clustered = float(((self.added @ by) ** 2).sum()) * n / max(n - 1, 1)
+        return max(clustered / alone, 1.0) if alone > 0 else 1.0
 
 
-def _is_one_sided(stats: BinStats) -> bool:
-    above = float(stats.w[stats.conf > 0.5].sum() / stats.w.sum())
-    return max(above, 1 - above) >= ONE_SIDED_SHARE
+def evidence_of_bins(stats: BinStats, tests: int, about_confidence: bool) -> Evidence:
+    """What bins alone say of a class or subgroup, one of so many that are looked at."""
+    alpha = CHANCE_OF_WRONG_RANGE / max(tests, 1)
+    looked_at, wrong = ranges_of(stats, alpha)
+    average = Average.of(stats, 1 - alpha)
+    rejected = bool(wrong) or not average.gap.low <= 0 <= average.gap.high
+    return Evidence(rejected, about_confidence, average, wrong, looked_at)
 
 
-def _confidence_bins(source: AuditSource, stats: BinStats, settings: AuditSettings) -> BinStats | None:
-    """Bins of the predicted class's probability; None for events, of which none is predicted in the place of others."""
-    if source.kind != "multiclass":
-        return None
-    if stats.view.notion in ("confidence", "top_label"):
-        return stats
-    return count_asked(source.data, BinsAsked(**settings.bins, notion="confidence"), squares=True)
+def evidence_of_classes(source: AuditSource, settings: AuditSettings) -> list[PartEvidence]:
+    """What is known of each class against the rest, in the bins of the headline."""
+    stats = count_asked(source.data, BinsAsked(**settings.bins, notion="classwise"), squares=True)
+    sums, found = source.sums, []
+    for k in range(source.n_classes):
+        one = stats.only_stratum(k)
+        if len(one.n):
+            share = float(sums.wy[k] / sums.w)
+            evidence = evidence_of_bins(one, source.n_classes, False)
+            found.append(PartEvidence(f"Class {source.class_name(k)}", share, evidence))
+    return found
 
 
-# --- where the scores are off -----------------------------------------------------------------------------------------
+def direction_of(evidence: Evidence) -> Direction:
+    """Which way the average is wrong, where that is sure."""
+    gap = evidence.average.gap
+    if not evidence.rejected or gap.low <= 0 <= gap.high:
+        return "unclear"
+    if evidence.about_confidence:
+        return "over-confident" if gap.value < 0 else "under-confident"
+    return "over-predicts" if gap.value < 0 else "under-predicts"
 
 
-def places_off(table: ReliabilityTable) -> list[Place]:
-    """Neighbouring bins that are off in the same direction, together."""
-    with np.errstate(invalid="ignore"):
-        sign = np.where(table.conf > table.high, -1, np.where(table.conf < table.low, 1, 0))
-    occupied = np.flatnonzero(table.n)
-    places: list[Place] = []
-    run: list[int] = []
-    for i, following in zip(occupied, [*occupied[1:], None], strict=True):
-        if sign[i]:
-            run.append(int(i))
-        if run and (following is None or sign[following] != sign[run[0]]):
-            weight = table.weight[run]
-            conf, acc = np.average(table.conf[run], weights=weight), np.average(table.acc[run], weights=weight)
-            places.append(
-                Place(
-                    float(table.edges[run[0], 0]),
-                    float(table.edges[run[-1], 1]),
-                    float(conf),
-                    float(acc),
-                    int(table.n[run].sum()),
-                )
-            )
-            run = []
-    return places
+def spread_of(evidence: Evidence) -> Spread:
+    """Whether scores are too extreme or not extreme enough, where that is sure."""
+    slope = evidence.slope
+    if not evidence.rejected or slope is None or slope.low <= 1 <= slope.high:
+        return "unclear"
+    return "too extreme" if slope.value < 1 else "not extreme enough"
+
+
+def typical_of(evidence: Evidence) -> Range | None:
+    """A range to quote: of those with a fair share of the rows, the one with the highest scores."""
+    fair = [one for one in evidence.all_ranges if one.share >= 0.05]
+    return max(fair, key=lambda one: one.predicted, default=None)
+
+
+def _one_curve(points: PointStats) -> Points:
+    """The points of all classes or ranks together, as one curve."""
+    if len(points) == 1:
+        return points[0]
+    names = ("score", "n", "w", "wy", "w2", "w2y")
+    columns = {name: np.concatenate([getattr(one, name) for one in points]) for name in names}
+    order = np.argsort(columns["score"], kind="stable")
+    return Points(**{name: column[order] for name, column in columns.items()})
 
 
 def effective_rows_of_bins(clustered: ClusteredRows, stats: BinStats) -> Float64s:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any, Literal
 
 import numpy as np
@@ -12,11 +13,11 @@ from believable import _check
 from believable._check import generator, renamed
 from believable._types import Notion, Strategy
 from believable.auditing.advice import AuditFacts, advice, caveats
-from believable.auditing.by_class import by_class, direction_of
+from believable.auditing.by_class import by_class, part_direction
 from believable.auditing.fix import Remedy, remedy
-from believable.auditing.judgement import effective_rows_of_bins, judge
-from believable.auditing.means import Means
+from believable.auditing.judgement import effective_rows_of_bins, evidence_of_bins, judge, with_findings
 from believable.auditing.measure import Measurer
+from believable.auditing.rules import PartEvidence, recalibration_gains, subgroup_is_wrong
 from believable.auditing.settings import AuditSettings
 from believable.auditing.slices import slices_of
 from believable.auditing.source import AuditSource, source_of_audit
@@ -29,12 +30,14 @@ from believable.predictions import Predictions
 from believable.predictions.view import View
 from believable.readers.load import Loaded
 from believable.report.document import Audit
-from believable.report.parts import Bin, CurveLine, Part, Stage, Versus
+from believable.report.parts import Bin, CurveLine, Fix, Part, Stage, Versus
+from believable.report.verdicts import Verdict
 from believable.stats import BinStats
 from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, refuse_extras
 
 MAX_POINTS_OF_LINE = 201
 BAND_DRAWS, SUBGROUP_DRAWS = 300, 300
+PYTHON_COMMAND = 'believable.calibrate(scores, labels, method="{method}")'
 NOTIONS_POOLED_IN_HEADLINE = ("classwise", "top_label")  # which have a curve for each class
 
 
@@ -57,6 +60,7 @@ def audit(
     other: str = "the other model",
     dropped: Mapping[str, int] | None = None,
     notes: Sequence[str] = (),
+    command: str = PYTHON_COMMAND,
     progress: bool | None = None,
     random_state: Any = 0,
     sample_weight: Any = None,
@@ -95,6 +99,9 @@ def audit(
         Rows that were left out before, by reason, to be mentioned.
     notes : sequence of str
         Sentences to be printed in the report.
+    command : str
+        The line that the report advises to run, where recalibration helps; "{method}" in it is replaced by the name of
+        the recalibrator.
     progress : bool, optional
         Show a bar; None: on a terminal.
     random_state : None, int or numpy Generator
@@ -144,6 +151,7 @@ def audit(
         other="" if compared is None else other,
         dropped={str(reason): int(n) for reason, n in (dropped or {}).items()} | source.left_out(),
         notes=tuple(notes),
+        command=command,
     )
     return _audited(source, view, settings, extras)
 
@@ -160,6 +168,16 @@ class AuditExtras:
     other: str
     dropped: dict[str, int]
     notes: tuple[str, ...]
+    command: str
+
+
+def _command(line: str, verdict: Verdict, fix: Fix | None) -> str:
+    """The line that recalibrates, where that is advised."""
+    if verdict.answer not in ("use with care", "no, recalibrate first") or (
+        fix is not None and fix.chosen == "nothing"
+    ):
+        return ""
+    return line.replace("{method}", "auto" if fix is None else fix.chosen)
 
 
 def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: AuditExtras) -> Audit:
@@ -170,11 +188,19 @@ def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: A
     coarse = source.too_coarse(settings.n_bins, settings.strategy)
     parts = by_class(source, settings) if source.has_classes and not coarse else ()
     found = _subgroups(source, settings)
+    # Where the whole is wrong, a subgroup is worth a sentence if it is surely worse.
+    least = judged.high if judged.findings else 0.0
+    flagged = [part for part in found if part.flagged and (part.low or 0) > least]
+    worse = _subgroup_evidence(source, settings, flagged, len(found))
     mended = remedy(source, settings, extras.progress) if extras.fix else Remedy(None, "it was not asked for", None, ())
     stages: dict[Stage, AuditSource] = {"before": source}
     if mended.after is not None:
         stages["after"] = source.recalibrated(mended.after)
     slices, not_shown = slices_of(stages, view, parts, found)
+    judged = with_findings(
+        judged,
+        [found for found in (subgroup_is_wrong(worse), recalibration_gains(mended.fix)) if found],
+    )
     facts = AuditFacts(
         source=source,
         stats=stats,
@@ -212,6 +238,8 @@ def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: A
         advice=advice(facts),
         caveats=(*mended.caveats, *caveats(facts)),
         notes=(*extras.notes, *([coarse] if coarse else [])),
+        command=_command(extras.command, judged, mended.fix),
+        made_on=date.today().isoformat(),
         slices=slices,
         left_out=not_shown,
     )
@@ -270,10 +298,27 @@ def _subgroups(source: AuditSource, settings: AuditSettings) -> tuple[Part, ...]
         n_resamples=SUBGROUP_DRAWS,
         random_state=settings.random_state,
     )
-    return tuple(_of_subgroup(source, one) for one in found)
+    return tuple(_of_subgroup(source, settings, one) for one in found)
 
 
-def _of_subgroup(source: AuditSource, found: Subgroup) -> Part:
+def _subgroup_evidence(
+    source: AuditSource, settings: AuditSettings, parts: Sequence[Part], n_subgroups: int
+) -> list[PartEvidence]:
+    """What is known of some of so many subgroups, in the bins of the headline."""
+    made = []
+    for part in parts:
+        if (stats := _bins_of_subgroup(source, settings, part.column, part.name)) is not None:
+            evidence = evidence_of_bins(stats, n_subgroups, settings.about_confidence(source.kind))
+            made.append(PartEvidence(f"{part.column} = {part.name}", part.n / source.n, evidence))
+    return made
+
+
+def _bins_of_subgroup(source: AuditSource, settings: AuditSettings, column: str, name: str) -> BinStats | None:
+    here = source.subgroup(column, name)
+    return None if here is None else count_asked(here.data, BinsAsked(**settings.options), squares=True)
+
+
+def _of_subgroup(source: AuditSource, settings: AuditSettings, found: Subgroup) -> Part:
     part = Part(
         column=found.column,
         name=found.name,
@@ -291,9 +336,10 @@ def _of_subgroup(source: AuditSource, found: Subgroup) -> Part:
         detectable=found.detectable,
         note=found.note,
     )
-    here = source.subgroup(found.column, found.name)
-    assert here is not None  # it was found there
-    return replace(part, direction=direction_of(part, Means.of(here.sums)))
+    stats = _bins_of_subgroup(source, settings, found.column, found.name) if part.flagged else None
+    if stats is None:
+        return part
+    return replace(part, direction=part_direction(stats, settings.about_confidence(source.kind)))
 
 
 def _versus(

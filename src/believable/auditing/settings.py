@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from believable._types import Notion, Strategy
+from believable._types import Kind, Notion, Strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,11 @@ class AuditSettings:
     pairs: bool
     level: float
     random_state: Any
+
+    def about_confidence(self, kind: Kind) -> bool:
+        """Whether the scores are confidences in an answer, or in a predicted class."""
+        notion = self.notion or ("confidence" if kind == "multiclass" else "binary")
+        return self.pairs or notion in ("confidence", "top_label")
 
     @property
     def bins(self) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from believable import _check
 from believable._types import Array, Ints, Kind, Notion
 from believable.auditing.drawn_rows import drawn_rows
 from believable.auditing.heaping import Heaping, heaping, heaping_of_cells, holds_one_score
-from believable.auditing.means import Means
 from believable.errors import InputError
 from believable.inference.clusters import cluster_of_rows
 from believable.inference.subgroups import columns_of, with_columns
@@ -34,11 +33,10 @@ SUMMARIES_CANNOT_BE_COMPARED = (
 
 
 class Event(NamedTuple):
-    """One class against the rest: what intervals and floors are asked of, the rows that have it, and its means."""
+    """One class against the rest: what intervals and floors are asked of, and the number of rows that have it."""
 
     pairs: Predictions | CellStats
     n: int
-    means: Means
 
 
 class ClusteredRows(NamedTuple):
@@ -275,7 +273,7 @@ class RowSource(AuditSource):
 
     def event(self, k: int) -> Event:
         column = self._column(k)
-        return Event(column, int(np.count_nonzero(column.labels)), Means.of(ScoreSums.of(column)))
+        return Event(column, int(np.count_nonzero(column.labels)))
 
     def subgroup(self, column: str, level: str) -> RowSource | None:
         if column not in self.columns:
@@ -401,7 +399,7 @@ class SummarySource(AuditSource):
 
     def event(self, k: int) -> Event:
         cells = self._cells_of_class(k)
-        return Event(cells, int(np.rint(cells.ny.sum())), Means.of_cells(cells))
+        return Event(cells, int(np.rint(cells.ny.sum())))
 
     def subgroup(self, column: str, level: str) -> SummarySource | None:
         found = self.data.by[column].get(level) if column in self.data.by else None

@@ -18,37 +18,37 @@ if TYPE_CHECKING:
     from believable.report.text import Section
 
 COLOURS_OF_TONES = {"good": "green", "warn": "yellow", "bad": "red", "unsure": "yellow"}
-COLOURS_OF_CELLS = {"off": "red", "recommended": "green"}  # by their first words
-DISPENSABLE_COLUMNS = ("up to", "by chance")  # which a narrow terminal goes without
+COLOURS_OF_CELLS = {"over-predicts": "red", "under-predicts": "red", "recommended": "green"}
+DISPENSABLE_COLUMNS = ("95 % below", "noise floor")  # which a narrow terminal goes without
 MIN_WIDTH_OF_FIRST_COLUMN = 26  # characters; where it would be narrower, dispensable columns go
 
 
-def show_audit(console: Console, audit: Audit) -> None:
-    """Every section, the most important first."""
+def show_audit(console: Console, audit: Audit, *, full: bool) -> None:
+    """The answer, the evidence and what to do, or every section."""
     from rich.text import Text
 
-    from believable.report.text import as_text, opening, sections
+    from believable.report.text import as_text, opening, sections, short_sections
 
     if not console.is_terminal:
-        say(console, as_text(audit))
+        say(console, as_text(audit, full=full))
         return
     for line in opening(audit):
         console.print(Text(line))
     console.print()
     show_verdict(console, audit.verdict)
-    for section in list(sections(audit))[2:]:  # the opening and the verdict have been shown
+    made = list(sections(audit)) if full else short_sections(audit)
+    for section in made[2:]:  # the opening and the verdict have been shown
         console.print()
         show_section(console, section)
 
 
 def show_verdict(console: Console, verdict: Verdict) -> None:
-    """A badge on a terminal, then the sentences."""
+    """The answer, coloured on a terminal, then the evidence."""
     from rich.text import Text
 
     first, *others = verdict.lines()
-    if console.is_terminal:
-        console.print(Text(f" {verdict.label} ", style=f"bold reverse {COLOURS_OF_TONES[verdict.tone]}"))
-    console.print(Text(first, style="bold"), soft_wrap=not console.is_terminal)
+    style = f"bold {COLOURS_OF_TONES[verdict.tone]}" if console.is_terminal else "bold"
+    console.print(Text(first, style=style), soft_wrap=not console.is_terminal)
     for line in others:
         console.print(Text(line), soft_wrap=not console.is_terminal)
 
@@ -85,7 +85,7 @@ def _table(section: Section, width: int) -> Table:
     for name, right in zip(heading, section.to_the_right, strict=True):
         table.add_column(Text(name), justify="right" if right else "left", no_wrap=right, overflow="fold")
     for row in body:
-        table.add_row(*(Text(cell, style=COLOURS_OF_CELLS.get(cell.partition(":")[0], "")) for cell in row))
+        table.add_row(*(Text(cell, style=COLOURS_OF_CELLS.get(cell, "")) for cell in row))
     return table
 
 

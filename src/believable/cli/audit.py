@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,7 @@ SECTIONS = {
         *("drop_missing", "format"),
     ),
     "How to measure": ("bins", "strategy", "notion", "level", "fix", "seed"),
-    "What to write": ("html", "json", "markdown", "plot", "title", "quiet"),
+    "What to write": ("full", "html", "json", "markdown", "plot", "title", "quiet"),
     "Gates": ("fail_above", "fail_below"),
     "Large files": ("stream", "checkpoint", "checkpoint_every", "save_summary"),
     "Another model on the same rows": ("compare", "compare_prob"),
@@ -36,11 +37,15 @@ SECTIONS = {
     "Language models": ("samples", "normalise", "filter"),
 }
 OUTPUTS = ("html", "json", "markdown", "plot")
+OPTIONS_OF_FIT = (
+    *("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "weight", "cluster"),
+    *("drop_missing", "format", "run", "qrels", "rel", "unjudged"),
+)
 WRITABLE = click.Path(path_type=Path, allow_dash=True)
 READABLE = click.Path(path_type=Path)
 
 
-@click.command(cls=Sectioned, sections=SECTIONS, short_help="Judge the predictions in FILE, in words and numbers.")
+@click.command(cls=Sectioned, sections=SECTIONS, short_help="Answer whether the scores in FILE can be trusted.")
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.Path(path_type=Path, allow_dash=True))
 @shared_options(*SECTIONS["Which columns"])
 @shared_options("bins", "strategy", "level", "seed")
@@ -55,7 +60,8 @@ READABLE = click.Path(path_type=Path)
 @click.option("--markdown", type=WRITABLE, help="Write Markdown here; - for the standard output.")
 @click.option("--plot", type=click.Path(path_type=Path), help="Write the reliability diagram here: .png, .svg or .pdf.")
 @click.option("--title", metavar="TEXT", help="What to call the predictions.  [default: the name of the file]")
-@click.option("--quiet", "-q", is_flag=True, help="Print the verdict only.")
+@click.option("--full", is_flag=True, help="Print every table too.")
+@click.option("--quiet", "-q", is_flag=True, help="Print the answer and its evidence only.")
 @click.option(
     "--fail-above",
     metavar="NAME=LIMIT",
@@ -101,7 +107,7 @@ READABLE = click.Path(path_type=Path)
 @click.option("--filter", metavar="NAME", help="Which filter of the log to take.  [default: the first]")
 @sentences
 def audit(files: tuple[Path, ...], **given: Any) -> None:
-    """Judge the predictions in FILE: how far off, is it noise, where, for whom, what mends it.
+    """Answer whether the scores in FILE can be taken at face value, with the evidence and what to do.
 
     FILE has one row per prediction: csv, tsv, parquet, jsonl or npz, or - for the standard input. Columns are found by
     name: scores called p, prob, proba, probability, score, y_prob, y_score, y_pred, pred, prediction, confidence,
@@ -131,7 +137,7 @@ def audit(files: tuple[Path, ...], **given: Any) -> None:
         other, other_name = _other(files[0] if files else None, settings, found_in)
     n = what.n if isinstance(found_in, Large) else len(what)
     with warnings_as_notes(), working(f"Auditing {n:,} rows"):
-        found = _made(found_in, settings, other, other_name)
+        found = _made(files, found_in, settings, other, other_name)
         results = [gate.result(found) for gate in settings.gates]
         written = write_outputs(settings.outputs, found, what, _drawn(settings))
     if settings.columns["save_summary"] is not None:
@@ -140,7 +146,7 @@ def audit(files: tuple[Path, ...], **given: Any) -> None:
     if settings.quiet:
         show_verdict(console, found.verdict)
     else:
-        show_audit(console, found)
+        show_audit(console, found, full=settings.full)
     if results or written:
         console.print()
     show_gates(console, results)
@@ -162,7 +168,8 @@ class Settings:
     outputs : dict of str to path or None
         What to write, by option.
     title : str or None
-    quiet : bool
+    full, quiet : bool
+        How much to print.
     gates : list of Gate
     compare, compare_prob : path and str, or None
         Another model.
@@ -175,6 +182,7 @@ class Settings:
     fix: bool
     outputs: dict[str, Path | None]
     title: str | None
+    full: bool
     quiet: bool
     gates: list[Gate]
     compare: Path | None
@@ -188,7 +196,7 @@ class Settings:
         gates = gates_of(rest.pop("fail_above"), rest.pop("fail_below"))
         how = Measuring.taken_from(rest)
         outputs = {name: rest.pop(name) for name in OUTPUTS}
-        own = {name: rest.pop(name) for name in ("notion", "fix", "title", "quiet", "compare", "compare_prob")}
+        own = {name: rest.pop(name) for name in ("notion", "fix", "title", "full", "quiet", "compare", "compare_prob")}
         return cls(how=how, outputs=outputs, gates=gates, columns=rest, **own)
 
 
@@ -205,7 +213,9 @@ def _read(files: Sequence[Path], settings: Settings) -> Loaded | Large:
     return read(files[0] if files else None, asked | {"seed": settings.how.seed})
 
 
-def _made(found_in: Loaded | Large, settings: Settings, other: Loaded | None, other_name: str) -> Audit:
+def _made(
+    files: Sequence[Path], found_in: Loaded | Large, settings: Settings, other: Loaded | None, other_name: str
+) -> Audit:
     from believable.auditing import audit as make
 
     return make(
@@ -219,8 +229,21 @@ def _made(found_in: Loaded | Large, settings: Settings, other: Loaded | None, ot
         level=settings.how.level,
         progress=False,
         random_state=settings.how.seed,
+        command=_command(files, settings.columns),
         **_words(found_in, settings.title),
     )
+
+
+def _command(files: Sequence[Path], asked: Mapping[str, Any]) -> str:
+    """The command that fits the recommended calibration map on the same rows; "" where it takes another file."""
+    if len(files) > 1 or (files and (files[0] == STANDARD_STREAM or files[0].is_dir())) or asked.get("samples"):
+        return ""
+    words = ["believable", "fit", *map(str, files)]
+    for option in OPTIONS_OF_FIT:
+        value = asked.get(option)
+        name = f"--{option.replace('_', '-')}"
+        words += [] if value in (None, False) else [name] if value is True else [name, str(value)]
+    return f"{shlex.join(words)} --method {{method}} -o map.json"
 
 
 def _drawn(settings: Settings) -> dict[str, Any]:

@@ -74,6 +74,18 @@ def residuals_by_unit(source: Predictions, cells: Cells, unit: Ints, n_units: in
     return coo_array((weight * residual, (unit[row], cell)), shape=(n_units, len(cells))).tocsr()
 
 
+def residuals_of_clusters(source: Predictions, view: View, cluster: Ints, last_scores: Float64s) -> Any:
+    """Sums of w (y - p) by (cluster, group of scores), as a sparse matrix; groups end at their last scores."""
+    from scipy.sparse import coo_array
+
+    score, outcome, weight, _, _ = source.all_pairs(view)
+    w = np.ones(len(score)) if weight is None else weight.astype(np.float64)
+    unit = np.repeat(cluster, len(score) // len(cluster))
+    group = np.minimum(np.searchsorted(last_scores, score), len(last_scores) - 1)
+    shape = (int(cluster.max()) + 1, len(last_scores))
+    return coo_array((w * (outcome.astype(np.float64) - score), (unit, group)), shape=shape).tocsr()
+
+
 def weights_by_unit(source: Predictions, cells: Cells, unit: Ints, n_units: int) -> Any:
     """Sums of w by (unit, cell), as a sparse matrix."""
     from scipy.sparse import coo_array

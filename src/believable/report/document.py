@@ -17,7 +17,7 @@ from believable.report.parts import Bin, CurveLine, Fix, Measured, Part, Slice, 
 from believable.report.verdicts import Verdict
 from believable.stats.saved import open_saved
 
-AUDIT_SCHEMA, AUDIT_VERSION = "believable.Audit", 1
+AUDIT_SCHEMA, AUDIT_VERSION = "believable.Audit", 2
 NOT_FINITE_IN_JSON = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan}  # JSON has no such numbers
 
 
@@ -26,7 +26,8 @@ NOT_FINITE_IN_JSON = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.
 class Audit:
     """What an audit found. Plain data: numbers, words, and small records of them.
 
-    `print` it for the text form; in a notebook it shows itself; `to_html`, `to_markdown` and `to_json` write it.
+    `print` it for the answer, the evidence and what to do; `print(audit.to_text())` adds every table. In a notebook it
+    shows itself; `to_html`, `to_markdown` and `to_json` write it.
 
     Attributes
     ----------
@@ -69,6 +70,10 @@ class Audit:
     other : str
     advice, caveats, notes : tuple of str
         What to do; what to keep in mind; what the reader of the file had to say.
+    command : str
+        A line to copy that does what is advised, for the command line or for Python; "" where nothing is to be done.
+    made_on : str
+        The date of the audit, as 2026-11-30.
     slices : tuple of Slice
         The statistic that the page computes from.
     left_out : str
@@ -102,6 +107,8 @@ class Audit:
     advice: tuple[str, ...]
     caveats: tuple[str, ...]
     notes: tuple[str, ...]
+    command: str
+    made_on: str
     slices: tuple[Slice, ...]
     left_out: str
     package: str = __version__
@@ -114,19 +121,6 @@ class Audit:
         known = ", ".join(measured.alias for measured in self.metrics)
         raise KeyError(f"this audit has no metric {name!r}; it has {known}")
 
-    @property
-    def exception(self) -> str:
-        """The subgroup that is worst, in words, where the whole gives no cause to look for one; otherwise "".
-
-        Where the whole is off too, however little, it is one that is worse than the whole for sure.
-        """
-        least = self.verdict.high if self.verdict.standing == "off" else 0.0
-        flagged = [part for part in self.subgroups if part.flagged and (part.low or 0) > least]
-        if self.verdict.tone in ("warn", "bad") or not flagged:
-            return ""
-        worst = max(flagged, key=lambda part: part.low or 0)
-        return f"But {worst.column} = {worst.name} is off: {worst.in_words}."
-
     def to_dict(self) -> dict[str, Any]:
         """A dictionary that JSON can hold, with the name and version of its schema."""
         return {"schema": AUDIT_SCHEMA, "version": AUDIT_VERSION} | {
@@ -137,6 +131,8 @@ class Audit:
     def from_dict(cls, saved: Any) -> Self:
         """The audit behind `to_dict`; a damaged or foreign dictionary is refused."""
         open_saved(saved, AUDIT_SCHEMA, AUDIT_VERSION)
+        if saved["version"] < AUDIT_VERSION:
+            raise SchemaError("this audit was saved by an older version, whose verdict was another: audit again")
         fields = {name: entry for name, entry in saved.items() if name not in ("schema", "version")}
         return cls(**dataclass_fields(cls, fields, "audit"))
 
@@ -170,10 +166,14 @@ class Audit:
 
         return _written(as_page(self), path)
 
-    def __str__(self) -> str:
+    def to_text(self, *, full: bool = True) -> str:
+        """Return the audit as plain text: all tables, or the answer, the evidence and what to do."""
         from believable.report.text import as_text
 
-        return as_text(self)
+        return as_text(self, full=full)
+
+    def __str__(self) -> str:
+        return self.to_text(full=False)
 
     def __repr__(self) -> str:
         return f"Audit({self.title or self.taken!r}, n={self.n}, {self.verdict.label})"

@@ -21,7 +21,7 @@ def _parts(audit: Audit) -> Iterator[str]:
     opening, verdict, *others = text.sections(audit)
     yield f"# Calibration audit{': ' + escaped(audit.title) if audit.title else ''}"
     first, *details = verdict.lines
-    yield f"**Verdict: {audit.verdict.label}.** {escaped(first)}"
+    yield f"**{escaped(first)}**"
     yield _list(details)
     yield _list(opening.lines)
     for section in others:
@@ -31,7 +31,7 @@ def _parts(audit: Audit) -> Iterator[str]:
             yield _table(section.rows)
         if section.lines:
             yield _list(section.lines)
-    yield f"Made with believable {audit.package}."
+    yield f"Made with believable {audit.package} on {audit.made_on}."
 
 
 def escaped(words: str) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from believable.metrics import find_metric
 from believable.report.packed import PackedCells
-from believable.report.wording import decimals, long_name, shown, signed
+from believable.report.wording import long_name, percents, shown, signed
 
 COMPARISON_DRAWS = 300
 SMALLEST_COMPARISON_P = 2 / (1 + COMPARISON_DRAWS)  # two-sided, that so many draws can tell
@@ -21,8 +21,25 @@ PRAISE_OF_BETTER_MODEL = {
 }
 
 Family = Literal["calibration", "score", "discrimination"]
-PartDirection = Literal["too high", "too low", "over-confident", "under-confident", "mixed", "unclear"]
+PartDirection = Literal[
+    "over-predicts",
+    "under-predicts",
+    "over-confident",
+    "under-confident",
+    "too extreme",
+    "not extreme enough",
+    "mixed",
+    "unclear",
+]
 Stage = Literal["before", "after"]
+PART_DIRECTIONS_IN_WORDS: dict[str, str] = {
+    "over-confident": "is over-confident",
+    "under-confident": "is under-confident",
+    "too extreme": "has scores that are too extreme",
+    "not extreme enough": "has scores that are not extreme enough",
+    "mixed": "is miscalibrated in both directions",
+    "unclear": "shows no more miscalibration than noise does",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +137,9 @@ class Part:
         None where it was not computed; `adjusted` allows for the number of parts.
     flagged : bool
         Off by more than chance explains, at a false discovery rate of 5 %.
-    direction : {"too high", "too low", "over-confident", "under-confident", "mixed", "unclear"}
-        The way most of the error goes; "unclear" where chance explains it.
+    direction : str
+        The way that most of the error goes: "over-predicts", "under-predicts" (for confidences "over-confident",
+        "under-confident"), "too extreme", "not extreme enough" or "mixed"; "unclear" where noise explains it.
     detectable : float or None
         The smallest true error such a subgroup would show 8 times in 10.
     note : str
@@ -145,13 +163,10 @@ class Part:
 
     @property
     def in_words(self) -> str:
-        """Which way, and by how much."""
-        way = {"mixed": "off in both directions", "unclear": "not off beyond chance"}.get(
-            self.direction, self.direction
-        )
-        digits = decimals(3, self.mean_score, self.rate)
-        means = f"{self.mean_score:.{digits}f} predicted, {self.rate:.{digits}f} happened"
-        return f"its scores are {way}, {means}"
+        """Say which way the scores are wrong, and by how much."""
+        way = PART_DIRECTIONS_IN_WORDS.get(self.direction, self.direction)
+        predicted, observed = percents(self.mean_score, self.rate, least=1)
+        return f"{way} (average prediction {predicted}, observed rate {observed})"
 
 
 @dataclass(frozen=True, slots=True)

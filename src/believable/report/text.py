@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from unicodedata import combining, east_asian_width
 
 from believable.report.parts import SMALLEST_COMPARISON_P, Measured, Part, Versus
-from believable.report.wording import digits_apart, shown, signed
+from believable.report.wording import digits_apart, percents, shown, signed
 
 if TYPE_CHECKING:
     from believable.report.document import Audit
@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 FAMILY_HEADINGS = {"calibration": "Calibration", "score": "Proper scores", "discrimination": "Discrimination"}
 MAX_NAME_LENGTH_IN_TEXT = 60
 A_CONSTANT_IS_CALIBRATED = (
-    "Calibration is not everything: a constant at the base rate is perfectly calibrated, and tells nobody from anybody."
+    "Calibration is not everything: always predicting the base rate is perfectly calibrated, but cannot distinguish "
+    "cases."
 )
-VALUE_ABOVE_INTERVAL = "Chance adds to an error, so a value may lie above the interval of the true one."
+VALUE_ABOVE_INTERVAL = "Noise adds to an error, so its value may lie above the interval of the true error."
 INFINITE_LOG_LOSS = "Infinite: a probability of exactly 0 or 1 was wrong."
+MORE_THAN_FITS = "There is more to say: see the full report."
+MAX_LINES_IN_SHORT = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +89,45 @@ def shortened(name: str) -> str:
     return name if len(name) <= MAX_NAME_LENGTH_IN_TEXT else f"{name[: MAX_NAME_LENGTH_IN_TEXT - 1]}…"
 
 
-def as_text(audit: Audit) -> str:
+def as_text(audit: Audit, *, full: bool = True) -> str:
     """Section by section, the most important first."""
-    return "\n\n".join(str(section) for section in sections(audit))
+    return "\n\n".join(str(section) for section in (sections(audit) if full else short_sections(audit)))
+
+
+def short_sections(audit: Audit) -> list[Section]:
+    """The answer, the evidence, what to do and what to keep in mind, in at most 24 lines."""
+    made = [*_first_sections(audit), *_last_sections(audit)]
+    left = MAX_LINES_IN_SHORT
+    kept: list[Section] = []
+    for section in made:
+        room = left - bool(kept) - bool(section.title)  # an empty line between sections, and its title
+        if room < 1:
+            break
+        lines = section.lines if len(section.lines) <= room else [*section.lines[: room - 1], MORE_THAN_FITS]
+        kept.append(replace(section, lines=lines))
+        left = room - len(lines)
+    return kept
+
+
+def _first_sections(audit: Audit) -> Iterator[Section]:
+    yield Section(lines=opening(audit))
+    yield Section(lines=audit.verdict.lines())
+    if audit.advice:
+        yield Section(
+            "What to do", lines=[*audit.advice, *([f"Run: {audit.command}"] if audit.command else [])], listed=True
+        )
+
+
+def _last_sections(audit: Audit) -> Iterator[Section]:
+    if audit.caveats:
+        yield Section("Keep in mind", lines=audit.caveats, listed=True)
+    if audit.notes:
+        yield Section("Notes", lines=audit.notes, listed=True)
 
 
 def sections(audit: Audit) -> Iterator[Section]:
     """What there is to say, in order."""
-    yield Section(lines=opening(audit))
-    yield Section(lines=[*audit.verdict.lines(), *([audit.exception] if audit.exception else [])])
-    if audit.advice:
-        yield Section("What to do", lines=audit.advice, listed=True)
+    yield from _first_sections(audit)
     for family, heading in FAMILY_HEADINGS.items():
         rows = [one for one in audit.metrics if one.family == family]
         if rows:
@@ -110,48 +141,40 @@ def sections(audit: Audit) -> Iterator[Section]:
     yield Section(f"Reliability ({audit.verdict.bins})", table_rows(audit))
     if audit.parts:
         shown_of = "" if len(audit.parts) == audit.n_parts else f", the worst {len(audit.parts)} of {audit.n_parts:,}"
-        yield Section(f"Classes, the most surely bad first{shown_of}", part_rows(audit.parts))
+        yield Section(f"Classes, the worst first{shown_of}", part_rows(audit.parts))
     if audit.subgroups:
         yield Section("Subgroups", part_rows(audit.subgroups))
     if audit.fix is not None or audit.no_fix:
         yield fix_section(audit)
     if audit.versus:
         said = [one.in_words(audit.title or "This model", audit.other) for one in audit.versus]
-        title = f"Compared with {audit.other} (this less other, {audit.verdict.bins})"
+        title = f"Compared with {audit.other} (difference: this model minus the other; {audit.verdict.bins})"
         yield Section(title, versus_rows(audit.versus), said)
-    if audit.caveats:
-        yield Section("Keep in mind", lines=audit.caveats, listed=True)
-    if audit.notes:
-        yield Section("Notes", lines=audit.notes, listed=True)
+    yield from _last_sections(audit)
 
 
 def opening(audit: Audit) -> list[str]:
     """What was audited."""
     what = f"{audit.title}: " if audit.title else ""
     clusters = "" if audit.n_clusters is None else f" in {audit.n_clusters:,} clusters"
-    first = f"{what}{audit.n:,} {'row' if audit.n == 1 else 'rows'}{clusters}" + (
-        f"; took {audit.taken}" if audit.taken else ""
-    )
-    lines = [first]
+    first = f"{what}{audit.n:,} {'row' if audit.n == 1 else 'rows'}{clusters}"
     if audit.weighted:
-        lines.append(f"Weighted: they tell as much as {audit.effective_n:,.0f} rows of equal weight")
+        first += f", worth {audit.effective_n:,.0f} rows of equal weight"
     if audit.kind == "binary":
-        what = "The answer is right" if audit.pairs else "It happens"
-        share = {0.0: "none", 1.0: "all"}.get(audit.rates[0], f"{100 * audit.rates[0]:.4g} %")
-        lines.append(f"{what} in {share} of them")
+        what = "accuracy" if audit.pairs else "observed rate"
+        first += f"; {what} {percents(audit.rates[0], least=1)[0]}"
     elif audit.kind == "multiclass":
         k = max(range(len(audit.rates)), key=audit.rates.__getitem__)
-        lines.append(
-            f"{len(audit.classes)} classes, the most frequent {audit.classes[k]} with {100 * audit.rates[k]:.4g} %"
-        )
+        share = percents(audit.rates[k])[0]
+        first += f"; {len(audit.classes)} classes, the most frequent {audit.classes[k]} with {share}"
     else:
-        lines.append(f"{len(audit.classes)} labels, independent of each other")
-    return lines
+        first += f"; {len(audit.classes)} labels, independent of each other"
+    return [first, *([f"Columns: {audit.taken}"] if audit.taken else [])]
 
 
 def metric_rows(rows: Sequence[Measured], of: bool) -> list[list[str]]:
     """A table of metrics, heading first."""
-    table = [["", "value", "interval", "by chance", "up to", *(["of"] if of else []), "bins"]]
+    table = [["", "value", "interval", "noise floor", "95 % below", *(["of"] if of else []), "bins"]]
     for one in rows:
         digits, ends = _ends(one.low, one.high)
         floor, most = (shown(value) if value is not None else "" for value in (one.floor, one.q95))
@@ -162,27 +185,26 @@ def metric_rows(rows: Sequence[Measured], of: bool) -> list[list[str]]:
 
 def table_rows(audit: Audit) -> list[list[str]]:
     """The reliability table, heading first."""
-    table = [["scores", "rows", "predicted", "happened", "interval", ""]]
+    table = [["scores", "rows", "predicted", "observed", "interval", ""]]
     for i, one in enumerate(audit.table):
         row = [f"{'[' if i == 0 else '('}{one.start:.4g}, {one.end:.4g}]", f"{one.n:,}"]
-        if one.conf is None or one.low is None or one.high is None:
+        if one.conf is None or one.acc is None or one.low is None or one.high is None:
             table.append([*row, "", "", "", ""])
             continue
-        off = audit.verdict.beyond_chance and (one.conf < one.low or one.conf > one.high)
         digits, ends = _ends(one.low, one.high)
-        table.append([*row, shown(one.conf, digits), shown(one.acc, digits), ends, "off" if off else ""])
+        way = audit.verdict.way_of(one.start, one.end, one.conf > one.acc)
+        table.append([*row, shown(one.conf, digits), shown(one.acc, digits), ends, way])
     return table
 
 
 def part_rows(parts: Sequence[Part]) -> list[list[str]]:
     """Classes or subgroups, heading first."""
-    table = [["", "rows", "predicted", "happened", "ECE", "interval", "by chance", ""]]
+    table = [["", "rows", "predicted", "observed", "ECE", "interval", "noise floor", ""]]
     for part in parts:
         name = shortened(f"{part.column} = {part.name}" if part.column else part.name)
         digits, ends = _ends(part.low, part.high)
-        says = part.direction if part.flagged else part.note
         numbers = [shown(part.mean_score), shown(part.rate), shown(part.ece, digits), ends, shown(part.floor)]
-        table.append([name, f"{part.n:,}", *numbers, f"off: {says}" if part.flagged else says])
+        table.append([name, f"{part.n:,}", *numbers, part.direction if part.flagged else part.note])
     return table
 
 
@@ -190,7 +212,7 @@ def fix_section(audit: Audit) -> Section:
     """What was tried, and what is recommended."""
     fix = audit.fix
     if fix is None:
-        return Section(lines=[f"Recalibration: none was tried, {audit.no_fix}"])
+        return Section(lines=[f"No recalibration was tried: {audit.no_fix}"])
     lines = [fix.rows, fix.advice]
     if fix.refinement:
         lines.append(f"{fix.refinement[0].upper()}{fix.refinement[1:]}.")

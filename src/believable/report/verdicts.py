@@ -1,4 +1,4 @@
-"""`Verdict`: what the numbers say, in words, and the ranges of scores that are off."""
+"""`Verdict`: may the scores be taken at face value? The answer, the evidence for it, and what to do next."""
 
 from __future__ import annotations
 
@@ -6,120 +6,216 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from believable.report.wording import decimals, digits_apart, rows_rounded_up
+from believable._check import renamed_attribute
+from believable.report.wording import digits_apart, percents, shown
 
 ECE_GUIDELINE = (("excellent", 0.05), ("good", 0.10), ("moderate", 0.15))  # below so much ECE; otherwise poor
-FACTOR_OFF_ON_THE_WHOLE = 1.25
 Grade = Literal["excellent", "good", "moderate", "poor"]
-Standing = Literal["off", "cannot be told from perfect", "too little data"]
+Answer = Literal[
+    "yes", "yes, as far as these data can tell", "use with care", "no, recalibrate first", "not enough data"
+]
+Alarm = Literal["use with care", "no, recalibrate first"]
 Tone = Literal["good", "warn", "bad", "unsure"]
-ConfidenceDirection = Literal["over-confident", "under-confident", "unclear"]
+Direction = Literal["over-predicts", "under-predicts", "over-confident", "under-confident", "unclear"]
+Spread = Literal["too extreme", "not extreme enough", "unclear"]
+TONES: dict[Answer, Tone] = {
+    "yes": "good",
+    "yes, as far as these data can tell": "good",
+    "use with care": "warn",
+    "no, recalibrate first": "bad",
+    "not enough data": "unsure",
+}
+MAX_RANGES_NAMED = 3
+RULES_ABOUT_OTHERS = ("class", "subgroup")  # which no other sentence of the evidence tells
+RULES_WITHOUT_EXAMPLE = ("slope", "ece", "gain")  # which need a range of scores to be understood
+SMALLEST_P_SHOWN = 0.001
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A range of scores where prediction and outcome differ by more than chance makes likely.
+class Range:
+    """A range of scores: what was predicted there, and what was observed.
 
     Attributes
     ----------
     low, high : float
         Ends of the range.
-    conf, acc : float
-        What was predicted and what happened there, on average.
+    predicted, observed : float
+        The average prediction and the observed rate.
     n : int
         Rows.
+    share : float
+        Their share of all rows, by weight.
+    least : float
+        The smallest difference between prediction and rate that the data allow, with all ranges that were looked at
+        allowed for; 0 where there may be none.
     """
 
     low: float
     high: float
-    conf: float
-    acc: float
+    predicted: float
+    observed: float
     n: int
+    share: float
+    least: float
 
     @property
-    def way(self) -> Literal["too high", "too low"]:
-        """Which way the scores are off there."""
-        return "too high" if self.conf > self.acc else "too low"
+    def over(self) -> bool:
+        """Whether the scores are higher than the observed rate."""
+        return self.predicted > self.observed
 
-    def __str__(self) -> str:
-        width = max(self.high - self.low, 1e-8)
-        ends, digits = max(-math.floor(math.log10(width)), 2), decimals(3, self.conf, self.acc)
-        rows = "row" if self.n == 1 else "rows"
-        return (
-            f"scores from {self.low:.{ends}f} to {self.high:.{ends}f} are {self.way}: "
-            f"{self.conf:.{digits}f} predicted, {self.acc:.{digits}f} happened ({self.n:,} {rows})"
-        )
+    @property
+    def weight(self) -> float:
+        """What the range adds to the ECE."""
+        return self.share * abs(self.predicted - self.observed)
+
+    @property
+    def ends(self) -> str:
+        """Both ends, with as many digits as tell them apart."""
+        digits = max(-math.floor(math.log10(max(self.high - self.low, 1e-8))), 2)
+        return f"{self.low:.{digits}f} and {self.high:.{digits}f}"
+
+    def in_words(self, about_confidence: bool = False) -> str:
+        """Say which way the scores of the range are wrong, and how far.
+
+        Examples
+        --------
+        >>> Range(0.6, 1.0, 0.9599, 0.8366, 918, 0.51, 0.09).in_words()
+        'Scores between 0.60 and 1.00 over-predict: average prediction 96 %, observed rate 84 % (918 rows).'
+        """
+        predicted, observed = percents(self.predicted, self.observed)
+        rows = f"{self.n:,} {'row' if self.n == 1 else 'rows'}"
+        if about_confidence:
+            way = "over-confident" if self.over else "under-confident"
+            return (
+                f"Confidences between {self.ends} are {way}: average confidence {predicted}, accuracy {observed} "
+                f"({rows})."
+            )
+        way = "over-predict" if self.over else "under-predict"
+        return f"Scores between {self.ends} {way}: average prediction {predicted}, observed rate {observed} ({rows})."
+
+    def example(self, about_confidence: bool = False) -> str:
+        """Say what a score of the range is worth, in a sentence that needs no statistics.
+
+        Examples
+        --------
+        >>> Range(0.6, 1.0, 0.9599, 0.8366, 918, 0.51, 0.09).example()
+        'When it says 96 %, it happens 84 % of the time'
+        """
+        predicted, observed = percents(self.predicted, self.observed)
+        if about_confidence:
+            return f"When it is {predicted} confident, it is right {observed} of the time"
+        return f"When it says {predicted}, it happens {observed} of the time"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the numbers say, in words.
+class Finding:
+    """What a rule of the verdict found.
 
     Attributes
     ----------
-    grade : {"excellent", "good", "moderate", "poor"}
-        By the guideline ECE < 0.05, < 0.10, < 0.15.
-    standing : {"off", "cannot be told from perfect", "too little data"}
-        Whether the grade can be relied on. "Too little data" where the interval reaches from excellent to moderate.
-    ece, low, high, level : float
-        The ECE, and the interval for its value in the population.
-    by_chance, q95 : float
-        The ECE that a perfectly calibrated model with these scores would show on average, and at most in 19 of 20.
-    p_value : float
-        The chance that such a model shows as much; clusters, where they are named, are allowed for.
-    beyond_chance : bool
-        Whether such a model would show as large an ECE at most one time in twenty, or be off on the whole or in its
-        confidence as much as here one time in a hundred.
-    n_bins, strategy : int, str
-        The bins it was computed with.
-    notion : str
-        Which probabilities it is about.
-    n, n_clusters : int
-        Rows, and the clusters that they come in; None where these were not named.
-    mean_score, rate : float or None
-        What was predicted and what happened on the whole, for 1-D scores.
-    off_on_the_whole : bool
-        Whether these two differ by more than chance explains.
-    direction : {"over-confident", "under-confident", "unclear"}
-        By mean confidence less accuracy, if that is more than chance explains.
-    confidence, accuracy : float
-        Of the predicted class; of the answers, with `pairs`.
-    pairs : bool
-        Whether the scores are confidences in an answer, and what happens is that it is right.
-    one_sided : bool
-        Whether nearly all scores of an event lie on one side of one half, as those of rare events do: then being too
-        sure of what is predicted says nothing that "too high" or "too low" does not say better.
-    places : tuple of Place
-        Runs of bins whose 95 % interval leaves out the mean score; none where chance explains the whole.
-    crowded : bool
-        Whether one bin holds nine rows of ten, so that the bins tell little.
+    rule : str
+        The name of the rule; docs/audit.md has the table.
+    answer : {"use with care", "no, recalibrate first"}
+        The answer that the rule asks for, at least.
+    words : str
+        A sentence that says what is wrong.
     """
 
-    grade: Grade
-    standing: Standing
+    rule: str
+    answer: Alarm
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Whether the scores may be taken at face value, and why.
+
+    Attributes
+    ----------
+    answer : str
+        "yes"; "yes, as far as these data can tell"; "use with care"; "no, recalibrate first"; or "not enough data".
+    findings : tuple of Finding
+        What speaks against taking the scores at face value, the most important first.
+    miscalibrated : bool
+        Whether perfect calibration is rejected at a level of 5 %, by several tests together.
+    p_value : float
+        The probability that a perfectly calibrated model shows as much, in whichever of these tests.
+    ece, estimate, low, high, level : float
+        The ECE of the data; what it says about the population, where noise adds nothing to it; and the interval of
+        that, with its level.
+    grade : {"excellent", "good", "moderate", "poor"} or None
+        The guideline's word for the estimate of the ECE: below 0.05, 0.10, 0.15, or above. None where the interval
+        reaches across one of these steps.
+    floor, q95 : float
+        The noise floor of the ECE: what a perfectly calibrated model with these scores would show on average, and in
+        19 of 20 data sets at most.
+    n_bins, strategy : int, str
+        The bins that it was computed with.
+    notion : str
+        Which probabilities the verdict is about.
+    pairs : bool
+        Whether the scores are confidences in an answer, and the outcomes whether it was right.
+    n, n_clusters : int
+        The number of rows, and of the clusters that they come in; None where clusters were not named.
+    predicted, observed : float
+        The average prediction and the observed rate; for classes and answers, the average confidence and the accuracy.
+    ratio, ratio_low, ratio_high : float
+        The observed rate over the average prediction (O:E), with its interval.
+    slope, slope_low, slope_high : float or None
+        The calibration slope with its interval; None where it is undefined.
+    direction : {"over-predicts", "under-predicts", "over-confident", "under-confident", "unclear"}
+        By the average; "over-confident" and "under-confident" are said of confidences.
+    spread : {"too extreme", "not extreme enough", "unclear"}
+        By the slope.
+    ranges : tuple of Range
+        Ranges of scores that are surely wrong, with their number allowed for.
+    typical : Range or None
+        A range to quote where nothing is wrong; None where there are too few rows for one.
+    looks_clustered : bool
+        Whether neighbouring rows err together, as rows of the same patient or query do, and no clusters were named.
+    rows_needed : int or None
+        About how many rows, or clusters where rows come in them, would answer the question; None where these do.
+    after : str
+        What was done to the scores before, such as "after Platt scaling"; "" where they are as they were given.
+    """
+
+    answer: Answer
+    findings: tuple[Finding, ...]
+    miscalibrated: bool
+    p_value: float
     ece: float
+    estimate: float
     low: float
     high: float
     level: float
-    by_chance: float
+    grade: Grade | None
+    floor: float
     q95: float
-    p_value: float
-    beyond_chance: bool
     n_bins: int
     strategy: str
     notion: str
+    pairs: bool
     n: int
     n_clusters: int | None
-    mean_score: float | None
-    rate: float | None
-    off_on_the_whole: bool
-    direction: ConfidenceDirection
-    confidence: float
-    accuracy: float
-    pairs: bool
-    one_sided: bool
-    places: tuple[Place, ...]
-    crowded: bool
+    predicted: float
+    observed: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    slope: float | None
+    slope_low: float | None
+    slope_high: float | None
+    direction: Direction
+    spread: Spread
+    ranges: tuple[Range, ...]
+    typical: Range | None
+    looks_clustered: bool
+    rows_needed: int | None
+    after: str = ""
+
+    beyond_chance = renamed_attribute("beyond_chance", "miscalibrated")
+    by_chance = renamed_attribute("by_chance", "floor")
+    places = renamed_attribute("places", "ranges")
 
     @property
     def bins(self) -> str:
@@ -128,104 +224,148 @@ class Verdict:
 
     @property
     def label(self) -> str:
-        """Two or three words for a badge."""
-        if self.standing == "off" and self.off_by_a_factor and self.grade in ("excellent", "good"):
-            return "off on the whole"
-        return self.grade if self.standing == "off" else self.standing
+        """The answer, for a badge."""
+        return self.answer[0].upper() + self.answer[1:]
 
     @property
     def tone(self) -> Tone:
-        """For a colour: nothing to mend, something, much, or not known."""
-        if self.standing == "too little data":
-            return "unsure"
-        if self.standing == "cannot be told from perfect" or self.label in ("excellent", "good"):
-            return "good"
-        return "bad" if self.label == "poor" else "warn"
+        """What colour suits the answer: good, a warning, bad, or not known."""
+        return TONES[self.answer]
 
     @property
-    def off_by_a_factor(self) -> bool:
-        """Whether much more or less happened than predicted, which the ECE of rare events does not show."""
-        if not self.off_on_the_whole or self.mean_score is None or self.rate is None:
-            return False
-        return not self.mean_score < FACTOR_OFF_ON_THE_WHOLE * self.rate < FACTOR_OFF_ON_THE_WHOLE**2 * self.mean_score
-
-    @property
-    def rows_needed(self) -> int | None:
-        """About how many rows would tell excellent from moderate; None where these do.
-
-        The interval shrinks with the root of the number of rows, and has to become narrower than 0.05.
-        """
-        if self.standing != "too little data":
-            return None
-        return rows_rounded_up(self.n * ((self.high - self.low) / ECE_GUIDELINE[0][1]) ** 2)
+    def about_confidence(self) -> bool:
+        """Whether the scores are confidences in an answer or a predicted class."""
+        return self.pairs or self.notion in ("confidence", "top_label")
 
     @property
     def needed(self) -> str:
-        """How much data would do, in words: clusters, where rows come in them."""
+        """How much data would do, in words."""
         if self.rows_needed is None:
             return ""
-        if self.n_clusters is None:
-            return f"About {self.rows_needed:,} rows"
-        return f"About {rows_rounded_up(self.n_clusters * self.rows_needed / self.n):,} clusters"
+        return f"{self.rows_needed:,} {'rows' if self.n_clusters is None else 'clusters'}"
+
+    def way_of(self, low: float, high: float, over: bool) -> str:
+        """Return which way a bin is wrong, where it lies in a range that surely is; otherwise ""."""
+        for one in self.ranges:
+            if one.low - 1e-9 <= low and high <= one.high + 1e-9 and over == one.over:
+                if self.about_confidence:
+                    return "over-confident" if over else "under-confident"
+                return "over-predicts" if over else "under-predicts"
+        return ""
 
     @property
     def headline(self) -> str:
-        """The first sentence."""
-        digits = digits_apart(self.low, self.high)
-        interval = f"{100 * self.level:.4g} % interval {self.low:.{digits}f} … {self.high:.{digits}f}"
-        above = " (chance adds to it)" if self.ece > self.high else ""
-        value = f"ECE {self.ece:.{digits}f}{above}, {interval} ({self.bins})"
-        chance = f"a perfectly calibrated model with these scores would show about {self.by_chance:.2g} by chance"
-        if self.standing == "too little data":
-            so_far = (
-                "The scores are off, but there is too little data to say by how much"
-                if self.beyond_chance
-                else "There is too little data to tell good calibration from poor"
+        """The answer, in one or two sentences."""
+        after = f" ({self.after})" if self.after else ""
+        if self.answer == "not enough data":
+            what = f"{self.n:,} rows" if self.n_clusters is None else f"{self.n_clusters:,} clusters"
+            return f"Not enough data{after}. {what} cannot tell good calibration from poor; about {self.needed} could."
+        if self.answer == "yes, as far as these data can tell":
+            quoted = f" {self._example()}." if self.typical else ""
+            return (
+                f"Yes, as far as these {self.n:,} rows can tell{after}.{quoted} No miscalibration was found, but an "
+                f"ECE of up to {self.high:.2g} cannot be ruled out."
             )
-            return f"{so_far}: {value}; {chance}. {self.needed} would do."
-        if self.standing == "cannot be told from perfect":
-            return f"Calibration cannot be told from perfect at this sample size: {value}; {chance}."
-        if self.off_by_a_factor and self.grade in ("excellent", "good"):
-            return f"The error is small on the scale of the ECE, but real: {value}; {chance}."
-        though = ", though not perfect" if self.grade in ("excellent", "good") else ""
-        return f"Calibration is {self.grade}{though}: {value}; {chance}."
+        if self.answer == "yes":
+            quoted = f" {self._example()}." if self.typical else ""
+            trivial = " The miscalibration that was found is certain, but trivial." if self.miscalibrated else ""
+            return f"Yes, you can take these scores at face value{after}.{quoted}{trivial}"
+        first = self.findings[0].words if self.findings else self._uncertain()
+        if self.ranges and (not self.findings or self.findings[0].rule in RULES_WITHOUT_EXAMPLE):
+            first += f" {max(self.ranges, key=lambda one: one.weight).example(self.about_confidence)}."
+        return f"{self.label}{after}. {first}"
 
     def lines(self) -> list[str]:
-        """The verdict as sentences."""
-        steps = ", ".join(f"below {below:.2f} {word}" for word, below in ECE_GUIDELINE)
-        guideline = [f"Guideline for the ECE: {steps}, otherwise poor."] if self.standing == "off" else []
-        return [self.headline, *guideline, *self.details()]
+        """The answer, then the evidence, as sentences."""
+        return [self.headline, *self.details()]
 
     def details(self) -> list[str]:
-        """The sentences after the first, without the guideline: which way, and where."""
-        sentences = []
-        if self.mean_score is not None and self.rate is not None and not self.pairs:
-            digits = decimals(4, self.mean_score, self.rate)
-            means = f"mean score {self.mean_score:.{digits}f}, happened {self.rate:.{digits}f}"
-            if self.off_by_a_factor and self.rate:
-                means += (
-                    f", {self.rate / self.mean_score:.2g} times as often as predicted"
-                    if self.mean_score
-                    else ", which had a probability of 0"
-                )
-            way = "high" if self.mean_score > self.rate else "low"
-            start = "are off by no more than chance explains" if self.standing == "too little data" else "fit"
-            start = f"are too {way}" if self.off_on_the_whole else start
-            sentences.append(f"On the whole the scores {start}: {means}.")
-        digits = decimals(4, self.confidence, self.accuracy)
-        means = f"mean confidence {self.confidence:.{digits}f}, accuracy {self.accuracy:.{digits}f}"
-        if self.one_sided and not self.pairs:
-            pass  # it was said on the whole
-        elif self.direction == "unclear":
-            sentences.append(f"Neither over- nor under-confident beyond what chance explains: {means}.")
-        else:
-            sentences.append(f"The model is {self.direction}: {means}.")
-        if not self.places:
-            sentences.append("No range of scores is off by more than chance explains.")
-        sentences += [f"{str(place)[0].upper()}{str(place)[1:]}." for place in self.places]
-        if self.crowded:
-            sentences.append("Nine rows of ten fall into one bin, so the bins tell little: try quantile bins.")
-        return sentences
+        """The evidence: further findings, how sure they are, the average, the slope, the ranges and the ECE."""
+        told = self.findings[0].rule if self.findings else ""
+        said = [finding.words for finding in self.findings[1:] if finding.rule in RULES_ABOUT_OTHERS]
+        said.append(self._test())
+        if told != "average":
+            said.append(self._average())
+        if self.slope is not None and told != "slope":
+            said.append(self._slope())
+        said += self._ranges()
+        said += [self._ece(), self._guideline()]
+        if self.looks_clustered:
+            said.append(
+                "Neighbouring rows err together, as if rows came in clusters (patients, queries, days). Name them with "
+                "clusters=, or the evidence is overstated."
+            )
+        return said
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    # --- sentences ----------------------------------------------------------------------------------------------------
+
+    def _example(self) -> str:
+        assert self.typical is not None
+        return self.typical.example(self.about_confidence)
+
+    def _uncertain(self) -> str:
+        """What is known where miscalibration is certain and its size is not."""
+        more = f"; about {self.needed} would show it" if self.rows_needed is not None else ""
+        low, high = percents(self.low, self.high)
+        what = "confidences" if self.about_confidence else "scores"
+        return f"The {what} are miscalibrated, by {low} to {high} on average{more}."
+
+    def _test(self) -> str:
+        if not self.miscalibrated:
+            return f"A perfectly calibrated model could show the same differences (p = {self.p_value:.2g})."
+        p = f"p < {SMALLEST_P_SHOWN}" if self.p_value <= SMALLEST_P_SHOWN else f"p = {self.p_value:.2g}"
+        return f"This is more than noise: a perfectly calibrated model would rarely show such differences ({p})."
+
+    def _average(self) -> str:
+        predicted, observed = percents(self.predicted, self.observed, least=1)
+        said = (
+            f"average confidence {predicted}, accuracy {observed}"
+            if self.about_confidence
+            else f"average prediction {predicted}, observed rate {observed}"
+        )
+        ratio = f"observed / predicted {bounded(self.ratio, self.ratio_low, self.ratio_high)}"
+        if self.direction == "unclear":
+            return f"Overall: {said}; {ratio}."
+        return f"Overall it {'is ' if self.about_confidence else ''}{self.direction}: {said}; {ratio}."
+
+    def _slope(self) -> str:
+        what = "confidences" if self.about_confidence else "scores"
+        found = f"Calibration slope {bounded(self.slope, self.slope_low, self.slope_high)}"
+        if self.spread == "unclear":
+            return f"{found}, where 1 is best."
+        return f"{found}, where 1 is best: the {what} are {self.spread}."
+
+    def _ranges(self) -> list[str]:
+        if not self.miscalibrated:
+            return []
+        if not self.ranges:
+            return ["No single range of scores can be named for sure."]
+        heaviest = sorted(self.ranges, key=lambda one: -one.weight)
+        told = [one for one in heaviest if one.example(self.about_confidence) in self.headline]
+        kept = [one for one in heaviest if one not in told][:MAX_RANGES_NAMED]
+        said = [one.in_words(self.about_confidence) for one in self.ranges if one in kept]
+        left = len(self.ranges) - len(kept) - len(told)
+        more = f"{left} more {'range is' if left == 1 else 'ranges are'} wrong, and weigh less."
+        return [*said, *([more] if left else [])]
+
+    def _ece(self) -> str:
+        digits = digits_apart(self.low, self.high)
+        noise = " (noise adds to it)" if self.ece > self.high else ""
+        return (
+            f"ECE {self.ece:.{digits}f}{noise}, {100 * self.level:.4g} % interval {self.low:.{digits}f} to "
+            f"{self.high:.{digits}f} ({self.bins}). A perfectly calibrated model would show about {self.floor:.2g}."
+        )
+
+    def _guideline(self) -> str:
+        steps = ", ".join(f"below {below:.2f} {word}" for word, below in ECE_GUIDELINE)
+        if self.grade is None:
+            return f"Guideline for the ECE ({steps}, otherwise poor): no grade, because the interval spans two or more."
+        return f"Guideline for the ECE ({steps}, otherwise poor): {self.grade}."
+
+
+def bounded(value: float | None, low: float | None, high: float | None) -> str:
+    """Write an estimate with its interval, to two digits after the point."""
+    return f"{shown(value, 2)} (interval {shown(low, 2)} to {shown(high, 2)})"

@@ -52,6 +52,30 @@ def decimals(least: int, *shares: float) -> int:
     return min(max([least, *(1 - math.floor(math.log10(one)) for one in seen)]), 8)
 
 
+def percents(*shares: float, least: int = 0) -> list[str]:
+    """Write shares as percentages, with as few digits as show two that count and tell the shares apart.
+
+    Examples
+    --------
+    >>> percents(0.9599, 0.8366), percents(0.021, 0.0087), percents(0.948, 0.951)
+    (['96 %', '84 %'], ['2.1 %', '0.87 %'], ['94.8 %', '95.1 %'])
+    """
+    for more in range(5):
+        made = [f"{100 * one:.{max(_digits_of_percent(one), least) + more}f} %" for one in shares]
+        if len(set(made)) == len(set(shares)):
+            break
+    return made
+
+
+def _digits_of_percent(share: float) -> int:
+    """Digits after the point that show two of a small percentage, or of what a large one lacks of 100 %."""
+    if 0 < share < 0.095:
+        return min(1 - math.floor(math.log10(100 * share) + 1e-9), 7)
+    if 0.995 < share < 1:
+        return min(1 - math.floor(math.log10(100 * (1 - share)) + 1e-9), 7)
+    return 0
+
+
 def digits_apart(low: float, high: float) -> int:
     """Digits after the point, with which the ends of an interval differ: four, or more where very many rows make it
     narrow; at most 10."""

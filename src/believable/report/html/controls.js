@@ -82,7 +82,7 @@ const Page = (() => {
       bins: found.bins,
       lines: audit.lines.filter((line) => whole && state[line.method]),
       show: state,
-      labels: confidence ? ["confidence", "share that was right"] : ["predicted probability", "how often it happened"],
+      labels: confidence ? ["Mean confidence", "Accuracy"] : ["Mean predicted probability", "Observed frequency"],
       level,
       title: `Reliability diagram of ${selectionInWords()}, in ${binsInWords()}: ECE ${number(found.ece)}. Arrow keys move from bin to bin.`,
     });
@@ -96,18 +96,32 @@ const Page = (() => {
     const beyond = outside ? `${outside} ${outside === 1 ? "point lies" : "points lie"} outside the zoomed frame. ` : "";
     at("live-note").textContent = fewer + beyond + ownWords();
     table(found.bins);
+    keys(cells, found, isHeadline());
     controls(whole, cells);
     small("small-classes", classes, (i) => [i, null]);
     small("small-groups", groupNames, (i) => [null, i]);
   }
 
   function ownWords() {
-    if (isHeadline()) return "The same as the audit's.";
+    if (isHeadline()) return "These are the numbers of the answer above.";
     if (state.strategy === "uniform" && audit.strategy === "uniform" && audit.bins !== nearest(audit.bins)) {
-      return `The page's own: ${audit.bins} bins, as the audit has, are not made of its 840 cells.`;
+      return `This page cannot show ${audit.bins} bins, as the audit has: its 840 cells do not divide into them.`;
     }
     const same = state.strategy === "quantile" && audit.strategy === "quantile" && state.bins === audit.bins;
-    return `Computed here, from 840 cells${same ? "; the audit cuts its bins at the scores themselves" : ""}.`;
+    return `Computed in this page from 840 cells${same ? "; the audit cuts its bins at the scores themselves" : ""}.`;
+  }
+
+  // The key numbers of what is looked at: those of the audit, with their intervals, or what the cells say.
+  const keyNumbers = [...document.querySelectorAll(".keys li")].map((item) => ({ item, name: item.dataset.key, shown: item.querySelector("strong").textContent }));
+
+  function keys(cells, found, headline) {
+    const here = headline ? {} : { ...Statistic.scores(cells), ece: found.ece };
+    for (const { item, name, shown } of keyNumbers) {
+      item.classList.toggle("elsewhere", !headline);
+      item.querySelector("strong").textContent = headline ? shown : number(here[name] === undefined ? null : here[name]);
+    }
+    at("keys-of").textContent = headline ? "" : ` of ${selectionInWords()}`;
+    at("keys-note").hidden = headline;
   }
 
   function table(bins) {
@@ -125,8 +139,8 @@ const Page = (() => {
       ];
       return html("tr", {}, ...cells.map(([words, by], i) => html(i ? "td" : "th", { "data-v": by, ...(i ? {} : { scope: "row" }), ...(i === 6 ? { class: `words ${way}` } : {}) }, words)));
     }));
-    at("bins-table").caption.firstChild.textContent = `What was predicted and what happened, in ${binsInWords()}; empty ones left out.`;
-    at("bins-words").textContent = `Of ${selectionInWords()}. It follows the controls of the diagram.`;
+    at("bins-table").caption.firstChild.textContent = `Average predictions and observed rates in ${binsInWords()}; empty bins are left out.`;
+    at("bins-words").textContent = `For ${selectionInWords()}. The table follows the controls of the diagram.`;
     Tables.again(at("bins-table"));
   }
 
@@ -163,11 +177,21 @@ const Page = (() => {
     }
     select("class", (i) => kept.has(key(i, state.group, state.stage)));
     select("group", (i) => kept.has(key(state.class, i, state.stage)));
-    for (const radio of document.getElementsByName("stage")) radio.disabled = !kept.has(key(state.class, state.group, radio.value));
+    for (const radio of document.getElementsByName("stage")) {
+      able(radio, kept.has(key(state.class, state.group, radio.value)), "This page does not hold the selection after recalibration.");
+    }
     for (const layer of ["band", "smoothed", "corp", "zoom"]) at(layer).checked = state[layer];
-    for (const layer of ["smoothed", "corp"]) at(layer).disabled = !whole;
+    for (const layer of ["smoothed", "corp"]) able(at(layer), whole, "Curves are drawn for all rows before recalibration only.");
     const [low, high] = Draw.reach(cells);
     at("zoom").closest("label").hidden = high - low > 0.6 && !state.zoom;
+  }
+
+  // A control that cannot work says why.
+  function able(control, can, why) {
+    control.disabled = !can;
+    const label = control.closest("label");
+    if (can) label.removeAttribute("title");
+    else label.setAttribute("title", why);
   }
 
   function select(name, there) {
@@ -176,6 +200,7 @@ const Page = (() => {
     chooser.value = state[name] === null ? "" : state[name];
     for (const option of chooser.options) {
       option.disabled = !(option.value === "" ? there(null) : there(Number(option.value)));
+      option.title = option.disabled ? "This page does not hold this combination." : option.dataset.name || "";
     }
   }
 
@@ -198,7 +223,7 @@ const Page = (() => {
     if (!chooser) return;
     words.forEach((word, i) => {
       const cut = word.length > 48 ? `${word.slice(0, 47)}…` : word;
-      chooser.append(html("option", { value: i, title: word }, cut));
+      chooser.append(html("option", { value: i, title: word, "data-name": word }, cut));
     });
     chooser.addEventListener("change", () => set({ [name]: chooser.value === "" ? null : Number(chooser.value) }));
   }
@@ -225,8 +250,24 @@ const Page = (() => {
       show();
     }).observe(at("picture"));
     map();
+    copying();
     addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
     show();
+  }
+
+  // Copy a text to the clipboard, and say whether that worked.
+  async function copy(text, said) {
+    try {
+      await navigator.clipboard.writeText(text);
+      said.textContent = "Copied.";
+    } catch {
+      said.textContent = "The browser does not allow copying.";
+    }
+  }
+
+  function copying() {
+    if (!at("copy-command")) return;
+    at("copy-command").addEventListener("click", () => copy(at("command").textContent, at("command-said")));
   }
 
   function map() {
@@ -236,14 +277,7 @@ const Page = (() => {
       html("a", { href: address, download: "map.json" }).click();
       setTimeout(() => URL.revokeObjectURL(address), 1000);
     });
-    at("copy-map").addEventListener("click", async () => {
-      try {
-        await navigator.clipboard.writeText(audit.map);
-        at("map-said").textContent = "Copied.";
-      } catch {
-        at("map-said").textContent = "The browser does not allow it; download it instead.";
-      }
-    });
+    at("copy-map").addEventListener("click", () => copy(audit.map, at("map-said")));
   }
 
   return { begin, set, numbers, get state() { return { ...state }; } };

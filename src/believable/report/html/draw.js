@@ -5,7 +5,7 @@ const Draw = (() => {
   // The namespace of SVG is taken from a picture that is there: no address stands in a page that needs no network.
   const NAMESPACE = document.querySelector("#picture svg").namespaceURI;
   const MARKS = { high: "▼", low: "▲", fine: "●" };
-  const READINGS = { high: "too high", low: "too low", fine: "may be chance" };
+  const READINGS = { high: "over-predicts", low: "under-predicts", fine: "may be noise" };
   const COLUMNS = [40, 60, 120, 210, 420, 840]; // of the histogram, the fewest that show something
   const Z = 1.959963984540054; // 19 times in 20
 
@@ -53,15 +53,15 @@ const Draw = (() => {
     return String(Number(value.toFixed(4)));
   }
 
-  // Whether the interval of what happened leaves out what was predicted.
+  // Whether the bin is surely wrong, and which way.
   function reading(bin) {
-    return bin.conf > bin.upper ? "high" : bin.conf < bin.lower ? "low" : "fine";
+    return bin.way;
   }
 
   function words(bin, level) {
     return [
       `Scores ${edge(bin.low)} to ${edge(bin.high)}: ${count(bin.n)} ${bin.n === 1 ? "row" : "rows"}`,
-      `predicted ${share(bin.conf)}, happened ${share(bin.acc)}`,
+      `average prediction ${share(bin.conf)}, observed rate ${share(bin.acc)}`,
       `${level} interval ${span(bin.lower, bin.upper)}`,
       READINGS[reading(bin)],
     ];
@@ -103,7 +103,7 @@ const Draw = (() => {
     return Array.from({ length: Math.floor(high / by + 1e-9) - first + 1 }, (_, i) => (first + i) * by);
   }
 
-  // --- the band of chance --------------------------------------------------------------------------------------------
+  // --- the band of noise ---------------------------------------------------------------------------------------------
 
   // Where the rate of a bin lies about 19 times in 20 if the scores are right: its mean score, give or take 1.96
   // standard deviations. Wilson's interval asks the same of one score, so a point outside is one whose interval does not

@@ -12,61 +12,62 @@ METRICS_BY_ALIAS = {metric.alias: metric for metric in METRICS.values()}
 
 # What is said after the first line of the metric's own definition.
 METRICS_EXPLAINED = {
-    "ece": "Scores are sorted into bins; in each, the mean score is compared with how often it happened, and the gaps "
-    "are averaged, bins with more rows counting more. 0.03 means that a score is off by three percentage points on "
-    "average. The value depends on the bins, and is never exactly 0 even for a perfect model: compare it with chance.",
-    "smece": "Like the ECE, without bins: nobody has to choose their number.",
+    "ece": "Scores are sorted into bins. In each, the average prediction is compared with the observed rate, and the "
+    "gaps are averaged, weighted by rows. 0.03 means that a score is wrong by three percentage points on average. The "
+    "value depends on the bins and is never exactly 0, even for a perfect model: compare it with the noise floor.",
+    "smece": "Like the ECE, but without bins.",
     "ace": "Like the ECE, in bins that hold equally many rows.",
-    "mce": "The worst bin alone, however few rows it holds: with few rows in a bin it is mostly chance.",
+    "mce": "The worst bin alone, however few rows it holds. With few rows in a bin it is mostly noise.",
     "rmsce": "Like the ECE, with large gaps counting more.",
-    "dce": "An estimate of the true error rather than the error of this sample.",
-    "ks": "No bins: the gaps are added up from the lowest score to the highest.",
-    "ici": "No bins: the calibration curve is smoothed instead.",
-    "slope": "1 is right. Below 1 the scores are too extreme, as those of an over-fitted model; above 1 too timid.",
-    "citl": "0 is right. Above 0 more happens than predicted, below 0 less.",
-    "oe": "1 is right. 1.2 means that a fifth more happened than was predicted.",
+    "dce": "An estimate of the true error, with the noise of this sample taken off.",
+    "ks": "Without bins: the gaps are added up from the lowest score to the highest.",
+    "ici": "Without bins: the calibration curve is smoothed instead.",
+    "slope": "1 is best. Below 1 the scores are too extreme, as those of an over-fitted model; above 1 they are not "
+    "extreme enough.",
+    "citl": "0 is best. Above 0 the scores under-predict, below 0 they over-predict.",
+    "oe": "1 is best. 1.2 means that there were a fifth more events than predicted.",
     "sce": "All probabilities of a row are checked, not only that of the predicted class.",
-    "tlce": "Rows are kept apart by the class that was predicted, so errors of two classes do not cancel.",
-    "brier": "It rewards both calibration and telling cases apart. Lower is better; compare it only on the same rows.",
-    "nll": "It punishes confident mistakes most. Lower is better; compare it only on the same rows.",
-    "auc": "How well the scores put cases in order; 0.5 is a coin. It says nothing about calibration.",
+    "tlce": "Rows are grouped by the predicted class, so that errors of two classes do not cancel.",
+    "brier": "Rewards both calibration and discrimination. Lower is better; compare it only on the same rows.",
+    "nll": "Punishes confident mistakes most. Lower is better; compare it only on the same rows.",
+    "auc": "How well the scores rank cases; 0.5 is no better than a coin. It says nothing about calibration.",
     "acc": "It says nothing about calibration.",
-    "bss": "1 is perfect, 0 no better than always saying how often it happens.",
+    "bss": "1 is perfect; 0 is no better than always predicting the base rate.",
     "sharpness": "A forecast that is always the same has 0. More is better only if the scores are calibrated.",
 }
 TERMS_EXPLAINED = {
     "interval": (
         "Interval",
-        "Another sample of the same kind would give another number. The interval is where the number lies for endless "
-        "data: it is made so that it holds it 19 times in 20 (for a 95 % interval).",
+        "Another sample would give another number. Intervals built this way contain the true value 95 % of the time "
+        "(at the usual level of 95 %).",
     ),
     "floor": (
-        "What chance alone shows",
+        "Noise floor",
         "Even a perfectly calibrated model shows a positive error in a finite sample. The tick is what such a model "
-        "with these very scores would show on average, the shaded part what it shows 19 times in 20. A value inside "
-        "the shade may well be chance. For the Brier score and the log loss the tick is the value that these scores "
-        "would have if they were right.",
+        "with these scores would show on average; in 19 of 20 samples it would stay within the shaded part. A value "
+        "inside the shade may well be noise. For the Brier score and the log loss the tick is the value that these "
+        "scores would have if they were calibrated.",
     ),
     "chance": (
-        "By chance about",
-        "Roughly the ECE that a perfectly calibrated model with these scores would show in these bins. It is computed "
-        "by a formula in this page; the audit draws outcomes instead, so the two differ a little.",
+        "Noise floor, about",
+        "Roughly the ECE that a perfectly calibrated model with these scores would show in these bins. This page "
+        "computes it by a formula; the audit simulates outcomes instead, so the two differ a little.",
     ),
-    "base": ("How often it happened", "The share of rows in which the event happened, or the prediction was right."),
-    "mean": ("Mean score", "What was predicted on average. It should be close to how often it happened."),
+    "base": ("Observed rate", "The share of rows in which the event occurred, or the prediction was right."),
+    "mean": ("Average prediction", "The mean of the scores. It should be close to the observed rate."),
     "p": (
         "p-value",
-        "The chance that a perfectly calibrated model shows at least as much. The adjusted one allows for having "
-        "looked at many parts: among those that are marked, about one in twenty is marked by mistake.",
+        "The probability that a perfectly calibrated model shows at least as much. The adjusted one allows for having "
+        "looked at many parts: of those that are marked, about one in twenty is marked by mistake.",
     ),
     "gain": (
         "Gain",
-        "How much lower the number is after recalibration, on rows that the map has not seen, with its interval. If "
-        "the interval holds 0, the gain may be chance.",
+        "How much lower the number is after recalibration, on rows that the calibration map was not fitted on. If the "
+        "interval contains 0, the gain may be noise.",
     ),
     "detectable": (
-        "Would show",
-        "The smallest true error that so many rows would reveal 8 times in 10. Smaller ones may be there unseen.",
+        "Detectable",
+        "The smallest true error that so many rows would reveal 8 times in 10. Smaller ones may go unseen.",
     ),
 }
 

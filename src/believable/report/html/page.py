@@ -8,16 +8,14 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from believable.report.document import Audit
 from believable.report.html.explanations import explanations, why
-from believable.report.html.sections import KEY_METRICS, facts, key_numbers, mark_of, page_sections, verdict_words
+from believable.report.html.sections import KEY_METRICS, answer, evidence, facts, key_numbers, mark_of, page_sections
 from believable.report.html.svg import diagram
 from believable.report.html.words import asset, count, name, number, percent, rows, span, template, text
 from believable.report.parts import CurveLine
-from believable.report.verdicts import Verdict
 from believable.report.wording import short_name
 
 PAGE_SCRIPTS = ("statistic.js", "draw.js", "tables.js", "controls.js")
@@ -27,15 +25,15 @@ BINS_SLIDER = (
     '<input type="range" id="bins"></label>'
 )
 CURVES_IN_WORDS = {"smoothed": "smoothed curve", "corp": "isotonic curve (CORP)"}
-NUMBERS_OF_BINS = {"ece": "ECE", "chance": "by chance ≈", "mce": "largest gap", "rmsce": "RMS of gaps"}
-NUMBERS_OF_ROWS = {"n": "rows", "base": "happened", "mean": "mean score"}
+NUMBERS_OF_BINS = {"ece": "ECE", "chance": "noise floor ≈", "mce": "largest gap", "rmsce": "RMS of gaps"}
+NUMBERS_OF_ROWS = {"n": "rows", "base": "observed rate", "mean": "average prediction"}
 CLUSTERS_NOT_ALLOWED_FOR = (
-    "Intervals in this diagram and its table, and what it calls chance, take rows as independent: they may be too "
-    "narrow. The verdict and the key numbers allow for the {n} clusters."
+    "Intervals and the noise band in this diagram treat rows as independent, so they may be too narrow. The answer and "
+    "the key numbers allow for the {n} clusters."
 )
 JSON_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}  # within JSON they can only stand in text
 COLOUR_OF_TONE = {"good": "#00795a", "warn": "#a86400", "bad": "#b34700", "unsure": "#64717e"}
-MAX_PLACES_IN_NOTEBOOK, MAX_ADVICE_IN_NOTEBOOK = 3, 2
+MAX_LINES_IN_NOTEBOOK, MAX_ADVICE_IN_NOTEBOOK = 6, 2
 TABLE_CELL_STYLE = "padding:1px 12px 1px 0;text-align:right;white-space:nowrap;background:transparent"
 
 
@@ -64,9 +62,11 @@ def as_page(audit: Audit) -> str:
         title=text(audit.title or "Predictions"),
         heading=name(audit.title or "Predictions"),
         css=asset("page.css"),
+        made_on=text(audit.made_on),
         facts=facts(audit),
-        nav=_nav((("numbers", "Key numbers"), *((one.key, one.title) for one in further))),
-        verdict=verdict_words(audit),
+        nav=_nav((("evidence", "Evidence"), ("numbers", "Key numbers"), *((one.key, one.title) for one in further))),
+        verdict=answer(audit),
+        evidence=evidence(audit),
         controls=_controls(audit),
         picture=diagram(audit.table, *labels, size=380),
         live=_live(audit),
@@ -84,10 +84,10 @@ def as_page(audit: Audit) -> str:
 
 
 def axis_labels(notion: str) -> tuple[str, str]:
-    """What is predicted, and what happens."""
+    """Return the labels of the axes of a reliability diagram."""
     if notion in ("confidence", "top_label"):
-        return "confidence", "share that was right"
-    return "predicted probability", "how often it happened"
+        return "Mean confidence", "Accuracy"
+    return "Mean predicted probability", "Observed frequency"
 
 
 def as_data(audit: Audit) -> str:
@@ -142,7 +142,7 @@ def _controls(audit: Audit) -> str:
     if any(one.stage == "after" for one in audit.slices):
         made.append(_choice("stage", "Recalibration", {"before": "before", "after": "after"}))
     methods = {line.method for line in audit.lines}
-    layers = [("band", "chance band", True), ("zoom", "zoom to the scores", True)]
+    layers = [("band", "noise band", True), ("zoom", "zoom to the scores", True)]
     layers += [(key, f"{_stroke(key)}{words}", key in methods) for key, words in CURVES_IN_WORDS.items()]
     boxes = "".join(
         f'<label{"" if there else " hidden"}><input type="checkbox" id="{key}"> {words}</label>'
@@ -188,7 +188,7 @@ def _entries(found: Mapping[str, str]) -> str:
 
 
 def as_cell(audit: Audit) -> str:
-    """The verdict, the key numbers and a small reliability diagram.
+    """The answer, the key numbers and a small reliability diagram.
 
     No script and no style sheet, so that it looks the same in every notebook; colours are those of its theme.
 
@@ -208,7 +208,9 @@ def as_cell(audit: Audit) -> str:
         f"{mark} {text(found.label)}</span>"
     )
     title = f"<strong>{name(audit.title)}</strong> · " if audit.title else ""
-    said = "".join(f"<li>{text(line)}</li>" for line in [*_lines(found), *audit.advice[:MAX_ADVICE_IN_NOTEBOOK]])
+    lines = [*found.details()[:MAX_LINES_IN_NOTEBOOK], *audit.advice[:MAX_ADVICE_IN_NOTEBOOK]]
+    said = "".join(f"<li>{text(line)}</li>" for line in lines)
+    command = f"<p><code>{text(audit.command)}</code></p>" if audit.command else ""
     picture = diagram(audit.table, *axis_labels(found.notion), size=180)
     clusters = "" if audit.n_clusters is None else f" in {count(audit.n_clusters)} clusters"
     weighted = f", worth {count(audit.effective_n)} of equal weight" if audit.weighted else ""
@@ -217,20 +219,13 @@ def as_cell(audit: Audit) -> str:
         f'<div style="flex:1 1 380px;min-width:0;overflow-wrap:anywhere"><p style="margin:0 0 6px">{badge}</p>'
         f'<p style="margin:0 0 6px">{title}{rows(audit.n)}{clusters}{weighted}</p>'
         f'<p style="margin:0 0 6px"><strong>{text(found.headline)}</strong></p>'
-        f'<ul style="margin:0 0 8px;padding-left:18px">{said}</ul>{_numbers(audit)}</div>'
+        f'<ul style="margin:0 0 8px;padding-left:18px">{said}</ul>{command}{_numbers(audit)}</div>'
         f'<div style="flex:0 0 auto">{picture}</div></div>'
     )
 
 
-def _lines(found: Verdict) -> list[str]:
-    """The verdict without the guideline, and of the places those that weigh most."""
-    heaviest = sorted(found.places, key=lambda place: -place.n * abs(place.conf - place.acc))[:MAX_PLACES_IN_NOTEBOOK]
-    kept = replace(found, places=tuple(place for place in found.places if place in heaviest))
-    return kept.details()
-
-
 def _numbers(audit: Audit) -> str:
-    head = ("", "value", f"{percent(audit.verdict.level)} interval", "chance alone", "bins")
+    head = ("", "value", f"{percent(audit.verdict.level)} interval", "noise floor", "bins")
     made = [f"<tr>{''.join(f'<th style={_quoted(TABLE_CELL_STYLE)}>{text(one)}</th>' for one in head)}</tr>"]
     for alias in KEY_METRICS:
         for one in audit.metrics:

@@ -20,17 +20,18 @@ from believable.report.html.tables import (
 from believable.report.html.words import NOTIONS_IN_WORDS, count, name, number, percent, rows, span, template, text
 from believable.report.parts import Family, Measured
 from believable.report.verdicts import ECE_GUIDELINE, Verdict
-from believable.report.wording import short_name
+from believable.report.wording import percents, short_name
 
 KEY_METRICS = ("ece", "sce", "tlce", "smece", "slope", "brier", "nll", "auc", "acc")
 FAMILY_QUESTIONS: dict[Family, str] = {
     "calibration": "Calibration: are the scores right?",
-    "score": "Both at once",
-    "discrimination": "Discrimination: do they tell cases apart?",
+    "score": "Proper scores: calibration and discrimination together",
+    "discrimination": "Discrimination: can they distinguish cases?",
 }
-A_CONSTANT_IS_USELESS = "A constant forecast of the base rate is calibrated, and useless: look at both."
+A_CONSTANT_IS_USELESS = "Always predicting the base rate is calibrated, and useless: look at both."
+KEYS_OF_SELECTION = "Computed in this page from 840 cells, without intervals; – is what cells cannot say."
 MARK_OF_TONE = {"good": "✓", "warn": "!", "bad": "✕", "unsure": "?"}
-MAX_VERDICT_LINES = 6
+MAX_EVIDENCE_LINES = 7
 GUIDELINE_STEPS = ", ".join(f"below {below:.2f} {word}" for word, below in ECE_GUIDELINE)
 
 
@@ -54,35 +55,54 @@ def facts(audit: Audit) -> str:
     if audit.weighted:
         said.append(f"weighted, worth {count(audit.effective_n)} rows of equal weight")
     if audit.kind == "binary" and audit.rates:
-        said.append(f"it happened in {100 * audit.rates[0]:.3g} % of them")
+        said.append(f"observed rate {percents(audit.rates[0], least=1)[0]}")
     elif audit.kind == "multiclass":
         said.append(f"{len(audit.classes):,} classes")
     else:
         said.append(f"{len(audit.classes):,} independent labels")
     if audit.taken:
-        said.append(f"read: {name(audit.taken)}")
+        said.append(f"columns: {name(audit.taken)}")
     return " · ".join(said)
 
 
 def mark_of(found: Verdict) -> str:
     """A sign beside the colour."""
-    return "≈" if found.standing == "cannot be told from perfect" else MARK_OF_TONE[found.tone]
+    return "≈" if found.answer == "yes, as far as these data can tell" else MARK_OF_TONE[found.tone]
 
 
-def verdict_words(audit: Audit) -> str:
-    """The badge, the headline, the direction and where."""
+def answer(audit: Audit) -> str:
+    """The answer, and what to do."""
     found = audit.verdict
-    tone, mark = found.tone, mark_of(found)
-    lines = [*found.details(), *([audit.exception] if audit.exception else [])]
-    more = ""
-    if len(lines) > MAX_VERDICT_LINES:
-        lines, hidden = lines[: MAX_VERDICT_LINES - 1], lines[MAX_VERDICT_LINES - 1 :]
-        more = f"<details><summary>{len(hidden)} more</summary>{listed(hidden)}</details>"
+    short, _, example = found.headline.partition(". ")
     return (
-        f'<h2 id="verdict-title" class="badge {tone}"><span aria-hidden="true">{mark}</span> {text(found.label)}</h2>'
+        f'<h2 id="verdict-title" class="badge {found.tone}"><span aria-hidden="true">{mark_of(found)}</span> '
+        f"{text(short)}</h2>"
         f'<span class="quiet">about {NOTIONS_IN_WORDS.get(found.notion, text(found.notion))}</span>'
-        f'<p class="lead">{text(found.headline)}</p>{listed(lines)}{more}'
+        f'<p class="lead">{text(example)}</p>{_what_to_do(audit)}'
     )
+
+
+def evidence(audit: Audit) -> str:
+    """What the answer rests on."""
+    lines, more = audit.verdict.details(), ""
+    if len(lines) > MAX_EVIDENCE_LINES:
+        lines, hidden = lines[: MAX_EVIDENCE_LINES - 1], lines[MAX_EVIDENCE_LINES - 1 :]
+        more = f"<details><summary>{len(hidden)} more</summary>{listed(hidden)}</details>"
+    return f"{listed(lines)}{more}"
+
+
+def _what_to_do(audit: Audit) -> str:
+    """The first advice, with the line to copy."""
+    if not audit.advice:
+        return ""
+    command = ""
+    if audit.command:
+        command = (
+            f'<p class="command"><code id="command">{text(audit.command)}</code> '
+            '<button type="button" id="copy-command" class="script">Copy</button> '
+            '<span role="status" id="command-said"></span></p>'
+        )
+    return f"<h3>What to do</h3><p>{text(audit.advice[0])}</p>{command}"
 
 
 # --- the key numbers of the first screen ------------------------------------------------------------------------------
@@ -100,8 +120,11 @@ def key_numbers(audit: Audit) -> str:
         note = f'<p class="quiet">{A_CONSTANT_IS_USELESS}</p>' if family == "discrimination" else ""
         blocks.append(f'<h3>{heading}</h3><ul class="keys">{items}</ul>{note}')
     level = percent(audit.verdict.level)
-    legend = template("legend", level=level, interval=why("interval", "interval"), floor=why("floor", "chance alone"))
-    return f'<h2 id="numbers-title">Key numbers</h2>{legend}{"".join(blocks)}'
+    legend = template("legend", level=level, interval=why("interval", "interval"), floor=why("floor", "noise floor"))
+    return (
+        f'<h2 id="numbers-title">Key numbers<bdi id="keys-of"></bdi></h2>'
+        f'<p class="quiet" id="keys-note" hidden>{KEYS_OF_SELECTION}</p>{legend}{"".join(blocks)}'
+    )
 
 
 def _is_inside(one: Measured) -> bool:
@@ -122,13 +145,14 @@ def _key_number(one: Measured, shared: tuple[float, float]) -> str:
     title = short_name(one.alias, one.name)
     said = [] if one.low is None else [span(one.low, one.high)]
     if one.floor is not None:
-        said.append(f"{'if right' if one.family == 'score' else 'by chance about'} {number(one.floor)}")
+        said.append(f"{'if calibrated' if one.family == 'score' else 'noise floor'} {number(one.floor)}")
     if target is not None:
-        said.append(f"right is {target:g}")
+        said.append(f"best is {target:g}")
     drawn = bar(one.value, one.low, one.high, one.floor, one.q95, scale, target)
     bins = one.bins or ("no bins" if one.family == "calibration" else "")
     return (
-        f'<li><span class="what">{text(title)} {why(one.alias, title)}<small>{text(bins)}</small></span>'
+        f'<li data-key="{one.alias}"><span class="what">{text(title)} {why(one.alias, title)}<small>{text(bins)}'
+        "</small></span>"
         f"<strong>{number(one.value)}</strong>"
         f'<span class="drawn">{drawn}<small>{scale[0]:g}<span>{scale[1]:g}</span></small></span>'
         f'<small class="said">{"<br>".join(said)}</small></li>'
@@ -140,7 +164,8 @@ def _key_number(one: Measured, shared: tuple[float, float]) -> str:
 
 def page_sections(audit: Audit) -> Iterator[PageSection]:
     """Everything below the first screen that has something to say."""
-    yield PageSection("do", "What to do", _advice_and_notes(audit))
+    if audit.advice or audit.caveats or audit.notes:
+        yield PageSection("do", "Advice and notes", _advice_and_notes(audit))
     yield PageSection("fix", "Recalibration", _fix(audit))
     if audit.parts:
         yield PageSection("classes", "Labels" if audit.kind == "multilabel" else "Classes", _classes(audit))
@@ -158,8 +183,7 @@ def page_sections(audit: Audit) -> Iterator[PageSection]:
 
 
 def _advice_and_notes(audit: Audit) -> str:
-    advice = audit.advice or ("Nothing: no rule for advice applies.",)
-    blocks = [f"<div><h3>Advice</h3>{listed(advice)}</div>"]
+    blocks = [f"<div><h3>What to do</h3>{listed(audit.advice)}</div>"] if audit.advice else []
     if audit.caveats:
         blocks.append(f"<div><h3>Keep in mind</h3>{listed(audit.caveats)}</div>")
     if audit.notes:
@@ -195,7 +219,7 @@ def _classes(audit: Audit) -> str:
             f"<li><strong>{text(short_name(one.alias, one.name))}</strong> {why(one.alias, one.alias)} "
             f"<b>{number(one.value)}</b>{bar(one.value, one.low, one.high, one.floor, one.q95, scale)}"
             f"<small>{NOTIONS_IN_WORDS.get(one.notion, text(one.notion))}; {text(one.bins)}; "
-            f"{span(one.low, one.high)}; by chance about {number(one.floor)}</small></li>"
+            f"{span(one.low, one.high)}; noise floor {number(one.floor)}</small></li>"
             for one in notions
         )
         side = f'<h3>Side by side</h3><ul class="notions">{cards}</ul>'
@@ -211,9 +235,9 @@ def _classes(audit: Audit) -> str:
 def _subgroups(audit: Audit) -> str:
     flagged = sum(part.flagged for part in audit.subgroups)
     said = (
-        f"{flagged} of {len(audit.subgroups)} subgroups are off by more than chance explains."
+        f"{flagged} of {len(audit.subgroups)} subgroups are miscalibrated beyond noise."
         if flagged
-        else f"None of {len(audit.subgroups)} subgroups is off by more than chance explains."
+        else f"None of {len(audit.subgroups)} subgroups is miscalibrated beyond noise."
     )
     return f"<p>{said}</p>{_small_ones('groups', 'subgroup')}" + parts_table(
         audit.subgroups, "Subgroup", "Subgroups.", audit.verdict.bins, audit.verdict.level
@@ -227,13 +251,13 @@ def _small_ones(key: str, word: str) -> str:
 
 
 def _table(audit: Audit) -> str:
-    bins = audit.verdict.bins
-    return f'<p class="script quiet" id="bins-words"></p>{bins_table(audit.table, bins, audit.verdict.level)}'
+    return f'<p class="script quiet" id="bins-words"></p>{bins_table(audit)}'
 
 
 def _provenance(audit: Audit) -> str:
     facts = [
         ("Title", name(audit.title) if audit.title else "none"),
+        ("Date", text(audit.made_on)),
         ("Read", name(audit.taken) if audit.taken else "arrays"),
     ]
     facts += [("Kind", text(audit.kind)), ("Rows", count(audit.n))]

@@ -108,7 +108,7 @@ const Statistic = (() => {
     return both;
   }
 
-  // Rows, weight, what happened and what was predicted, on the whole.
+  // Rows, weight, observed rate and average prediction.
   function summary(cells) {
     const weight = sum(cells.w);
     return { n: sum(cells.n), weight, baseRate: sum(cells.wy) / weight, meanScore: sum(cells.wp) / weight };
@@ -126,7 +126,7 @@ const Statistic = (() => {
 
   // Occupied bins of equal width, ((k-1)/m, k/m] with 0 in the first; m divides 840. The bin of cells start to end - 1
   // has its range (low, high], sums n, w, wp, wy and w2, mean score conf, mean outcome acc, gap = acc - conf, and the
-  // Wilson interval (lower, upper) of acc.
+  // Wilson interval (lower, upper) of acc; its way says whether it is surely wrong.
   function uniformBins(cells, m, level = 0.95) {
     if (!Number.isInteger(m) || m < 1 || N_CELLS % m !== 0) throw new RangeError(`${m} bins are not made of whole cells`);
     return binsUpTo(cells, Array.from({ length: m }, (_, k) => ((k + 1) * N_CELLS) / m), level);
@@ -164,7 +164,15 @@ const Statistic = (() => {
       }
       start = end;
     });
+    const surely = normalQuantile(1 - (1 - level) / Math.max(bins.length, 1));
+    for (const one of bins) one.way = way(one, surely);
     return bins;
+  }
+
+  // "high" or "low" where the mean score of a bin is surely above or below the observed rate, with all bins allowed for.
+  function way({ conf, acc, w, w2 }, z) {
+    const [lower, upper] = wilson(acc, (w * w) / w2, z);
+    return conf > upper ? "high" : conf < lower ? "low" : "fine";
   }
 
   function bin(cells, start, end, low, high, z) {
@@ -227,7 +235,52 @@ const Statistic = (() => {
     return Math.sqrt(sum(variance));
   }
 
-  return { N_CELLS, BIN_COUNTS, unpack, add, summary, density, uniformBins, quantileBins, errors, byChance, deviation };
+  // Proper scores, slope and discrimination of the cells, each at its mean score; NaN where they are undefined.
+  function scores(cells) {
+    const total = sum(cells.w);
+    const p = cells.wp.map((wp, i) => Math.min(Math.max(wp / cells.w[i], 1e-12), 1 - 1e-12));
+    const loss = (i) => -cells.wy[i] * Math.log(p[i]) - (cells.w[i] - cells.wy[i]) * Math.log1p(-p[i]);
+    const square = (i) => cells.wy[i] * (1 - p[i]) ** 2 + (cells.w[i] - cells.wy[i]) * p[i] ** 2;
+    const all = [...p.keys()];
+    return { brier: sum(all.map(square)) / total, nll: sum(all.map(loss)) / total, auc: auc(cells), slope: slope(cells, p) };
+  }
+
+  // The probability that an event has a higher score than a non-event; those of one cell count half.
+  function auc(cells) {
+    let below = 0;
+    let won = 0;
+    cells.w.forEach((w, i) => {
+      const no = w - cells.wy[i];
+      won += cells.wy[i] * (below + no / 2);
+      below += no;
+    });
+    const events = sum(cells.wy);
+    return won / (events * below);
+  }
+
+  // The slope of the outcomes on the logits of the scores, by Newton's method.
+  function slope(cells, p) {
+    const logit = p.map((one) => Math.log(one / (1 - one)));
+    let [a, b] = [0, 1];
+    for (let round = 0; round < 100; round++) {
+      let [ga, gb, haa, hab, hbb] = [0, 0, 0, 0, 0];
+      logit.forEach((l, i) => {
+        const rate = 1 / (1 + Math.exp(-a - b * l));
+        const [error, weight] = [cells.wy[i] - cells.w[i] * rate, cells.w[i] * rate * (1 - rate)];
+        ga += error; gb += error * l; haa += weight; hab += weight * l; hbb += weight * l * l;
+      });
+      const det = haa * hbb - hab * hab;
+      if (!(det > 1e-12 * haa * hbb)) return NaN;
+      const [da, db] = [(hbb * ga - hab * gb) / det, (haa * gb - hab * ga) / det];
+      const short = Math.min(1, 2 / Math.max(Math.abs(da), Math.abs(db), 1e-300));
+      a += short * da;
+      b += short * db;
+      if (Math.abs(da) + Math.abs(db) < 1e-10) return b;
+    }
+    return NaN;
+  }
+
+  return { N_CELLS, BIN_COUNTS, unpack, add, summary, density, uniformBins, quantileBins, errors, byChance, deviation, scores };
 })();
 
 if (typeof module !== "undefined") module.exports = Statistic;

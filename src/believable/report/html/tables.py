@@ -10,8 +10,19 @@ from believable.metrics import find_metric
 from believable.report.document import Audit
 from believable.report.html.explanations import why
 from believable.report.html.svg import bar, scale_of
-from believable.report.html.words import chance, count, name, number, percent, share, span, span_of_shares, text
-from believable.report.parts import Bin, Part
+from believable.report.html.words import (
+    chance,
+    compared_chance,
+    count,
+    name,
+    number,
+    percent,
+    share,
+    span,
+    span_of_shares,
+    text,
+)
+from believable.report.parts import Part
 from believable.report.wording import short_name
 
 NOTIONS_IN_TABLE = {
@@ -19,6 +30,12 @@ NOTIONS_IN_TABLE = {
     "confidence": "the predicted class",
     "top_label": "the predicted class, by class",
     "classwise": "each class",
+}
+MARKS_OF_DIRECTIONS = {
+    "over-predicts": ("▼", "high"),
+    "over-confident": ("▼", "high"),
+    "under-predicts": ("▲", "low"),
+    "under-confident": ("▲", "low"),
 }
 FAMILIES_IN_TABLE = {"calibration": "calibration", "score": "both", "discrimination": "discrimination"}
 
@@ -47,7 +64,7 @@ def of_number(value: float | None) -> Cell:
 
 
 def of_share(value: float | None) -> Cell:
-    """How often something is predicted, or happens."""
+    """An average prediction or an observed rate."""
     return Cell(share(value), value)
 
 
@@ -95,10 +112,10 @@ def metrics_table(audit: Audit) -> str:
         Column("Number", False),
         Column("Value"),
         Column(f"{level} interval", why="interval"),
-        Column("Chance alone", why="floor"),
-        Column("at most, 19 in 20"),
+        Column("Noise floor", why="floor"),
+        Column("19 in 20 below"),
         Column("p", why="p"),
-        Column("Right value"),
+        Column("Best value"),
         Column("Bins", False),
         Column("About", False),
     )
@@ -121,27 +138,27 @@ def metrics_table(audit: Audit) -> str:
                 ),
             )
         )
-    return table("Every number, with its interval and what chance alone would show", columns, rows)
+    return table("Every number, with its interval and its noise floor", columns, rows)
 
 
 def parts_table(parts: Sequence[Part], what: str, caption: str, bins: str, level: float) -> str:
-    """Classes or subgroups: where the scores are off, and by how much more than chance explains."""
+    """Classes or subgroups: which way they are miscalibrated, and by how much."""
     groups = any(part.column for part in parts)
     scale = scale_of([bound for part in parts for bound in (part.ece, part.high, part.floor)])
     columns = [
         Column(what, False),
         Column("Rows"),
-        Column("Mean score", why="mean"),
-        Column("Happened", why="base"),
+        Column("Average prediction", why="mean"),
+        Column("Observed rate", why="base"),
         Column("ECE", why="ece"),
         Column(f"0 to {scale[1]:g}", False, why="floor"),
         Column(f"{percent(level)} interval", why="interval"),
-        Column("Chance alone"),
+        Column("Noise floor"),
         Column("Adjusted p", why="p"),
-        Column("Scores", False),
+        Column("Reading", False),
     ]
     if groups:
-        columns.append(Column("Would show", why="detectable"))
+        columns.append(Column("Detectable", why="detectable"))
     rows = []
     for part in parts:
         label = f"{part.column} = {part.name}" if part.column else part.name
@@ -168,28 +185,27 @@ def parts_table(parts: Sequence[Part], what: str, caption: str, bins: str, level
 
 def _way(part: Part) -> str:
     if not part.flagged:
-        return "chance explains it" if part.ece is not None else "not computed"
-    mark, css = {"too high": ("▼", "high"), "too low": ("▲", "low")}.get(part.direction, ("◆", ""))
-    words = {"mixed": "off both ways", "unclear": "off"}.get(part.direction, part.direction)
+        return "may be noise" if part.ece is not None else "not computed"
+    mark, css = MARKS_OF_DIRECTIONS.get(part.direction, ("◆", ""))
+    words = {"mixed": "wrong both ways", "unclear": "miscalibrated"}.get(part.direction, part.direction)
     return f'<strong class="{css}">{mark} {text(words)}</strong>'
 
 
-def bins_table(table_rows: Sequence[Bin], bins: str, level: float) -> str:
+def bins_table(audit: Audit) -> str:
     """The bins; the script puts those of the chosen bins, class and subgroup in their place."""
     columns = (
         Column("Scores", False),
         Column("Rows"),
-        Column("Mean score", why="mean"),
-        Column("Happened", why="base"),
+        Column("Average prediction", why="mean"),
+        Column("Observed rate", why="base"),
         Column("Gap"),
-        Column(f"{percent(level)} interval", why="interval"),
+        Column(f"{percent(audit.verdict.level)} interval", why="interval"),
         Column("Reading", False),
     )
     rows = []
-    for row in table_rows:
+    for row in audit.table:
         if row.conf is None or row.acc is None or not row.n:
             continue
-        off = "" if row.low is None or row.high is None else _reading(row.conf, row.low, row.high)
         rows.append(
             (
                 Cell(f"{row.start:.4g} to {row.end:.4g}", row.start),
@@ -198,14 +214,11 @@ def bins_table(table_rows: Sequence[Bin], bins: str, level: float) -> str:
                 of_share(row.acc),
                 of_number(row.acc - row.conf),
                 Cell(span_of_shares(row.low, row.high), row.low),
-                of_words(off),
+                of_words(audit.verdict.way_of(row.start, row.end, row.conf > row.acc) or "may be noise"),
             )
         )
-    return table(f"What was predicted and what happened, in {bins}; empty ones left out.", columns, rows, "bins-table")
-
-
-def _reading(conf: float, low: float, high: float) -> str:
-    return "too high" if conf > high else "too low" if conf < low else "may be chance"
+    caption = f"Average predictions and observed rates in {audit.verdict.bins}; empty bins are left out."
+    return table(caption, columns, rows, "bins-table")
 
 
 def tried_table(audit: Audit) -> str:
@@ -226,7 +239,7 @@ def tried_table(audit: Audit) -> str:
         title = text(one.name.replace("_", " ")) + (" <strong>✓ chosen</strong>" if one.chosen else "")
         numbers = (of_number(value) for value in (one.log_loss, one.brier, one.ece, one.gain))
         rows.append((Cell(title, one.name, "name"), *numbers, Cell(span(one.gain_low, one.gain_high), one.gain_low)))
-    return table(f"Recalibrators tried, on rows they have not seen. ECE in {bins}.", columns, rows)
+    return table(f"Recalibrators compared, on rows they were not fitted on. ECE in {bins}.", columns, rows)
 
 
 def changes_table(audit: Audit) -> str:
@@ -250,15 +263,15 @@ def changes_table(audit: Audit) -> str:
         )
         for one in audit.fix.changes
     ]
-    return table("Before and after recalibration, on rows that the map has not seen", columns, rows)
+    return table("Before and after recalibration, on rows that the calibration map was not fitted on", columns, rows)
 
 
 def versus_table(audit: Audit) -> str:
     """These predictions beside others."""
     columns = (
         Column("Number", False),
-        Column("These"),
-        Column("The others"),
+        Column("This model"),
+        Column("The other"),
         Column("Difference"),
         Column(f"{percent(audit.verdict.level)} interval", why="interval"),
         Column("p"),
@@ -270,9 +283,9 @@ def versus_table(audit: Audit) -> str:
             of_number(one.other),
             of_number(one.difference),
             Cell(span(one.low, one.high), one.low),
-            Cell(chance(one.p_value), one.p_value),
+            Cell(compared_chance(one.p_value), one.p_value),
         )
         for one in audit.versus
     ]
-    caption = f"These predictions less the others, on the same rows. ECE in {audit.verdict.bins}."
+    caption = f"This model minus the other, on the same rows. ECE in {audit.verdict.bins}."
     return table(caption, columns, rows)

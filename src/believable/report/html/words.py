@@ -8,6 +8,7 @@ from collections.abc import Callable
 from importlib.resources import files
 from string import Template
 
+from believable.report.parts import SMALLEST_COMPARISON_P
 from believable.report.wording import digits_apart
 
 NO_NUMBER = "–"
@@ -53,11 +54,11 @@ def number(value: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """A number that may be small and still matter, as how often a rare event happens: two digits that count."""
+    """A number that may be small and still matter, as the rate of a rare event: two digits that count."""
     if value is None or math.isnan(value):
         return NO_NUMBER
     if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
+        return "infinite" if value > 0 else "−infinite"
     digits = min(1 - int(f"{value:.1e}"[-3:]), 8) if 0 < abs(value) < 0.001 else 4
     return ("−" if value < 0 else "") + f"{abs(value):.{digits}f}"
 
@@ -68,7 +69,7 @@ def span(low: float | None, high: float | None) -> str:
 
 
 def span_of_shares(low: float | None, high: float | None) -> str:
-    """The ends of an interval of how often something happens."""
+    """The ends of an interval of a rate."""
     return _ends(low, high, share)
 
 
@@ -97,6 +98,11 @@ def chance(p_value: float | None) -> str:
     if p_value is None:
         return NO_NUMBER
     return "&lt; 0.001" if p_value < 0.001 else f"{p_value:.3f}"
+
+
+def compared_chance(p_value: float) -> str:
+    """A p-value of a comparison, whose smallest value is an upper bound."""
+    return f"&lt; {p_value:.1g}" if p_value <= SMALLEST_COMPARISON_P else chance(p_value)
 
 
 def percent(level: float) -> str:

@@ -1,0 +1,214 @@
+"""What the rules of a verdict look at: the average, the slope, ranges of scores and the ECE, each with its interval."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from believable._types import Float64s
+from believable.errors import ClippedWarning, UndefinedError
+from believable.metrics import calibration_slope_intercept
+from believable.report.verdicts import Range
+from believable.stats import BinStats
+from believable.stats.source import Points, PointStats
+
+FEWEST_ROWS_IN_RANGE = 30  # neighbouring bins with fewer are looked at together
+CROWDED_BIN_SHARE = 0.5  # of the weight in one bin of equal width, beyond which bins of equal counts are looked at
+N_QUANTILE_RANGES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """An estimate and its interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def nearest_to(self, target: float) -> float:
+        """Return the point of the interval that is nearest to a target."""
+        return min(max(target, self.low), self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Average:
+    """The average prediction and the observed rate.
+
+    Attributes
+    ----------
+    predicted, observed : float
+    gap : Bounded
+        The observed rate less the average prediction.
+    ratio : Bounded
+        The observed rate over the average prediction.
+    """
+
+    predicted: float
+    observed: float
+    gap: Bounded
+    ratio: Bounded
+
+    @classmethod
+    def of(cls, stats: BinStats, level: float, design: float = 1.0) -> Average:
+        """Read the average from bins; clusters make its variance `design` times as large."""
+        w, predicted, observed = (float(sums.sum()) for sums in (stats.w, stats.wp, stats.wy))
+        squared = max(float((stats.w2y - 2 * stats.w2py + stats.w2pp).sum()), 0.0)
+        z = -NormalDist().inv_cdf((1 - level) / 2)
+        half = z * math.sqrt(design * squared) / w
+        gap = (observed - predicted) / w
+        ratio = _ratio(predicted, observed, z * math.sqrt(design * squared), design * stats.w2.sum() / w, level)
+        return cls(predicted / w, observed / w, Bounded(gap, gap - half, gap + half), ratio)
+
+
+def _ratio(predicted: float, observed: float, half: float, unit: float, level: float) -> Bounded:
+    """The observed over the predicted number, with an interval on the log scale; `unit` is the weight of one row."""
+    if predicted <= 0:
+        return Bounded(math.inf if observed > 0 else 1.0, 0.0, math.inf)
+    if observed <= 0:
+        return Bounded(0.0, 0.0, -math.log((1 - level) / 2) * unit / predicted)
+    value, error = observed / predicted, min(half / observed, 700.0)
+    return Bounded(value, value * math.exp(-error), value * math.exp(error))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """What is known about the calibration of one curve.
+
+    Attributes
+    ----------
+    rejected : bool
+        Whether perfect calibration is rejected.
+    about_confidence : bool
+        Whether the scores are confidences in an answer, not probabilities of an event.
+    average : Average
+    ranges : tuple of Range
+        Ranges of scores that are surely wrong, neighbours with the same direction together.
+    all_ranges : tuple of Range
+        Every range that was looked at.
+    slope : Bounded or None
+        The calibration slope; None where it is undefined, and where it was not asked for.
+    moved_by_slope : float
+        How far recalibration by slope and intercept would move scores on average.
+    ece : Bounded or None
+        The estimate of the ECE and its interval; None where it was not asked for.
+    """
+
+    rejected: bool
+    about_confidence: bool
+    average: Average
+    ranges: tuple[Range, ...]
+    all_ranges: tuple[Range, ...]
+    slope: Bounded | None = None
+    moved_by_slope: float = 0.0
+    ece: Bounded | None = None
+
+    @property
+    def rarer_rate(self) -> float:
+        """The observed rate of the event, or of its absence where that is rarer."""
+        return min(self.average.observed, 1 - self.average.observed)
+
+
+def ranges_of(
+    stats: BinStats, alpha: float, effective_n: Float64s | None = None
+) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
+    """Look at ranges of at least 30 rows, with exact intervals that hold all at once.
+
+    Parameters
+    ----------
+    stats : BinStats
+        Of one curve.
+    alpha : float
+        The chance that any of the intervals misses.
+    effective_n : ndarray, optional
+        Independent rows that each bin is worth; by default as many as its weights are worth.
+
+    Returns
+    -------
+    all, wrong : tuple of Range
+        Every range, and those that are surely wrong, neighbours with the same direction together.
+    """
+    size = stats.effective_n if effective_n is None else effective_n
+    runs = _with_enough_rows(size)
+    each = alpha / max(len(runs), 1)
+    looked_at = [_range(stats, run, size, each) for run in runs]
+    wrong: list[list[int]] = []  # bins
+    before: Range | None = None
+    for run, one in zip(runs, looked_at, strict=True):
+        if one.least and before is not None and before.least and before.over == one.over:
+            wrong[-1] = wrong[-1] + run
+        elif one.least:
+            wrong.append(run)
+        before = one
+    return tuple(looked_at), tuple(_range(stats, run, size, each) for run in wrong)
+
+
+def _with_enough_rows(size: Float64s) -> list[list[int]]:
+    """Runs of neighbouring bins that are worth at least 30 rows; none where all together are not."""
+    runs: list[list[int]] = []
+    for b in range(len(size)):
+        if runs and size[runs[-1]].sum() < FEWEST_ROWS_IN_RANGE:
+            runs[-1].append(b)
+        else:
+            runs.append([b])
+    if len(runs) > 1 and size[runs[-1]].sum() < FEWEST_ROWS_IN_RANGE:
+        runs[-2:] = [runs[-2] + runs[-1]]
+    return runs if size.sum() >= FEWEST_ROWS_IN_RANGE else []
+
+
+def _range(stats: BinStats, bins: list[int], size: Float64s, alpha: float) -> Range:
+    weight, rows = float(stats.w[bins].sum()), float(size[bins].sum())
+    predicted = float(np.clip(stats.wp[bins].sum() / weight, 0, 1))
+    observed = float(np.clip(stats.wy[bins].sum() / weight, 0, 1))
+    low, high = clopper_pearson(observed, rows, alpha)
+    edges = stats.edges_of(0).values
+    return Range(
+        low=float(edges[stats.index[bins[0]]]),
+        high=float(edges[stats.index[bins[-1]] + 1]),
+        predicted=predicted,
+        observed=observed,
+        n=int(stats.n[bins].sum()),
+        share=weight / float(stats.w.sum()),
+        least=max(predicted - high, low - predicted, 0.0),
+    )
+
+
+def clopper_pearson(rate: float, n: float, alpha: float) -> tuple[float, float]:
+    """Return the exact interval of a proportion; n need not be whole."""
+    from scipy.special import betaincinv
+
+    events = rate * n
+    low = 0.0 if events <= 0 else float(betaincinv(events, n - events + 1, alpha / 2))
+    high = 1.0 if events >= n else float(betaincinv(events + 1, n - events, 1 - alpha / 2))
+    return low, high
+
+
+def slope_of(points: Points, view: Any, level: float, design: float = 1.0) -> tuple[Bounded | None, float]:
+    """The calibration slope with its interval, and how far the line moves scores on average.
+
+    Clusters make the variance of the slope `design` times as large.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ClippedWarning)  # an audit tells it beside the slope
+            line = calibration_slope_intercept(PointStats(view, (points,)), level=level)
+    except UndefinedError:
+        return None, 0.0
+    slope, stretch = line.slope, math.sqrt(design)
+    low, high = (slope.value + stretch * (end - slope.value) for end in (slope.low, slope.high))
+    if not math.isfinite(slope.value):
+        return Bounded(slope.value, slope.low, slope.high), 1.0
+    p = np.clip(points.score, 1e-12, 1 - 1e-12)
+    exponent = line.intercept.value + slope.value * np.log(p / (1 - p))
+    moved = np.abs(1 / (1 + np.exp(-np.clip(exponent, -700, 700))) - p)
+    return Bounded(slope.value, low, high), float((points.w * moved).sum() / points.total)
+
+
+def is_crowded(stats: BinStats) -> bool:
+    """Whether one of several bins of equal width holds most of the weight."""
+    share = float(stats.w.max() / stats.w.sum())
+    return stats.strategy == "uniform" and stats.per_stratum > 1 and share > CROWDED_BIN_SHARE

@@ -1,0 +1,50 @@
+"""Whether neighbouring rows err together, as rows of one patient, query or day do."""
+
+from __future__ import annotations
+
+import math
+
+from believable._types import Float64s
+from believable.auditing.source import AuditSource
+from believable.inference.cells import BinCells
+from believable.inference.clusters import has_several_pairs_per_row
+from believable.stats import BinStats
+from believable.stats.source import rows_in
+
+FEWEST_ROWS_FOR_NEIGHBOURS = 200
+REACHES = (1, 4, 16)  # rows apart, up to which neighbours are compared
+SURELY_TOGETHER = 4.0  # standard errors
+SMALLEST_CORRELATION = 0.02  # of neighbouring rows, that is worth a sentence
+FAR_SHARE = 0.05  # of all rows: so far apart, rows of one cluster are not, but those of a sorted file are alike
+
+
+def neighbours_err_together(source: AuditSource, stats: BinStats) -> bool:
+    """Whether rows next to each other have similar errors though no clusters were named.
+
+    What is compared is the outcome less the observed rate of its bin, so that miscalibration does not count. Rows that
+    are alike far apart too are sorted by outcome or drift slowly, and are not told as clusters.
+    """
+    rows = rows_in(source.data)
+    if rows is None or source.cluster is not None or len(rows) < FEWEST_ROWS_FOR_NEIGHBOURS:
+        return False
+    if has_several_pairs_per_row(stats.view) or rows.kind == "multilabel":
+        return False
+    score, outcome, _, stratum, _ = rows.all_pairs(stats.view)
+    if len(score) != len(rows):
+        return False
+    error = outcome - stats.acc[BinCells.of(stats).locate(score, stratum)]
+    for reach in REACHES:
+        correlation, surely = _correlation(error, range(1, reach + 1))
+        if surely > SURELY_TOGETHER and correlation > SMALLEST_CORRELATION:
+            far = max(int(FAR_SHARE * len(error)), 5 * reach)
+            apart, _ = _correlation(error, range(far, far + reach))
+            return apart < correlation / 2
+    return False
+
+
+def _correlation(error: Float64s, lags: range) -> tuple[float, float]:
+    """The mean correlation of errors so many rows apart, and by how many standard errors it is above 0."""
+    products = [error[:-lag] * error[lag:] for lag in lags if lag < len(error)]
+    total, squares = sum(float(one.sum()) for one in products), sum(float(one @ one) for one in products)
+    size = sum(map(len, products)) * float(error @ error) / len(error)
+    return (total / size, total / math.sqrt(squares)) if size and squares else (0.0, 0.0)

@@ -1,0 +1,317 @@
+"""The rules of a verdict: what speaks against taking scores at face value, one function each.
+
+An error asks for an answer when its estimate passes a limit and the near end of its interval passes half of that limit:
+then it is surely wrong, and about that much. docs/audit.md has the table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from believable.auditing.evidence import Bounded, Evidence
+from believable.report.parts import Fix
+from believable.report.verdicts import ECE_GUIDELINE, Alarm, Answer, Finding, Grade, Range, bounded
+from believable.report.wording import percents, rows_rounded_up
+
+
+class Limits(NamedTuple):
+    """From which size on an error calls for care, and from which for recalibration."""
+
+    care: float
+    no: float
+
+
+AVERAGE_GAP = Limits(0.05, 0.1)
+AVERAGE_FACTOR = Limits(1.15, 1.25)
+SLOPE_FACTOR = Limits(1.25, 1.5)  # below or above 1
+ECE = Limits(ECE_GUIDELINE[0][1], ECE_GUIDELINE[1][1])
+GAIN = Limits(0.02, 0.1)  # in log loss, as a share of it
+RANGE_GAP, RANGE_FACTOR = 0.1, 1.25
+FAIR_SHARE = Limits(0.05, 0.2)  # of the rows, in ranges that are wrong
+MOST_ROWS = 0.5  # of the rows, in classes that are wrong
+SHARE_OF_RATE = Limits(0.05, 0.2)  # of the rate of the rarer outcome: a factor counts where the gap is that large
+TRIVIAL_MOVE = 0.005  # scores that the slope moves by less on average are as good as right
+WIDEST_FACTOR = 2.0  # of the observed over the predicted rate, that data must rule out to say anything
+
+
+def findings_of(evidence: Evidence) -> list[Finding]:
+    """What speaks against one curve, the most serious first."""
+    if not evidence.rejected:
+        return []
+    rules: tuple[Callable[[Evidence], Finding | None], ...] = (
+        average_is_wrong,
+        range_is_wrong,
+        slope_is_wrong,
+        ece_is_large,
+    )
+    return in_order(finding for rule in rules if (finding := rule(evidence)) is not None)
+
+
+def in_order(findings: Iterable[Finding]) -> list[Finding]:
+    """The most serious first, otherwise in the order of the rules."""
+    return sorted(findings, key=lambda finding: finding.answer != "no, recalibrate first")
+
+
+# --- one curve --------------------------------------------------------------------------------------------------------
+
+
+def average_is_wrong(evidence: Evidence) -> Finding | None:
+    """The average prediction differs from the observed rate by 0.05 or a factor of 1.15; by 0.1 or 1.25."""
+    average = evidence.average
+    gap = Bounded(abs(average.gap.value), abs(average.gap.nearest_to(0)), math.inf)
+    factor = _factor(average.ratio, evidence)
+    answer = _worse(_asked(gap, AVERAGE_GAP), _asked_factor(factor, AVERAGE_FACTOR))
+    if answer is None:
+        return None
+    predicted, observed = percents(average.predicted, average.observed)
+    if evidence.about_confidence:
+        words = f"On average it is {predicted} confident, but right {observed} of the time"
+    elif factor is not None and abs(average.gap.value) < AVERAGE_GAP.care:
+        over = average.predicted > average.observed
+        times = _over(average.predicted, average.observed) if over else average.ratio.value
+        how = "too high" if over else "too low"
+        words = (
+            f"On average the scores are {how} by a factor of {times:.2g}: it says {predicted}, and it happens "
+            f"{observed} of the time"
+        )
+    else:
+        words = f"On average it says {predicted}, but it happens {observed} of the time"
+    ratio = bounded(average.ratio.value, average.ratio.low, average.ratio.high)
+    return Finding("average", answer, f"{words}; observed / predicted {ratio}.")
+
+
+def range_is_wrong(evidence: Evidence) -> Finding | None:
+    """Ranges with 5 % of the rows or more are wrong by 0.1 or a factor of 1.25; with 20 % of the rows together."""
+    fair = [one for one in evidence.ranges if one.share >= FAIR_SHARE.care]
+    wrong = [one for one in fair if _is_wrong(one, evidence, SHARE_OF_RATE.care)]
+    if not wrong:
+        return None
+    worst = max(wrong, key=lambda one: one.share * abs(one.predicted - one.observed))
+    rows = f"{worst.n:,} {'row' if worst.n == 1 else 'rows'}"
+    what = "confidences" if evidence.about_confidence else "scores"
+    words = f"{worst.example(evidence.about_confidence)} ({what} between {worst.ends}, {rows})."
+    share = sum(one.share for one in wrong if _is_wrong(one, evidence, SHARE_OF_RATE.no))
+    return Finding("range", "no, recalibrate first" if share >= FAIR_SHARE.no else "use with care", words)
+
+
+def slope_is_wrong(evidence: Evidence) -> Finding | None:
+    """The calibration slope is below 0.8 or above 1.25; below 0.67 or above 1.5."""
+    slope = evidence.slope
+    if slope is None or evidence.moved_by_slope < min(TRIVIAL_MOVE, SHARE_OF_RATE.care * evidence.rarer_rate):
+        return None
+    flat = slope.value < 1
+    nearest = slope.nearest_to(1)
+    factor, sure = (_over(1, slope.value), _over(1, nearest)) if flat else (slope.value, nearest)
+    answer = _asked_factor(Bounded(factor, sure, math.inf), SLOPE_FACTOR)
+    if answer is None:
+        return None
+    what = "confidences" if evidence.about_confidence else "scores"
+    how = "too extreme" if flat else "not extreme enough"
+    found = f"calibration slope {bounded(slope.value, slope.low, slope.high)}, where 1 is best"
+    return Finding("slope", answer, f"The {what} are {how}: {found}.")
+
+
+def ece_is_large(evidence: Evidence) -> Finding | None:
+    """The ECE is above 0.05; above 0.10."""
+    answer = None if evidence.ece is None else _asked(evidence.ece, ECE)
+    if answer is None or evidence.ece is None:
+        return None
+    what = "confidence differs from the accuracy" if evidence.about_confidence else "score differs from the rate"
+    (size,) = percents(evidence.ece.value)
+    return Finding("ece", answer, f"On average a {what} observed for scores like it by {size} (ECE).")
+
+
+def grade(ece: Bounded) -> Grade | None:
+    """The guideline's word for an ECE; None where the interval reaches across a step."""
+    found = {_grade(value) for value in (ece.low, ece.value, ece.high)}
+    return found.pop() if len(found) == 1 else None
+
+
+def _grade(ece: float) -> Grade:
+    for word, below in ECE_GUIDELINE:
+        if ece < below:
+            return word  # type: ignore[return-value]
+    return "poor"
+
+
+# --- classes, subgroups and recalibration -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartEvidence:
+    """A class or a subgroup: what to call it, its share of the rows, and what is known of it."""
+
+    name: str
+    share: float
+    evidence: Evidence
+
+
+def class_is_wrong(parts: Sequence[PartEvidence]) -> Finding | None:
+    """The probabilities of a class are wrong by as much as calls for recalibration; of classes with most rows."""
+    return _part_is_wrong("class", parts, "of {total} classes are wrong as much")
+
+
+def subgroup_is_wrong(parts: Sequence[PartEvidence]) -> Finding | None:
+    """The scores of a subgroup are wrong by as much as calls for recalibration."""
+    found = _part_is_wrong("subgroup", parts, "of {total} subgroups are wrong as much")
+    return None if found is None else Finding(found.rule, "use with care", found.words)
+
+
+def _part_is_wrong(rule: str, parts: Sequence[PartEvidence], others: str) -> Finding | None:
+    wrong = []
+    for part in parts:
+        found = [one for one in findings_of(part.evidence) if one.answer == "no, recalibrate first"]
+        if found:
+            wrong.append((part, found[0]))
+    if not wrong:
+        return None
+    part, finding = max(wrong, key=lambda one: one[0].share)
+    more = f" ({len(wrong)} {others.format(total=len(parts))})" if len(wrong) > 1 else ""
+    words = f"{part.name}: {finding.words[0].lower()}{finding.words[1:].removesuffix('.')}{more}."
+    most = sum(part.share for part, _ in wrong) >= MOST_ROWS
+    return Finding(rule, "no, recalibrate first" if most else "use with care", words)
+
+
+def recalibration_gains(fix: Fix | None) -> Finding | None:
+    """Recalibration lowers the log loss by 2 % of it; by 10 %."""
+    if fix is None or not fix.changes:
+        return None
+    change = fix.changes[0]
+    if not math.isfinite(change.before) or change.before <= 0:
+        return None
+    gain, sure = change.gain / change.before, change.gain_low / change.before
+    answer = _asked(Bounded(gain, sure, math.inf), GAIN)
+    if answer is None:
+        return None
+    (size,) = percents(gain)
+    return Finding("gain", answer, f"Recalibration lowers the {change.name} by {size}, on rows that it has not seen.")
+
+
+# --- the answer -------------------------------------------------------------------------------------------------------
+
+
+def answer_of(evidence: Evidence, findings: Sequence[Finding]) -> Answer:
+    """One of the five answers."""
+    if findings:
+        return findings[0].answer
+    if evidence.rejected:
+        return "yes" if is_surely_small(evidence) else "use with care"
+    if has_too_little_data(evidence):
+        return "not enough data"
+    return "yes" if is_surely_small(evidence) else "yes, as far as these data can tell"
+
+
+def is_surely_small(evidence: Evidence) -> bool:
+    """Whether the data rule out what would call for care: in the ECE, the average and the slope."""
+    average, slope, ece = evidence.average, evidence.slope, evidence.ece
+    if ece is not None and ece.high >= ECE.care:
+        return False
+    if max(abs(average.gap.low), abs(average.gap.high)) >= AVERAGE_GAP.care:
+        return False
+    ratio = _ratio(average.ratio, evidence)
+    if ratio is not None and not 1 / AVERAGE_FACTOR.no < ratio.low <= ratio.high < AVERAGE_FACTOR.no:
+        return False
+    return slope is None or 1 / SLOPE_FACTOR.no < slope.low <= slope.high < SLOPE_FACTOR.no
+
+
+def has_too_little_data(evidence: Evidence) -> bool:
+    """Whether the ECE may be anything from excellent to moderate, or the average wrong by a factor of two."""
+    ece, ratio = evidence.ece, _ratio(evidence.average.ratio, evidence)
+    if ece is not None and ece.low < ECE.care and ece.high >= ECE.no:
+        return True
+    return ratio is not None and (ratio.low < 1 / WIDEST_FACTOR or ratio.high > WIDEST_FACTOR)
+
+
+def rows_needed(evidence: Evidence, n: int) -> int | None:
+    """About how many rows would tell good calibration from poor; None where these do.
+
+    Intervals shrink with the root of the number of rows. That of the ECE has to become narrower than 0.05, that of the
+    observed over the predicted rate to lie within a factor of 1.25.
+    """
+    ece, ratio = evidence.ece, _ratio(evidence.average.ratio, evidence)
+    if not has_too_little_data(evidence):
+        return None
+    times = [1.0]
+    if ece is not None and ece.low < ECE.care and ece.high >= ECE.no:
+        times.append(((ece.high - ece.low) / ECE.care) ** 2)
+    if ratio is not None and (ratio.low < 1 / WIDEST_FACTOR or ratio.high > WIDEST_FACTOR):
+        low, high = max(ratio.low, 0.01 * ratio.high), ratio.high
+        if 0 < low < high < math.inf:
+            times.append((math.log(high / low) / (2 * math.log(AVERAGE_FACTOR.no))) ** 2)
+    return rows_rounded_up(n * max(times))
+
+
+# --- sizes ------------------------------------------------------------------------------------------------------------
+
+
+def _asked(error: Bounded, limits: Limits) -> Alarm | None:
+    """What an error of this size asks for: its estimate passes the limit, and its near end half of it."""
+    if error.value >= limits.no and error.low >= limits.no / 2:
+        return "no, recalibrate first"
+    return "use with care" if error.value >= limits.care and error.low >= limits.care / 2 else None
+
+
+def _asked_factor(factor: Bounded | None, limits: Limits) -> Alarm | None:
+    """The same of a factor, half of which is half of what it exceeds 1 by."""
+    if factor is None:
+        return None
+    return _asked(Bounded(factor.value - 1, factor.low - 1, math.inf), Limits(limits.care - 1, limits.no - 1))
+
+
+def _worse(*answers: Alarm | None) -> Alarm | None:
+    if "no, recalibrate first" in answers:
+        return "no, recalibrate first"
+    return "use with care" if "use with care" in answers else None
+
+
+def _ratio(ratio: Bounded, evidence: Evidence) -> Bounded | None:
+    """The observed over the predicted rate of the rarer outcome; None of confidences, and of trivial gaps."""
+    if evidence.about_confidence:
+        return None
+    average = evidence.average
+    if average.observed <= 0.5:
+        return ratio
+    predicted, observed = 1 - average.predicted, 1 - average.observed
+    if predicted <= 0:
+        return None
+    ends = [
+        (observed + sign * (end - average.gap.value)) / predicted
+        for sign, end in ((-1, average.gap.high), (-1, average.gap.low))
+    ]
+    return Bounded(observed / predicted, max(ends[0], 0.0), ends[1])
+
+
+def _factor(ratio: Bounded, evidence: Evidence) -> Bounded | None:
+    """By which factor the average is wrong, at least 1, with its near end; None where the gap is trivial anyway."""
+    found = _ratio(ratio, evidence)
+    if found is None or abs(evidence.average.gap.value) < SHARE_OF_RATE.care * evidence.rarer_rate:
+        return None
+    near = found.nearest_to(1)
+    return Bounded(
+        *((found.value, near, math.inf) if found.value >= 1 else (_over(1, found.value), _over(1, near), math.inf))
+    )
+
+
+def _is_wrong(one: Range, evidence: Evidence, share_of_rate: float) -> bool:
+    """Whether a range is surely wrong, by about 0.1 or a factor of 1.25 in the rate of the rarer outcome."""
+    gap = abs(one.predicted - one.observed)
+    if gap >= RANGE_GAP and one.least >= RANGE_GAP / 2:
+        return True
+    if evidence.about_confidence or gap < share_of_rate * evidence.rarer_rate:
+        return False
+    predicted, observed = one.predicted, one.observed
+    if evidence.average.observed > 0.5:
+        predicted, observed = 1 - predicted, 1 - observed
+    near = predicted + math.copysign(one.least, observed - predicted)
+    factor, sure = (
+        max(_over(predicted, observed), _over(observed, predicted)),
+        max(_over(predicted, near), _over(near, predicted)),
+    )
+    return factor >= RANGE_FACTOR and sure - 1 >= (RANGE_FACTOR - 1) / 2
+
+
+def _over(a: float, b: float) -> float:
+    return a / b if b > 0 else math.inf if a > 0 else 1.0

@@ -1,0 +1,132 @@
+"""One test of perfect calibration made of several, with the level held over all of them together.
+
+Each way of looking at calibration is blind to something: the ECE to a small error that runs through all scores, the
+average to errors that cancel, bins to what happens within them. So the same simulated outcomes are looked at in every
+way at once, and the smallest p-value is compared with the smallest p-values of the simulations (Westfall and Young).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from believable._types import Array, Float64s, Ints
+from believable.inference.cells import matched
+from believable.stats.source import Points
+
+GROUPS_OF_SCORES = 200  # neighbouring scores are put together into at most so many
+BINS_OF_TEST = 10  # of equal weight
+NEAREST_TO_CERTAIN = 1e-6  # scores nearer to 0 or 1 have the logit of this
+WAYS_OF_LOOKING = ("average", "slope and intercept", "Kuiper", "bins", "worst bin")
+
+
+@dataclass(frozen=True, slots=True)
+class JointTest:
+    """The p-value of perfect calibration, and which way of looking shows the strongest evidence against it."""
+
+    p_value: float
+    strongest: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreGroups:
+    """Neighbouring scores put together, so that outcomes can be drawn for them.
+
+    Attributes
+    ----------
+    score, last_score : ndarray
+        The mean score of each group, and the largest.
+    w, size, wy : ndarray
+        Weight, effective number of rows, and weighted outcomes.
+    variance : ndarray
+        Variance of the weighted outcomes of each group if the scores are calibrated.
+    """
+
+    score: Float64s
+    last_score: Float64s
+    w: Float64s
+    size: Float64s
+    wy: Float64s
+    variance: Float64s
+
+    @classmethod
+    def of(cls, points: Points, most: int = GROUPS_OF_SCORES) -> ScoreGroups:
+        """Put the points of one curve together, into at most `most` groups."""
+        merged, last = points.merged(most)
+        ends = np.searchsorted(points.score, last, side="right")
+        variance = np.diff(np.concatenate([[0.0], np.cumsum(points.variance)])[np.append(0, ends)])
+        score = np.clip(merged.score, 0, 1)
+        return cls(score, last, merged.w, merged.w**2 / merged.w2, merged.wy, np.maximum(variance, 0))
+
+    @property
+    def excess(self) -> Float64s:
+        """Outcomes less what was predicted, in each group."""
+        return np.asarray(self.wy - self.w * self.score)
+
+    @property
+    def logit(self) -> Float64s:
+        """The logit of the mean score of each group, of scores that are not quite certain."""
+        p = np.clip(self.score, NEAREST_TO_CERTAIN, 1 - NEAREST_TO_CERTAIN)
+        return np.asarray(np.log(p) - np.log1p(-p))
+
+    def drawn_excess(self, n_draws: int, rng: np.random.Generator) -> Float64s:
+        """What calibrated outcomes add to what is predicted, for each draw and group."""
+        rate = np.broadcast_to(self.score, (n_draws, len(self.score)))
+        of_one = self.variance * self.size / self.w**2
+        drawn = matched(rng, np.broadcast_to(self.size, rate.shape), rate, np.broadcast_to(of_one, rate.shape))
+        return np.asarray(self.w * (drawn / self.size - rate))
+
+
+def joint_test(points: Points, n_draws: int, rng: np.random.Generator, added: Any = None) -> JointTest:
+    """Test perfect calibration of one curve by its average, its slope, its cumulative gaps and its bins together.
+
+    Parameters
+    ----------
+    points : Points
+    n_draws : int
+        Simulated data sets.
+    rng : numpy Generator
+    added : sparse matrix of shape (clusters, groups), optional
+        What each cluster adds to the excess of each group of scores, where rows come in clusters. Their signs are
+        tossed as well, and the larger p-value counts.
+    """
+    groups = ScoreGroups.of(points)
+    found = _compared(groups, groups.drawn_excess(n_draws, rng), np.diag(groups.variance))
+    if added is None:
+        return found
+    tossed = np.asarray((2.0 * rng.integers(0, 2, (n_draws, added.shape[0])) - 1) @ added)
+    clustered = _compared(groups, tossed, np.asarray((added.T @ added).todense()))
+    return max(found, clustered, key=lambda test: test.p_value)
+
+
+def _compared(groups: ScoreGroups, drawn: Float64s, covariance: Array) -> JointTest:
+    looks = _looks(groups, np.vstack([groups.excess, drawn]), covariance)  # the first column is what was observed
+    order = np.argsort(np.argsort(-looks, axis=1, kind="stable"), axis=1)
+    tied = np.array([np.searchsorted(np.sort(-row), -row * (1 - 1e-9), side="right") for row in looks])
+    chance = np.maximum(order + 1, tied) / looks.shape[1]
+    smallest = chance.min(axis=0)
+    p_value = np.count_nonzero(smallest <= smallest[0] * (1 + 1e-9)) / len(smallest)
+    return JointTest(float(p_value), WAYS_OF_LOOKING[int(chance[:, 0].argmin())])
+
+
+def _looks(groups: ScoreGroups, excess: Float64s, covariance: Array) -> Float64s:
+    """How far each row of `excess` is from 0, in each way of looking."""
+    by = np.stack([np.ones_like(groups.logit), groups.logit])
+    line, spread = excess @ by.T, by @ covariance @ by.T
+    cox = np.einsum("ij,jk,ik->i", line, np.linalg.pinv(spread, hermitian=True), line)
+    running = np.cumsum(excess, axis=1)
+    kuiper = np.maximum(running.max(axis=1), 0) - np.minimum(running.min(axis=1), 0)
+    bins = _bins(groups)
+    summed = np.add.reduceat(excess, bins, axis=1)
+    error = np.sqrt(np.add.reduceat(np.add.reduceat(covariance, bins, axis=0), bins, axis=1).diagonal())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        worst = np.where(error > 0, np.abs(summed) / error, np.where(np.abs(summed) > 1e-9, np.inf, 0)).max(axis=1)
+    return np.stack([np.abs(line[:, 0]), cox, kuiper, np.abs(summed).sum(axis=1), worst])
+
+
+def _bins(groups: ScoreGroups) -> Ints:
+    """Where the bins of about equal weight begin."""
+    share = (np.cumsum(groups.w) - groups.w / 2) / groups.w.sum()
+    return np.unique(np.searchsorted(share, np.arange(BINS_OF_TEST) / BINS_OF_TEST)).clip(max=len(share) - 1)
