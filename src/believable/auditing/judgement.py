@@ -114,7 +114,7 @@ def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
         by_ece = max(by_ece, chance_of_clusters(asked, source.clustered.cluster, FLOOR_DRAWS, generator(random_state)))
     rejected = test.p_value <= LEVEL_OF_TESTS or by_ece <= LEVEL_OF_ECE
     # Where perfect calibration is rejected the error is not 0, and where it is not the error may be.
-    low = max(ends.low, curve.surely_at_least(stats)) if rejected else 0.0 if level >= 0.95 else ends.low
+    low = max(ends.low, test.at_least) if rejected else 0.0 if level >= 0.95 else ends.low
     ece = Bounded(max(ends.estimate, low), min(low, ends.high), ends.high)
     evidence = curve.evidence(settings, rejected, ece)
     findings = findings_of(evidence)
@@ -210,14 +210,7 @@ class CurveRows:
 
     def tested(self, rng: np.random.Generator) -> JointTest:
         """Test perfect calibration in several ways together."""
-        return joint_test(self.points, TEST_DRAWS, rng, self.added)
-
-    def surely_at_least(self, stats: BinStats) -> float:
-        """The error that the average and the ranges show for sure: no ECE is smaller than their gaps."""
-        alpha = LEVEL_OF_TESTS / 2
-        average = Average.of(stats, 1 - alpha, self._design(np.ones_like))
-        _, wrong = ranges_of(self.bins, alpha, self.effective_n)
-        return max(abs(average.gap.nearest_to(0)), sum(one.share * one.least for one in wrong))
+        return joint_test(self.points, LEVEL_OF_TESTS, TEST_DRAWS, rng, self.added)
 
     def evidence(self, settings: AuditSettings, rejected: bool, ece: Bounded) -> Evidence:
         """What the rules look at."""

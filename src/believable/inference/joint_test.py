@@ -24,10 +24,22 @@ WAYS_OF_LOOKING = ("average", "slope and intercept", "Kuiper", "bins", "worst bi
 
 @dataclass(frozen=True, slots=True)
 class JointTest:
-    """The p-value of perfect calibration, and which way of looking shows the strongest evidence against it."""
+    """Whether scores are perfectly calibrated, by several tests together.
+
+    Attributes
+    ----------
+    p_value : float
+        The probability that a perfectly calibrated model shows as much in any of the tests.
+    strongest : str
+        The test with the strongest evidence.
+    at_least : float
+        A lower bound of the calibration error, the mean of |observed - predicted|: what the tests show beyond what they
+        need to reject. 0 where perfect calibration is not rejected.
+    """
 
     p_value: float
     strongest: str
+    at_least: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,12 +91,14 @@ class ScoreGroups:
         return np.asarray(self.w * (drawn / self.size - rate))
 
 
-def joint_test(points: Points, n_draws: int, rng: np.random.Generator, added: Any = None) -> JointTest:
+def joint_test(points: Points, alpha: float, n_draws: int, rng: np.random.Generator, added: Any = None) -> JointTest:
     """Test perfect calibration of one curve by its average, its slope, its cumulative gaps and its bins together.
 
     Parameters
     ----------
     points : Points
+    alpha : float
+        The level at which perfect calibration is rejected, for the lower bound.
     n_draws : int
         Simulated data sets.
     rng : numpy Generator
@@ -93,37 +107,54 @@ def joint_test(points: Points, n_draws: int, rng: np.random.Generator, added: An
         tossed as well, and the larger p-value counts.
     """
     groups = ScoreGroups.of(points)
-    found = _compared(groups, groups.drawn_excess(n_draws, rng), np.diag(groups.variance))
+    found = _compared(groups, groups.drawn_excess(n_draws, rng), np.diag(groups.variance), alpha)
     if added is None:
         return found
     tossed = np.asarray((2.0 * rng.integers(0, 2, (n_draws, added.shape[0])) - 1) @ added)
-    clustered = _compared(groups, tossed, np.asarray((added.T @ added).todense()))
-    return max(found, clustered, key=lambda test: test.p_value)
+    clustered = _compared(groups, tossed, np.asarray((added.T @ added).todense()), alpha)
+    return max(found, clustered, key=lambda test: (test.p_value, -test.at_least))
 
 
-def _compared(groups: ScoreGroups, drawn: Float64s, covariance: Array) -> JointTest:
-    looks = _looks(groups, np.vstack([groups.excess, drawn]), covariance)  # the first column is what was observed
-    order = np.argsort(np.argsort(-looks, axis=1, kind="stable"), axis=1)
-    tied = np.array([np.searchsorted(np.sort(-row), -row * (1 - 1e-9), side="right") for row in looks])
-    chance = np.maximum(order + 1, tied) / looks.shape[1]
+def _compared(groups: ScoreGroups, drawn: Float64s, covariance: Array, alpha: float) -> JointTest:
+    looks, units = _looks(groups, np.vstack([groups.excess, drawn]), covariance)  # the first column is what was observed
+    ascending = np.sort(looks, axis=1)
+    at_least_as_far = looks.shape[1] - np.array(
+        [np.searchsorted(row, one * (1 - 1e-9), side="left") for row, one in zip(ascending, looks, strict=True)]
+    )
+    chance = at_least_as_far / looks.shape[1]
     smallest = chance.min(axis=0)
     p_value = np.count_nonzero(smallest <= smallest[0] * (1 + 1e-9)) / len(smallest)
-    return JointTest(float(p_value), WAYS_OF_LOOKING[int(chance[:, 0].argmin())])
+    strongest = WAYS_OF_LOOKING[int(chance[:, 0].argmin())]
+    if p_value > alpha:
+        return JointTest(float(p_value), strongest, 0.0)
+    # Each test rejects where it is seen this seldom, so that all together do at the level.
+    seldom = np.quantile(smallest, alpha, method="lower")
+    needed = np.array([np.quantile(row, 1 - seldom, method="higher") for row in looks])
+    with np.errstate(invalid="ignore"):
+        beyond = np.nan_to_num(units * (looks[:, 0] - needed), nan=0.0, posinf=0.0)
+    return JointTest(float(p_value), strongest, float(max(beyond.max(), 0.0)))
 
 
-def _looks(groups: ScoreGroups, excess: Float64s, covariance: Array) -> Float64s:
-    """How far each row of `excess` is from 0, in each way of looking."""
+def _looks(groups: ScoreGroups, excess: Float64s, covariance: Array) -> tuple[Float64s, Float64s]:
+    """How far each row of `excess` is from 0 in each way of looking, and what one unit of that is in the mean gap.
+
+    All but the line are sums of gaps, of which the mean gap cannot be smaller. That of slope and intercept is the
+    largest of a weighted sum of gaps, over its standard error; the mean gap times the largest weight is at least as much.
+    """
     by = np.stack([np.ones_like(groups.logit), groups.logit])
     line, spread = excess @ by.T, by @ covariance @ by.T
-    cox = np.einsum("ij,jk,ik->i", line, np.linalg.pinv(spread, hermitian=True), line)
+    inverse = np.linalg.pinv(spread, hermitian=True)
+    cox = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", line, inverse, line), 0))
+    weight = np.abs(line[0] @ inverse @ by)
     running = np.cumsum(excess, axis=1)
     kuiper = np.maximum(running.max(axis=1), 0) - np.minimum(running.min(axis=1), 0)
     bins = _bins(groups)
-    summed = np.add.reduceat(excess, bins, axis=1)
+    summed = np.abs(np.add.reduceat(excess, bins, axis=1))
     error = np.sqrt(np.add.reduceat(np.add.reduceat(covariance, bins, axis=0), bins, axis=1).diagonal())
     with np.errstate(divide="ignore", invalid="ignore"):
-        worst = np.where(error > 0, np.abs(summed) / error, np.where(np.abs(summed) > 1e-9, np.inf, 0)).max(axis=1)
-    return np.stack([np.abs(line[:, 0]), cox, kuiper, np.abs(summed).sum(axis=1), worst])
+        worst = np.where(error > 0, summed / error, np.where(summed > 1e-9, np.inf, 0))
+        units = np.array([1.0, cox[0] / weight.max(), 1.0, 1.0, error[worst[0].argmax()]]) / groups.w.sum()
+    return np.stack([np.abs(line[:, 0]), cox, kuiper, summed.sum(axis=1), worst.max(axis=1)]), units
 
 
 def _bins(groups: ScoreGroups) -> Ints:
