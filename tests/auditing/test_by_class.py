@@ -39,5 +39,5 @@ def test_many_classes_keep_the_worst(monkeypatch):
     found = audit(q, y, fix=False)
     assert (len(found.parts), found.n_parts) == (20, 30)
     assert found.parts[0].name == "7"
-    assert found.parts[0].direction == "too high"
-    assert "the worst 20 of 30" in str(found)
+    assert found.parts[0].direction == "over-predicts"
+    assert "the worst 20 of 30" in found.to_text()

@@ -249,7 +249,7 @@ def test_a_class_that_is_wrong_is_named():
     judged = verdict(Predictions(p, y))
     assert "class" in [finding.rule for finding in judged.findings]
     assert judged.tone in ("warn", "bad")
-    assert "Class " in str(judged)
+    assert "For class " in str(judged)
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ def test_the_ece_is_told_once(binary):
     ece = found["ece"]
     verdict = found.verdict
     assert (ece.value, ece.low, ece.high) == (verdict.ece, verdict.low, verdict.high)
-    assert (ece.floor, ece.q95, ece.p_value) == (verdict.by_chance, verdict.q95, verdict.p_value)
+    assert (ece.floor, ece.q95, ece.p_value) == (verdict.floor, verdict.q95, verdict.ece_p_value)
     assert f"ECE {ece.value:.4f}" in str(found)
 
 
@@ -82,9 +82,9 @@ def test_soft_labels_and_one_class():
 
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_tiny(n):
-    """A handful of rows is too little data, not an error."""
+    """A handful of rows is not enough data, and no error."""
     found = audit(np.linspace(0.2, 0.8, n), np.arange(n) % 2)
-    assert found.verdict.standing == "too little data"
+    assert found.verdict.answer == "not enough data"
     assert found.verdict.rows_needed > n
     assert Audit.from_json(found.to_json()) == found
 
@@ -113,7 +113,7 @@ def test_clusters_widen_the_intervals():
     assert found.n_clusters == 150
     assert found["brier"].high - found["brier"].low > 2 * (plain["brier"].high - plain["brier"].low)
     assert found.verdict.high - found.verdict.low > 1.5 * (plain.verdict.high - plain.verdict.low)
-    assert found["ece"].p_value == found.verdict.p_value > plain.verdict.p_value
+    assert found["ece"].p_value == found.verdict.ece_p_value > plain.verdict.ece_p_value
     assert any("150 clusters" in sentence for sentence in found.caveats)
 
 
@@ -201,20 +201,19 @@ def test_bins_of_clusters_are_wider(monkeypatch):
 
 @pytest.mark.slow
 def test_a_subgroup_that_the_whole_hides(monkeypatch):
-    """Where the whole is fine, a subgroup that is not is named beside the verdict."""
+    """Where the whole is fine, a subgroup that is not is named, and the answer is no longer yes."""
     few_metrics(monkeypatch)
     rng = np.random.default_rng(1)
     p = rng.random(8000)
     site = np.where(np.arange(8000) < 400, "south", "north")
     y = rng.random(8000) < np.where(site == "south", 0.5 * p, p)
     found = audit(p, y, by={"site": site}, fix=False)
-    assert found.verdict.standing == "cannot be told from perfect"
-    assert found.exception.startswith("But site = south is off: its scores are too high, ")
-    assert found.exception in str(found)
+    assert (found.verdict.miscalibrated, found.verdict.answer) == (False, "use with care")
+    assert found.verdict.headline.startswith("Use with care. For site = south, on average it says 49 %, but it happens 24 %")
     fine = audit(p[400:], y[400:], by={"site": site[400:]}, fix=False)
-    assert fine.exception == ""
-    site = np.where(np.arange(8000) < 1200, "south", "north")  # now the whole is off too, though excellent
+    assert (fine.verdict.answer, fine.verdict.findings) == ("yes", ())
+    site = np.where(np.arange(8000) < 1200, "south", "north")  # now the whole is wrong too, by little
     y = rng.random(8000) < np.where(site == "south", 0.7 * p, 0.97 * p)
     found = audit(p, y, by={"site": site}, fix=False)
-    assert (found.verdict.standing, found.verdict.label) == ("off", "excellent")
-    assert found.exception.startswith("But site = south is off: its scores are too high, ")
+    assert (found.verdict.miscalibrated, found.verdict.answer) == (True, "use with care")
+    assert "For site = south, on average it says" in str(found.verdict)

@@ -176,7 +176,7 @@ def test_large_files_and_several_are_read_in_one_pass(run, both, folder, monkeyp
     assert not _large.is_large([small], {"cluster": "patient_id"})
     result = run("audit", parts / "*.parquet", "--prob", "p", "--no-fix", "--quiet")
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("Calibration is ")
+    assert result.stdout.startswith("No, recalibrate first. ")
 
 
 @pytest.mark.parametrize(

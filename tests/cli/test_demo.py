@@ -18,9 +18,9 @@ def test_it_needs_nothing(run, tmp_path, monkeypatch):
     for model in models.values():
         assert f"ECE {believable.expected_calibration_error(model):.4f}, 95 % interval " in result.stdout
     for words in (
-        "Calibration is moderate",
-        "The model is over-confident",
-        "Calibration cannot be told from perfect at this sample size",
+        "No, recalibrate first. When it says 97 %, it happens 85 % of the time",
+        "the scores are too extreme",
+        "Yes, you can take these scores at face value. When it says 98.0 %, it happens 97.6 % of the time.",
         "below 0.05 excellent, below 0.10 good, below 0.15 moderate, otherwise poor",
         "Use temperature: it lowers the log loss by 0.2",
         "logistic is better calibrated: its ECE is 0.1007 lower",

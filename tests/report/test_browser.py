@@ -161,11 +161,11 @@ def test_the_page_begins_with_the_headline(which, request, show):
     page = show(found)
     assert page.evaluate("believable.numbers().ece") == pytest.approx(found.verdict.ece, abs=1e-7)
     assert page.text_content("#live-bins") == found.verdict.bins
-    assert "The same as the audit's." in page.text_content("#live-note")
-    assert page.text_content("#verdict-title").strip().endswith(found.verdict.label)
+    assert "These are the numbers of the answer above." in page.text_content("#live-note")
+    assert page.text_content("#verdict-title").strip().endswith(found.verdict.headline.partition(". ")[0])
     assert page.evaluate("document.querySelector('#picture').getBoundingClientRect().bottom") <= HEIGHT
     page.check("[name=strategy][value=quantile]")
-    assert "Computed here" in page.text_content("#live-note")
+    assert "Computed in this page" in page.text_content("#live-note")
 
 
 def test_other_bins_than_cells_are_made_of(event, show):

@@ -132,6 +132,7 @@ def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
         miscalibrated=rejected,
         p_value=min(test.p_value * 0.05 / LEVEL_OF_TESTS, by_ece * 0.05 / LEVEL_OF_ECE, 1.0),
         ece=ends.value,
+        ece_p_value=by_ece,
         estimate=ece.value,
         low=ece.low,
         high=ece.high,
@@ -257,7 +258,7 @@ def evidence_of_classes(source: AuditSource, settings: AuditSettings) -> list[Pa
         if len(one.n):
             share = float(sums.wy[k] / sums.w)
             evidence = evidence_of_bins(one, source.n_classes, False)
-            found.append(PartEvidence(f"Class {source.class_name(k)}", share, evidence))
+            found.append(PartEvidence(f"class {source.class_name(k)}", share, evidence))
     return found
 
 

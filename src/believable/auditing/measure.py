@@ -137,7 +137,7 @@ class Measurer:
         self, row: Metric, asked: dict[str, Any], value: float
     ) -> tuple[float | None, float | None, float | None]:
         if row.name == HEADLINE_METRIC:
-            return self.verdict.floor, self.verdict.q95, self.verdict.p_value
+            return self.verdict.floor, self.verdict.q95, self.verdict.ece_p_value
         if row.fixed_point and (value < SMALLEST_SMOOTH_ERROR_WITH_FLOOR or self._has_many_rows):
             return None, None, None
         if row.power is not None:

@@ -170,7 +170,7 @@ def _part_is_wrong(rule: str, parts: Sequence[PartEvidence], others: str) -> Fin
         return None
     part, finding = max(wrong, key=lambda one: one[0].share)
     more = f" ({len(wrong)} {others.format(total=len(parts))})" if len(wrong) > 1 else ""
-    words = f"{part.name}: {finding.words[0].lower()}{finding.words[1:].removesuffix('.')}{more}."
+    words = f"For {part.name}, {finding.words[0].lower()}{finding.words[1:].removesuffix('.')}{more}."
     most = sum(part.share for part, _ in wrong) >= MOST_ROWS
     return Finding(rule, "no, recalibrate first" if most else "use with care", words)
 

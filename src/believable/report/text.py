@@ -97,6 +97,8 @@ def as_text(audit: Audit, *, full: bool = True) -> str:
 def short_sections(audit: Audit) -> list[Section]:
     """The answer, the evidence, what to do and what to keep in mind, in at most 24 lines."""
     made = [*_first_sections(audit), *_last_sections(audit)]
+    if audit.versus:
+        made.insert(3 if audit.advice else 2, Section(f"Compared with {audit.other}", lines=_compared(audit)))
     left = MAX_LINES_IN_SHORT
     kept: list[Section] = []
     for section in made:
@@ -147,10 +149,13 @@ def sections(audit: Audit) -> Iterator[Section]:
     if audit.fix is not None or audit.no_fix:
         yield fix_section(audit)
     if audit.versus:
-        said = [one.in_words(audit.title or "This model", audit.other) for one in audit.versus]
         title = f"Compared with {audit.other} (difference: this model minus the other; {audit.verdict.bins})"
-        yield Section(title, versus_rows(audit.versus), said)
+        yield Section(title, versus_rows(audit.versus), _compared(audit))
     yield from _last_sections(audit)
+
+
+def _compared(audit: Audit) -> list[str]:
+    return [one.in_words(audit.title or "This model", audit.other) for one in audit.versus]
 
 
 def opening(audit: Audit) -> list[str]:

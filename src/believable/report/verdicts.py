@@ -140,9 +140,9 @@ class Verdict:
         Whether perfect calibration is rejected at a level of 5 %, by several tests together.
     p_value : float
         The probability that a perfectly calibrated model shows as much, in whichever of these tests.
-    ece, estimate, low, high, level : float
-        The ECE of the data; what it says about the population, where noise adds nothing to it; and the interval of
-        that, with its level.
+    ece, ece_p_value, estimate, low, high, level : float
+        The ECE of the data, and the probability that a perfectly calibrated model shows as large a one; what it says
+        about the population, where noise adds nothing to it; and the interval of that, with its level.
     grade : {"excellent", "good", "moderate", "poor"} or None
         The guideline's word for the estimate of the ECE: below 0.05, 0.10, 0.15, or above. None where the interval
         reaches across one of these steps.
@@ -184,6 +184,7 @@ class Verdict:
     miscalibrated: bool
     p_value: float
     ece: float
+    ece_p_value: float
     estimate: float
     low: float
     high: float
