@@ -175,17 +175,17 @@ def simulated() -> list[Source]:
         ("calibrated", "already calibrated", event(spread(0, 1.5), lambda s: s)),
         (
             "over-confident",
-            "over-confident (temperature 2.5)",
+            "too extreme (temperature 2.5)",
             event(spread(0, 3.75), lambda s: sigmoid(logit(s) / 2.5)),
         ),
-        ("too high", "too high (by 1 in log-odds)", event(spread(0.5, 1.5), lambda s: sigmoid(logit(s) - 1))),
+        ("too high", "over-predicts (by 1 in log-odds)", event(spread(0.5, 1.5), lambda s: sigmoid(logit(s) - 1))),
         (
             "asymmetric",
             "asymmetric (beta-shaped)",
             event(spread(0, 1.8), lambda s: sigmoid(0.4 * np.log(s) - 1.6 * np.log1p(-s) - 1.2)),
         ),
-        ("steps", "a truth of four steps", event(lambda rng, n: rng.random(n), steps)),
-        ("up and down", "not monotone: the top is worse", event(lambda rng, n: rng.random(n), up_and_down)),
+        ("steps", "true rate in four steps", event(lambda rng, n: rng.random(n), steps)),
+        ("up and down", "not monotone: true rate falls at the top", event(lambda rng, n: rng.random(n), up_and_down)),
         ("rare", "rare event, 2 %", event(spread(-3.6, 1.6), lambda s: sigmoid(0.7 * logit(s) - 1.9))),
         (
             "stated",
@@ -197,15 +197,15 @@ def simulated() -> list[Source]:
         ("10 calibrated", "10 classes, calibrated", 10, classes(10, 2.0, 1.0)),
         ("3 over-confident", "3 classes, temperature 2", 3, classes(3, 1.5, 2.0)),
         ("10 over-confident", "10 classes, temperature 2", 10, classes(10, 2.0, 2.0)),
-        ("10 biased", "10 classes, temperature 1.5 and a bias for each", 10, classes(10, 2.0, 1.5, bias=1.0)),
+        ("10 biased", "10 classes, temperature 1.5, a bias per class", 10, classes(10, 2.0, 1.5, bias=1.0)),
     ]
     slow = ("matrix", "dirichlet", "local", "beta_cdf", "bbq")
     return [
         *(Source(name, title, "event", SIZES, draw) for name, title, draw in one),
-        Source("other prevalence", "right at 50 %, used at 10 %", "prevalence", SIZES, rarer),
+        Source("other prevalence", "calibrated at 50 %, used at 10 %", "prevalence", SIZES, rarer),
         Source(
             "raw",
-            "raw scores, truth from 0.02 to 0.92",
+            "raw scores, true rates 0.02 to 0.92",
             "scores",
             SIZES,
             event(lambda rng, n: rng.normal(0, 3, n), lambda s: 0.02 + 0.9 * sigmoid(1.1 * s - 1)),

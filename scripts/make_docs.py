@@ -35,13 +35,13 @@ def metric_table() -> str:
     lines = [
         "# The table of metrics",
         "",
-        "Generated from the facts that each metric carries (`make docs`); `believable metrics` prints the same table,",
-        "and `believable metrics ece` all of one metric. [What they share](definitions.md) is told apart, and so is",
-        '[which to report](which-metric.md). An alias stands for a name in `evaluate(..., metrics=["ece"])` and',
-        '`scorer("ece")`.',
+        "This table lists every metric. On the command line, `believable metrics` prints the same table, and",
+        "`believable metrics ece` everything about one metric. The [definitions](definitions.md) explain what the",
+        "metrics share; [Which metric should I report?](which-metric.md) helps you choose. Use the alias in place of",
+        'the name in `evaluate(..., metrics=["ece"])` and `scorer("ece")`.',
         "",
-        "What a metric *needs* says where it can be computed: from sums (`ScoreSums`), bins (`BinStats`, `CellStats`)",
-        "or cells (`CellStats`), all of which merge; the predictions themselves (pairs) give everything.",
+        "*needs* says what a metric can be computed from: sums (`ScoreSums`), bins (`BinStats`, `CellStats`) or cells",
+        "(`CellStats`), all of which can be merged, or the predictions themselves (pairs), which are enough for all.",
         "",
         "| name | alias | what it is | range | best | needs |",
         "|---|---|---|---|---|---|",
@@ -52,11 +52,11 @@ def metric_table() -> str:
         lines.append(f"| {' | '.join(facts)} |")
     lines += [
         "",
-        "*Elsewhere*, below, says who else computes a metric and how that differs from the value here by default.",
+        "Below, *Elsewhere* says which other libraries compute a metric and how their value differs from our default.",
         *textwrap.wrap(
-            f"Compared were {compared}, the recipe of tutorials for bins of equal size, R's `glm` and rms.", 118
+            f"We compared {compared}, the tutorial recipe for bins of equal size, and R's `glm` and rms.", 118
         ),
-        "`tests/oracle/verify_elsewhere.py` runs what is said; [My number differs](differs.md) shows it.",
+        "`tests/oracle/verify_elsewhere.py` checks these statements; [My number differs](differs.md) shows examples.",
     ]
     for row in rows:
         lines += ["", *_metric_section(row)]
@@ -99,9 +99,9 @@ def recalibrator_table() -> str:
     lines = [
         "# The table of recalibrators",
         "",
-        "Generated from the facts that each class of `believable.recalibrate` carries as `.facts` (`make docs`). The",
-        "docstring of each class has its formula, its limits and its choices; [how to choose](which-fix.md) is",
-        'told apart. The alias stands for the class in `calibrate(..., method="platt")` and in `select`.',
+        "This table lists every recalibrator in `believable.recalibrate`, from simple to flexible. The docstring of",
+        "each class has its formula, limits and options; [Which fix should I use?](which-fix.md) helps you choose. Use",
+        'the alias in place of the class in `calibrate(..., method="platt")` and in `select`.',
         "",
         "| class | alias | what it is | reference |",
         "|---|---|---|---|",
@@ -116,9 +116,12 @@ def recalibrator_table() -> str:
         "",
         "## What each of them can do",
         "",
-        "*keeps the order*: of the scores of one event, strictly, up to ties, if the fitted slope is positive, or not.",
-        "*keeps the argmax*: the most probable of several classes stays so. *can do nothing*: among its maps is the",
-        "identity. *rows*: of the rarest class, below which it warns. *cells*: it can be learnt from `CellStats`.",
+        "- *takes*: the values that `input=` accepts.",
+        "- *keeps the order*: whether scores of one event keep their order. *up to ties*: scores may become equal.",
+        "- *keeps the argmax*: whether the most probable of several classes stays the same.",
+        "- *can do nothing*: whether it can fit the identity, which leaves scores unchanged.",
+        "- *rows*: it warns if the rarest class has fewer rows.",
+        "- *cells*: whether it can be fitted on `CellStats`.",
         "",
         "| alias | takes | keeps the order | keeps the argmax | can do nothing | rows | cells |",
         "|---|---|---|---|---|---:|---|",
