@@ -50,7 +50,8 @@ def main() -> None:
         rang = np.isfinite(first_alarms(rate, rate, tolerance, 0.05, 50, 1000)).sum()
         print(f"| {name} | {rang} |", flush=True)
     print(
-        "\n| change at batch 100, alpha 0.01, tolerance 0.02 | rows per batch | batches until the alarm: median, 90th percentile |"
+        "\n| change at batch 100, alpha 0.01, tolerance 0.02 | rows per batch "
+        "| batches until the alarm: median, 90th percentile |"
     )
     print("|---|---|---|")
     for name, after in CHANGES.items():
