@@ -78,7 +78,7 @@ def _limit(figure: Any, done: list[Record]) -> None:
         "kernels in NumPy": ([], [], {"color": PLAIN, "marker": "D", "s": 16}),
         "public call": ([], [], {"color": OURS, "marker": "o", "s": 30}),
         "its kernel": ([], [], {"color": KERNEL, "marker": "|", "s": 60, "linewidths": 2}),
-        "wanted at most": ([], [], {"color": TEXT, "marker": "<", "s": 18}),
+        "target": ([], [], {"color": TEXT, "marker": "<", "s": 18}),
     }
     for place, record in enumerate(shown):
         n = str(record["sizes"][-1])
@@ -92,7 +92,7 @@ def _limit(figure: Any, done: list[Record]) -> None:
         }
         times = {name: seconds / least for name, seconds in found.items() if seconds}
         if record["target"]:
-            times["wanted at most"] = record["target"]
+            times["target"] = record["target"]
         for name, value in times.items():
             points[name][0].append(value)
             points[name][1].append(place)
@@ -122,7 +122,7 @@ def _peers(figure: Any, done: list[Record]) -> None:
             x, y = zip(*found, strict=True)
             ax.scatter(x, y, label=mark, zorder=3, **look)
     ax.axvline(1, color=LINE, linewidth=1)
-    ax.set_xlabel("time of other libraries / ours (right of 1: we are quicker)")
+    ax.set_xlabel("time of other libraries / ours (above 1: we are faster)")
     _legend(ax, loc="lower center", bbox_to_anchor=(0.3, 1.0), ncols=4)
 
 

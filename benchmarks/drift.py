@@ -1,4 +1,4 @@
-"""How often the drift alarm rings without cause, and how soon with one.
+"""How often the drift alarm rings falsely, and how soon it rings after a real change.
 
 Every column of a matrix is a stream of its own, so that hundreds run at once. Prints the table of docs/monitoring.md.
 """
@@ -11,15 +11,15 @@ from believable import DriftAlarm, Predictions
 
 BATCHES, CHANGE = 200, 100
 QUIET = {
-    "perfect": (lambda p: p, 0.0),
-    "0.03 too low, tolerance 0.03": (lambda p: np.minimum(p + 0.03, 1), 0.03),
-    "0.03 too high, tolerance 0.03": (lambda p: np.maximum(p - 0.03, 0), 0.03),
+    "perfectly calibrated": (lambda p: p, 0.0),
+    "scores 0.03 too low, tolerance 0.03": (lambda p: np.minimum(p + 0.03, 1), 0.03),
+    "scores 0.03 too high, tolerance 0.03": (lambda p: np.maximum(p - 0.03, 0), 0.03),
 }
 CHANGES = {
     "all scores 0.05 too low": lambda p: np.minimum(p + 0.05, 1),
     "all scores 0.1 too low": lambda p: np.minimum(p + 0.1, 1),
-    "rate is score^1.3 (up to 0.08 too high)": lambda p: p**1.3,
-    "0.7 to 0.8 is 0.15 too high": lambda p: np.where((p > 0.7) & (p <= 0.8), p - 0.15, p),
+    "observed rate is score^1.3 (scores up to 0.08 too high)": lambda p: p**1.3,
+    "scores from 0.7 to 0.8 are 0.15 too high": lambda p: np.where((p > 0.7) & (p <= 0.8), p - 0.15, p),
 }
 
 
@@ -45,12 +45,13 @@ def first_alarms(before, after, tolerance, alpha, n, n_streams, seed=0):
 
 def main() -> None:
     """The two tables."""
-    print("| without cause, 50 rows a batch, alpha 0.05 | streams that ever rang, of 1,000 |\n|---|---|")
+    print("| false alarms: 50 rows per batch, alpha 0.05 | streams that ever rang, of 1,000 |\n|---|---|")
     for name, (rate, tolerance) in QUIET.items():
         rang = np.isfinite(first_alarms(rate, rate, tolerance, 0.05, 50, 1000)).sum()
         print(f"| {name} | {rang} |", flush=True)
     print(
-        "\n| change at batch 100, alpha 0.01, tolerance 0.02 | rows a batch | batches until it rings: median, 9 of 10 |"
+        "\n| change at batch 100, alpha 0.01, tolerance 0.02 | rows per batch "
+        "| batches until the alarm: median, 90th percentile |"
     )
     print("|---|---|---|")
     for name, after in CHANGES.items():

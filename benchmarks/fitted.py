@@ -11,12 +11,15 @@ from functools import partial
 from benchmarks import data, fits, peers
 from benchmarks.calls import Call, Operation
 
-CELLS = "the rows of a cell stand at their mean score; counting the cells, once and where the rows are, is not timed"
-FLOAT32 = "scikit-learn takes the loss of float32 logits in float32, whose noise hides where the least is"
-BETACAL = "betacal stops at scikit-learn's tol=1e-4 and has no setting for it; the row below it is its way to the end"
-NETCAL_BBQ = "netcal has bins of equal width, weighed by BIC: another map"
-TOL = "tol=1e-4 is what scikit-learn stops at by default"
-BFGS = "probmetrics stops where its BFGS does by default (gtol=1e-5), and fits the vector in float32"
+CELLS = "each cell's rows are placed at their mean score; counting the cells, which is done once, is not timed"
+FLOAT32 = "scikit-learn computes the loss of float32 logits in float32, where rounding noise hides the minimum"
+BETACAL = (
+    "betacal stops at scikit-learn's tol=1e-4 and has no setting for it; "
+    "the row below is the same method run to convergence"
+)
+NETCAL_BBQ = "netcal uses equal-width bins weighted by BIC, which gives a different calibration map"
+TOL = "tol=1e-4 is scikit-learn's default"
+BFGS = "probmetrics stops at the default tolerance of its BFGS (gtol=1e-5) and fits the vector in float32"
 EVENTS, MANY = (10**4, 10**5, 10**6), (10**4, 3 * 10**4, 10**5)
 
 
@@ -138,7 +141,10 @@ def _bbq() -> Operation:
         Call("believable BBQ", "believable", fits.ours("BBQ"), fits.transformed),
         Call("netcal BBQ", "netcal", peers.netcal_bbq, fits.transformed, other=NETCAL_BBQ),
     )
-    note = "no two libraries have the same map: off is the distance from what the labels were drawn with, at most 0.3"
+    note = (
+        "no two libraries fit the same calibration map, so the error is the distance from the probabilities "
+        "that the labels were drawn from, at most 0.3"
+    )
     return Operation("bbq", "BBQ", MANY, data.binary, calls, fits.population, right=0.3, note=note, tiny=1000)
 
 

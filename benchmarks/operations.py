@@ -12,15 +12,15 @@ from benchmarks import calls, data, fitted, literal, peers, scale
 from benchmarks.calls import Call, Operation, ours
 from benchmarks.data import Array, Data
 
-CURVE = "scikit-learn returns the curve: its ECE is made with counts added outside the clock"
-CALIBRE = "calibre's {} is the debiased error of norm 2 in bins of equal mass"
-BY_TORCHMETRICS = "probmetrics asks torchmetrics, after clipping probabilities at 1e-7"
-UNCHECKED = "relplot checks nothing and sums residuals only"
-EDGES = "MAPIE's num_bins counts edges, so ten bins are asked for by eleven"
-NETCAL_MMCE = "netcal looks at all n^2 pairs and checks nothing"
+CURVE = "scikit-learn returns only the curve; the ECE is computed from it with counts obtained outside the timing"
+CALIBRE = "calibre's {} is the debiased error of norm 2 in equal-mass bins"
+BY_TORCHMETRICS = "probmetrics calls torchmetrics after clipping probabilities at 1e-7"
+UNCHECKED = "relplot checks no input and sums only residuals"
+EDGES = "MAPIE's num_bins counts edges, so eleven gives ten bins"
+NETCAL_MMCE = "netcal computes all n^2 pairs and checks no input"
 ONE_EVENT = (
-    "of one event netcal takes P(y = 1) for the confidence and compares it with whether the likelier outcome happened: "
-    "neither the MMCE of the event nor that of the top label, and large for calibrated scores"
+    "for one event, netcal uses P(y = 1) as the confidence but compares it with whether the more probable outcome "
+    "occurred: this is neither the MMCE of the event nor that of the top label, and it is large for calibrated scores"
 )
 
 MILLIONS = (10**5, 10**6, 10**7)
@@ -34,7 +34,7 @@ def operations() -> list[Operation]:
 
 def _torchmetrics(function: str, prepare: Callable[..., Any]) -> tuple[Call, ...]:
     """With and without its checks."""
-    note = "torchmetrics sums in the type of the scores: in float32 the digits run out as n grows"
+    note = "torchmetrics sums in the type of the scores, and float32 loses precision as n grows"
     return (
         Call(f"torchmetrics {function}", "torchmetrics", prepare(), note=note),
         Call("torchmetrics, validate_args=False", "torchmetrics", prepare(validate_args=False), note=note),
@@ -74,7 +74,7 @@ EQUAL_MASS = (
         "scikit-learn",
         peers.sklearn_curve("quantile"),
         peers.error_of_curve("quantile"),
-        note=CURVE + "; its edges lie between scores",
+        note=CURVE + "; its bin edges lie between scores",
     ),
     Call("netcal ECE, equal_intervals=False", "netcal", peers.netcal_ece(equal_intervals=False)),
     Call("calibre plugin_calibration_error", "calibre", peers.calibre_metric("plugin_calibration_error", norm=1)),
@@ -82,14 +82,14 @@ EQUAL_MASS = (
         "calzone ECE-C",
         "calzone-tool",
         peers.calzone_ece(is_equal_freq=True),
-        other="calzone leaves out rows at the least score",
+        other="calzone leaves out rows with the smallest score",
     ),
     Call("MAPIE, quantile", "mapie", peers.mapie_ece("quantile"), note=EDGES),
 )
 
 
 def _top_label(k: int) -> tuple[Call, ...]:
-    missing = "probmetrics leaves out classes without a row of their own and divides the rest by its sum"
+    missing = "probmetrics leaves out classes that have no rows and renormalises the others"
     return (
         *_torchmetrics("multiclass_calibration_error", peers.torchmetrics_multiclass),
         Call("netcal ECE", "netcal", peers.netcal_ece()),
@@ -201,7 +201,7 @@ def _without_bins() -> list[Operation]:
             data.binary,
             (
                 ours("smooth_calibration_error"),
-                Call("relplot smECE", "relplot", peers.relplot_smooth, note="relplot finds the width to 1/1024"),
+                Call("relplot smECE", "relplot", peers.relplot_smooth, note="relplot finds the bandwidth to 1/1024"),
                 Call("calibre smooth_calibration_error", "calibre", peers.calibre_smooth),
             ),
             literal.smooth,
@@ -286,7 +286,7 @@ def _statistics() -> list[Operation]:
         "believable",
         _interval(),
         _ends,
-        other="the default inverts a test: percentiles of an error do not cover where it is small",
+        other="the default inverts a test, because percentile intervals do not cover small errors",
     )
     cells = Call("believable CellStats.of", "believable", calls.our_cells, calls.error_of_cells)
     summary = Call("believable Summary.of", "believable", _summary, _error_of_summary)
@@ -312,7 +312,7 @@ def _statistics() -> list[Operation]:
             right=0.08,
             limit=False,
             short="Interval of the ECE",
-            note="draws differ: ends are right within 8 % of the upper one",
+            note="random draws differ, so limits that agree to within 8 % of the upper one count as right",
         ),
         Operation(
             "summary",

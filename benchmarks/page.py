@@ -14,32 +14,33 @@ MOSTLY = 2  # times what its kernels take: a longer call does something else for
 
 HEAD = """# Benchmarks
 
-Speed beside the libraries that compute the same numbers, memory, and whether each number is right. This page and its
-pictures are written by `make bench`, which takes about ten minutes on two quiet cores. `docs/benchmarks.json` holds
-every figure, and `python -m benchmarks --redraw` makes the page from it again.{quick}
+How fast is believable, how much memory does it use, and are its numbers right? Each operation is compared with the
+libraries that compute the same number, and every result with the definition. `make bench` writes this page and its
+charts, in about ten minutes on two idle cores. `docs/benchmarks.json` holds every figure, and
+`python -m benchmarks --redraw` rebuilds the page from it.{quick}
 
 ## How to read it
 
 - **ms** is the best of several samples. All rows of a table are timed in turns, in one process, on the same arrays,
-  each in the type its library works on. Read ratios: repeats differ by 10 to 30 %, so ignore gaps below 1.3.
-  **peer / us** above 1 means that we are quicker, at the largest n that both were given.
-- **limit** is one read of the same bytes on two threads (or on one, where that is quicker): nothing that looks at every
-  number gets below it. **x limit** is our time in its units. Our rows are whole public calls, checks of the input
-  included. **kernel** is the part of that time spent in kernels that have a compiled form, where it is half or more.
-  *{in_numpy}* is the same call without those, in a process of its own.
-- **exponent** is the slope of log time on log n over the sizes shown: 1 is linear, 2 quadratic; below 1 a fixed cost
-  still counts.
-- **off** is how far the number is from the definition, which is computed literally, in float64 and without believable
-  (`benchmarks/literal.py`, `benchmarks/optima.py`), in units of its value: the most at any size. A row that is further
-  off than the table allows is *rough* (a fit that stops early, say), and ten times that **wrong**, however quick.
-  *other number* is a row that means something else, which is no mistake: the notes say what.
-- An empty cell was not measured: by the smaller sizes the call would have taken more than {longest:g} seconds, or more
+  each in the type its library works on. Compare ratios: repeats differ by 10 to 30 %, so ignore ratios below 1.3.
+  **peer / us** above 1 means that we are faster, at the largest n that both ran.
+- **limit** is one read of the same bytes on two threads (or on one, if that is faster). Nothing that looks at every
+  number can be faster. **x limit** is our time divided by the limit. Our rows are complete public calls, including
+  input checks. **kernel** is the part of that time spent in kernels that have a compiled version, shown if it is half
+  or more. *{in_numpy}* is the same call without the compiled versions, in a process of its own.
+- **exponent** is the slope of log time against log n over the sizes shown: 1 is linear, 2 is quadratic; below 1, a
+  fixed cost still matters.
+- **error** is the largest relative difference, at any size, from the definition, which is computed literally, in
+  float64 and without believable (`benchmarks/literal.py`, `benchmarks/optima.py`). A row whose error exceeds the
+  tolerance below its table is *rough* (for example, a fit that stops early); at ten times the tolerance it is
+  **wrong**, however fast. *other number* marks a row that deliberately computes something else; the notes say what.
+- A cell is empty if, judging by the smaller sizes, the call would have taken more than {longest:g} seconds or more
   memory than there is.
-- **peak MB** is what a call needs beyond the arrays it was given, in a fresh process, at the largest n up to 1e7 that
-  it ran at.
+- **peak MB** is the memory that a call needs beyond its input arrays, in a fresh process, at the largest n up to 1e7
+  that it ran.
 """
 PICTURES = """
-![How long our calls take, in reads of the same bytes](images/benchmarks-limit.svg)
+![Time of our calls, in units of one read of the same bytes](images/benchmarks-limit.svg)
 
 ![How much longer other libraries take](images/benchmarks-peers.svg)
 
@@ -50,7 +51,7 @@ PICTURES = """
 def page(results: Record) -> str:
     """The whole page."""
     done = results["operations"]
-    quick = "" if results["mode"] == "full" else f" **These are figures of a {results['mode']} run, with fewer rows.**"
+    quick = "" if results["mode"] == "full" else f" **Figures from a {results['mode']} run, with fewer rows.**"
     parts = [HEAD.format(quick=quick, in_numpy=IN_NUMPY, longest=results["longest"])]
     parts += ["## At a glance", PICTURES.strip(), _limits(done).markdown(), _peers(done).markdown(), _wrong(done)]
     parts += ["## Every operation", *(operation(record).markdown() for record in done)]
@@ -133,8 +134,8 @@ def _limits(done: list[Record]) -> Table:
                     ms(plain["seconds"]) if plain else "",
                 )
             )
-    head = ("", "n", "ms", "limit ms", "x limit", "wanted", "kernel ms", "call / kernel", "NumPy kernels ms")
-    return Table("Beside the limit", head, rows)
+    head = ("", "n", "ms", "limit ms", "x limit", "target", "kernel ms", "call / kernel", "NumPy kernels ms")
+    return Table("Compared with the limit", head, rows)
 
 
 def _peers(done: list[Record]) -> Table:
@@ -152,23 +153,23 @@ def _peers(done: list[Record]) -> Table:
         "",
         "n",
         "ours ms",
-        "quickest peer that is not wrong",
+        "fastest peer that is not wrong",
         "its ms",
         "peer / us",
         "our exponent",
         "its exponent",
     )
-    return Table("Beside the quickest peer", head, rows)
+    return Table("Compared with the fastest peer", head, rows)
 
 
 def _wrong(done: list[Record]) -> str:
     found = [
-        f"- **{row['call']}**, {record['title']}: off by {_worst(row):.1e} {_in_brackets(row['note'])}".strip()
+        f"- **{row['call']}**, {record['title']}: relative error {_worst(row):.1e} {_in_brackets(row['note'])}".strip()
         for record in done
         for row in record["rows"]
         if row["mark"] == "wrong"
     ]
-    return "\n".join(["### Marked wrong", "", *(found or ["Nothing, in this run."])])
+    return "\n".join(["### Marked wrong", "", *(found or ["None in this run."])])
 
 
 def _in_brackets(text: str) -> str:
@@ -185,16 +186,16 @@ def operation(record: Record) -> Table:
         away = f"{_worst(row):.0e}" if row["at"] and row["kind"] != "limit" else ""
         peak = f"{row['peak'] / 1e6:,.1f}" if row.get("peak") is not None else ""
         rows.append((row["call"], *times, compare, _power(row["exponent"]), away, mark, peak))
-        kernels = f"kernels of our call: {', '.join(row['kernels'])}" if row.get("kernels") else ""
-        why = f"{row['call']}: another number, since {row['other']}" if row.get("other") else row.get("note", "")
+        kernels = f"kernels in our call: {', '.join(row['kernels'])}" if row.get("kernels") else ""
+        why = f"{row['call']} computes another number: {row['other']}" if row.get("other") else row.get("note", "")
         notes += [
             text for text in (kernels, why, f"{row['call']}: {row['failure']}" if "failure" in row else "") if text
         ]
     if record["busy"] > 0.05:
-        notes.append(f"BUSY: other processes used {record['busy']:.0%} of the cores; run this again before quoting it")
+        notes.append(f"BUSY: other processes used {record['busy']:.0%} of the cores; repeat this run before quoting it")
     sizes = [f"ms, n = {n:,}" for n in record["sizes"]]
-    head = ("", *sizes, "peer / us", "exponent", "off", "", "peak MB")
-    notes.append(f"off by more than {record['right']:g} is rough, ten times that is wrong")
+    head = ("", *sizes, "peer / us", "exponent", "error", "", "peak MB")
+    notes.append(f"an error above {record['right']:g} is rough, above ten times that wrong")
     return Table(record["title"], head, rows, list(dict.fromkeys(notes)))
 
 
@@ -208,4 +209,4 @@ def _power(exponent: float | None) -> str:
 
 def _imports(seconds: dict[str, float | None]) -> Table:
     rows = [(name, "not installed" if time is None else ms(time)) for name, time in seconds.items()]
-    return Table("Import time, after NumPy", ("", "ms"), rows, ["fresh processes, bytecode already compiled"])
+    return Table("Import time, after NumPy", ("", "ms"), rows, ["in fresh processes, with bytecode already compiled"])

@@ -1,12 +1,12 @@
 # %% [markdown]
-# # A classifier: may I read its scores as probabilities?
+# # A classifier: can I read its scores as probabilities?
 #
-# A random forest looks at handwritten digits and says how likely each is to be odd. Its scores rank the digits well.
-# Somebody now wants to use them as probabilities: to act only where the chance of a mistake is below one in a hundred.
-# So we ask whether a score of 0.9 means nine in ten.
+# A random forest looks at handwritten digits and predicts how likely each is to be odd. Its scores rank the digits
+# well. Now somebody wants to use them as probabilities: to act only where the probability of a mistake is below one in
+# a hundred. So we ask whether a score of 0.9 means nine out of ten.
 #
-# The data are the 1,797 digits that come with scikit-learn. Every score is out of fold: the trees that gave it had not
-# seen that digit. Scores of training rows would look far too good.
+# The data are the 1,797 digits that come with scikit-learn. Every score is out of fold: the trees that produced it had
+# not seen that digit. Scores on training rows would look far too good.
 
 # %%
 # %matplotlib inline
@@ -25,7 +25,7 @@ scores = cross_val_predict(forest, images, odd, cv=5, method="predict_proba")[:,
 # %% [markdown]
 # ## The audit
 #
-# One call answers most questions. We also hand over a column to look at apart: how much ink a digit has, in thirds.
+# One call answers most questions. We also pass a column of subgroups: how much ink a digit has, in thirds.
 
 # %%
 ink = images.sum(axis=1)
@@ -35,12 +35,13 @@ audit
 
 # %% [markdown]
 # The grade is *good*, but only just: the ECE is 0.0992 and the next grade begins at 0.10. The direction matters more
-# than the grade. The forest is **under-confident**: it is right in 96 % of the rows and claims 86 % on average. That is
-# usual for forests. A score is a mean over trees, and it takes only a few that disagree to pull it away from 0 or 1.
+# than the grade. The forest is **under-confident**: it is right in 96 % of the rows but claims 86 % on average. This is
+# typical of forests. A score is a mean over trees, and a few that disagree are enough to pull it away from 0 or 1.
 #
 # ## Is it noise?
 #
-# Scores that are perfectly calibrated show an error too, because the sample is finite. The noise floor says how large.
+# Even perfectly calibrated scores show an error, because the sample is finite. The noise floor says how large that
+# error would be.
 
 # %%
 print(believable.noise_floor("ece", scores, odd, random_state=0))
@@ -48,33 +49,34 @@ print(believable.interval("ece", scores, odd, random_state=0))
 
 # %% [markdown]
 # It is not noise. A calibrated model with these scores would show about 0.02, and less than 0.03 in 19 of 20 samples;
-# we see 0.099. The interval says that on all such digits the error is hardly below 0.09.
+# we see 0.099. According to the interval, the error on all such digits is unlikely to be much below 0.09.
 #
-# ## Where?
+# ## At which scores?
 
 # %%
 believable.plot_reliability_diagram(scores, odd, title="Random forest, odd or even")
 
 # %% [markdown]
-# Low scores are too high and high scores are too low, so the points lie on an S. When the forest says 0.76 the digit is
-# odd in 97 of 100 cases. In the middle, from 0.4 to 0.6, the intervals cross the diagonal: there chance may explain the
+# Low scores are too high and high scores are too low, so the points form an S. When the forest says 0.76, the digit is
+# odd in 97 of 100 cases. In the middle, from 0.4 to 0.6, the intervals cross the diagonal: there, noise may explain the
 # gap.
 #
-# ## For whom?
+# ## For which subgroups?
 #
-# Choose columns that are known beforehand. Grouping by the digit itself would be a mistake here: it decides the
+# Choose columns that are known in advance. Grouping by the digit itself would be a mistake here: it determines the
 # outcome, and within one digit every probability looks wrong.
 
 # %%
 believable.plot_subgroup_forest(scores, odd, by={"pen": pen}, random_state=0)
 
 # %% [markdown]
-# Thin or bold, the forest is off by about as much: the three intervals overlap widely. There is no group to worry about
-# more than the others, and one map for all of them should do.
+# The forest is miscalibrated by about the same amount for thin and for bold digits: the three intervals overlap widely.
+# No subgroup is worse than the others, so one calibration map for all of them should do.
 #
-# ## What mends it?
+# ## Which recalibrator helps?
 #
-# `calibrate` compares several maps with doing nothing. Every row is mapped by a map that has not seen it.
+# `calibrate` compares several recalibrators with doing nothing. Every row is recalibrated by a calibration map that was
+# fitted without it.
 
 # %%
 fixed = believable.calibrate(scores, odd)
@@ -82,30 +84,31 @@ print(fixed)
 believable.plot_improvement(fixed)
 
 # %% [markdown]
-# Several maps are as good as each other, and the simplest of them is taken: a temperature, one number. It is below 1,
-# which pushes scores away from a half. The log loss falls from 0.17 to 0.09 and the ECE to about 0.01. The ranking of
-# the digits stays as it was.
+# Several recalibrators perform equally well, so the simplest is chosen: a temperature, which is a single number. It is
+# below 1, which pushes scores away from one half. The log loss falls from 0.17 to 0.09 and the ECE to about 0.01. The
+# ranking of the digits does not change.
 #
-# ## What may I do with it?
+# ## What can I do with it?
 #
-# Back to the wish: act only where at most one in a hundred is wrong. `threshold_for` finds the smallest cut for which
-# that can be promised. The scores are the recalibrated ones, out of fold.
+# Back to the original wish: act only where at most one in a hundred is wrong. `threshold_for` finds the lowest
+# threshold for which this can be guaranteed. We use the recalibrated scores, out of fold.
 
 # %%
-mended = fixed.improvement.predictions_after
-cut = believable.threshold_for(mended, precision=0.99)
+recalibrated = fixed.improvement.predictions_after
+cut = believable.threshold_for(recalibrated, precision=0.99)
 print("recalibrated:", cut)
 print("as they came:", believable.threshold_for(scores, odd, precision=0.99))
 believable.plot_threshold(cut)
 
 # %% [markdown]
-# The promise does not need calibrated scores: with the old ones nearly as many rows are kept. But there the cut is
-# 0.76, and nobody would guess that 0.76 means "nearly certain". Now it is 0.97, a number that one can read. The promise
-# holds for digits like these, and only for them.
+# The guarantee does not need calibrated scores: with the original ones, nearly as many rows are kept. But their
+# threshold is 0.76, and nobody would guess that 0.76 means "nearly certain". With recalibrated scores it is 0.97, a
+# number you can interpret. The guarantee holds for digits like these, and only for them.
 #
-# ## Keep it
+# ## Save it
 #
-# The page is one file that needs no network. The map is a JSON file, and nothing is executed when it is loaded.
+# The report is one HTML file that needs no network. The calibration map is a JSON file, and loading it executes
+# nothing.
 
 # %%
 audit.to_html("audit.html")

@@ -1,11 +1,12 @@
 # %% [markdown]
-# # A clinical risk model: may we act on it here?
+# # A clinical risk model: can we act on it here?
 #
-# A model from elsewhere gives the risk that a patient is readmitted within 30 days. A hospital group wants to offer a
-# follow-up visit from a risk of 10 % on. The AUC was published. Whether "10 %" means 10 % *here* was not.
+# A model developed elsewhere predicts the risk that a patient is readmitted within 30 days. A hospital group wants to
+# offer a follow-up visit to patients with a risk of 10 % or more. The AUC was published. Whether "10 %" means 10 %
+# *here* was not.
 #
 # **The patients are simulated**, so that we know what is wrong: 2,000 patients with one to three stays at five sites.
-# The model is over-fitted, its risks are too high on the whole, and it does not know that site E has sicker patients.
+# The model is over-fitted, its risks are too high overall, and it does not know that site E has sicker patients.
 
 # %%
 # %matplotlib inline
@@ -15,7 +16,7 @@ import believable
 
 rng = np.random.default_rng(3)
 site_of = rng.choice(list("ABCDE"), 2000, p=[0.25, 0.22, 0.18, 0.15, 0.2])
-frail = rng.normal(0, 0.5, 2000)  # what the model does not see, the same in all stays of a patient
+frail = rng.normal(0, 0.5, 2000)  # unknown to the model, the same in all stays of a patient
 patient = np.repeat(np.arange(2000), rng.integers(1, 4, 2000))
 site = site_of[patient]
 known = rng.normal(0, 0.8, len(patient)) + rng.normal(0, 0.7, 2000)[patient]
@@ -27,8 +28,8 @@ print(f"{len(patient):,} stays of {len(site_of):,} patients, {readmitted.sum()} 
 # %% [markdown]
 # ## The audit
 #
-# Stays of one patient belong together, so patients go along as groups. Events are rare and most risks are small:
-# quantile bins put equally many stays in each bin, uniform ones would leave the upper half nearly empty.
+# Stays of one patient belong together, so patients are passed along as clusters. Events are rare and most risks are
+# small. Quantile bins put equally many stays in each bin; uniform bins would leave the upper half nearly empty.
 
 # %%
 audit = believable.audit(
@@ -37,9 +38,10 @@ audit = believable.audit(
 audit
 
 # %% [markdown]
-# The badge does not say *excellent*, although the ECE is below 0.05. Where one stay in sixteen leads to a readmission
-# all risks are small, and so are their errors: these risks are 1.5 times too high, and their ECE is 0.03. That is why
-# the audit looks at the ratio too. It is not noise either: chance alone would show an ECE of about 0.009.
+# The grade is not *excellent*, although the ECE is below 0.05. When only one stay in sixteen leads to a readmission,
+# all risks are small, and so are their errors: these risks are 1.5 times too high, and yet their ECE is 0.03. This is
+# why the audit also considers the ratio. Nor is it noise: a perfectly calibrated model would show an ECE of about
+# 0.009.
 #
 # ## The numbers that a reviewer asks for
 
@@ -50,66 +52,68 @@ for name in ("observed over expected", "calibration in the large", "calibration 
     print(f"{name:30} {measured.value:7.3f}   {measured.low:.3f} … {measured.high:.3f}   (perfect: {measured.best:g})")
 
 # %% [markdown]
-# - Observed over expected: there are 0.66 readmissions for every one that was predicted. The interval is far from 1.
-# - Calibration in the large says the same on the scale of log-odds.
-# - The slope is below 1, and so is its interval: the model spreads the risks too widely, as over-fitted models do.
-# - The integrated calibration index is the mean distance between risk and smoothed rate: about 3 percentage points,
-#   where the rate is 6 %.
+# - Observed over expected: there are 0.66 readmissions for every one predicted. The interval is far from 1.
+# - Calibration in the large says the same on the log-odds scale.
+# - The slope is below 1, and so is its interval: the risks are too spread out, as in over-fitted models.
+# - The integrated calibration index is the mean distance between the risk and the smoothed observed rate: about 3
+#   percentage points, where the observed rate is 6 %.
 #
-# ## Where?
+# ## At which risks?
 
 # %%
 believable.plot_smoothed_calibration(risk, readmitted, limit=0.5)
 
 # %% [markdown]
-# Below 4 % or so the curve follows the diagonal. Above it the risks are too high, and the more so the higher they are:
-# a risk of 30 % stands for somewhat less than 20 %. Few stays have a risk that high, as the histogram shows.
+# Below about 4 % the curve follows the diagonal. Above that the risks are too high, increasingly so: a predicted risk
+# of 30 % corresponds to an observed rate of somewhat less than 20 %. Few stays have such a high risk, as the histogram
+# shows.
 #
-# ## For whom?
+# ## For which sites?
 
 # %%
 print(believable.subgroups(risk, readmitted, by={"site": site}, clusters=patient, random_state=0))
 
 # %% [markdown]
-# Sites A to D are off, with risks that are too high. Site E looks fine. We know better, since we made the data: there
-# two mistakes cancel each other. The risks are too high everywhere, and the patients of E are sicker than the model
+# Sites A to D are miscalibrated: their risks are too high. Site E looks fine. We know better, because we simulated the
+# data: two errors cancel there. The risks are too high everywhere, and the patients of E are sicker than the model
 # knows.
 #
-# ## What mends it?
+# ## Which recalibrator helps?
 
 # %%
 fixed = believable.calibrate(risk, readmitted, clusters=patient)
 print(fixed, end="\n\n")
-mended = fixed.improvement.predictions_after
-print(believable.subgroups(mended, by={"site": site}, clusters=patient, random_state=0))
+recalibrated = fixed.improvement.predictions_after
+print(believable.subgroups(recalibrated, by={"site": site}, clusters=patient, random_state=0))
 
 # %% [markdown]
-# Now the picture has turned. **Site E is off**: 6 % predicted, 10 % happened. One map for everybody has moved everybody
-# down, E as well, where there was nothing to move. Site D is flagged too, the other way. We made its patients like
-# those of A to C, so this flag is in part bad luck: a flag is a reason to look, not a proof. The rest is the price of
-# one map, which lies between what E needs and what the others need.
+# Now the picture is reversed. **Site E is miscalibrated**: 6 % predicted, 10 % observed. One calibration map for
+# everybody has lowered all risks, including those of E, where nothing needed lowering. Site D is flagged too, in the
+# opposite direction. We simulated its patients like those of A to C, so this flag is partly bad luck: a flag is a
+# reason to look, not a proof. The rest is the price of a single map, which lies between what E needs and what the
+# others need.
 #
-# E needs an intercept of its own, or a model that knows why its patients are sicker. Always look at the subgroups again
-# after mending.
+# E needs its own intercept, or a model that knows why its patients are sicker. Always check the subgroups again after
+# recalibration.
 #
 # ## Is it worth acting on?
 
 # %%
 curves = {}
-for name, model in {"as it came": believable.Predictions(risk, readmitted), "recalibrated": mended}.items():
+for name, model in {"as it came": believable.Predictions(risk, readmitted), "recalibrated": recalibrated}.items():
     curves[name] = believable.net_benefit(model, thresholds=np.arange(2, 31) / 100, clusters=patient, random_state=0)
     print(f"{name}: {curves[name]}")
 believable.plot_net_benefit(curves)
 
 # %% [markdown]
-# The net benefit weighs cases found against visits in vain, at the price that a threshold implies. A visit from 10 % on
-# means that one missed case is as bad as nine visits in vain.
+# Net benefit weighs cases found against unnecessary visits, at the exchange rate that a threshold implies. Offering a
+# visit from 10 % upwards means that one missed case is as bad as nine unnecessary visits.
 #
-# At 10 % either model beats visiting everyone and visiting no one, beyond chance. Below 5 % the two hardly differ. At
-# most thresholds above that the recalibrated risks do better. They are useful beyond chance up to 23 %, the risks as
-# they came up to 16 %. The picture shows no intervals where it shows two models; the sentences allow for chance.
+# At 10 %, both models beat visiting everyone and visiting no one, by more than noise explains. Below 5 % the two hardly
+# differ. At most thresholds above that, the recalibrated risks do better. They are demonstrably useful up to 23 %, the
+# original risks up to 16 %. A plot of two models shows no intervals; the printed sentences take noise into account.
 #
-# ## Keep it
+# ## Save it
 
 # %%
 audit.to_html("audit.html")

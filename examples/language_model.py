@@ -1,12 +1,12 @@
 # %% [markdown]
 # # A language model: does it know what it knows?
 #
-# A language model answers a quiz. Its confidence can be had in two ways: from the log-likelihoods of the choices, or by
-# asking it. If either could be believed, we could let it answer where it is sure and say "I do not know" elsewhere.
+# A language model answers a quiz. There are two ways to get its confidence: from the log-likelihoods of the choices, or
+# by asking it. If either is calibrated, we can let it answer where it is sure and say "I do not know" elsewhere.
 #
-# **Both logs are simulated**, so that nothing has to be downloaded: 600 questions with four choices in the form of the
-# Language Model Evaluation Harness, and 200 questions that were asked three times with "how sure are you?". In the
-# simulation the model is over-confident, more so in arithmetic than in history.
+# **Both logs are simulated**, so that nothing has to be downloaded: 600 questions with four choices, in the format of
+# the Language Model Evaluation Harness, and 200 questions that were asked three times with "how sure are you?". The
+# simulated model is over-confident, more so in arithmetic than in history.
 
 # %%
 # %matplotlib inline
@@ -54,9 +54,9 @@ print(*audit.advice, sep="\n")
 print(believable.subgroups(quiz.predictions, by={"subject": subject}, random_state=0))
 
 # %% [markdown]
-# The model is over-confident, and far more so in arithmetic: it claims 83 % there and is right in 61 %. In history it
+# The model is over-confident, and far more so in arithmetic, where it claims 83 % and is right in 61 %. In history it
 # claims 84 % and is right in 79 %. An average over subjects would have hidden that. The choices A to D are listed as
-# off too; they are alike in this simulation, and show the same over-confidence in four parts.
+# miscalibrated too; they are alike in this simulation, and each shows its part of the same over-confidence.
 #
 # ## What it says when asked
 
@@ -71,45 +71,46 @@ believable.plot_reliability_diagram(stated.predictions, title="Stated confidence
 
 # %% [markdown]
 # Stated confidences are **heaped**: there are eight values and nothing between them. So nothing is known about 0.85,
-# and ten equal bins are partly empty. Some answers state no confidence; they are left out and counted, not given a
-# number. Each question was asked three times, so questions go along as groups.
+# and some of the ten equal-width bins are empty. Some answers state no confidence; they are counted and left out, not
+# given a number. Each question was asked three times, so questions are passed along as clusters.
 #
 # At least once the model said 100 % and was wrong. That makes the log loss infinite, and it is a good reason never to
 # show "100 %" to a reader.
 #
-# In every bin the model is right less often than it says. The order is not useless: what it calls 90 % or more is right
-# more often than what it calls 60 %. The first point may be chance: few answers, a wide interval.
+# In every bin the model is right less often than it says. The order is still informative: answers that it calls 90 % or
+# more are right more often than those it calls 60 %. The first point may be noise, because it has few answers and a
+# wide interval.
 #
-# ## What mends it?
+# ## Which recalibrator helps?
 
 # %%
 fixed = believable.calibrate(quiz.predictions)
 print(fixed, end="\n\n")
-mended = fixed.improvement.predictions_after
-print(believable.subgroups(mended, by={"subject": subject}, random_state=0))
+recalibrated = fixed.improvement.predictions_after
+print(believable.subgroups(recalibrated, by={"subject": subject}, random_state=0))
 
 # %% [markdown]
-# We mend the log-likelihoods. A temperature of about 1.9 takes the ECE from 0.12 to 0.04. But one temperature for both
-# subjects is a compromise: arithmetic is still over-confident (70 % claimed, 61 % right) and history is now
-# **under-confident** (71 % claimed, 79 % right). Where the subject is known beforehand, learn a map for each, once
-# there are enough questions.
+# We recalibrate the log-likelihoods. A temperature of about 1.9 lowers the ECE from 0.12 to 0.04. But one temperature
+# for both subjects is a compromise: arithmetic is still over-confident (70 % claimed, 61 % right) and history is now
+# **under-confident** (71 % claimed, 79 % right). If you know the subject in advance and have enough questions, fit one
+# recalibrator per subject.
 #
-# ## What may I do with it?
+# ## What can I do with it?
 
 # %%
-print(believable.threshold_for(mended, precision=0.9))
-print(believable.selective(mended, random_state=0))
-believable.plot_risk_coverage({"before": quiz.predictions, "after": mended}, random_state=0)
+print(believable.threshold_for(recalibrated, precision=0.9))
+print(believable.selective(recalibrated, random_state=0))
+believable.plot_risk_coverage({"before": quiz.predictions, "after": recalibrated}, random_state=0)
 
 # %% [markdown]
-# If at least nine in ten of the answers given are to be right, the model may answer about one question in six. It must
+# If at least nine out of ten given answers are to be right, the model can answer about one question in six. It must
 # pass on the rest.
 #
-# The curves before and after are nearly the same, and they should be: a temperature changes what the numbers mean and
-# hardly the order in which questions are answered. Recalibration makes confidence readable; it does not make the model
-# know more.
+# The curves before and after are nearly the same, as they should be: a temperature changes what the numbers mean but
+# hardly changes the order in which questions are answered. Recalibration makes the confidence interpretable; it does
+# not make the model know more.
 #
-# ## Keep it
+# ## Save it
 
 # %%
 audit.to_html("audit.html")

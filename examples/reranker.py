@@ -2,11 +2,11 @@
 # # A reranker: what does a score of 0.9 promise?
 #
 # A reranker gives every candidate document a number. The ranking is fine. Now somebody wants to show a document as *the
-# answer* when the number is high enough, and to show nothing otherwise. For that the number must mean something.
+# answer* when the number is high enough, and to show nothing otherwise. For that, the number must mean something.
 #
-# **The data are simulated**, so that we know what is wrong: 100 queries with 15 documents each. The log-odds of the
-# reranker are 1.8 times too large, and those of broad queries are lifted too high on top of it. About 15 % of the
-# documents were never judged. The run and the judgements are written as TREC files, as a search team would have them.
+# **The data are simulated**, so that we know what is wrong: 100 queries with 15 documents each. The reranker's log-odds
+# are 1.8 times too large, and those of broad queries are shifted upwards as well. About 15 % of the documents were
+# never judged. The run and the judgements are written as TREC files, the format a search team would have.
 
 # %%
 # %matplotlib inline
@@ -33,10 +33,10 @@ Path("qrels.txt").write_text("\n".join(qrels) + "\n")
 print(*run[:3], sep="\n")
 
 # %% [markdown]
-# ## Reading it
+# ## Reading the files
 #
-# What the scores are is said and never guessed: here they are log-odds. `load_run` joins run and judgements, counts
-# what was not judged, and remembers which query a row belongs to.
+# You have to say what the scores are; it is never guessed. Here they are log-odds. `load_run` joins the run and the
+# judgements, counts the unjudged documents, and records which query each row belongs to.
 
 # %%
 loaded = load_run("run.trec", "qrels.txt", scores="logits")
@@ -47,8 +47,8 @@ print(*loaded.notes, sep="\n")
 # %% [markdown]
 # ## The audit
 #
-# Documents of one query are not independent of each other, so the queries go along as groups. The kind of query is a
-# column to look at apart.
+# Documents of one query are not independent of each other, so the queries are passed along as clusters. The kind of
+# query is a column of subgroups.
 
 # %%
 kind = np.array([query.split("-")[0] for query in loaded.clusters])
@@ -61,9 +61,9 @@ print(believable.noise_floor("ece", loaded.predictions, random_state=0))
 believable.plot_miscalibration(loaded.predictions)
 
 # %% [markdown]
-# It is not noise: calibrated scores would show an ECE of about 0.02, and we see 0.155. The picture says where. Scores
-# above 0.3 are too high, around 0.75 by about 0.3: fewer than half of such documents are relevant. The lowest scores
-# are a little too low. A ranking measure would never notice, for it sees nothing but the order.
+# It is not noise: calibrated scores would show an ECE of about 0.02, and we see 0.155. The plot shows where. Scores
+# above 0.3 are too high, by about 0.3 around 0.75: fewer than half of those documents are relevant. The lowest scores
+# are slightly too low. No ranking metric would notice, because it sees only the order.
 #
 # Keep the note above in mind: this holds for judged documents.
 #
@@ -73,25 +73,26 @@ believable.plot_miscalibration(loaded.predictions)
 print(believable.subgroups(loaded.predictions, by={"kind": kind}, clusters=loaded.clusters, random_state=0))
 
 # %% [markdown]
-# Both kinds are off, in different ways. Scores of broad queries are too high on the whole: 0.55 predicted, 0.32
-# happened. Those of known-item queries fit on the whole, yet their error is 0.11: high and low scores are off in
-# opposite directions.
+# Both kinds are miscalibrated, in different ways. Scores of broad queries are too high on average: 0.55 predicted, 0.32
+# observed. Scores of known-item queries are right on average, yet their error is 0.11, because high and low scores are
+# wrong in opposite directions.
 #
-# ## What mends it?
+# ## Which recalibrator helps?
 #
-# First one map for all queries. Queries stay together in a fold, so each was mapped by what other queries say.
+# First, one calibration map for all queries. Queries stay together in a fold, so each is recalibrated by a map fitted
+# on other queries.
 
 # %%
 fixed = believable.calibrate(loaded.predictions, clusters=loaded.clusters)
 print(fixed, end="\n\n")
-mended = fixed.improvement.predictions_after
-print(believable.subgroups(mended, by={"kind": kind}, clusters=loaded.clusters, random_state=0))
+recalibrated = fixed.improvement.predictions_after
+print(believable.subgroups(recalibrated, by={"kind": kind}, clusters=loaded.clusters, random_state=0))
 
 # %% [markdown]
-# The map shrinks the log-odds and shifts them down; the order stays. The ECE falls from 0.15 to 0.03. And yet both
-# kinds are still off: scores of broad queries are too high (0.40 predicted, 0.32 happened) and those of known-item
-# queries now too low (0.26 and 0.34). In the total the two offset each other. We know the kind of a query when it comes
-# in, so each kind may have its own map.
+# The calibration map shrinks the log-odds and shifts them down; the order does not change. The ECE falls from 0.15 to
+# 0.03. And yet both kinds are still miscalibrated: scores of broad queries are too high (0.40 predicted, 0.32 observed)
+# and those of known-item queries are now too low (0.26 and 0.34). In the total, the two cancel. We know the kind of a
+# query when it arrives, so each kind can have its own map.
 
 # %%
 p, y = loaded.predictions.scores, loaded.predictions.labels
@@ -101,16 +102,16 @@ for name in ("broad", "known"):
     maps[name] = believable.calibrate(p[rows], y[rows], method="platt", clusters=loaded.clusters[rows])
     after[rows] = maps[name].improvement.predictions_after.scores
 print(believable.subgroups(after, y, by={"kind": kind}, clusters=loaded.clusters, random_state=0))
-print(believable.compare(after, mended.scores, y, "nll", clusters=loaded.clusters, random_state=0))
+print(believable.compare(after, recalibrated.scores, y, "nll", clusters=loaded.clusters, random_state=0))
 
 # %% [markdown]
-# With a map for each, neither kind can be told from calibrated. The log loss is lower than with one map for all, by
-# more than chance explains. The order within a query stays; across kinds it changes, for a 0.9 means less in a broad
-# query.
+# With one map per kind, neither kind is distinguishable from calibrated. The log loss is lower than with one map for
+# all, by more than noise explains. The order within a query does not change. Across kinds it does, because a 0.9 means
+# less in a broad query.
 #
-# ## What may I do with it?
+# ## What can I do with it?
 #
-# Show a document as the answer only if it is relevant three times in four, with 95 % confidence.
+# Show a document as the answer only if three out of four such documents are relevant, with 95 % confidence.
 
 # %%
 cut = believable.threshold_for(after, y, precision=0.75, clusters=loaded.clusters)
@@ -118,11 +119,11 @@ print(cut)
 believable.plot_threshold(cut)
 
 # %% [markdown]
-# It can be promised from a score of 0.75 on, and that keeps 9 % of the documents. The queries count as clusters here: a
-# hundred queries tell less than 1,272 independent documents would. The promise is for judged documents of queries like
-# these.
+# This can be guaranteed from a score of 0.75 upwards, which keeps 9 % of the documents. Queries count as clusters here:
+# a hundred queries carry less information than 1,272 independent documents would. The guarantee is for judged documents
+# of queries like these.
 #
-# ## Keep it
+# ## Save it
 
 # %%
 audit.to_html("audit.html")

@@ -18,42 +18,42 @@ PAGE = HERE.parent / "docs" / "_static" / "cheatsheet.html"
 
 CALLS = {  # a heading, and below it questions with their calls
     "Measure": [
-        ("The whole answer?", 'audit(p, y, by=region).to_html("report.html")'),
-        ("How far off, in words?", "verdict(p, y)"),
+        ("A full report?", 'audit(p, y, by=region).to_html("report.html")'),
+        ("A verdict in words?", "verdict(p, y)"),
         ("One number, my bins?", "expected_calibration_error(p, y, n_bins=15)"),
         ("Every number?", "evaluate(p, y)"),
-        ("How sure is that number?", 'interval("ece", p, y, clusters=patient)'),
+        ("How precise is it?", 'interval("ece", p, y, clusters=patient)'),
         ("Is it noise?", 'noise_floor("ece", p, y);  kuiper_test(p, y)'),
         ("How many rows?", "rows_needed(width=0.02, base_rate=0.1)"),
         ("Which model is better?", 'compare(p, q, y, "brier")'),
-        ("For whom is it off?", "subgroups(p, y, by=region)"),
+        ("Miscalibrated subgroups?", "subgroups(p, y, by=region)"),
         ("Every class of a matrix?", "classwise_ece(P, k);  plot_classwise_reliability(P, k)"),
         ("Without bins?", "smooth_calibration_error(p, y);  corp_decomposition(p, y)"),
         ("Slope and intercept?", "calibration_slope_intercept(p, y)"),
-        ("As another library has it?", 'expected_calibration_error(p, y, convention="torchmetrics")'),
-        ("Logits, other labels?", "Predictions(z, y, from_logits=True)"),
+        ("Another library's number?", 'expected_calibration_error(p, y, convention="torchmetrics")'),
+        ("Logits, not probabilities?", "Predictions(z, y, from_logits=True)"),
     ],
     "See": [
-        ("A picture?", 'plot_reliability_diagram(p, y, save_path="r.png")'),
+        ("A reliability diagram?", 'plot_reliability_diagram(p, y, save_path="r.png")'),
         ("Without bins?", "plot_corp_diagram(p, y);  plot_smoothed_calibration(p, y)"),
         ("The numbers behind it?", "reliability_table(p, y).to_frame()"),
     ],
-    "Mend": [
-        ("What mends it?", "fixed = calibrate(p, y);  fixed.transform(q)"),
-        ("By how much?", "plot_improvement(fixed);  refinement(p, y)"),
-        ("A certain map?", "recalibrate.BetaCalibration().fit(p, y).transform(q)"),
+    "Recalibrate": [
+        ("Which recalibrator?", "fixed = calibrate(p, y);  fixed.transform(q)"),
+        ("How much does it help?", "plot_improvement(fixed);  refinement(p, y)"),
+        ("A specific one?", "recalibrate.BetaCalibration().fit(p, y).transform(q)"),
         ("Around a classifier?", 'recalibrate.Recalibrated(model, "platt").fit(X, y)'),
-        ("Keep it, no pickle?", 'fixed.to_json("map.json");  load_recalibrator("map.json")'),
+        ("Save it without pickle?", 'fixed.to_json("map.json");  load_recalibrator("map.json")'),
     ],
     "Decide": [
-        ("A cut with a promise?", "threshold_for(p, y, precision=0.9)"),
-        ("Answer, or leave it?", "selective(p, y)"),
-        ("Is acting on it worth it?", "net_benefit(p, y)"),
+        ("A guaranteed threshold?", "threshold_for(p, y, precision=0.9)"),
+        ("When to abstain?", "selective(p, y)"),
+        ("Is acting on it useful?", "net_benefit(p, y)"),
         ("A cheap model first?", "cascade(p, y, cost_fast=0.001, cost_slow=0.05)"),
         ("Say it in words?", "confidence_words(0.93, (0.55, 0.99))"),
     ],
-    "Grow": [
-        ("Parts, shards, days?", "sum(Summary.of(Predictions(*day)) for day in days)"),
+    "Scale": [
+        ("Several parts or days?", "sum(Summary.of(Predictions(*day)) for day in days)"),
         ("A stream that may drift?", "CalibrationMonitor(500).update(p, y)"),
     ],
 }
@@ -68,41 +68,40 @@ SHELL = [
     "believable apply map.json new.csv -o out.csv",
 ]
 CONVENTIONS = [
-    "<b>Scores first, outcomes second</b>; swapped arguments are an error, as is a NaN or a logit.",
-    "<b>Bins</b> are right-closed, (a, b]; 0 is in the first, 1 in the last; ten of equal width unless you "
-    "say otherwise.",
-    "<b>Say the bins</b> with every binned number: “ECE 0.041, 15 uniform bins, n = 5,000”.",
-    "<b>A matrix</b> means the confidence in the predicted class, unless <code>notion=</code> says "
+    "<b>Scores first, outcomes second</b>. Swapped arguments, NaN and logits raise an error.",
+    "<b>Bins</b> are right-closed, (a, b]; 0 is in the first, 1 in the last; ten of equal width by default.",
+    "<b>Report the bins</b> with every binned number: “ECE 0.041, 15 uniform bins, n = 5,000”.",
+    "<b>A matrix</b> is judged by the confidence in the predicted class, unless <code>notion=</code> is "
     "<code>classwise</code>, <code>top_label</code>, <code>top_r</code> …",
-    "<b>Chance</b>: a perfect model shows a positive error too. Compare with the noise floor, never with 0.",
-    "<b>Fit a map on rows</b> that neither trained the model nor test it.",
-    "<code>random_state=</code> makes it repeatable; <code>sample_weight=</code> works throughout, "
-    "<code>clusters=</code> where rows come in clusters.",
+    "<b>Noise</b>: even a perfect model shows a positive error. Compare with the noise floor, never with 0.",
+    "<b>Fit a recalibrator</b> on rows used neither to train nor to test the model.",
+    "<code>random_state=</code> makes results reproducible; <code>sample_weight=</code> works throughout, "
+    "<code>clusters=</code> where rows belong together.",
 ]
 REPORT = [
-    "<b>To a reader</b>: Brier score or log loss; the ECE with its bins, interval and noise floor; a diagram.",
-    "<b>To choose a model</b>: Brier score or log loss, by <code>compare</code>; no calibration error rewards "
-    "sharpness.",
-    "<b>Without bins</b>: smooth ECE, or ICI with slope and intercept in clinical work.",
-    "<b>Rare events</b>: observed / expected, and bins of equal mass.",
-    "<b>Classes whose columns you use</b>: the static (class-wise) error, not that of the confidence alone.",
+    "<b>In a paper or report</b>: Brier score or log loss; the ECE with its bins, interval and noise floor; a diagram.",
+    "<b>To choose a model</b>: Brier score or log loss, with <code>compare</code>; calibration errors do not "
+    "reward sharpness.",
+    "<b>Without bins</b>: smooth ECE; in clinical work, ICI with slope and intercept.",
+    "<b>Rare events</b>: observed / expected ratio, and equal-mass bins.",
+    "<b>If you use every class probability</b>: the static (class-wise) error, not only the confidence.",
 ]
 GRADES = [("excellent", "below 0.05"), ("good", "below 0.10"), ("moderate", "below 0.15"), ("poor", "otherwise")]
 STANDINGS = [
-    ("off", "a perfect model with these scores would show as much at most one time in twenty: read grade and interval"),
-    ("cannot be told from perfect", "chance explains what is seen: leave the scores alone"),
-    ("too little data", "the interval reaches from excellent to moderate: get the rows it names"),
+    ("off", "a perfectly calibrated model would show as much at most 1 time in 20: read grade and interval"),
+    ("cannot be told from perfect", "noise explains the error: leave the scores alone"),
+    ("too little data", "the interval reaches from excellent to moderate: collect as many rows as it says"),
 ]
-SHAPES = [  # a name, what happens at a score, and what to do
+SHAPES = [  # a name, the observed frequency at a score, what it means, and which recalibrator to try
     (
-        "over-confident",
+        "too extreme",
         lambda p: 0.5 + 0.4 * (p - 0.5) + 1.1 * (p - 0.5) ** 3,
-        "too extreme; slope below 1",
+        "calibration slope below 1",
         "temperature",
     ),
-    ("under-confident", lambda p: 1 / (1 + ((1 - p) / p) ** 2.2), "too timid; slope above 1", "temperature"),
-    ("too high", lambda p: p**1.9, "less happens than promised", "Platt, prior shift"),
-    ("too low", lambda p: 1 - (1 - p) ** 1.9, "more happens than promised", "Platt, prior shift"),
+    ("not extreme enough", lambda p: 1 / (1 + ((1 - p) / p) ** 2.2), "calibration slope above 1", "temperature"),
+    ("over-predicts", lambda p: p**1.9, "fewer events than predicted", "Platt, prior shift"),
+    ("under-predicts", lambda p: 1 - (1 - p) ** 1.9, "more events than predicted", "Platt, prior shift"),
 ]
 SHADES = ("#d6e6d9", "#e6efd8", "#f8e9c8", "#f3cdbf")
 
@@ -115,7 +114,7 @@ def page() -> str:
         "In a shell",
         f'<div class="shell">{"".join(f"<code>{_code(line)}</code>" for line in SHELL)}</div>' + _exit_codes(),
     )
-    axes = "<p class=note>Across: what was promised. Up: what happened. Grey: perfect.</p>"
+    axes = "<p class=note>x: mean predicted probability. y: observed frequency. Dashed: perfect.</p>"
     middle = _section("Read the diagram", f'{axes}<div class="shapes">{_shapes()}</div>')
     middle += _section("Read the verdict", _verdict())
     middle += _section("What to report", _list(REPORT)) + _section("Conventions", _list(CONVENTIONS))
@@ -151,8 +150,8 @@ def _list(lines: list[str]) -> str:
 def _exit_codes() -> str:
     return (
         "<p class=note>csv, tsv, parquet, jsonl, npz, or - for standard input. Exit code 0: fine, 1: a gate failed, "
-        "2: bad input. "
-        "<code>believable demo</code> needs no file; <code>believable metrics ece</code> explains.</p>"
+        "2: invalid input. "
+        "<code>believable demo</code> needs no file; <code>believable metrics ece</code> explains a metric.</p>"
     )
 
 
@@ -191,8 +190,8 @@ def _verdict() -> str:
     standings = "".join(f"<dt>{name}<dd>{words}" for name, words in STANDINGS)
     return (
         f'<p>The <b>grade</b> follows a guideline for the ECE:</p><div class="grades">{grades}</div>'
-        f"<p>The <b>standing</b> says whether to rely on it:</p><dl>{standings}</dl>"
-        "<p>A direction and places are named only where chance does not explain the whole.</p>"
+        f"<p>The <b>standing</b> says how strong the evidence is:</p><dl>{standings}</dl>"
+        "<p>Directions and ranges of scores are named only where noise does not explain the error.</p>"
     )
 
 
@@ -222,9 +221,9 @@ def _recalibrators() -> str:
     ]
     return (
         f'<table><tr class="head"><td>alias<td>class<td>rows<td>keeps order{"".join(rows)}</table>'
-        "<p class=note>Simplest first. <b>rows</b>: of the rarest class; with fewer it warns; "
-        "more may be needed for it to pay. "
-        "<b>order</b> of the scores of one event.</p>"
+        "<p class=note>Simplest first. <b>rows</b>: rows of the rarest class, below which it warns; "
+        "it may need more to help. "
+        "<b>order</b>: of the scores of one event.</p>"
     )
 
 
