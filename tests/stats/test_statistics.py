@@ -262,8 +262,8 @@ UNREADABLE = [
     (expected_calibration_error, {"threshold": 0.5}, "counted with threshold=None, not 0.5"),
     (adaptive_calibration_error, {}, "asks for quantile bins"),
     (static_calibration_error, {}, "counted with notion='binary', not 'classwise'"),
-    (sweep_calibration_error, {}, "it is read from CellStats or predictions"),
-    (auc, {}, "read from CellStats or predictions"),
+    (sweep_calibration_error, {}, "pass predictions or CellStats, not BinStats"),
+    (auc, {}, "cannot be computed from BinStats: pass predictions or CellStats"),
 ]
 
 
