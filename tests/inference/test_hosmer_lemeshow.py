@@ -147,9 +147,9 @@ def test_refusals():
         lambda: hosmer_lemeshow(Predictions(P, Y, sample_weight=weighted.weights)),
         lambda: hosmer_lemeshow(CellStats.of(Predictions(P, Y, sample_weight=weighted.weights))),
     ):
-        with pytest.raises(InputError, match="the Hosmer–Lemeshow test takes no weights: it is about counts of rows"):
+        with pytest.raises(InputError, match="the Hosmer–Lemeshow test does not support weights: it counts rows"):
             call()
-    with pytest.raises(InputError, match="it takes outcomes of 0 and 1, not soft labels"):
+    with pytest.raises(InputError, match="it needs outcomes of 0 and 1, not soft labels"):
         hosmer_lemeshow(Predictions(P, P, soft_labels=True))
     with pytest.raises(UndefinedError, match="one set of scores, these are 4"):
         hosmer_lemeshow(MATRIX["random"].scores, MATRIX["random"].labels, notion="classwise")

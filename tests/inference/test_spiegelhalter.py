@@ -69,7 +69,7 @@ def test_statistics():
 def test_refusals():
     """Sums over classes have another variance; several groups have no one test."""
     matrix = Predictions(MATRIX["random"].scores, MATRIX["random"].labels)
-    with pytest.raises(UndefinedError, match="reads binary ScoreSums, these are multiclass"):
+    with pytest.raises(UndefinedError, match="needs binary ScoreSums, these are multiclass"):
         spiegelhalter(ScoreSums.of(matrix))
     with pytest.raises(UndefinedError, match="one set of scores, these are 4"):
         spiegelhalter(matrix, notion="classwise")

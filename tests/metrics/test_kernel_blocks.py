@@ -152,9 +152,9 @@ def test_refusals():
         blocks + CellStats.of(Predictions(data.scores, data.labels))
     with pytest.raises(UndefinedError, match="use estimator='block', not 'unbiased'"):
         squared_kernel_calibration_error(blocks)
-    with pytest.raises(UndefinedError, match=r"counted with bandwidth=0\.3, not 0\.5: count again"):
+    with pytest.raises(UndefinedError, match=r"computed with bandwidth=0\.3, not 0\.5: compute it again"):
         squared_kernel_calibration_error(blocks, estimator="block", bandwidth=0.5)
-    with pytest.raises(UndefinedError, match="resampling draws labels"):
+    with pytest.raises(UndefinedError, match="resampling needs the rows"):
         kernel_calibration_test(blocks, method="resampling")
     for wrong, reason in (
         ({"block_size": 1}, "block_size"),

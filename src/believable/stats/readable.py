@@ -167,4 +167,6 @@ def refuse_extras(what: str, **extras: Any) -> None:
     """A statistic already holds its outcomes and weights: passing them again is an error."""
     for name, value in extras.items():
         if value is not None:
-            raise InputError("a {what} already holds what it counted: leave {argument} out", argument=name, what=what)
+            raise InputError(
+                "a {what} already contains outcomes and weights: leave {argument} out", argument=name, what=what
+            )
