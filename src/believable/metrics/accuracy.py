@@ -42,9 +42,9 @@ def accuracy(predictions: Any, actuals: Any = None, *, sample_weight: Any = None
     In [0, 1], 1 is best. Ties go to the lowest class, so a 1-D score of exactly 0.5 predicts 0. Multilabel: share of
     entries on the right side of 0.5. Accuracy does not measure calibration, nor calibration accuracy: report both.
 
-    Notes
-    -----
-    Always predicting the base rate is perfectly calibrated and useless; accuracy shows what calibration errors miss.
+    References
+    ----------
+    No single source. It is in the table because always predicting the base rate is perfectly calibrated, but useless.
 
     Examples
     --------
