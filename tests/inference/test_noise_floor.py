@@ -268,7 +268,7 @@ def test_refusals():
     source = Predictions(p, p > 0.5)
     with pytest.raises(UndefinedError, match="needs the predictions, not a statistic"):
         noise_floor("nll", ScoreSums.of(source))
-    with pytest.raises(UndefinedError, match="read from CellStats or predictions, not from BinStats"):
+    with pytest.raises(UndefinedError, match="this needs CellStats or predictions, not a BinStats"):
         noise_floor("ks", BinStats.of(source))
 
 

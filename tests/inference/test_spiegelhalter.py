@@ -71,7 +71,7 @@ def test_refusals():
     matrix = Predictions(MATRIX["random"].scores, MATRIX["random"].labels)
     with pytest.raises(UndefinedError, match="needs binary ScoreSums, these are multiclass"):
         spiegelhalter(ScoreSums.of(matrix))
-    with pytest.raises(UndefinedError, match="one set of scores, these are 4"):
+    with pytest.raises(UndefinedError, match="one set of scores, but there are 4"):
         spiegelhalter(matrix, notion="classwise")
     labels = MULTILABEL["multilabel"]
     with pytest.raises(UndefinedError, match="these are multilabel"):

@@ -143,7 +143,7 @@ def test_replicates():
 
 def test_refusals(ask):
     """Several groups and unknown choices are errors."""
-    with pytest.raises(UndefinedError, match="calibration-in-the-large is about one set of scores, these are 4"):
+    with pytest.raises(UndefinedError, match="calibration-in-the-large needs one set of scores, but there are 4"):
         ask(calibration_in_the_large, MATRIX["random"], notion="classwise")
     with pytest.raises(UndefinedError, match="one set of scores"):
         ask(calibration_in_the_large, MULTILABEL["multilabel"])

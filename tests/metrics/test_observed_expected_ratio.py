@@ -102,7 +102,7 @@ def test_the_highest_level():
 
 def test_refusals(ask):
     """Several groups, and what a statistic already holds, are errors."""
-    with pytest.raises(UndefinedError, match="one set of scores, these are 4"):
+    with pytest.raises(UndefinedError, match="one set of scores, but there are 4"):
         ask(observed_expected_ratio, MATRIX["random"], notion="classwise")
     labels = MULTILABEL["multilabel"]
     with pytest.raises(UndefinedError, match="pass the column of one label"):

@@ -166,7 +166,7 @@ def test_thresholds_on_the_grid():
         assert found == thresholded_adaptive_calibration_error(CellStats.of(source, view))
     ends = CellStats.of(Predictions([0.0, 0.0, 0.5, 1.0], [0, 1, 0, 1]))
     assert (ends.above(0.0).n.sum(), ends.above(0.5).n.sum(), ends.above(1.0).n.sum()) == (2, 1, 0)
-    with pytest.raises(UndefinedError, match=r"0\.0123 is no edge of"):
+    with pytest.raises(UndefinedError, match=r"0\.0123 is not an edge of"):
         thresholded_adaptive_calibration_error(ends, threshold=0.0123)
     with pytest.raises(UndefinedError, match=r"counted with threshold=0\.5, not 0\.25"):
         ends.above(0.5).above(0.25)
