@@ -186,7 +186,7 @@ def test_what_is_refused():
         squared_kernel_calibration_error(p, y, kernel="laplace")
     with pytest.raises(InputError, match="bandwidth must be above 0"):
         squared_kernel_calibration_error(p, y, bandwidth=0.0)
-    with pytest.raises(InputError, match="bandwidth goes with the kernels"):
+    with pytest.raises(InputError, match="bandwidth applies to the kernels"):
         squared_kernel_calibration_error(p, y, kernel=laplacian, bandwidth=0.1)
     with pytest.raises(InputError, match=r"numbers of shape \(3, 3\) for 3 and 3 rows, got shape \(3,\)"):
         squared_kernel_calibration_error(p, y, kernel=lambda x, y: x[:, 0])

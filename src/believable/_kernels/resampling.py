@@ -36,7 +36,7 @@ def redrawn_labels(
 def redrawn_events(
     uniform: Float64s, chance: Float64s, cells: Array, weight: Float64s | None, n_cells: int
 ) -> Float64s:
-    """Return weights by cell of events that occur if a number in [0, 1) is below their probability, by row of (B, m)."""
+    """Return weights by cell of events that occur if a uniform number is below their probability, by row of (B, m)."""
     sums = np.empty((len(uniform), n_cells))
     for i, row in enumerate(uniform):
         happened = np.flatnonzero(row < chance)
