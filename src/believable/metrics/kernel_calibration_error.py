@@ -205,7 +205,7 @@ def kernel_calibration_error(
     bandwidth: float | None = None,
     sample_weight: Any = None,
 ) -> float:
-    """Kernel calibration error: the square root of the biased squared kernel calibration error.
+    """Kernel calibration error of the whole probability vector: the root of the biased squared error.
 
     sqrt( sum_ij w_i w_j k(P_i, P_j) <e_i - P_i, e_j - P_j> ) / W, including each row with itself: the norm of the mean
     of (e - P) k(P, ·), its largest product with a vector field of norm 1. In [0, sqrt(2)] for kernels of at most 1; 0

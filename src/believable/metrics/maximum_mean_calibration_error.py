@@ -59,11 +59,11 @@ def maximum_mean_calibration_error(
     r: int | None = None,
     sample_weight: Any = None,
 ) -> float:
-    """Largest mean of (y - p) f(p) over smooth functions f, with a Laplace kernel.
+    """Calibration error without bins: the largest mean of (y - p) f(p) over smooth functions f.
 
     `sqrt( sum_ij w_i w_j (y_i - p_i)(y_j - p_j) exp(-|p_i - p_j| / h) ) / W`, including each row with itself, h = 0.4:
-    the norm of the mean of (y - p) k(p, ·), which is its largest product with a function of norm 1. There are no bins.
-    In [0, 1], 0 is best. Exact for any n: the scores are sorted, and one decaying running sum covers all pairs.
+    the norm of the mean of (y - p) k(p, ·) for a Laplace kernel k, which is its largest product with a function of norm
+    1. In [0, 1], 0 is best. Exact for any n: the scores are sorted, and one decaying running sum covers all pairs.
 
     With `unbiased=True`, the unbiased estimate of the square, without a root: the sum over pairs of different rows
     divided by W^2 - sum w^2. It is signed, with mean 0 for calibrated scores.

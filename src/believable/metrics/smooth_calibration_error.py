@@ -69,7 +69,7 @@ def smooth_calibration_error(
     bandwidth: float | None = None,
     sample_weight: Any = None,
 ) -> float:
-    r"""Size of the residuals after smoothing them along the scores, with a bandwidth equal to the result.
+    r"""Calibration error without bins, from residuals smoothed along the scores.
 
     .. math:: \mathrm{smECE}_s = \int_0^1 \left| \frac1W \sum_i w_i K_s(t, p_i) (y_i - p_i) \right| \, dt
 
