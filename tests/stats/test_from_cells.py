@@ -183,7 +183,7 @@ def test_coarse_cells_are_said():
     uniform = CellStats.of(source)
     exact = calibration_slope_intercept(source).slope.value
     for asked in (calibration_slope_intercept, auc, logistic_calibration_curve):
-        with pytest.warns(CoarseCellsWarning, match="of the variance of their logits is within cells"):
+        with pytest.warns(CoarseCellsWarning, match="of the variance of their logits is lost within cells"):
             asked(with_others(uniform))
     for asked in (adaptive_calibration_error, hosmer_lemeshow):
         with pytest.warns(CoarseCellsWarning, match="100% of the weight, at scores that differ"):
@@ -259,7 +259,7 @@ def test_intervals_of_a_matrix():
     assert halved.high == pytest.approx(interval("brier", counted).high / 2)
     with pytest.raises(UndefinedError, match="sharpness for a multiclass matrix needs all classes of a row together"):
         interval("sharpness", counted)
-    with pytest.raises(InputError, match="method='bca' draws rows"):
+    with pytest.raises(InputError, match="method='bca' resamples rows"):
         interval("brier", counted, method="bca")
 
 
