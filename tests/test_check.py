@@ -146,7 +146,7 @@ def test_a_value_stands_for_both_arguments():
         expected_calibration_error(value, Y)
     with pytest.raises(InputError, match="already holds its weights"):
         expected_calibration_error(value, sample_weight=np.ones(30))
-    with pytest.raises(InputError, match="a BinStats already holds what it counted: leave actuals out"):
+    with pytest.raises(InputError, match="a BinStats already contains outcomes and weights: leave actuals out"):
         expected_calibration_error(BinStats.of(value), Y)
 
 

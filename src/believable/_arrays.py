@@ -1,7 +1,7 @@
-"""Anything that holds numbers becomes a NumPy array, without importing the package it came from.
+"""Convert anything that holds numbers to a NumPy array, without importing the package it came from.
 
-Which container it is, is read off the module of its type; nulls become NaN (or None in an array of objects), and the
-checks at the door turn them into an error that names the row.
+The module of the type identifies the container. Nulls become NaN (or None in an array of objects), and the checks of
+arguments then raise an error that names the row.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from believable.errors import InputError, Row
 
 
 def as_numpy(values: Any, name: str) -> Array:
-    """The values as a NumPy array: a view where possible, never the caller's memory rearranged."""
+    """Return the values as a NumPy array: a view if possible, and without changing the caller's data."""
     convert = _CONVERTERS.get(type(values).__module__.partition(".")[0])
     try:
         if type(values) is np.ndarray:
@@ -38,11 +38,11 @@ def as_numpy(values: Any, name: str) -> Array:
 
 
 def as_levels(values: Any, name: str) -> Array:
-    """A column of subgroups as text; what has no value is the subgroup "missing"."""
+    """Return a column of subgroups as text; missing values become the subgroup "missing"."""
     array = as_numpy(values, name)
     if array.dtype.kind == "U" or array.ndim != 1:
         return array
-    if array.dtype == "datetime64[ns]":  # which Python only has as a number
+    if array.dtype == "datetime64[ns]":  # `tolist` would return numbers instead of dates
         array = array.astype("datetime64[us]")
     return np.array(["missing" if value is None or value != value else str(value) for value in array.tolist()], str)
 
@@ -52,12 +52,12 @@ def _is_row(value: object) -> bool:
 
 
 def _stack(rows: Array, name: str) -> Array:
-    """A column of lists (one row of probabilities each) as a matrix."""
+    """Return a column of lists (one row of probabilities each) as a matrix."""
     for i, row in enumerate(rows):
         if not _is_row(row) or len(row) != len(rows[0]):
             found = len(row) if _is_row(row) else row
             raise InputError(
-                "rows of {argument} must have one length, got {first} at {first_row} and {got} at {row}",
+                "rows of {argument} must have the same length, got {first} at {first_row} and {got} at {row}",
                 argument=name,
                 first=len(rows[0]),
                 first_row=Row(0),
@@ -68,7 +68,7 @@ def _stack(rows: Array, name: str) -> Array:
 
 
 def _from_numpy(values: Any) -> Any:
-    """Subclasses: a masked entry is a missing value, a matrix is its array."""
+    """Convert subclasses of arrays: a masked entry becomes a missing value, a matrix an array."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         return np.where(np.ma.getmaskarray(values), np.nan, np.ma.getdata(values))
     return np.asarray(values)
@@ -85,7 +85,9 @@ def _from_pandas(values: Any) -> Any:
 
 
 def _from_polars(values: Any) -> Any:
-    return values.to_numpy() if hasattr(values, "to_numpy") else values.collect().to_numpy()  # a lazy frame
+    return (
+        values.to_numpy() if hasattr(values, "to_numpy") else values.collect().to_numpy()
+    )  # lazy frames have only `collect`
 
 
 def _from_pyarrow(values: Any) -> Any:
@@ -93,7 +95,7 @@ def _from_pyarrow(values: Any) -> Any:
         return np.column_stack([_from_pyarrow(column) for column in values.columns])
     if hasattr(values, "combine_chunks"):
         values = values.combine_chunks()
-    if hasattr(values, "chunks"):  # a chunked array stays one when it is empty
+    if hasattr(values, "chunks"):  # an empty chunked array stays chunked
         values = values.chunk(0) if values.num_chunks else []
     list_size = getattr(getattr(values, "type", None), "list_size", None)
     if list_size is not None and not values.null_count:
@@ -103,7 +105,7 @@ def _from_pyarrow(values: Any) -> Any:
 
 def _from_torch(values: Any) -> Any:
     values = values.detach().cpu()
-    if str(values.dtype) == "torch.bfloat16":  # NumPy has no such type
+    if str(values.dtype) == "torch.bfloat16":  # NumPy does not support it
         values = values.float()
     return values.numpy()
 

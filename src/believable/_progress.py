@@ -1,4 +1,4 @@
-"""Progress of what takes longer than a moment, on the error stream where that is a terminal: steps, files, rows."""
+"""Progress bars for slow operations (steps, files, rows), on the error stream if that is a terminal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def tracked(steps: Sequence[T], what: str, shown: bool | None) -> Iterator[T]:
-    """Yield the steps one by one behind a bar; None shows it where the error stream is a terminal."""
+    """Yield the steps one by one, with a progress bar; by default it is shown if the error stream is a terminal."""
     if not (sys.stderr.isatty() if shown is None else shown):
         yield from steps
         return
@@ -22,16 +22,16 @@ def tracked(steps: Sequence[T], what: str, shown: bool | None) -> Iterator[T]:
     yield from track(steps, what, total=len(steps), console=Console(stderr=True, force_terminal=shown), transient=True)
 
 
-# --- large files: that one is being read, and how many of its rows are counted ----------------------------------------
+# --- large files: reading, and counting their rows --------------------------------------------------------------------
 
 
-SHOWN_FROM_BYTES = 50_000_000  # smaller files are read in a moment
-SHOWN_FROM_ROWS = 10_000_000  # fewer are counted in a moment
+SHOWN_FROM_BYTES = 50_000_000  # smaller files are read too quickly to need a bar
+SHOWN_FROM_ROWS = 10_000_000  # fewer rows are counted too quickly to need a bar
 
 
 @contextmanager
 def reading(name: str, size: int, shown: bool | None = None) -> Iterator[None]:
-    """Show that a file is being read; None does so where it is large and the error stream is a terminal."""
+    """Show that a file is being read; by default if it is large and the error stream is a terminal."""
     if not (size >= SHOWN_FROM_BYTES and sys.stderr.isatty() if shown is None else shown):
         yield
         return
@@ -50,9 +50,9 @@ def reading(name: str, size: int, shown: bool | None = None) -> Iterator[None]:
 
 @contextmanager
 def counting(rows: int, done: int, shown: bool | None = None) -> Iterator[Callable[[int], None]]:
-    """A bar of rows, with their rate and the time left; what is yielded is told how many more are done.
+    """Show a bar of rows, with their rate and the time left; yields a function to report how many more are done.
 
-    None shows it where there are many rows and the error stream is a terminal.
+    By default it is shown if there are many rows and the error stream is a terminal.
     """
     if not (rows >= SHOWN_FROM_ROWS and sys.stderr.isatty() if shown is None else shown):
         yield lambda more: None

@@ -1,4 +1,4 @@
-"""The words that choices are made with."""
+"""Types of arrays, and the literal values that options accept."""
 
 from __future__ import annotations
 

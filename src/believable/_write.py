@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writing of files: completely, or not at all."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from pathlib import Path
 from believable.errors import InputError
 
 LEFT_BEHIND_AFTER = 3600.0  # seconds
-DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # which no reading says, so it is about what is written
+DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # reading never raises these, so they concern the file written
 
 
 @contextmanager
 def write_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path in the same folder to write to; it takes the place of the target when all went well.
+    """Yield a temporary path in the same folder, which replaces the target if no error was raised.
 
-    Where anything is raised, Ctrl-C included, it is removed and the target stays what it was. The file has the
-    permissions of the one it replaces, or of any new file. A link stays: what it leads to is replaced. The yielded path
-    ends as the target does, so that a writer who looks at the ending is not misled. Something that is no file, such as
-    /dev/stdout or a pipe, cannot be replaced and is itself yielded. What was written is on the disk before it takes the
-    place of the target, so that not even a power cut leaves half of it.
+    After an error, Ctrl-C included, the temporary file is removed and the target is unchanged. The file gets the
+    permissions of the one it replaces, or of any new file. A symbolic link is kept, and its target replaced. The
+    temporary path has the suffix of the target, because some writers depend on it. Something that is not a regular
+    file, such as /dev/stdout or a pipe, cannot be replaced and is itself yielded. The data are on disk before the
+    target is replaced, so that not even a power cut leaves half a file.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def write_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
     [('page.html', 'whole')]
     """
     given, target = os.fspath(path), Path(path).resolve()
-    if os.path.isdir(target):  # unlike a Path, without an error for a name that no file can have
+    if os.path.isdir(target):  # unlike Path.is_dir, raises no error for invalid names
         raise InputError(f"{given} is a folder: name a file to write")
     if os.path.exists(target) and not os.path.isfile(target):
         yield target
@@ -65,21 +65,21 @@ def write_beside(path: str | os.PathLike[str]) -> Iterator[Path]:
             os.replace(beside, target)
         except OSError as error:
             raise InputError(f"{given} cannot be written: {error.strerror or error}") from error
-        with suppress(OSError):  # the new name too, where a folder can be opened
+        with suppress(OSError):  # the new name has to reach the disk too, if folders can be opened
             _to_disk(target.parent)
     finally:
         beside.unlink(missing_ok=True)
 
 
 def name_beside(target: Path) -> Path:
-    """A hidden name in the same folder that nothing else has; it says which process it belongs to."""
+    """Return a unique hidden name in the same folder, which includes the process number."""
     return target.with_name(f".{target.stem[:100]}.{os.getpid()}.{os.urandom(4).hex()}{target.suffix}")
 
 
 def sweep(target: Path) -> None:
-    """Remove what a process left under such a name that was killed while it wrote: its number is no longer in use.
+    """Remove temporary files of processes that were killed while writing: their number is no longer in use.
 
-    Numbers are used again, in containers at once, so what nobody has touched for an hour goes too.
+    Process numbers are reused, in containers at once, so files untouched for an hour are removed too.
     """
     pattern = re.compile(rf"\.{re.escape(target.stem[:100])}\.(\d+)\.[0-9a-f]{{8}}{re.escape(target.suffix)}")
     with suppress(OSError), os.scandir(target.parent) as there:
@@ -91,20 +91,20 @@ def sweep(target: Path) -> None:
 
 
 def _runs(process: int) -> bool:
-    """Whether there is a process of this number; True where that cannot be asked without harm."""
+    """Return whether a process of this number exists; True where checking is not safe."""
     if os.name != "posix":
         return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except (OSError, OverflowError):  # somebody else's, or a number that no process has
+    except (OSError, OverflowError):  # the process belongs to another user, or the number is out of range
         return True
     return True
 
 
 def _to_disk(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are no longer in memory only."""
+    """Wait until a file, or the names in a folder, are written to disk."""
     opened = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(opened)

@@ -1,7 +1,7 @@
-"""Bins: where they begin and end, and the one rule that says which bin a score is in.
+"""Bins: their edges, and the rule that assigns scores to them.
 
-Bins are right-closed, ((m-1)/M, m/M], and the first also owns 0. Edges are rounded to the type of the scores and kept
-as a tuple, so that two sets of edges can be compared and a statistic knows exactly what it counted.
+Bins are right-closed, ((m-1)/M, m/M], and the first also contains 0. Edges are rounded to the data type of the scores
+and kept as a tuple, so that sets of edges can be compared and a statistic records exactly what it counted.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from believable import _check, _kernels
 from believable._types import Array, Float64s, Floats, Ints, Spacing
 from believable.errors import InputError
 
-N_CELLS = 50_400  # nests every number of bins from 2 to 10, and 12, 14, 15, 16, 18, 20, 21, 24, 25, 28, 30, …, 100
-MAX_BINS = 1_000_000  # float32 still tells such edges apart near 1
-FEW_SCORES = 512  # up to here, a search is quicker than what saves it
+N_CELLS = 50_400  # divisible by every number of bins from 2 to 10, and 12, 14, 15, 16, 18, 20, 21, 24, 25, …, 100
+MAX_BINS = 1_000_000  # float32 still distinguishes such edges near 1
+FEW_SCORES = 512  # with fewer scores, a binary search is faster than the logarithms that replace it
 LOGIT_REACH = 40.0  # |logit p| of the outermost logit-spaced cell edge
 
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """The edges of bins, 0 to 1, rounded to the type of the scores.
+    """The edges of bins, from 0 to 1, rounded to the data type of the scores.
 
-    Make them with `Edges.uniform`, `Edges.quantile` or `Edges.given`. `len(edges)` is the number of bins.
+    Create them with `Edges.uniform`, `Edges.quantile` or `Edges.given`. `len(edges)` is the number of bins.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class Edges:
             raise InputError(
                 "{argument} must be at least two numbers that begin with 0 and end with 1", argument="edges"
             )
-        zero_alone = self.strategy == "quantile" and len(steps) > 1  # then {0} may be a bin
+        zero_alone = self.strategy == "quantile" and len(steps) > 1  # {0} may be a bin of its own
         if not (steps[1:] > 0).all() or not (steps[0] > 0 or (zero_alone and steps[0] == 0)):
             raise InputError(
                 "{argument} must increase, also when rounded to {dtype}", argument="edges", dtype=self.dtype
@@ -62,16 +62,16 @@ class Edges:
             raise InputError("uniform edges must be k/M")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Edges, (self.values, self.dtype, self.strategy)  # arrays that are copied could be written to
+        return Edges, (self.values, self.dtype, self.strategy)  # a copied array would be writeable
 
     @classmethod
     def uniform(cls, n_bins: int, dtype: Any = "float64") -> Edges:
-        """M bins of equal width: edges k/M, by division."""
+        """Return M bins of equal width, with edges k/M computed by division."""
         return _uniform_edges(_check.positive_integer(n_bins, "n_bins", 1, MAX_BINS), np.dtype(dtype))
 
     @classmethod
     def quantile(cls, scores: Any, n_bins: int, weights: Any = None) -> Edges:
-        """At most M bins of equal weight; equal scores are never split, so there may be fewer."""
+        """Return at most M bins of equal weight; there may be fewer, because equal scores are never split."""
         scores = _check.numeric(scores, "scores")
         if scores.ndim != 1 or len(scores) == 0:
             raise InputError("quantile bins need at least one score, in a 1-D array")
@@ -83,19 +83,19 @@ class Edges:
 
     @classmethod
     def _of_scores(cls, scores: Floats, n_bins: int, weights: Array | None) -> Edges:
-        """Quantile edges of scores that were checked; zero weights were dropped."""
+        """Return quantile edges of checked scores, without those of weight 0."""
         n_bins = _check.positive_integer(n_bins, "n_bins", 1, MAX_BINS)
-        inner = dict.fromkeys(_kernels.quantile_boundaries(scores, weights, n_bins).tolist())  # ascending, once each
+        inner = dict.fromkeys(_kernels.quantile_boundaries(scores, weights, n_bins).tolist())  # ascending and distinct
         return cls((0.0, *(edge for edge in inner if edge < 1), 1.0), _name(scores.dtype), "quantile")
 
     @classmethod
     def _from_boundaries(cls, inner: Array, dtype: Any) -> Edges:
-        """Quantile edges from distinct inner boundaries: one at 1 is the last edge, one at 0 makes {0} a bin."""
+        """Return quantile edges from distinct inner boundaries: one at 1 is the last edge, one at 0 makes {0} a bin."""
         return cls._rounded(np.concatenate([[0], inner[inner < 1], [1]]), dtype, "quantile")
 
     @classmethod
     def given(cls, values: Sequence[float] | Array, dtype: Any = "float64") -> Edges:
-        """Edges of one's own: increasing, from 0 to 1."""
+        """Return custom edges, which must increase from 0 to 1."""
         array = _check.numeric(values, "edges").astype(np.float64)
         if array.ndim != 1:
             raise InputError("{argument} must be 1-D, got shape {got}", argument="edges", got=array.shape)
@@ -110,21 +110,21 @@ class Edges:
         return len(self.values) - 1
 
     def as_array(self) -> Floats:
-        """The edges in the type of the scores; read-only."""
+        """Return the edges as a read-only array, in the data type of the scores."""
         return self._partition.edges
 
     def assign(self, scores: Any) -> Ints:
-        """The bin of each score, 0 to len(edges) - 1."""
+        """Return the bin of each score, 0 to len(edges) - 1."""
         scores = np.atleast_1d(_check.numeric(scores, "scores"))
         _check.probabilities(scores, "scores", None)
         return self.index(scores)
 
     def index(self, scores: Floats) -> Ints:
-        """`assign` for scores that were checked."""
+        """Return the bin of each score, like `assign`, for checked scores."""
         return self.partition(scores.dtype).place(scores)
 
     def partition(self, dtype: np.dtype[Any]) -> _kernels.Partition:
-        """The bins as kernels take them, for scores of this type."""
+        """Return the bins in the form that kernels take, for scores of this data type."""
         if dtype != self._partition.edges.dtype:
             raise InputError(
                 f"edges rounded to {self.dtype} cannot sort {dtype} scores: make the edges with dtype='{dtype}', or "
@@ -135,10 +135,10 @@ class Edges:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A fine grid of cells, to count once and choose the bins later.
+    """A fine grid of cells: count once, and choose the bins later.
 
-    Cell 0 is {0}, cell n + 1 is {1}; between them n right-closed cells, of equal width in p ("uniform") or in logit p
-    ("logit", for the tails).
+    Cell 0 is {0} and cell n + 1 is {1}. Between them are n right-closed cells, of equal width in p ("uniform") or in
+    logit p ("logit", for the tails).
     """
 
     n_cells: int = N_CELLS
@@ -154,35 +154,35 @@ class Grid:
         return self.n_cells + 2
 
     def inner_edges(self) -> Floats:
-        """The n + 1 edges of the cells between {0} and {1}; read-only."""
+        """Return the n + 1 edges of the cells between {0} and {1}, as a read-only array."""
         return _grid_edges(self.n_cells, self.spacing, self.dtype)
 
     def partition(self) -> _kernels.Partition | None:
-        """The cells as kernels take them, where they are of equal width."""
+        """Return cells of equal width in the form that kernels take; None for a logit-spaced grid."""
         return _kernels.Partition(self.inner_edges(), True, apart=True) if self.spacing == "uniform" else None
 
     def lower_edges(self) -> Floats:
-        """The lower end of every cell, {0} and {1} included."""
+        """Return the lower end of every cell, including {0} and {1}."""
         edges = self.inner_edges()
         return np.concatenate([edges[:1], edges[:-1], edges[-1:]])
 
     def upper_edges(self) -> Floats:
-        """The upper end of every cell, {0} and {1} included."""
+        """Return the upper end of every cell, including {0} and {1}."""
         edges = self.inner_edges()
         return np.concatenate([edges[:1], edges[1:], edges[-1:]])
 
     def lower_bounds(self) -> Floats:
-        """Numbers, one for each cell from the second on, such that a score's cell is how many of them are below it."""
+        """Return one bound for each cell from the second on; a score's cell is the number of bounds below it."""
         edges = self.inner_edges()
         below_one = np.nextafter(edges[-1], edges[0])  # logit-spaced edges may be rounded to 1 itself
         return np.asarray(np.minimum(edges, below_one))
 
     def near_one(self) -> Array:
-        """`kernels.near_one` of logit-spaced edges; read-only."""
+        """Return `_kernels.near_one` of logit-spaced edges, read-only."""
         return _near_one(self.n_cells, self.dtype)
 
     def assign(self, scores: Floats) -> Ints:
-        """The cell of each score, 0 to n + 1."""
+        """Return the cell of each score, 0 to n + 1."""
         edges = self.inner_edges()
         if self.spacing == "uniform":
             cell = _kernels.uniform_index(scores, edges)
@@ -196,7 +196,7 @@ class Grid:
         return cell
 
     def place(self, scores: Floats, logit: Float64s) -> Floats:
-        """`assign` as floats, for scores whose logits are known and may be overwritten; not for 0 and 1."""
+        """Return `assign` as floats, for scores other than 0 and 1 with known logits, which may be overwritten."""
         edges = self.inner_edges()
         if self.spacing == "uniform":
             cell = _kernels.uniform_floor(scores, edges)
@@ -210,12 +210,12 @@ class Grid:
 
 @lru_cache(maxsize=32)
 def _name(dtype: Any) -> str:
-    """float32 or float64, which NumPy puts together anew each time."""
+    """Return the name of a dtype, cached because NumPy builds the string at every access."""
     return str(np.dtype(dtype).name)
 
 
 def _division(n_bins: int) -> Floats:
-    """k/M for k = 0..M, by division: never linspace, never a running sum."""
+    """Return k/M for k = 0..M by division, not by linspace or a running sum, which round differently."""
     return np.asarray(np.arange(n_bins + 1) / n_bins)
 
 

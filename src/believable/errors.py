@@ -1,8 +1,8 @@
-"""What can go wrong, by name, and the sentences that say so.
+"""Exceptions and warnings, and the messages they carry.
 
-Every exception of this package is a `BelievableError`. Its message is a `Sentence`: a template, with the arguments,
-rows and hints that it speaks of as values. `str(error)` is the sentence in the words of Python; the command line tells
-it in its own, with options in place of arguments (`believable.cli._wording`).
+Every exception of this package is a `BelievableError`. Its message is a `Sentence`: a template, and the arguments, rows
+and hints that it mentions as values. `str(error)` uses the names of Python arguments; the command line fills in the
+names of options instead (`believable.cli._wording`).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ __all__ = [
 ]
 
 
-# --- what a sentence speaks of ----------------------------------------------------------------------------------------
+# --- rows, choices and hints that messages mention --------------------------------------------------------------------
 
 
 class Row(NamedTuple):
-    """A row of the input, counted from 0; `line` and `file` say where it stands in a file.
+    """A row of the input, counted from 0; `line` and `file` say where it is in a file.
 
     >>> print(Row(17), Row(17, line=19), sep=", ")
     row 17, row 17 (line 19)
@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
 
 class OneOf(tuple[Any, ...]):
-    """Values of which an argument takes any.
+    """The values that an argument accepts.
 
     >>> OneOf(["logits", "scores"])
     'logits' or 'scores'
@@ -65,9 +65,9 @@ FROM_LOGITS = "pass {Predictions}(..., from_logits=True)"
 
 
 class Hint(Enum):
-    """What to do about an error, in the words of Python; templates, as those of a `Sentence` are.
+    """What to do about an error, for users of the Python functions; templates like those of a `Sentence`.
 
-    Files and the command line have other ways out, so both have words of their own for some of these.
+    Users of files and of the command line need other advice, so some hints have other texts there.
     """
 
     # scores
@@ -75,8 +75,8 @@ class Hint(Enum):
     LOGITS_IN_FILE = f"{LOOK_LIKE_LOGITS}: {FROM_LOGITS}, or {{percent=True}} for percentages"
     LOGITS_IN_FRAME = f"{LOOK_LIKE_LOGITS}: pass from_logits=True"
     LOGITS_TO_CALIBRATE = f"{LOOK_LIKE_LOGITS}: pass input='logits', or input='scores' for other numbers"
-    LOGITS_TO_FIT = f"{LOOK_LIKE_LOGITS}: make it with input='logits'"
-    LOGITS_TO_APPLY = f"{LOOK_LIKE_LOGITS}, the map takes probabilities"
+    LOGITS_TO_FIT = f"{LOOK_LIKE_LOGITS}: create the recalibrator with input='logits'"
+    LOGITS_TO_APPLY = f"{LOOK_LIKE_LOGITS}, but the calibration map takes probabilities"
     LOGITS_TO_DECIDE = f"{LOOK_LIKE_LOGITS}: take the sigmoid or softmax first"
     PERCENTAGES = f"{LOOK_LIKE_PERCENTAGES}: divide by 100"
     PERCENTAGES_IN_FILE = f"{LOOK_LIKE_PERCENTAGES}: pass {{percent=True}}; for logits, {FROM_LOGITS}"
@@ -104,8 +104,10 @@ class Hint(Enum):
     CHOOSE_CONFIDENCE = "confidence="
     CHOOSE_CORRECT = "correct="
     RENAME_OR_OVERWRITE = "choose another name, or pass overwrite=True"
-    LEAVE_EMPTY = "fill it in, drop the row, or pass missing='keep' to have the result left empty too"
-    LOGITS_OR_RAW = "pass scores='logits' if they are log-odds, scores='raw' if they are neither, to have a map learnt"
+    LEAVE_EMPTY = "fill it in, drop the row, or pass missing='keep' to leave the result empty too"
+    LOGITS_OR_RAW = (
+        "pass scores='logits' if they are log-odds, or scores='raw' for other scores, to fit a calibration map first"
+    )
 
     def __str__(self) -> str:
         return told(self.value, {}, PYTHON)
@@ -116,29 +118,29 @@ class Hint(Enum):
 
 @dataclass(frozen=True)
 class Wording:
-    """The words for arguments and hints in a sentence; without any of its own, those of Python.
+    """Names of arguments and texts of hints for messages; by default those of the Python functions.
 
     Attributes
     ----------
     arguments : mapping of str to str
-        What to call an argument, where not by its name.
+        Names of arguments that differ from their Python names.
     hints : mapping of Hint to str
-        Templates for hints, where not their own.
+        Templates that replace those of hints.
     """
 
     arguments: Mapping[str, str] = field(default_factory=dict)
     hints: Mapping[Hint, str] = field(default_factory=dict)
 
     def argument(self, name: str) -> str:
-        """Return what to call an argument."""
+        """Return the name of an argument."""
         return self.arguments.get(name, name)
 
     def setting(self, name: str, value: Any) -> str:
-        """Return how to write an argument with its value."""
+        """Return an argument with its value, as the user would write it."""
         return f"{self.argument(name)}={value!r}"
 
     def hint(self, hint: Hint) -> str:
-        """Return the words of a hint."""
+        """Return the text of a hint."""
         return told(self.hints.get(hint, hint.value), {}, self)
 
 
@@ -147,12 +149,12 @@ REFERENCE = re.compile(r"\{(\w+)(?:=([^{}]*))?(!r)?(?::([^{}]*))?\}")
 
 
 class Sentence(str):
-    """Words for a reader, which know the arguments, rows and hints that they speak of.
+    """A message that keeps the arguments, rows and hints it mentions as values.
 
-    In the template `{name}` is the part of that name, or else the argument of that name; `{name=}` is the argument with
-    the part as its value, and `{name=True}` with the value that stands there. `!r` and a format may follow, as in an
-    f-string; a list is written with commas. The part `argument` is the name of one, `row` is a `Row` or its number, and
-    a `hint` comes last where the template has no place for it.
+    In the template, `{name}` stands for the part of that name, or else for the argument of that name; `{name=}` for the
+    argument with the part as its value, and `{name=True}` for the argument with the value given. `!r` and a format may
+    follow, as in an f-string; a list is joined with commas. The part `argument` is the name of an argument, `row` is a
+    `Row` or its number, and a `hint` is appended if the template has no place for it.
 
     Examples
     --------
@@ -173,11 +175,11 @@ class Sentence(str):
         return made
 
     def told(self, wording: Wording) -> str:
-        """Return the sentence in other words."""
+        """Return the message in another wording."""
         return told(self.template, self.parts, wording)
 
     def with_parts(self, change: Callable[[Any], Any]) -> Sentence:
-        """Return the sentence with each row and hint replaced by what `change` makes of it, in inner sentences too."""
+        """Return the message with each row and hint replaced by `change` of it, including those of inner messages."""
         parts = dict(self.parts)
         for name, value in parts.items():
             if isinstance(value, Sentence):
@@ -187,7 +189,7 @@ class Sentence(str):
         return Sentence(self.template, **parts)
 
     def part(self, name: str) -> Any:
-        """Return the part of this name, of the sentence or else of one within it; None if there is none."""
+        """Return the part of this name, from the message or an inner message; None if there is none."""
         if name in self.parts:
             return self.parts[name]
         inner = (value.part(name) for value in self.parts.values() if isinstance(value, Sentence))
@@ -235,7 +237,7 @@ def _remade(template: str, parts: dict[str, Any]) -> Sentence:
 
 
 class _Shown(str):
-    """The text of a value that stayed in another process."""
+    """The text of a value that could not be sent to another process."""
 
     def __repr__(self) -> str:
         return str(self)
@@ -245,7 +247,7 @@ class _Shown(str):
 
 
 def _portable(sentence: Sentence, name: str) -> Any:
-    """Return a part that any process can read: of what is not plain, the text that the sentence shows."""
+    """Return a part that any process can unpickle: for values that are not plain, the text that the message shows."""
     value = sentence.parts[name]
     if value is None or type(value) in (str, int, float, bool, Row, Hint, Sentence, _Shown):
         return value
@@ -257,10 +259,10 @@ def _portable(sentence: Sentence, name: str) -> Any:
 
 
 class BelievableError(Exception):
-    """Base of everything this package raises on purpose.
+    """Base class of all errors that this package raises on purpose.
 
-    A plain text is the message as it stands. With parts it is the template of a `Sentence`; one without parts, which
-    only refers to arguments, is made a `Sentence` first.
+    A text without parts is the message itself. With parts, it is the template of a `Sentence`; a template without parts
+    that refers to arguments has to be made a `Sentence` first.
 
     Examples
     --------
@@ -274,45 +276,45 @@ class BelievableError(Exception):
 
     @property
     def sentence(self) -> Sentence:
-        """What it says, as a value."""
+        """The message as a `Sentence`."""
         said = self.args[0] if self.args else ""
         return said if isinstance(said, Sentence) else Sentence("{text}", text=str(said))
 
     @property
     def argument(self) -> str | None:
-        """The name of the argument that is wrong, where one is."""
+        """Name of the invalid argument, if there is one."""
         return self.sentence.part("argument")  # type: ignore[no-any-return]
 
     @property
     def got(self) -> Any:
-        """What was found in place of what is needed, where it is known."""
+        """The invalid value, if it is known."""
         return self.sentence.part("got")
 
     @property
     def row(self) -> int | None:
-        """The row, from 0, where there is one."""
+        """Number of the row, from 0, if there is one."""
         found = self.sentence.part("row")
         return found.number if isinstance(found, Row) else None
 
     @property
     def line(self) -> int | None:
-        """The line of the file, from 1, where it is known."""
+        """Number of the line in the file, from 1, if it is known."""
         found = self.sentence.part("row")
         return found.line if isinstance(found, Row) else self.sentence.part("line")
 
     @property
     def hint(self) -> str | None:
-        """What to do about it, in words."""
+        """Advice on what to do, if there is any."""
         found = self.sentence.part("hint")
         return None if found is None else str(found)
 
 
 class InputError(BelievableError, ValueError):
-    """The input is not what the function takes; the message says what, where and what to do."""
+    """The input is invalid; the message says what is wrong, where, and what to do."""
 
 
 class UndefinedError(BelievableError, ValueError):
-    """The input is fine, but this number does not exist for it (AUC with one class, say)."""
+    """The input is valid, but the result is undefined for it, like the AUC if only one class occurs."""
 
 
 class MergeError(BelievableError, ValueError):
@@ -320,24 +322,24 @@ class MergeError(BelievableError, ValueError):
 
 
 class SchemaError(BelievableError, ValueError):
-    """A saved form is damaged, foreign, or written by a newer version."""
+    """A saved object is damaged, of another kind, or from a newer version."""
 
 
 class MissingDependencyError(BelievableError, ImportError):
-    """An optional package is needed; the message says which and how to install it."""
+    """An optional package is missing; the message says which one and how to install it."""
 
 
 class ClippedWarning(UserWarning):
-    """Scores of exactly 0 or 1 (or nearly) were moved inwards, because their logits are infinite."""
+    """Scores of 0 or 1, or nearly, were clipped, because their logits are infinite."""
 
 
 class SmallSampleWarning(UserWarning):
-    """There are fewer rows than the method needs to be better than chance."""
+    """There are too few rows for the method to work reliably."""
 
 
 class LimitWarning(UserWarning):
-    """The data do not determine the map (classes are separated, say), so a documented limit was taken."""
+    """The data do not determine the calibration map (separated classes, for example); a documented limit is used."""
 
 
 class CoarseCellsWarning(UserWarning):
-    """Scores that this number tells apart share a cell; count on the logit-spaced grid too."""
+    """Scores that matter to this metric share a cell; count on the logit-spaced grid as well."""

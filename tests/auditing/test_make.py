@@ -183,7 +183,7 @@ def test_what_a_reader_hands_over(tmp_path):
     assert found.dropped == {"missing score": 1}
     assert {part.name for part in found.subgroups} == {"a", "b"}
     assert found.taken == loaded.taken
-    with pytest.raises(InputError, match="a Loaded already holds what it counted: leave actuals out"):
+    with pytest.raises(InputError, match="a Loaded already contains outcomes and weights: leave actuals out"):
         audit(loaded, [1])
 
 

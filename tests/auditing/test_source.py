@@ -188,7 +188,7 @@ def test_verdict_and_subgroups_of_a_summary(event):
     assert [group.name for group in found] == ["north", "south", "west"]
     assert found.worst.name == "west"
     assert subgroups(summary, by="site", n_resamples=100, random_state=0) == found
-    with pytest.raises(InputError, match="by names 'age'; of subgroups the summary counted those of site: count again"):
+    with pytest.raises(InputError, match="by names 'age', but the summary counted subgroups by site: count again"):
         audit(summary, by=["age"])
     with pytest.raises(InputError, match="the summary counted no subgroups"):
         subgroups(replace(summary, by={}))
@@ -216,7 +216,7 @@ def test_what_a_summary_cannot_give(event, matrix, monkeypatch):
         verdict(summary, clusters=[1, 2])
     with pytest.raises(InputError, match="compare_with sets two models side by side row by row, and a summary has"):
         audit(summary, compare_with=summary)
-    with pytest.raises(InputError, match="a Summary already holds what it counted: leave actuals out"):
+    with pytest.raises(InputError, match="a Summary already contains outcomes and weights: leave actuals out"):
         audit(summary, [0, 1])
     with pytest.raises(InputError, match="leave sample_weight out"):
         verdict(summary, sample_weight=[1.0])

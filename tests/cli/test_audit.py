@@ -47,7 +47,7 @@ def test_it_prints_what_the_library_says(whole):
     assert result.exit_code == 0, result.output
     found = Audit.from_json(written["json"].read_text(encoding="utf-8"))
     assert result.stdout.startswith(as_text(found, full=False))
-    rest = result.stdout.removeprefix(as_text(found)).strip().splitlines()
+    rest = result.stdout.removeprefix(as_text(found, full=False)).strip().splitlines()
     assert rest == [
         f"Page written to {written['html']}",
         f"JSON written to {written['json']}",
@@ -69,8 +69,19 @@ def test_its_numbers_are_those_of_the_library(whole, folder):
     assert {part.column for part in found.subgroups} == {"sex", "age"}
     assert found.other == str(folder / "b.csv")
     assert "b.csv is better calibrated: its ECE is 0." in result.stdout
-    for heading in ("What to do", "Proper scores", "Reliability (10 uniform bins)", "Recalibration, out of fold"):
+    for heading in ("What to do", f"Compared with {folder / 'b.csv'}"):
         assert heading in result.stdout
+    for heading in ("Proper scores", "Reliability (10 uniform bins)", "Recalibration, out of fold"):
+        assert heading in as_text(found)
+        assert heading not in result.stdout
+
+
+def test_full_prints_every_table(run, folder):
+    """--full prints what to_text has."""
+    result = run("audit", folder / "a.csv", "--prob", "p", "--full", "--no-fix", "--json", folder / "full.json")
+    found = Audit.from_json((folder / "full.json").read_text(encoding="utf-8"))
+    assert result.stdout.startswith(found.to_text())
+    assert "Proper scores" in result.stdout
 
 
 def test_its_files_are_whole(whole):

@@ -140,7 +140,7 @@ def test_cells():
 
 def test_refusals():
     """Several groups and unknown choices are errors."""
-    with pytest.raises(UndefinedError, match="the CORP curve is about one set of scores, these are 4"):
+    with pytest.raises(UndefinedError, match="the CORP curve needs one set of scores, but there are 4"):
         corp_curve(MATRIX["random"].scores, MATRIX["random"].labels, notion="classwise")
     with pytest.raises(InputError, match="band must be one of None, 'consistency', 'confidence'"):
         corp_curve([0.5], [1], band="both")

@@ -124,7 +124,7 @@ def test_matrix_and_cells():
     assert found.y[::25].tolist() == pytest.approx([local_mean(group, t, 0.1)[0] for t in found.x[::25].tolist()])
     cells = CellStats.of(Predictions(data.scores, data.labels))
     assert kernel_calibration_curve(cells, bandwidth=0.1).y == pytest.approx(found.y, abs=1e-3)
-    with pytest.raises(UndefinedError, match="a curve is about one set of scores, these are 4"):
+    with pytest.raises(UndefinedError, match="a curve needs one set of scores, but there are 4"):
         kernel_calibration_curve(data.scores, data.labels, notion="classwise")
 
 

@@ -105,7 +105,7 @@ def test_undefined():
         logistic_calibration_curve([0.4, 0.4], [1, 0])
     with pytest.raises(UndefinedError, match="a threshold separates the outcomes"):
         logistic_calibration_curve([0.1, 0.9], [0, 1])
-    with pytest.raises(UndefinedError, match="one set of scores, these are 4"):
+    with pytest.raises(UndefinedError, match="one set of scores, but there are 4"):
         logistic_calibration_curve(MATRIX["random"].scores, MATRIX["random"].labels, notion="classwise")
     with pytest.raises(InputError, match="level"):
         logistic_calibration_curve(P, Y, level=2)

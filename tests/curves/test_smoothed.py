@@ -69,7 +69,7 @@ def test_matrix(data, view):
     group = pairs(data, **view)[0]
     assert found.y[::25].tolist() == pytest.approx([local_rate(group, x) for x in found.x[::25].tolist()], **NEAR)
     assert found.settings["notion"] == view.get("notion", "confidence")
-    with pytest.raises(UndefinedError, match="a curve is about one set of scores"):
+    with pytest.raises(UndefinedError, match="a curve needs one set of scores"):
         smoothed_calibration_curve(data.scores, data.labels, notion="classwise")
 
 

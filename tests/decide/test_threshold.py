@@ -236,5 +236,5 @@ def test_refusals():
         threshold_for([0.5], [1], confidence=0.0)
     with pytest.raises(InputError, match="notion='classwise' has 3 sets of scores, and each its own cut"):
         threshold_for(np.full((4, 3), 1 / 3), [0, 1, 2, 0], notion="classwise")
-    with pytest.raises(InputError, match="clusters names one cluster only"):
+    with pytest.raises(InputError, match="clusters holds only one cluster"):
         threshold_for([0.5, 0.6], [1, 0], clusters=[1, 1])

@@ -280,9 +280,9 @@ def test_refusals():
     """Rows that are not the same, and statistics, which have none, are refused."""
     a, b, y = rows(100)
     pa = Predictions(a, y)
-    with pytest.raises(InputError, match="not of the same rows: their labels differ"):
+    with pytest.raises(InputError, match="not for the same rows: their labels differ"):
         compare(pa, Predictions(b, 1 - y))
-    with pytest.raises(InputError, match="not of the same rows"):
+    with pytest.raises(InputError, match="not for the same rows"):
         compare(pa, Predictions(b[:50], y[:50]))
     with pytest.raises(InputError, match="the two sets of predictions have different weights"):
         compare(pa, Predictions(b, y, sample_weight=1 + np.arange(100)))

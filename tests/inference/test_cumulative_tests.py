@@ -110,7 +110,7 @@ def test_one_row_and_one_class(name):
 def test_what_is_refused(name):
     """Each refusal says what is wrong."""
     test, p = TESTS[name][0], MATRIX["random"]
-    with pytest.raises(UndefinedError, match="test is about one set of scores, these are 4"):
+    with pytest.raises(UndefinedError, match="test needs one set of scores, but there are 4"):
         test(p.scores, p.labels, notion="classwise")
     with pytest.raises(InputError, match="method must be one of 'auto', 'asymptotic', 'resampling'"):
         test(p.scores, p.labels, method="exact")

@@ -135,7 +135,7 @@ def test_cells():
     found, expected = hosmer_lemeshow(CellStats.of(checked), n_groups=5), hosmer_lemeshow(checked, n_groups=5)
     assert found.statistic == pytest.approx(expected.statistic, rel=1e-11)
     assert (found.df, found.n) == (expected.df, expected.n)
-    with pytest.raises(UndefinedError, match="not from BinStats"):
+    with pytest.raises(UndefinedError, match="not a BinStats"):
         hosmer_lemeshow(BinStats.of(checked))
 
 
@@ -147,11 +147,11 @@ def test_refusals():
         lambda: hosmer_lemeshow(Predictions(P, Y, sample_weight=weighted.weights)),
         lambda: hosmer_lemeshow(CellStats.of(Predictions(P, Y, sample_weight=weighted.weights))),
     ):
-        with pytest.raises(InputError, match="the Hosmer–Lemeshow test takes no weights: it is about counts of rows"):
+        with pytest.raises(InputError, match="the Hosmer–Lemeshow test does not support weights: it counts rows"):
             call()
-    with pytest.raises(InputError, match="it takes outcomes of 0 and 1, not soft labels"):
+    with pytest.raises(InputError, match="it needs outcomes of 0 and 1, not soft labels"):
         hosmer_lemeshow(Predictions(P, P, soft_labels=True))
-    with pytest.raises(UndefinedError, match="one set of scores, these are 4"):
+    with pytest.raises(UndefinedError, match="one set of scores, but there are 4"):
         hosmer_lemeshow(MATRIX["random"].scores, MATRIX["random"].labels, notion="classwise")
     with pytest.raises(InputError, match="groups must be one of 'quantile', 'type7'"):
         hosmer_lemeshow(P, Y, groups="deciles")

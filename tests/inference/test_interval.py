@@ -143,7 +143,7 @@ def test_less_than_chance():
     p = np.repeat(np.arange(1, 10) / 10, 100)
     y = np.tile(np.arange(100), 9) < 100 * p - 1  # each rate short of its score by 0.01
     found = interval("ece", p, y, random_state=0)
-    assert "smaller than chance" in found.note
+    assert "smaller than expected" in found.note
     assert found.low == 0 < found.high < 0.05
 
 
@@ -588,10 +588,13 @@ ONE = {"n_resamples": 100, "random_state": 0}
         ({"level": 95}, "level"),
         ({"n_resamples": 10}, "n_resamples"),
         ({"random_state": "seed"}, "random_state must be None, an integer from 0 or a numpy Generator, got 'seed'"),
-        ({"clusters": [1, 2]}, "clusters has 2 entries, the predictions have 100 rows"),
+        ({"clusters": [1, 2]}, "clusters has 2 entries, but the predictions have 100 rows"),
         ({"clusters": np.ones((100, 2))}, "clusters must be 1-D, one entry per row, got shape \\(100, 2\\)"),
-        ({"clusters": ["a"] * 100}, "clusters names one cluster only"),
-        ({"method": "bca"}, "method='bca' is for metrics of sums \\(Brier score, accuracy, …\\); use 'percentile'"),
+        ({"clusters": ["a"] * 100}, "clusters holds only one cluster"),
+        (
+            {"method": "bca"},
+            "method='bca' supports metrics of sums only \\(Brier score, accuracy, …\\); use 'percentile'",
+        ),
     ],
 )
 def test_refusals(arguments, sentence):
@@ -604,7 +607,7 @@ def test_refused_metrics():
     """Metrics that are not errors cannot be inverted; unknown ones, and sums without rows, are refused."""
     p, y = draw(100)
     for metric in ("brier", "auc", "acc", "kce", lambda a, b: 0.0):
-        with pytest.raises(InputError, match="method='inversion' is for calibration errors"):
+        with pytest.raises(InputError, match="method='inversion' supports calibration errors only"):
             interval(metric, p, y, method="inversion", **ONE)
     with pytest.raises(InputError, match="an interval needs the rows, or a Summary of them: sums alone do not"):
         interval("brier", ScoreSums.of(Predictions(p, y)), **ONE)
@@ -622,11 +625,11 @@ def test_refused_statistics():
     """A statistic holds what it counted, and not which rows belong together."""
     p, y = draw(100)
     stats = BinStats.of(Predictions(p, y))
-    with pytest.raises(InputError, match="a statistic does not know its rows"):
+    with pytest.raises(InputError, match="a statistic does not record which rows belong together"):
         interval("ece", stats, clusters=np.arange(100), **ONE)
-    with pytest.raises(InputError, match="a BinStats already holds what it counted"):
+    with pytest.raises(InputError, match="a BinStats already contains outcomes and weights"):
         interval("ece", stats, y, **ONE)
-    with pytest.raises(InputError, match="a function of your own is computed from predictions, not from a statistic"):
+    with pytest.raises(InputError, match="a custom metric function needs predictions, not a statistic"):
         interval(lambda a, b: 0.0, stats, **ONE)
 
 

@@ -171,11 +171,11 @@ def test_power():
 def test_what_is_refused():
     """Each refusal says what is wrong."""
     data = Data(MATRIX["random"].scores[:5], MATRIX["random"].labels[:5])
-    with pytest.raises(UndefinedError, match="it needs two"):
+    with pytest.raises(UndefinedError, match="it needs at least two rows"):
         kernel_calibration_test(data.scores[:1], data.labels[:1])
-    with pytest.raises(UndefinedError, match="two blocks of 3 rows need 6 rows, these are 5"):
+    with pytest.raises(UndefinedError, match="two blocks of 3 rows need 6 rows, but there are only 5"):
         kernel_calibration_test(data.scores, data.labels, method="block", block_size=3)
-    with pytest.raises(InputError, match="block_size goes with method='block', not with 'auto'"):
+    with pytest.raises(InputError, match="block_size applies to method='block', not to 'auto'"):
         kernel_calibration_test(data.scores, data.labels, block_size=3)
     with pytest.raises(InputError, match="method must be one of"):
         kernel_calibration_test(data.scores, data.labels, method="asymptotic")

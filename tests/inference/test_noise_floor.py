@@ -268,7 +268,7 @@ def test_refusals():
     source = Predictions(p, p > 0.5)
     with pytest.raises(UndefinedError, match="needs the predictions, not a statistic"):
         noise_floor("nll", ScoreSums.of(source))
-    with pytest.raises(UndefinedError, match="read from CellStats or predictions, not from BinStats"):
+    with pytest.raises(UndefinedError, match="this needs CellStats or predictions, not a BinStats"):
         noise_floor("ks", BinStats.of(source))
 
 
@@ -318,5 +318,5 @@ def test_sums_of_many_rows_are_drawn_from_their_cells():
 def test_a_ratio_of_cells_varies_in_a_way_they_do_not_say(ask_for):
     """Cells give the value of a metric of sums, but not how it varies: that is said, and nothing breaks."""
     cells = CellStats.of(Predictions(uniform(50), uniform(50, 1) < 0.5))
-    with pytest.raises(UndefinedError, match="is read from the predictions, or from a Summary of them, not from Cell"):
+    with pytest.raises(UndefinedError, match="needs the predictions or a Summary of them, not a Cell"):
         ask_for("observed_expected_ratio", cells)

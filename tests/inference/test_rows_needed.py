@@ -182,12 +182,12 @@ def test_words():
     """The result says all of it in words, and when it is rough."""
     assert str(expected_precision(1000, n_bins=15, base_rate=0.2)).splitlines() == [
         "1,000 rows in 15 uniform bins:",
-        "  a perfect model shows an ECE of 0.03 by chance, up to 0.042 in 19 of 20 samples",
-        "  95 % intervals are about this wide: ECE 0.046, slope 0.35, O:E 0.22",
+        "  a perfectly calibrated model would show an ECE of about 0.03 (95th percentile 0.042)",
+        "  95 % intervals would be about this wide: ECE 0.046, slope 0.35, O:E 0.22",
     ]
     for rate in (0.01, 0.99):
         assert str(expected_precision(1000, base_rate=rate)).endswith(
-            "with only 10 rows of the rarer outcome to be expected, this is rough"
+            "only 10 rows of the rarer outcome are expected, so these numbers are rough"
         )
 
 
@@ -199,17 +199,17 @@ def test_words():
         (lambda: expected_precision(100, auc=0.5), "auc must be a number from 0.51 to 0.999"),
         (lambda: expected_precision(100, n_bins=0), "n_bins must be an integer"),
         (lambda: expected_precision(100, strategy="mass"), "strategy must be one of"),
-        (lambda: expected_precision(100, scores=[0.2], auc=0.7), "give scores, or base_rate and auc"),
+        (lambda: expected_precision(100, scores=[0.2], auc=0.7), "pass either scores, or base_rate and auc"),
         (lambda: expected_precision(100, scores=[[0.2, 0.8]]), r"take the confidence scores.max\(axis=1\)"),
         (lambda: expected_precision(100, scores=[3.0]), "these look like logits"),
         (lambda: expected_precision(100, scores=[0, 1, 1]), "are these outcomes"),
         (lambda: rows_needed(width=0.02, scores=[0.0, 0.0]), "are these outcomes"),
         (lambda: rows_needed(width=0.02, scores=Predictions([0.2], [1])), "pass predictions.scores"),
-        (lambda: rows_needed(), "say what the rows are for"),
+        (lambda: rows_needed(), "pass at least one goal"),
         (lambda: rows_needed(width=0), "width must be larger than 0"),
         (lambda: rows_needed(width=-1), "width must be a number"),
         (lambda: rows_needed(floor=1e-9), "would take more than"),
-        (lambda: rows_needed(slope_width=0.2, scores=[0.5]), "cannot be had with such scores"),
+        (lambda: rows_needed(slope_width=0.2, scores=[0.5]), "cannot be reached with such scores"),
     ],
 )
 def test_refusals(call, match):

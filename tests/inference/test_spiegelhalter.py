@@ -69,9 +69,9 @@ def test_statistics():
 def test_refusals():
     """Sums over classes have another variance; several groups have no one test."""
     matrix = Predictions(MATRIX["random"].scores, MATRIX["random"].labels)
-    with pytest.raises(UndefinedError, match="reads binary ScoreSums, these are multiclass"):
+    with pytest.raises(UndefinedError, match="needs binary ScoreSums, these are multiclass"):
         spiegelhalter(ScoreSums.of(matrix))
-    with pytest.raises(UndefinedError, match="one set of scores, these are 4"):
+    with pytest.raises(UndefinedError, match="one set of scores, but there are 4"):
         spiegelhalter(matrix, notion="classwise")
     labels = MULTILABEL["multilabel"]
     with pytest.raises(UndefinedError, match="these are multilabel"):

@@ -324,8 +324,8 @@ def test_reproducible():
     ("by", "sentence"),
     [
         (None, "by is missing: pass the subgroup of each row, or several columns as a mapping"),
-        (["a", "b"], "by 'group' has 2 entries, the predictions have 100 rows"),
-        ({"site": ["a"] * 99}, "by 'site' has 99 entries, the predictions have 100 rows"),
+        (["a", "b"], "by 'group' has 2 entries, but the predictions have 100 rows"),
+        ({"site": ["a"] * 99}, "by 'site' has 99 entries, but the predictions have 100 rows"),
         (np.ones((100, 2)), "by 'group' must be 1-D, one entry per row, got shape \\(100, 2\\)"),
     ],
 )

@@ -100,7 +100,7 @@ def test_contradicted_certainty():
 
 def test_clipping_is_said_once():
     """One warning counts the rows moved, and points at the caller."""
-    with pytest.warns(ClippedWarning, match="3 of 5 scores were moved to 1e-12 from 0 or 1") as said:
+    with pytest.warns(ClippedWarning, match=r"3 of 5 scores were clipped to \[1e-12, 1 - 1e-12\]") as said:
         calibration_in_the_large([0.0, 1.0, 1e-13, 0.5, 1e-12], [0, 1, 0, 1, 1])
     assert len(said) == 1
     assert said[0].filename == __file__
@@ -143,7 +143,7 @@ def test_replicates():
 
 def test_refusals(ask):
     """Several groups and unknown choices are errors."""
-    with pytest.raises(UndefinedError, match="calibration-in-the-large is about one set of scores, these are 4"):
+    with pytest.raises(UndefinedError, match="calibration-in-the-large needs one set of scores, but there are 4"):
         ask(calibration_in_the_large, MATRIX["random"], notion="classwise")
     with pytest.raises(UndefinedError, match="one set of scores"):
         ask(calibration_in_the_large, MULTILABEL["multilabel"])

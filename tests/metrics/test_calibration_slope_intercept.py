@@ -153,7 +153,7 @@ def test_undefined():
         calibration_slope_intercept([0.4, 0.4, 0.4], [1, 0, 1])
     with pytest.raises(UndefinedError, match="not all equal"):
         calibration_slope_intercept([0.7], [1])
-    with pytest.raises(UndefinedError, match="the calibration slope is about one set of scores, these are 4"):
+    with pytest.raises(UndefinedError, match="the calibration slope needs one set of scores, but there are 4"):
         calibration_slope_intercept(MATRIX["random"].scores, MATRIX["random"].labels, notion="classwise")
     with pytest.raises(InputError, match="interval='profile' needs a likelihood"):
         calibration_slope_intercept(P, Y, interval="profile", sample_weight=P)

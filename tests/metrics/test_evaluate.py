@@ -1,4 +1,4 @@
-"""`evaluate`: every metric the input can give, and why not the others."""
+"""`evaluate`: every metric that the input allows, and why not the others."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_names_and_aliases():
     assert len(evaluate(P, Y, "auc")) == 1
     assert "foo" not in result
     assert result.get("foo") is None
-    with pytest.raises(InputError, match="there is no metric 'eec'; known are accuracy"):
+    with pytest.raises(InputError, match="there is no metric 'eec'; choose from accuracy"):
         evaluate(P, Y, ["eec"])
 
 

@@ -121,11 +121,11 @@ def test_mean_zero_when_calibrated():
 
 def test_what_is_undefined():
     """One row has no pairs, a share is no outcome, and a bandwidth is above 0."""
-    with pytest.raises(UndefinedError, match="it needs two of every class or rank"):
+    with pytest.raises(UndefinedError, match="it needs two rows of every class or rank"):
         maximum_mean_calibration_error([0.3], [1], unbiased=True)
-    with pytest.raises(UndefinedError, match="it needs two of every class or rank"):
+    with pytest.raises(UndefinedError, match="it needs two rows of every class or rank"):
         maximum_mean_calibration_error([0.3, 0.4], [1, 0], unbiased=True, sample_weight=[1, 0])
-    with pytest.raises(UndefinedError, match="these are soft labels"):
+    with pytest.raises(UndefinedError, match="got soft labels"):
         maximum_mean_calibration_error(Predictions([0.3, 0.4], [0.5, 0], soft_labels=True), unbiased=True)
     with pytest.raises(InputError, match="bandwidth must be above 0, got 0"):
         maximum_mean_calibration_error([0.3], [1], bandwidth=0)

@@ -66,7 +66,7 @@ def test_what_cannot_score_is_refused():
         believable.scorer("f1")
     with pytest.raises(InputError, match="auc has no option 'n_bins'"):
         believable.scorer("auc", n_bins=10)
-    with pytest.raises(InputError, match="has no better or worse"):
+    with pytest.raises(InputError, match="higher values of sharpness are neither better nor worse"):
         believable.scorer("sharpness")
     with pytest.raises(InputError, match="RidgeClassifier has no predict_proba"):
         believable.scorer("ece")(RidgeClassifier().fit(X, Y), X, Y)

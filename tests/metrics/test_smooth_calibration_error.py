@@ -188,7 +188,7 @@ def test_detail():
     assert (fixed.value, fixed.bandwidth) == (smooth_calibration_error(scores, labels, bandwidth=0.2), 0.2)
     matrix = np.eye(3)[[0, 1, 2]]
     assert smooth_calibration_error_detail(matrix, [0, 1, 2]).value == 0
-    with pytest.raises(UndefinedError, match="bandwidth of the smooth calibration error is about one set of scores"):
+    with pytest.raises(UndefinedError, match="bandwidth of the smooth calibration error needs one set of scores"):
         smooth_calibration_error_detail(matrix, [0, 1, 2], notion="classwise")
 
 

@@ -172,11 +172,11 @@ def test_mean_zero_when_calibrated(n_classes):
 def test_what_is_refused():
     """Each refusal says what is wrong."""
     p, y = [[0.2, 0.8], [0.5, 0.5], [0.9, 0.1]], [1, 0, 0]
-    with pytest.raises(UndefinedError, match="it needs two"):
+    with pytest.raises(UndefinedError, match="it needs at least two rows"):
         squared_kernel_calibration_error(p[:1], y[:1])
-    with pytest.raises(UndefinedError, match="blocks of 4 rows need as many, these are 3"):
+    with pytest.raises(UndefinedError, match="a block takes 4 rows, but there are only 3"):
         squared_kernel_calibration_error(p, y, estimator="block", block_size=4)
-    with pytest.raises(InputError, match="block_size goes with estimator='block', not with 'linear'"):
+    with pytest.raises(InputError, match="block_size applies to estimator='block', not to 'linear'"):
         squared_kernel_calibration_error(p, y, estimator="linear", block_size=4)
     with pytest.raises(InputError, match="block_size must be an integer at least 2"):
         squared_kernel_calibration_error(p, y, estimator="block", block_size=1)
@@ -186,7 +186,7 @@ def test_what_is_refused():
         squared_kernel_calibration_error(p, y, kernel="laplace")
     with pytest.raises(InputError, match="bandwidth must be above 0"):
         squared_kernel_calibration_error(p, y, bandwidth=0.0)
-    with pytest.raises(InputError, match="bandwidth goes with the kernels"):
+    with pytest.raises(InputError, match="bandwidth applies to the kernels"):
         squared_kernel_calibration_error(p, y, kernel=laplacian, bandwidth=0.1)
     with pytest.raises(InputError, match=r"numbers of shape \(3, 3\) for 3 and 3 rows, got shape \(3,\)"):
         squared_kernel_calibration_error(p, y, kernel=lambda x, y: x[:, 0])

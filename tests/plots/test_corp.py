@@ -89,7 +89,7 @@ def test_cells_are_drawn_like_data():
     data = Predictions(HEAPED, Y)
     ax = believable.plot_corp_diagram(CellStats.of(data), band=None).axes[0]
     assert np.allclose(line(ax, "isotonic"), line(believable.plot_corp_diagram(data, band=None).axes[0], "isotonic"))
-    with pytest.raises(UndefinedError, match="read from CellStats or predictions"):
+    with pytest.raises(UndefinedError, match="this needs CellStats or predictions"):
         believable.plot_corp_diagram(BinStats.of(data))
 
 
@@ -114,6 +114,6 @@ def test_bad_choices_are_refused():
         believable.plot_corp_diagram(P, Y, band="all")
     with pytest.raises(InputError, match="limit must be above 0"):
         believable.plot_corp_diagram(P, Y, band=None, limit=0)
-    with pytest.raises(UndefinedError, match="the CORP diagram is about one set of scores, these are 4"):
+    with pytest.raises(UndefinedError, match="the CORP diagram needs one set of scores, but there are 4"):
         believable.plot_corp_diagram(MATRIX, LABELS, notion="classwise")
     assert believable.plot_corp_diagram(MATRIX, LABELS, notion="rth", r=2, band=None)

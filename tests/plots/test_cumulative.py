@@ -90,7 +90,7 @@ def test_difficult_data_are_drawn(name):
 
 def test_one_group_only(tmp_path):
     """Notions with several groups are refused; the picture is saved where asked."""
-    with pytest.raises(UndefinedError, match="the cumulative difference is about one set of scores, these are 4"):
+    with pytest.raises(UndefinedError, match="the cumulative difference needs one set of scores, but there are 4"):
         believable.plot_cumulative_differences(MATRIX, LABELS, notion="classwise")
     path = tmp_path / "cumulative.png"
     believable.plot_cumulative_differences(MATRIX, LABELS, path, notion="rth", r=2)

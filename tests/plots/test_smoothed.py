@@ -71,7 +71,7 @@ def test_bad_choices_are_refused():
         believable.plot_smoothed_calibration(P, Y, method="kernel", span=0.5)
     with pytest.raises(InputError, match="method='logistic' has no bandwidth"):
         believable.plot_smoothed_calibration(P, Y, method="logistic", bandwidth=0.5)
-    with pytest.raises(UndefinedError, match="one set of scores, these are 4"):
+    with pytest.raises(UndefinedError, match="one set of scores, but there are 4"):
         believable.plot_smoothed_calibration(MATRIX, LABELS, notion="classwise")
     with pytest.raises(UndefinedError, match="needs both outcomes"):
         believable.plot_smoothed_calibration(P, np.zeros(400, int), method="logistic")

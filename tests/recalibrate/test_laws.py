@@ -376,7 +376,9 @@ def test_cells(cls):
 def test_bad_input_is_refused(cls):
     """Logits for probabilities, missing values, other columns and unknown words are sentences."""
     p, y = binary()
-    with pytest.raises(InputError, match=r"X must lie in \[0, 1\], got 3.2 at row 0; these look like logits: make it"):
+    with pytest.raises(
+        InputError, match=r"X must lie in \[0, 1\], got 3.2 at row 0; these look like logits: create the recalibrator"
+    ):
         cls().fit([3.2, 0.1], [1, 0])
     with pytest.raises(InputError, match="NaN"):
         cls().fit([np.nan, 0.1], [1, 0])

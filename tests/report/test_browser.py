@@ -353,7 +353,7 @@ def test_every_number_is_explained_on_demand(event, show):
     page.keyboard.press("Enter")
     words = page.locator("#why-ece")
     assert words.is_visible()
-    assert "Mean distance between what was predicted and what happened" in words.text_content()
+    assert "Mean gap between predicted probability and observed frequency" in words.text_content()
     page.keyboard.press("Escape")
     assert not words.is_visible()
     missing = "() => [...document.querySelectorAll('.ask')].filter((each) => !each.popoverTargetElement).length"

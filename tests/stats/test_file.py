@@ -131,7 +131,7 @@ def foreign():
         "text": (b"p,y\n0.1,0\n", "but something else"),
         "newer": (
             FILE_MAGIC + struct.pack("<IIQ", 2, 0, 0) + bytes(32),
-            "version 2 of the form, this package knows up to 1: install",
+            "version 2 of the file format, but this package supports versions up to 1: install",
         ),
     }
 
@@ -161,7 +161,7 @@ def test_other_refusals(tmp_path):
         CellStats.load(tmp_path / "b.stats")
     with pytest.raises(InputError, match="cannot be read: Is a directory"):
         load_statistic(tmp_path)
-    with pytest.raises(SchemaError, match="a saved statistic is bytes, got str: open a file with load"):
+    with pytest.raises(SchemaError, match="a saved statistic must be bytes, got str: use load for a file"):
         CellStats.from_bytes("a.stats")
     with pytest.raises(InputError, match="there is no folder"):
         KINDS["cells"].save(tmp_path / "none" / "a.stats")
@@ -190,7 +190,7 @@ MADE = {
     "deep": (b"[" * 100_000, b"", "was not written by this package"),
     "no header": ([], b"", "was not written by this package"),
     "no form": ({"form": 1, "columns": []}, b"", "was not written by this package"),
-    "NaN": (b'{"form": {"a": NaN}, "columns": []}', b"", "NaN is no number of JSON"),
+    "NaN": (b'{"form": {"a": NaN}, "columns": []}', b"", "NaN is not a JSON number"),
     "huge": (b'{"form": {"a": ' + b"9" * 5000 + b'}, "columns": []}', b"", "was not written by this package"),
     "bomb": (
         {"form": FORM, "columns": [column(1 << 20, len(BOMB))]},
@@ -209,10 +209,10 @@ MADE = {
     "unknown": (
         {"form": {"schema": "x"}, "columns": []},
         b"",
-        "holds a 'x', which is no statistic that this version knows",
+        "holds a 'x', which this version does not know",
     ),
-    "abstract": ({"form": {"schema": "believable.Counts"}, "columns": []}, b"", "no statistic that this version knows"),
-    "strange": ({"form": {"schema": []}, "columns": []}, b"", "no statistic that this version knows"),
+    "abstract": ({"form": {"schema": "believable.Counts"}, "columns": []}, b"", "which this version does not know"),
+    "strange": ({"form": {"schema": []}, "columns": []}, b"", "which this version does not know"),
     "no fields": ({"form": {"schema": "believable.CellStats"}, "columns": []}, b"", "is damaged: .* version None"),
 }
 

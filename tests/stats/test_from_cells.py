@@ -166,7 +166,7 @@ def test_thresholds_on_the_grid():
         assert found == thresholded_adaptive_calibration_error(CellStats.of(source, view))
     ends = CellStats.of(Predictions([0.0, 0.0, 0.5, 1.0], [0, 1, 0, 1]))
     assert (ends.above(0.0).n.sum(), ends.above(0.5).n.sum(), ends.above(1.0).n.sum()) == (2, 1, 0)
-    with pytest.raises(UndefinedError, match=r"0\.0123 is no edge of"):
+    with pytest.raises(UndefinedError, match=r"0\.0123 is not an edge of"):
         thresholded_adaptive_calibration_error(ends, threshold=0.0123)
     with pytest.raises(UndefinedError, match=r"counted with threshold=0\.5, not 0\.25"):
         ends.above(0.5).above(0.25)
@@ -183,7 +183,7 @@ def test_coarse_cells_are_said():
     uniform = CellStats.of(source)
     exact = calibration_slope_intercept(source).slope.value
     for asked in (calibration_slope_intercept, auc, logistic_calibration_curve):
-        with pytest.warns(CoarseCellsWarning, match="of the variance of their logits is within cells"):
+        with pytest.warns(CoarseCellsWarning, match="of the variance of their logits is lost within cells"):
             asked(with_others(uniform))
     for asked in (adaptive_calibration_error, hosmer_lemeshow):
         with pytest.warns(CoarseCellsWarning, match="100% of the weight, at scores that differ"):
@@ -257,9 +257,9 @@ def test_intervals_of_a_matrix():
         assert found.high - found.low == pytest.approx(by_rows.high - by_rows.low, rel=0.2), metric
     halved = interval("brier", counted, options={"scale_by_half": True})
     assert halved.high == pytest.approx(interval("brier", counted).high / 2)
-    with pytest.raises(UndefinedError, match="sharpness for a multiclass matrix is about classes of one row together"):
+    with pytest.raises(UndefinedError, match="sharpness for a multiclass matrix needs all classes of a row together"):
         interval("sharpness", counted)
-    with pytest.raises(InputError, match="method='bca' draws rows"):
+    with pytest.raises(InputError, match="method='bca' resamples rows"):
         interval("brier", counted, method="bca")
 
 
@@ -288,8 +288,11 @@ def test_classes_of_one_row():
         cells = interval(metric, counted, n_resamples=200, random_state=0)
         ratio = (cells.high - cells.low) / (rows.high - rows.low)
         assert 0.95 < ratio < 2.1, metric
-        assert "belong together" in cells.note or "together" in cells.note
-    assert "taken as independent" in interval("sce", summary("multilabel"), n_resamples=100, random_state=0).note
+        assert "belong to one row" in cells.note
+    assert (
+        "assumes that labels are independent"
+        in interval("sce", summary("multilabel"), n_resamples=100, random_state=0).note
+    )
     assert interval("ece", counted, n_resamples=100, random_state=0).note == ""
     one = interval(
         "ece", CellStats.of(source, source.view("classwise")).only_stratum(1), n_resamples=100, random_state=0
@@ -352,7 +355,7 @@ def test_floors_of_a_matrix():
     assert noise_floor("acc", counted, n_resamples=300, random_state=0).mean == pytest.approx(
         float(source.scores.max(axis=1).mean()), abs=2e-3
     )
-    with pytest.raises(UndefinedError, match="noise floor of brier_skill_score is about all classes of a row together"):
+    with pytest.raises(UndefinedError, match="noise floor of brier_skill_score needs all classes of a row together"):
         noise_floor("bss", counted)
 
 

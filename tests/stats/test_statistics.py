@@ -257,13 +257,13 @@ def test_quantile_bins_come_out_of_cells():
 
 UNREADABLE = [
     (expected_calibration_error, {"n_bins": 15}, "the statistic has 10 bins, not 15"),
-    (expected_calibration_error, {"strategy": "quantile"}, "asks for quantile bins; the statistic has uniform bins"),
+    (expected_calibration_error, {"strategy": "quantile"}, "needs quantile bins, but the statistic has uniform bins"),
     (expected_calibration_error, {"notion": "confidence"}, "counted with notion='binary', not 'confidence'"),
     (expected_calibration_error, {"threshold": 0.5}, "counted with threshold=None, not 0.5"),
-    (adaptive_calibration_error, {}, "asks for quantile bins"),
+    (adaptive_calibration_error, {}, "needs quantile bins"),
     (static_calibration_error, {}, "counted with notion='binary', not 'classwise'"),
-    (sweep_calibration_error, {}, "it is read from CellStats or predictions"),
-    (auc, {}, "read from CellStats or predictions"),
+    (sweep_calibration_error, {}, "pass predictions or CellStats, not BinStats"),
+    (auc, {}, "cannot be computed from BinStats: pass predictions or CellStats"),
 ]
 
 
@@ -336,7 +336,7 @@ def test_one_class_is_not_another():
         assert (zero + zero).n.sum() == 2 * N
         with pytest.raises(MergeError, match="they count different things"):
             zero + one
-        with pytest.raises(UndefinedError, match="holds class 1 alone"):
+        with pytest.raises(UndefinedError, match="holds only class 1"):
             static_calibration_error(one)
         alone = Predictions(MATRIX[:, 1], LABELS == 1)
         assert expected_calibration_error(one) == pytest.approx(expected_calibration_error(alone), rel=1e-12)
@@ -349,7 +349,7 @@ def test_strategy_and_notion_are_told_from_their_defaults():
     data = SETS["binary"](ALL)
     quantile = BinStats.of(data, strategy="quantile")
     assert expected_calibration_error(quantile) == expected_calibration_error(data, strategy="quantile")
-    with pytest.raises(UndefinedError, match="asks for uniform bins; the statistic has quantile bins"):
+    with pytest.raises(UndefinedError, match="needs uniform bins, but the statistic has quantile bins"):
         expected_calibration_error(quantile, strategy="uniform")
     two = Predictions([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8], [0.4, 0.6]], [0, 1, 1, 0])
     with pytest.raises(UndefinedError, match="counted with notion='binary', not 'confidence'"):

@@ -321,7 +321,9 @@ def test_layouts_that_cannot_be(arguments, options, reason):
 def test_layouts_made_by_hand():
     """So are those made without `of`."""
     grids = Grid(20), Grid(20, dtype="float32")
-    with pytest.raises(InputError, match="scores have one type, the grids of the layout are for float32 and float64"):
+    with pytest.raises(
+        InputError, match="all grids of a layout must be for one type of scores, got float32 and float64"
+    ):
         Layout("binary", 2, tuple((View("binary"), grid) for grid in grids))
     with pytest.raises(InputError, match="at least one view"):
         Layout("binary", 2, ())

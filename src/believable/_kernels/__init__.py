@@ -1,4 +1,4 @@
-"""Numeric routines and nothing else: arrays in, arrays out, no checking, no knowledge of what the numbers mean."""
+"""Numeric routines: arrays in, arrays out. They check nothing and know nothing about what the numbers mean."""
 
 from believable._kernels.binary_pass import (
     MOST_LOGIT_CELLS,

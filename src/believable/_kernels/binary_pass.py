@@ -1,4 +1,4 @@
-"""Moments of 1-D scores by bin, with a check of every row on the way."""
+"""Moments of 1-D scores by bin, with a check of every row in the same pass."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from believable._kernels.sums import n_moments, pair_sums
 from believable._kernels.twins import twin
 from believable._types import Array, Float64s, Floats, Ints
 
-# Blocks much shorter than the table of sums would spend their time adding it.
+# Blocks much shorter than the table of sums would spend most of their time adding the table.
 ROWS_PER_MOMENT, MOST_MOMENT_ROWS = 8, 1 << 20
 
 
 @twin(compiled.bin_moments)
 def bin_moments(scores: Floats, labels: Array, weights: Array | None, partition: Partition, squares: bool) -> Moments:
-    """Moments by part of scores with 0/1 labels of any integer type.
+    """Return the moments by part of scores with 0/1 labels of any integer type.
 
-    They are invalid if a score is not in [0, 1] or a label not 0 or 1; weights are not looked at.
+    They are invalid if a score is not in [0, 1] or a label is not 0 or 1; weights are not checked.
     """
     n_parts = partition.n_parts
     total, positive = np.zeros((2, n_moments(weights is not None, squares), n_parts))
@@ -36,30 +36,32 @@ def bin_moments(scores: Floats, labels: Array, weights: Array | None, partition:
 
 
 # --- One pass over 1-D scores and outcomes ----------------------------------------------------------------------------
-# It makes the sums behind proper scores, and the sums of every cell on some grids.
-# The plain form of each sum is in `believable.stats.sums.row_terms`. Here logarithms are taken once, for the log loss,
-# the entropy and the logit-spaced cells; buffers are used again from block to block (new memory costs as much as a
-# multiplication); and nothing is chosen row by row (`where` waits for every label it cannot foretell): labels multiply.
+# The pass computes the sums behind proper scores, and the sums of every cell on some grids.
+# `believable.stats.sums.row_terms` has the plain form of each sum. Here logarithms are computed once, for the log loss,
+# the entropy and the logit-spaced cells; buffers are reused from block to block (new memory costs as much as a
+# multiplication); and labels multiply, because `where` would branch on every row and mispredict.
 #
-# A row's cell grows with its score on every grid, so the sum of its cells, its code, tells each of them: rows are
-# counted by code, once, and the counts are then added up to every grid.
+# A row's cell grows with its score on every grid, so the sum of its cell numbers, its code, determines each of them.
+# Rows are counted by code, once, and the counts are then added up for every grid.
 
 
 ADDITIVE_SUMS = (
     *("n", "w", "w2", "wp", "wy", "brier", "nll", "correct", "confidence", "entropy", "spread", "spread_variance"),
     "w2_squared",
 )
-PASS_BLOCK = 1 << 16  # rows: buffers leave the nearest cache, but threads hand each other the interpreter half as often
-BLAS_PIECE = 1 << 13  # so short that BLAS starts no threads, which on a busy machine wait longer than they work
-COUNTED_ROWS = 1 << 19  # counted together: fewer would spend their time on the table, more would round more
-CODES_PER_ROW_FOR_SORTING = 4  # or more: sorting the codes is quicker than going through the table
+PASS_BLOCK = (
+    1 << 16
+)  # rows per block: too large for the L1 cache, but threads pass on the interpreter lock half as often
+BLAS_PIECE = 1 << 13  # so short that BLAS starts no threads, which wait longer than they work on a busy machine
+COUNTED_ROWS = 1 << 19  # rows counted together: fewer would spend their time on the table, more would round more
+CODES_PER_ROW_FOR_SORTING = 4  # from this many codes per row, sorting the codes is faster than scanning the table
 
 
 @twin(compiled.binary_pass)
 def binary_pass(scores: Floats, labels: Array, weights: Float64s | None, grids: tuple[PassGrid, ...] = ()) -> PassSums:
-    """The sums named in `ADDITIVE` with "deviation", and the cells of each grid with their moments (see `n_moments`).
+    """Return the sums `ADDITIVE_SUMS` and "deviation", and the cells of each grid with their moments (`n_moments`).
 
-    Labels are 0 and 1, or shares between, of which a row counts as much as outcome 1.
+    Labels are 0 and 1, or shares between them, by which a row counts as outcome 1.
     """
     if not _valid(scores, labels):
         return PassSums.invalid()
@@ -72,7 +74,7 @@ def binary_pass(scores: Floats, labels: Array, weights: Float64s | None, grids: 
 
 @twin(compiled.binary_cells)
 def binary_cells(scores: Floats, labels: Array, weights: Float64s | None, grids: tuple[PassGrid, ...]) -> PassSums:
-    """The cells of each grid with their moments, alone."""
+    """Return only the cells of each grid with their moments."""
     if not _valid(scores, labels):
         return PassSums.invalid()
     return PassSums({}, _by_grid(scores, labels, weights, grids), True)
@@ -98,7 +100,7 @@ def _by_grid(scores: Floats, labels: Array, weights: Float64s | None, grids: tup
 
 
 def _codes(scores: Floats, logit: Float64s, grids: tuple[PassGrid, ...]) -> Ints:
-    """The sum of the cells of every row."""
+    """Return the sum of the cell numbers of every row."""
     code = np.zeros(len(scores))
     zero, one = np.flatnonzero(scores == 0), np.flatnonzero(scores == 1)
     logit[zero] = logit[one] = 0
@@ -110,7 +112,7 @@ def _codes(scores: Floats, logit: Float64s, grids: tuple[PassGrid, ...]) -> Ints
 
 
 def _on_each_grid(found: Ints, total: Float64s, positive: Float64s, grids: tuple[PassGrid, ...]) -> list[CellSums]:
-    """From moments by code to those by cell; both ascend."""
+    """Convert moments by code to moments by cell of each grid; codes and cells ascend."""
     occupied = np.flatnonzero(total[0])
     found, total, positive = found[occupied], total[:, occupied], positive[:, occupied]
     made = []
@@ -123,7 +125,7 @@ def _on_each_grid(found: Ints, total: Float64s, positive: Float64s, grids: tuple
 
 
 def _added(parts: list[Sums]) -> Sums:
-    """The sums of all parts; deviations from each part's mean to that of all (Chan et al. 1983)."""
+    """Add the sums of all parts; deviations are converted to those from the mean of all rows (Chan et al. 1983)."""
     sums = {name: float(np.sum([part[name] for part in parts])) for name in ADDITIVE_SUMS}
     mean = sums["wp"] / sums["w"]
     moved = [part["deviation"] + part["w"] * (part["wp"] / part["w"] - mean) ** 2 for part in parts]
@@ -137,7 +139,7 @@ def _weighted_sums(scores: Floats, labels: Array, w: Float64s) -> Sums:
     with np.errstate(divide="ignore"):
         log_p, log_q = np.log(p), np.log1p(-p)
     impossible = np.any((p == 0) & (y > 0)) or np.any((p == 1) & (y < 1))
-    log_p[p == 0] = log_q[p == 1] = 0  # as 0 log 0 is 0
+    log_p[p == 0] = log_q[p == 1] = 0  # because 0 log 0 is 0
     rows: dict[str, Float64s] = {
         "n": np.ones(len(p)),
         "w": w,
@@ -186,7 +188,7 @@ def _plain_pass(scores: Floats, labels: Array, grids: tuple[PassGrid, ...]) -> t
 
 
 class _PlainPass:
-    """Goes over rows block by block and keeps the sums of each in `parts`."""
+    """A pass over rows block by block, which keeps the sums of each block in `parts`."""
 
     def __init__(self, grids: tuple[PassGrid, ...]) -> None:
         self.parts: list[Sums] = []
@@ -195,7 +197,7 @@ class _PlainPass:
         self._p, self._code = np.empty(0), np.empty(0, np.intp)
 
     def coded(self, scores: Floats, labels: Array) -> tuple[Float64s, Ints]:
-        """Sum these rows; the scores and 2 * code + label, in memory that is used again."""
+        """Sum these rows; return the scores and 2 * code + label, in memory that the next call reuses."""
         n = len(scores)
         if len(self._p) < n:
             self._p, self._code = np.empty(n), np.empty(n, np.intp)
@@ -205,7 +207,7 @@ class _PlainPass:
         return self._p[:n], self._code[:n]
 
     def block(self, scores: Floats, labels: Array, code: Ints | None = None) -> None:
-        """Sum the rows of a block; fill in their codes."""
+        """Sum the rows of a block, and fill in their codes."""
         if self._buffers.shape[1] < len(scores):
             self._buffers = np.empty((7, len(scores)))
         buffers = self._buffers[:, : len(scores)]
@@ -218,10 +220,10 @@ class _PlainPass:
         with np.errstate(divide="ignore"):
             np.log(p, out=log_p)
             np.log1p(np.negative(p, out=log_q), out=log_q)
-        impossible = False  # that an event of probability 0 happened
+        impossible = False  # whether an event of probability 0 was observed
         if zero is not None:
             impossible |= bool(labels[zero].any())
-            log_p[zero] = 0  # as 0 log 0 is 0 in the entropy; the log loss is infinite or does not look here
+            log_p[zero] = 0  # because 0 log 0 is 0 in the entropy; the log loss is infinite, or does not use this
         if one is not None:
             impossible |= not labels[one].all()
             log_q[one] = 0
@@ -244,7 +246,7 @@ class _PlainPass:
 
 
 def _plain_sums(scores: Floats, labels: Array, buffers: Float64s) -> Sums:
-    """What a block adds; of p, 1 - p, y, log p and log(1 - p) in the buffers the second is used up."""
+    """Return the sums of a block from the buffers p, 1 - p, y, log p and log(1 - p); 1 - p is overwritten."""
     p, q, y, log_p, log_q, work, spare = buffers
     n, total = len(p), float(p.sum())
     np.subtract(1, y, out=work)
@@ -277,7 +279,7 @@ def _plain_sums(scores: Floats, labels: Array, buffers: Float64s) -> Sums:
 
 
 def inner(a: Float64s, b: Float64s) -> float:
-    """Sum of products."""
+    """Return the sum of products."""
     if len(a) % BLAS_PIECE:
         return float(np.einsum("i,i->", a, b))
     return float(np.matmul(a.reshape(-1, 1, BLAS_PIECE), b.reshape(-1, BLAS_PIECE, 1)).sum())
@@ -285,34 +287,34 @@ def inner(a: Float64s, b: Float64s) -> float:
 
 # --- The cell of a score between logit-spaced edges -------------------------------------------------------------------
 # Edge k of n cells is the sigmoid of reach * (2k/n - 1), rounded to the type of the scores, so the cell follows from
-# the logit by multiplying and rounding down. Only where that is within rounding of a whole number is the edge itself
-# looked at. Towards 1 rounded edges lie together, or on each other, and logits do not tell: but there scores are few,
-# and a table has the cell of each.
+# the logit by multiplying and rounding down. The edge itself is compared only if that is within rounding of a whole
+# number. Towards 1, rounded edges are close together or equal, and logits cannot separate them; but there are few
+# different scores there, and a table has the cell of each.
 
 
-SCORES_NEAR_ONE = 1 << 16  # scores of the table: 1, the one below, and so on
-MOST_LOGIT_CELLS = 1 << 19  # above, the window of rounding would be wider than a quarter of a cell
+SCORES_NEAR_ONE = 1 << 16  # number of scores in the table: 1, the float below, and so on
+MOST_LOGIT_CELLS = 1 << 19  # with more cells, the window of rounding would be wider than a quarter of a cell
 
 
 def near_one(edges: Floats) -> Array:
-    """Number of inner edges below each of the scores 1 - j * spacing, j = 0..NEAR_ONE."""
+    """Return the number of inner edges below each score 1 - j * spacing, j = 0..SCORES_NEAR_ONE."""
     spacing = np.finfo(edges.dtype).epsneg
     scores = edges.dtype.type(1) - np.arange(SCORES_NEAR_ONE + 1).astype(edges.dtype) * spacing
     return np.searchsorted(edges[1:-1], scores, side="left").astype(np.int32)
 
 
 def logit_floor(scores: Floats, logit: Float64s, edges: Floats, table: Array, reach: float) -> Float64s:
-    """Number of inner edges below each score, as a float; the logits, at most `reach`, are used up.
+    """Return the number of inner edges below each score, as a float; the logits, at most `reach`, are overwritten.
 
-    Rounding an edge moves its logit by at most 2 / NEAR_ONE outside the table: half a spacing over p(1 - p), and the
-    logarithms' own rounding, which is far less.
+    Outside the table, rounding an edge moves its logit by at most 2 / SCORES_NEAR_ONE: half a spacing over p(1 - p),
+    and the rounding of the logarithms, which is far smaller.
     """
     n_cells = len(edges) - 1
     per_unit = n_cells / (2 * reach)
     window = per_unit * 2 / SCORES_NEAR_ONE
     logit *= per_unit
     logit += reach * per_unit + window
-    if scores.min() <= edges[1]:  # those below the first edge, which may be far below
+    if scores.min() <= edges[1]:  # scores below the first edge may be far below
         np.maximum(logit, 0, out=logit)
     index = np.floor(logit)
     logit -= index
@@ -329,11 +331,11 @@ def logit_floor(scores: Floats, logit: Float64s, edges: Floats, table: Array, re
 
 @twin(compiled.logit_index)
 def logit_index(scores: Floats, edges: Floats, table: Array, reach: float) -> Ints:
-    """Number of inner edges below each score: `bin_index` for logit-spaced edges, `table` being their `near_one`."""
+    """Return the number of inner edges below each score: `bin_index` for logit-spaced edges with table `near_one`."""
     index = np.empty(len(scores), np.intp)
     for rows in row_blocks(len(scores)):
         p = scores[rows].astype(np.float64)
         with np.errstate(divide="ignore"):
-            logit = np.minimum(np.log(p) - np.log1p(-p), reach)  # of 1 it is infinite
+            logit = np.minimum(np.log(p) - np.log1p(-p), reach)  # the logit of 1 is infinite
         index[rows] = logit_floor(scores[rows], logit, edges, table, reach)
     return index

@@ -1,4 +1,4 @@
-"""Which bin a score lies in, and the boundaries of bins of equal weight."""
+"""The bin of a score, and the boundaries of bins of equal weight."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from believable._kernels.sorting import ascending, sorted_scores
 from believable._kernels.twins import backend, twin
 from believable._types import Array, Float64s, Floats, Ints
 
-LOOKUP_CELLS = 1 << 12  # of the table that finds a bin without a search
-SORTED_ROWS = 1 << (17 if backend == "numpy" else 15)  # up to here, sorting beats looking for the cells that need it
-CROWDED_CELLS = 0.25  # of all rows in those cells: sorting beats that too
+LOOKUP_CELLS = 1 << 12  # size of the table that finds a bin without a search
+SORTED_ROWS = 1 << (17 if backend == "numpy" else 15)  # with fewer rows, sorting all is faster than sorting some cells
+CROWDED_CELLS = 0.25  # if these cells hold a larger share of the rows, sorting all is faster too
 
 
 def uniform_floor(scores: Floats, edges: Floats) -> Floats:
-    """Bin of each score between right-closed edges k/M, as a float; the first bin also owns 0.
+    """Return the bin of each score between right-closed edges k/M, as a float; the first bin also contains 0.
 
-    Multiply and round down, then compare with the edge itself where the product is at most rounding above a whole
-    number. It is never below one by rounding: edges are k/M correctly rounded, so a score above edge k is at least k/M.
+    Multiply and round down, then compare with the edge itself if the product is within rounding above a whole number.
+    Rounding never puts it below: edges are k/M correctly rounded, so a score above edge k is at least k/M.
     """
     n_bins = len(edges) - 1
     product = scores * edges.dtype.type(n_bins)
@@ -35,21 +35,21 @@ def uniform_floor(scores: Floats, edges: Floats) -> Floats:
 
 
 def uniform_index(scores: Floats, edges: Floats) -> Ints:
-    """Bin of each score between right-closed edges k/M; the first bin also owns 0."""
+    """Return the bin of each score between right-closed edges k/M; the first bin also contains 0."""
     return uniform_floor(scores, edges).astype(np.intp)
 
 
 def bin_index(scores: Floats, edges: Floats) -> Ints:
-    """Bin of each score between any right-closed edges: the number of inner edges below it.
+    """Return the bin of each score between any right-closed edges: the number of inner edges below it.
 
-    A table over a coarse grid answers for all cells that hold no edge; only the others are searched.
+    A table over a coarse grid has the answer for all cells without an edge; only the others are searched.
     """
     inner = edges[1:-1]
     if len(scores) < LOOKUP_CELLS or len(inner) > LOOKUP_CELLS // 4:
         return np.searchsorted(inner, scores, side="left")
     scale = edges.dtype.type(LOOKUP_CELLS)
     cell = (scores * scale).astype(np.intp)
-    edge_cell = (inner * scale).astype(np.intp)  # the same monotone map, so cells compare as scores do
+    edge_cell = (inner * scale).astype(np.intp)  # the same monotone function, so cells compare like scores
     has_edge = np.zeros(LOOKUP_CELLS + 1, bool)
     has_edge[edge_cell] = True
     index = np.searchsorted(edge_cell, np.arange(LOOKUP_CELLS + 1), side="left").take(cell)
@@ -59,19 +59,19 @@ def bin_index(scores: Floats, edges: Floats) -> Ints:
 
 
 def quantile_boundaries(scores: Floats, weights: Array | None, n_bins: int) -> Floats:
-    """The scores at which the cumulative weight first reaches j/M of the total (less 1e-9), j = 1..M-1."""
+    """Return the scores at which the cumulative weight first reaches j/M of the total (minus 1e-9), j = 1..M-1."""
     if len(scores) > SORTED_ROWS:
         return _boundaries_by_cells(scores, weights, n_bins)
     return _boundaries_by_sort(scores, weights, n_bins)
 
 
 def running_sum(weights: Array) -> Array:
-    """The cumulative weight; in float64 the sum of many 0.1 would drift."""
+    """Return the cumulative weight, in extended precision because the sum of many 0.1 would drift in float64."""
     return np.cumsum(weights, dtype=np.longdouble)
 
 
 def quantile_positions(reached: Array, n_bins: int) -> Ints:
-    """Where a cumulative weight first reaches j/M of the total (less 1e-9 of it), j = 1..M-1."""
+    """Return where a cumulative weight first reaches j/M of the total (minus 1e-9 of it), j = 1..M-1."""
     return np.searchsorted(reached, _targets(reached[-1], n_bins), side="left")
 
 
@@ -88,14 +88,14 @@ def _boundaries_by_sort(scores: Floats, weights: Array | None, n_bins: int) -> F
 
 
 def _boundaries_by_cells(scores: Floats, weights: Array | None, n_bins: int) -> Floats:
-    """A histogram says in which cells the boundaries lie; only those cells are sorted."""
+    """Find the boundaries with a histogram: only the cells that contain them are sorted."""
     in_cells = cell_weights(scores, weights)
     cumulative = running_sum(in_cells)
     targets = _targets(cumulative[-1], n_bins)
     target_cell = np.searchsorted(cumulative, targets, side="left")
     wanted = np.zeros(LOOKUP_CELLS + 1, bool)
     wanted[target_cell] = True
-    if in_cells[wanted].sum() > CROWDED_CELLS * cumulative[-1]:  # as scores of a thousand classes are, next to 0
+    if in_cells[wanted].sum() > CROWDED_CELLS * cumulative[-1]:  # with a thousand classes, most scores are close to 0
         return _boundaries_by_sort(scores, weights, n_bins)
 
     near = rows_in_cells(scores, wanted)
@@ -115,7 +115,7 @@ def _boundaries_by_cells(scores: Floats, weights: Array | None, n_bins: int) -> 
 
 @twin(compiled.cell_weights)
 def cell_weights(scores: Floats, weights: Array | None) -> Float64s:
-    """The weight, or the number, of scores in each of the cells [k/C, (k+1)/C) of [0, 1]; the last is 1 itself."""
+    """Return the weight, or the number, of scores in each cell [k/C, (k+1)/C) of [0, 1]; the last cell is {1}."""
     in_cells = np.zeros(LOOKUP_CELLS + 1)
     for rows in row_blocks(len(scores)):
         cell = (scores[rows] * scores.dtype.type(LOOKUP_CELLS)).astype(np.intp)
@@ -125,7 +125,7 @@ def cell_weights(scores: Floats, weights: Array | None) -> Float64s:
 
 @twin(compiled.rows_in_cells)
 def rows_in_cells(scores: Floats, wanted: Array) -> Ints:
-    """Rows whose scores are in these of the same cells, in their order."""
+    """Return the rows whose scores are in the wanted cells, in their order."""
     scale = scores.dtype.type(LOOKUP_CELLS)
     kept = [
         np.flatnonzero(wanted.take((scores[rows] * scale).astype(np.intp))) + rows.start

@@ -1,11 +1,11 @@
-"""Sums of residuals smoothed by a Gaussian that is reflected at 0 and 1, and the bandwidth that equals their size.
+"""Residuals smoothed by a Gaussian that is reflected at 0 and 1, and the bandwidth that equals their size.
 
 Reflection at both ends makes the kernel diagonal in cosines,
 
     K_s(t, p) = 1 + 2 sum_k exp(-(pi k s)^2 / 2) cos(pi k t) cos(pi k p),
 
-so residuals enter by their cosine sums c_k = sum_i e_i cos(pi k p_i) alone, scores of 0 and 1 like all others, and
-every bandwidth is one damped cosine transform away.
+so only the cosine sums c_k = sum_i e_i cos(pi k p_i) of the residuals matter, scores of 0 and 1 need no special
+treatment, and every bandwidth takes one damped cosine transform.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from believable._kernels.twins import twin
 from believable._types import Array, Float64s, Floats, Ints
 
 WAVES_PER_BANDWIDTH = 2.5  # waves beyond this / s are damped to 4e-14
-NODES_PER_BANDWIDTH = 6  # and 256 at least; the size of the smoothed residuals is then right to 2e-7
-FIRST_BANDWIDTH = 0.05  # where the search for the fixed point begins
-SMALLEST_BANDWIDTH = 1e-6  # smaller bandwidths are not told apart from it
-FEW_COSINES = 1 << 19  # cosines that are cheap enough to be taken exactly, one for each score and wave
-GRID_FINENESS = 190  # a grid of so many times sqrt(waves) nodes moves the fixed point by less than 1e-7
-NUMBERS_AT_ONCE = 1 << 22  # numbers held at once
-TYPICAL_FALL = 1.3  # the gap between log size(s) and log s falls about so fast with log s: the first guess
+NODES_PER_BANDWIDTH = 6  # with at least 256 nodes, the size of the smoothed residuals is accurate to 2e-7
+FIRST_BANDWIDTH = 0.05  # where the search for the fixed point starts
+SMALLEST_BANDWIDTH = 1e-6  # smaller bandwidths are not distinguished
+FEW_COSINES = 1 << 19  # this many cosines, one for each score and wave, are cheap enough to compute exactly
+GRID_FINENESS = 190  # a grid of this times sqrt(waves) nodes moves the fixed point by less than 1e-7
+NUMBERS_AT_ONCE = 1 << 22  # bounds memory
+TYPICAL_FALL = 1.3  # first guess of how fast the gap between log size(s) and log s falls with log s
 MOST_FIXED_POINT_STEPS = 60
 FIXED_POINT_ROUNDING = 1e-13
 
@@ -35,10 +35,10 @@ Blocks = Callable[[], Iterable[tuple[Floats, Array]]]
 
 
 def smooth_error(score: Float64s, excess: Float64s, total: Any) -> Float64s:
-    """The bandwidth s at which the smoothed residuals have size s, for sums of w (y - p) at each score.
+    """Return the bandwidth s at which the smoothed residuals have size s, for sums of w (y - p) at each score.
 
-    The size does not grow with s, so there is one such s, and it lies between s' and size(s') for every s'. It is found
-    to 1e-6. `excess` may hold many replicates, along its leading axes.
+    The size does not grow with s, so there is exactly one such s, and it lies between s' and size(s') for every s'. It
+    is accurate to 1e-6. `excess` may hold replicates along its leading axes.
     """
     rows = _rows(excess, total)
     found = _fixed_point(_waves_of(score, rows), np.abs(rows).sum(axis=1))
@@ -46,16 +46,16 @@ def smooth_error(score: Float64s, excess: Float64s, total: Any) -> Float64s:
 
 
 def smooth_error_at(score: Float64s, excess: Float64s, total: Any, s: Any) -> Float64s:
-    """The size of the residuals smoothed with bandwidth s: the integral of |sum_i e_i K_s(t, p_i)| / W over [0, 1]."""
+    """Return the size of residuals smoothed with bandwidth s: the integral of |sum_i e_i K_s(t, p_i)| / W over t."""
     rows = _rows(excess, total)
     found = _sizes_by_waves(_waves_of(score, rows), np.broadcast_to(np.asarray(s, np.float64), len(rows)))
     return found.reshape(np.shape(excess)[:-1])
 
 
 def smooth_error_of_pairs(blocks: Blocks, total: float, s: float | None = None) -> float:
-    """The same two numbers of pairs in any order, block by block: (score, w (y - p)); the fixed point where s is None.
+    """Return the size at s, or the fixed point if s is None, for pairs (score, w (y - p)) in any order, in blocks.
 
-    Nothing is sorted. Pairs are spread over a grid, which is made finer where the bandwidth asks for it.
+    Nothing is sorted. Pairs are spread over a grid, which is refined if the bandwidth requires it.
     """
     made: dict[int, Float64s] = {}
 
@@ -82,7 +82,7 @@ def _rows(excess: Float64s, total: Any) -> Float64s:
 
 
 def _waves_of(score: Float64s, rows: Float64s) -> Waves:
-    """The cosine sums of residuals at some scores: exactly where there are few, by a grid otherwise."""
+    """Return the cosine sums of residuals at some scores: exactly if there are few, from a grid otherwise."""
 
     def waves(which: Ints, n_waves: int, asked: int) -> Float64s:
         if len(score) * n_waves <= FEW_COSINES:
@@ -94,7 +94,7 @@ def _waves_of(score: Float64s, rows: Float64s) -> Waves:
 
 
 def _cosine_sums(score: Float64s, rows: Float64s, n_waves: int) -> Float64s:
-    """sum_i e_i cos(pi k p_i) for k = 0..n_waves, where cos(a + b) = cos a cos b - sin a sin b saves most cosines."""
+    """Return sum_i e_i cos(pi k p_i) for k = 0..n_waves; cos(a + b) = cos a cos b - sin a sin b saves most cosines."""
     step = 1 << n_waves.bit_length() // 2  # about as many short ones as long ones
     short = np.pi * np.outer(score, np.arange(step))
     long = np.pi * np.outer(score, np.arange(0, n_waves + 1, step))
@@ -113,19 +113,19 @@ def _grid_nodes(n_waves: int, at_least: int) -> int:
 
 @twin(compiled.spread)
 def spread(score: Floats, excess: Array, nodes: int) -> Float64s:
-    """Residuals shared linearly between the two nearest nodes j / nodes."""
+    """Distribute residuals linearly over the two nearest nodes j / nodes."""
     place = score.astype(np.float64) * nodes
     below = place.astype(np.intp)
     above = (place - below) * excess
     grid = np.bincount(below, excess - above, nodes + 2)
-    grid[1:] += np.bincount(below, above, nodes + 2)[:-1]  # a score of 1 has nothing above
+    grid[1:] += np.bincount(below, above, nodes + 2)[:-1]  # a score of 1 has no node above
     return np.asarray(grid[:-1], np.float64)
 
 
 def _waves_of_grid(grid: Float64s, n_waves: int) -> Float64s:
-    """Cosine sums of residuals that were spread over a grid, with the blur of the spreading undone.
+    """Return the cosine sums of residuals that were spread over a grid, corrected for the blur of the spreading.
 
-    Sharing between neighbours convolves with a triangle, whose transform is a squared sinc.
+    Linear spreading convolves with a triangle, whose transform is a squared sinc.
     """
     from scipy.fft import dct
 
@@ -140,12 +140,12 @@ def _waves_of_grid(grid: Float64s, n_waves: int) -> Float64s:
 
 
 def _power_of_two(values: Any) -> Ints:
-    """The smallest powers of two that are not below."""
+    """Return the smallest powers of two that are not below the values."""
     return np.asarray(np.exp2(np.ceil(np.log2(values))), np.intp)
 
 
 def _chunks(sizes: Ints) -> Iterator[tuple[int, Ints]]:
-    """Each size with the rows that have it, as many at once as there is room for."""
+    """Yield each size with rows that have it, as many at a time as memory allows."""
     for size in sorted(set(sizes.tolist())):
         rows = np.flatnonzero(sizes == size)
         step = max(1, NUMBERS_AT_ONCE // size)
@@ -162,15 +162,15 @@ def _sizes_by_waves(waves: Waves, s: Float64s) -> Float64s:
 
 
 def _sizes(waves: Float64s, s: Float64s) -> Float64s:
-    """The integral of |residuals smoothed with s|, row by row; nodes depend on the bandwidth of the row alone."""
+    """Return the integral of |residuals smoothed with s| for each row; the nodes depend only on the row's bandwidth."""
     return smooth_sizes(waves, s, _power_of_two(np.maximum(NODES_PER_BANDWIDTH / s, 256)))
 
 
 @twin(compiled.smooth_sizes)
 def smooth_sizes(waves: Float64s, s: Float64s, nodes: Ints) -> Float64s:
-    """The integral over [0, 1] of |sum_k c_k exp(-(pi k s)^2 / 2) cos(pi k t)|, both ways, for each row of cosine sums.
+    """Return the integral over [0, 1] of |sum_k c_k exp(-(pi k s)^2 / 2) cos(pi k t)| for each row of cosine sums.
 
-    Each curve is looked at on so many nodes, a power of two, 256 at least.
+    The sum is over positive and negative k. Each curve is evaluated on this many nodes, a power of two of at least 256.
     """
     from scipy.fft import dct
 
@@ -184,10 +184,10 @@ def smooth_sizes(waves: Float64s, s: Float64s, nodes: Ints) -> Float64s:
 
 
 def _absolute_area(curve: Float64s) -> Float64s:
-    """The integral over [0, 1] of the absolute value of smooth curves on a grid, level at both ends.
+    """Return the integral over [0, 1] of the absolute value of smooth curves on a grid, flat at both ends.
 
-    The trapezoid rule is very good but where the sign changes. There it misses h^2/6 times the slope and the corner
-    that it cuts off, which a parabola through the neighbouring nodes tells: what is left is of the order of h^4.
+    The trapezoid rule is very accurate except where the sign changes. There it misses h^2/6 times the slope and the
+    corner that it cuts off; a parabola through the neighbouring nodes corrects that, and leaves an error of order h^4.
     """
     last = curve.shape[1] - 1
     size = np.abs(curve)
@@ -206,9 +206,9 @@ def _absolute_area(curve: Float64s) -> Float64s:
 
 
 def _fixed_point(waves: Waves, most: Float64s) -> Float64s:
-    """s = size(s) for every row; `most` is the size of the residuals as they are, which no smoothing exceeds."""
+    """Solve s = size(s) for every row; `most` is the size of the unsmoothed residuals, an upper bound."""
     found = most.copy()
-    rows = np.flatnonzero(most > SMALLEST_BANDWIDTH)  # otherwise the fixed point is as small, and told to 1e-6
+    rows = np.flatnonzero(most > SMALLEST_BANDWIDTH)  # otherwise the fixed point is 0 to the accuracy of 1e-6
     if not len(rows):
         return found
     start = np.minimum(most[rows], FIRST_BANDWIDTH)
@@ -230,7 +230,7 @@ def _fixed_point(waves: Waves, most: Float64s) -> Float64s:
 
 
 def _search(waves: Float64s, start: Float64s, first: Float64s, low: Float64s, high: Float64s) -> Float64s:
-    """Secants in log s and log size(s), which are almost straight, kept within the bracket."""
+    """Search by secants in log s and log size(s), which is almost a straight line, within the bracket."""
     low, high = np.log(low), np.log(high)
     before, gap = np.log(start), _gap(first, start)
     now = np.clip(before + gap / TYPICAL_FALL, low, high)
@@ -243,7 +243,7 @@ def _search(waves: Float64s, start: Float64s, first: Float64s, low: Float64s, hi
         low, high = np.maximum(low, np.minimum(now, now + new_gap)), np.minimum(high, np.maximum(now, now + new_gap))
         moved = now != before
         slope = np.where(moved, (new_gap - gap) / np.where(moved, now - before, 1), -1.0)
-        after = now - new_gap / np.minimum(slope, -1.0)  # size does not grow with s, so the gap falls at least so fast
+        after = now - new_gap / np.minimum(slope, -1.0)  # size does not grow with s, so the slope is at most -1
         after = np.where((after < low) | (after > high), (low + high) / 2, after)
         found[left] = np.exp(after)
         more = (np.abs(new_gap) > FIXED_POINT_ROUNDING) & (high - low > FIXED_POINT_ROUNDING)

@@ -1,4 +1,4 @@
-"""The regularised incomplete beta function as a map of probabilities, and its maximum likelihood."""
+"""The regularised incomplete beta function as a calibration map, and its maximum likelihood fit."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ from believable._kernels.probabilities import sigmoid
 from believable._kernels.solve import Iterate, SearchSettings, Step, minimise
 from believable._types import Array, Float64s
 
-BETA_CDF_RANGE = 1e-4, 1e4  # of the two parameters
-LEAST_PROBABILITY = 1e-300  # what a probability is taken for where it is less, so that its logarithm is finite
-NEARLY_ALL = 1 - 1e-7  # up to here 1 - I_q(b, a) keeps nine digits, more than p itself has left near 1
+BETA_CDF_RANGE = 1e-4, 1e4  # range of the two parameters
+LEAST_PROBABILITY = 1e-300  # smaller probabilities count as this, so that their logarithm is finite
+NEARLY_ALL = 1 - 1e-7  # below this, 1 - I_q(b, a) keeps nine digits, more than p itself has left near 1
 
 Stencil = tuple[float, tuple[float, ...]]  # step in the logarithms of the parameters, coefficients of differences
 ROUGH: Stencil = (2e-3, (1 / 2,))
-EXACT: Stencil = (0.02, (4 / 5, -1 / 5, 4 / 105, -1 / 280))  # eighth order: it truncates where others would round
-# Lengths are in the logarithms of the parameters. Rounding might say that a step of 1e-3 does not lead down.
+EXACT: Stencil = (
+    0.02,
+    (4 / 5, -1 / 5, 4 / 105, -1 / 280),
+)  # eighth order, so that the step can be long enough not to round
+# Lengths are in the logarithms of the parameters. Because of rounding, a step of 1e-3 may seem not to lower the cost.
 EXACT_SEARCH = SearchSettings(close=1e-9, settled=1e-3, sure=1e-3, furthest=2.0)
 ROUGH_BETA_SEARCH = replace(EXACT_SEARCH, close=1e-3)
-FLAT_CURVATURE = 1e-9  # of the larger curvature: less is rounding
+FLAT_CURVATURE = 1e-9  # curvatures below this share of the larger one are rounding
 
-POINTS_FOR_CELLS = 20_000  # beyond so many they are gathered into cells
-CELL_WIDTH, FINEST_CELL = 1 / 256, 1 / 8192  # in logits, and as a share of their range; the smaller counts
-COARSER_CELLS = 16  # how many cells make one of those that the search starts with
-SMOOTH_IN_CELLS = 1e-5  # what parameter times squared width must not exceed, or cells are not fine enough
+POINTS_FOR_CELLS = 20_000  # more points are merged into cells
+CELL_WIDTH, FINEST_CELL = 1 / 256, 1 / 8192  # in logits, and as a share of their range; the smaller one applies
+COARSER_CELLS = 16  # the search starts with cells made of this many
+SMOOTH_IN_CELLS = 1e-5  # cells are too coarse if parameter times squared width exceeds this
 
 
 class WeightedLogits(NamedTuple):
@@ -38,15 +41,15 @@ class WeightedLogits(NamedTuple):
 
 
 def beta_cdf(logit: Float64s, a: float, b: float) -> Float64s:
-    """I_p(a, b) of probabilities given by their logits."""
+    """Return I_p(a, b) of probabilities given by their logits."""
     return np.exp(_log_cdf(_Points(logit), a, b))
 
 
 def fit_beta_cdf(positive: WeightedLogits, negative: WeightedLogits) -> tuple[float, float]:
-    """a and b in [1e-4, 1e4] that maximise the likelihood, from a = b = 1 on.
+    """Return the a and b in [1e-4, 1e4] that maximise the likelihood, starting from a = b = 1.
 
-    Many points are first gathered into cells, each at the mean logit of its class there. The cells are so fine that
-    this changes the map by less than 1e-6; where it is so steep that they are not, the points themselves are used.
+    Many points are first merged into cells, each at the mean logit of its class there. The cells are so fine that this
+    changes the calibration map by less than 1e-6; if the map is too steep for that, the points themselves are used.
     """
     start = np.zeros(2)
     if len(positive.logit) + len(negative.logit) > POINTS_FOR_CELLS:
@@ -64,7 +67,7 @@ def fit_beta_cdf(positive: WeightedLogits, negative: WeightedLogits) -> tuple[fl
 def _parameters(logs: Float64s) -> tuple[float, float]:
     low, high = BETA_CDF_RANGE
     inside = np.where(logs <= np.log(low), low, np.where(logs >= np.log(high), high, np.exp(logs)))
-    a, b = inside.tolist()  # the ends exactly, so that they can be told
+    a, b = inside.tolist()  # exactly at the ends of the range, so that callers can detect them
     return a, b
 
 
@@ -79,15 +82,15 @@ def _gathered(side: WeightedLogits, low: float, width: float) -> WeightedLogits:
 def _maximum(
     positive: WeightedLogits, negative: WeightedLogits, start: Float64s, settings: SearchSettings = EXACT_SEARCH
 ) -> Float64s:
-    """Logarithms of a and b, by Newton's method within bounds."""
+    """Return the logarithms of a and b, by Newton's method within bounds."""
     low, high = np.log(BETA_CDF_RANGE)
     return minimise(_Likelihood(positive, negative), start, settings, float(low), float(high)).x
 
 
 class _Likelihood:
-    """The likelihood, its sign changed, as a function of the logarithms of a and b: a problem for `minimise`.
+    """The negative log-likelihood as a function of the logarithms of a and b: a problem for `minimise`.
 
-    Differences are rough until a step is short.
+    Derivatives come from rough differences until a step is short.
     """
 
     convex = False
@@ -113,15 +116,15 @@ class _Likelihood:
         direction[free] = -_downhill(curvature[np.ix_(free, free)], slope[free])
         length = float(np.abs(direction).max())
         exact, self.stencil = self.stencil is EXACT, EXACT if length <= EXACT_SEARCH.sure else self.stencil
-        return Step(direction, length, unit=float(exact))  # no step of rough differences is as near as rounding permits
+        return Step(direction, length, unit=float(exact))  # a step from rough differences never counts as the last
 
 
 def _derivatives(
     cost: Callable[[Float64s], float], here: Float64s, stencil: Stencil
 ) -> tuple[float, Float64s, Float64s]:
-    """Value, gradient and Hessian, from differences."""
+    """Return value, gradient and Hessian, from differences."""
     h, coefficients = stencil
-    h /= np.sqrt(max(1.0, np.exp(here.max())))  # the larger the parameters, the faster all changes
+    h /= np.sqrt(max(1.0, np.exp(here.max())))  # the function changes faster for larger parameters
     value = cost(here)
     slope, curvature = np.zeros(2), np.zeros((2, 2))
     for i, along in enumerate(h * np.eye(2)):
@@ -136,7 +139,7 @@ def _derivatives(
 
 
 def _downhill(curvature: Float64s, slope: Float64s) -> Float64s:
-    """Newton's step, with curvatures that are not positive taken for their size."""
+    """Return Newton's step, with the absolute value of negative curvatures."""
     if not len(slope):
         return slope
     sizes, axes = np.linalg.eigh(curvature)
@@ -145,7 +148,7 @@ def _downhill(curvature: Float64s, slope: Float64s) -> Float64s:
 
 
 class _Points:
-    """Probabilities, and how to take the incomplete beta function of them without losing either tail."""
+    """Probabilities in a form that keeps both tails of their incomplete beta function."""
 
     def __init__(self, logit: Float64s) -> None:
         self.p, self.q = sigmoid(logit), sigmoid(-logit)
@@ -154,7 +157,7 @@ class _Points:
 
 
 def _log_cdf(points: _Points, a: float, b: float) -> Float64s:
-    """log I_p(a, b), from whichever of p and 1 - p is the smaller."""
+    """Return log I_p(a, b), computed from the smaller of p and 1 - p."""
     from scipy.special import betainc
 
     value = np.empty(len(points.p))

@@ -1,4 +1,4 @@
-"""Isotonic regression: the increasing values nearest to some means, by pooling adjacent violators."""
+"""Isotonic regression: the non-decreasing values closest to some means, by pooling adjacent violators."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from believable._kernels.sorting import at_distinct
 from believable._kernels.twins import twin
 from believable._types import Array, Float64s, Ints
 
-ROWS_PER_CELL = 16  # rows, about, of a cell that is looked at as a whole
-ROWS_FOR_CELLS = 1 << 14  # from here on, cells are faster than sorting every row
-SAMPLED_ROWS = 1 << 10  # rows that say where the cells are
-TAIL_QUANTILE = 0.005  # scores beyond, on both sides, are in the outermost cells
-SPLIT_ROUNDING = 1e-10  # of the total weight: cells that are this near to being split are
+ROWS_PER_CELL = 16  # average number of rows in a cell
+ROWS_FOR_CELLS = 1 << 14  # with at least this many rows, cells are faster than sorting every row
+SAMPLED_ROWS = 1 << 10  # rows from which the range of the cells is estimated
+TAIL_QUANTILE = 0.005  # scores beyond these quantiles, on both sides, are in the outermost cells
+SPLIT_ROUNDING = 1e-10  # cells within this share of the total weight of being split are split
 
 
 class FlatPieces(NamedTuple):
-    """The pieces on which an isotonic regression is level, in ascending order of score and of value.
+    """The pieces on which an isotonic regression is constant, in ascending order of score and of value.
 
     Attributes
     ----------
     first, last, middle : ndarray of shape (m,)
-        The lowest, the highest and the weighted mean score of a piece.
+        Lowest, highest and weighted mean score of each piece.
     value : ndarray of shape (m,)
-        Its mean outcome; they increase.
+        Mean outcome of each piece; the values increase.
     """
 
     first: Float64s
@@ -38,9 +38,10 @@ class FlatPieces(NamedTuple):
 
 @twin(compiled.pav)
 def pav(w: Float64s, wy: Float64s) -> Float64s:
-    """The non-decreasing values closest, in weighted squares, to the means wy / w of points in order.
+    """Return the non-decreasing values closest, in weighted squares, to the means wy / w of ordered points.
 
-    Weights are positive. Each value is the mean of its block, summed afresh: means updated merge by merge would drift.
+    Weights are positive. Each value is the mean of its block, summed at the end, because means updated with every merge
+    would drift.
     """
     starts, value = pav_blocks(w, wy)
     return np.repeat(value, np.diff(np.append(starts, len(w))))
@@ -48,7 +49,7 @@ def pav(w: Float64s, wy: Float64s) -> Float64s:
 
 @twin(compiled.pav_blocks)
 def pav_blocks(w: Float64s, wy: Float64s) -> tuple[Ints, Float64s]:
-    """Where each pooled block starts, and its mean."""
+    """Return where each pooled block starts, and its mean."""
     from scipy.optimize import isotonic_regression
 
     starts = isotonic_regression(wy / w, weights=w).blocks[:-1]
@@ -58,9 +59,9 @@ def pav_blocks(w: Float64s, wy: Float64s) -> tuple[Ints, Float64s]:
 
 @twin(compiled.pav_rows)
 def pav_rows(x: Float64s, w: Float64s, wy: Float64s) -> Float64s:
-    """`pav` for every row of wy of shape (B, J), at points x in order; w is (J,) or (B, J).
+    """Return `pav` for every row of wy of shape (B, J), at ordered points x; w is (J,) or (B, J).
 
-    Points without weight take the value interpolated between those that have some, or of the nearest at the ends.
+    Points without weight get the value interpolated between their neighbours, or that of the nearest at the ends.
     """
     fitted = np.empty_like(wy)
     for row, (weights, sums) in enumerate(zip(np.broadcast_to(w, wy.shape), wy, strict=True)):
@@ -76,34 +77,34 @@ def pav_rows(x: Float64s, w: Float64s, wy: Float64s) -> Float64s:
 
 
 def flat_pieces(score: Float64s, w: Float64s, wy: Float64s) -> FlatPieces:
-    """The isotonic regression of wy / w on scores in any order; equal scores are one point, others never are."""
+    """Return the isotonic regression of wy / w on scores in any order; only equal scores are one point."""
     n_cells = len(score) // ROWS_PER_CELL
     points = _pooled_by_cells(score, w, wy, n_cells) if len(score) >= ROWS_FOR_CELLS else at_distinct(score, w, wy)
     score, w, wy = points
     starts, value = pav_blocks(w, wy)
-    starts = starts[np.append(True, value[1:] > value[:-1])]  # means that only rounding told apart
+    starts = starts[np.append(True, value[1:] > value[:-1])]  # merge means that differ only by rounding
     ends = np.append(starts[1:], len(w))
     weight = np.add.reduceat(w, starts)
     value = np.minimum(np.add.reduceat(wy, starts) / weight, 1)
     first, last = score[starts], score[ends - 1]
-    with np.errstate(over="ignore"):  # scores at the end of what float64 holds
+    with np.errstate(over="ignore"):  # scores may be at the limits of float64
         middle = np.add.reduceat(w / np.repeat(weight, ends - starts) * score, starts)
     return FlatPieces(first, last, np.clip(middle, first, last), np.maximum.accumulate(value))
 
 
 def _pooled_by_cells(score: Float64s, w: Float64s, wy: Float64s, n_cells: int) -> tuple[Float64s, Float64s, Float64s]:
-    """`at_distinct`, with rows that are in one block whatever their order already pooled, at their mean score.
+    """Return `at_distinct` with rows already pooled, at their mean score, if they share a block whatever their order.
 
-    Isotonic regression is the greatest convex minorant of the cumulative weight of positives. That of whole cells lies
-    nowhere below it. Inside a cell the cumulative weight is lowest if its negatives come first; where even that stays
-    above the minorant of the cells, nothing in the cell can touch the minorant, so no block begins or ends there.
-    Cells at the ends of a block always can, and so can the outermost: hence ends of blocks are scores of rows.
+    Isotonic regression is the greatest convex minorant of the cumulative weight of positives. The minorant of whole
+    cells is nowhere below it. Inside a cell, the cumulative weight is lowest if its negatives come first; if even that
+    stays above the minorant of the cells, nothing in the cell can touch the minorant, so no block starts or ends there.
+    Cells at the ends of a block, and the outermost ones, are never pooled, so ends of blocks are scores of rows.
     """
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         some = score[:: len(score) // SAMPLED_ROWS]
-        low, high = np.quantile(some, [TAIL_QUANTILE, 1 - TAIL_QUANTILE])  # only speed hangs on these
+        low, high = np.quantile(some, [TAIL_QUANTILE, 1 - TAIL_QUANTILE])  # these affect only the speed
         scale = (n_cells - 1) / (high - low)
-    if not 0 < scale < np.inf:  # one score nearly everywhere, or a range beyond float64
+    if not 0 < scale < np.inf:  # nearly all scores are equal, or their range exceeds float64
         return at_distinct(score, w, wy)
 
     cell, total = cell_sums(score, w, wy, (low, high), n_cells)
@@ -111,7 +112,7 @@ def _pooled_by_cells(score: Float64s, w: Float64s, wy: Float64s, n_cells: int) -
     cell_w, cell_wy, cell_w_position = total[:, filled]
     value = pav(cell_w, cell_wy)
     above = np.cumsum(cell_wy - cell_w * value)
-    above = np.append(0, above[:-1])  # of the cumulative weight over the minorant, where the cell begins
+    above = np.append(0, above[:-1])  # height of the cumulative weight over the minorant where the cell starts
     inside = above > value * (cell_w - cell_wy) + SPLIT_ROUNDING * cell_w.sum()
 
     pooled = np.zeros(n_cells, bool)
@@ -129,7 +130,7 @@ def _pooled_by_cells(score: Float64s, w: Float64s, wy: Float64s, n_cells: int) -
 def cell_sums(
     score: Float64s, w: Float64s, wy: Float64s, ends: tuple[float, float], n_cells: int
 ) -> tuple[Array, Float64s]:
-    """The cell of each row, of so many between these ends; and sums in each cell of w, wy and w times position."""
+    """Return the cell of each row, between these ends, and the sums in each cell of w, wy and w times position."""
     cell = np.empty(len(score), np.int32)
     total = np.zeros((3, n_cells))
     for rows in row_blocks(len(score)):
@@ -142,10 +143,10 @@ def cell_sums(
 
 @twin(compiled.rows_of_cells)
 def rows_of_cells(cell: Array, wanted: Array) -> Ints:
-    """Rows whose cell is wanted, in their order."""
+    """Return the rows whose cell is wanted, in their order."""
     return np.flatnonzero(wanted.take(cell))
 
 
 def _position(score: Float64s, low: float, high: float, n_cells: int) -> Float64s:
-    """From 0 to n_cells - 1; scores beyond the ends are there."""
+    """Return positions from 0 to n_cells - 1; scores beyond the ends are clipped to these."""
     return np.asarray((np.clip(score, low, high) - low) * ((n_cells - 1) / (high - low)))

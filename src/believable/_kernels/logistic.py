@@ -1,7 +1,7 @@
 """Logistic regression with few parameters on many points, for one set of outcomes or many at once.
 
-A point carries its weight w and its weight of positives wy, so ties, weights and fractional outcomes are all the same.
-Columns are rows of an array (k, J): long rows are fast. Outcomes may be (B, J), one row for each of B replicates.
+A point has a weight w and a weight of positives wy, so ties, weights and fractional outcomes need no special treatment.
+Columns are rows of an array (k, J), because long rows are fast. Outcomes may be (B, J), one row per replicate.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from believable._kernels.solve import Iterate, SearchSettings, Step, minimise_ma
 from believable._kernels.twins import twin
 from believable._types import Array, Float64s, Ints
 
-CACHED_POINTS = 1 << 13  # points times replicates: they stay in the cache, and products this short on one core
-DAMPING = 1e-13  # of the diagonal, so that a flat likelihood does not divide by zero
-LONGEST_STEP = 1e250  # before it is cut to what the linear predictors can need
+CACHED_POINTS = 1 << 13  # points times replicates that fit in the cache; products this short stay on one core
+DAMPING = 1e-13  # share added to the diagonal, so that a flat likelihood does not divide by zero
+LONGEST_STEP = 1e250  # bound of a step before it is cut to what the linear predictors can need
 LOGISTIC_SEARCH = SearchSettings(
-    close=1e-9,  # of linear predictors; what is left would be its square
-    most_steps=1000,  # a few, but where weights are as 1 to 10^-200: there a step gains a factor e
+    close=1e-9,  # in linear predictors; the next step would be the square of this
+    most_steps=1000,  # a few suffice unless weights differ by 10^200: there a step gains a factor e
     rounding=1e-14,
     settled=1e-6,
     furthest=2.0,
-    sure=1.5,  # then a whole Newton step cannot overshoot, as |s''| <= s' for a sigmoid
+    sure=1.5,  # a Newton step this short cannot overshoot, because |s''| <= s' for a sigmoid
 )
 
 
@@ -36,11 +36,13 @@ class LogisticFit(NamedTuple):
     Attributes
     ----------
     coefficients : ndarray of shape (k,)
+        Coefficients of the columns.
     log_likelihood : ndarray of shape ()
+        Log-likelihood at the coefficients.
     information : ndarray of shape (k, k)
-        Sum of w mu (1 - mu) x x', at the coefficients.
+        Sum of w mu (1 - mu) x x' at the coefficients.
     converged : ndarray of bool, shape ()
-        False where the likelihood was too flat to find its maximum.
+        False if the likelihood was too flat to find its maximum.
     """
 
     coefficients: Float64s
@@ -50,10 +52,10 @@ class LogisticFit(NamedTuple):
 
 
 def separation(x: Float64s, w: Float64s, wy: Float64s) -> Array:
-    """Whether a threshold on x, in ascending order, tells positives from negatives (it may hold some of both itself).
+    """Return whether a threshold on ascending x separates positives from negatives (both may occur at the threshold).
 
-    1 if the positives are above, -1 if they are below, 0 if they overlap; NaN where there is one class, or all lie at
-    one x, so that there is no line to fit.
+    1 if the positives are above, -1 if they are below, 0 if the classes overlap; NaN if there is only one class or one
+    distinct x, so that there is no line to fit.
     """
     positive, negative = wy > 0, w - wy > 0
     first_positive, last_positive = _ends(x, positive)
@@ -64,7 +66,7 @@ def separation(x: Float64s, w: Float64s, wy: Float64s) -> Array:
 
 
 def _ends(x: Float64s, present: Array) -> tuple[Array, Array]:
-    """x of the first and last point that is present."""
+    """Return x of the first and last point that is present."""
     return x[present.argmax(axis=-1)], x[-1 - present[..., ::-1].argmax(axis=-1)]
 
 
@@ -75,13 +77,15 @@ def fit_logistic(
     offset: Float64s | None = None,
     start: Float64s | None = None,
 ) -> LogisticFit:
-    """Maximum likelihood of logit E y = offset + sum_k c_k x_k, by Newton's method with halved steps.
+    """Fit logit E y = offset + sum_k c_k x_k by maximum likelihood: Newton's method with halved steps.
 
-    It must exist: classes that a hyperplane separates are the caller's to find. Steps are taken until none of the
-    linear predictors moves by more than 1e-9, and then once more. No step more than triples the linear predictors.
+    The maximum must exist; the caller has to exclude classes that a hyperplane separates. Steps are taken until no
+    linear predictor moves by more than 1e-9, and then once more. No step more than triples the linear predictors.
     """
     single = wy.ndim == w.ndim == 1
-    unit = np.exp2(np.frexp(np.atleast_2d(w).max(axis=1, keepdims=True))[1])  # a power of 2, so that nothing is rounded
+    unit = np.exp2(
+        np.frexp(np.atleast_2d(w).max(axis=1, keepdims=True))[1]
+    )  # a power of 2, so that scaling does not round
     positive, negative = np.broadcast_arrays(np.atleast_2d(wy) / unit, np.atleast_2d(w - wy) / unit)
     given = np.zeros((1, columns.shape[1])) if offset is None else offset[None]
     first = np.zeros((len(positive), len(columns)))
@@ -97,7 +101,7 @@ def fit_logistic(
 def likelihood(
     columns: Float64s, coefficients: Float64s, w: Float64s, wy: Float64s, offset: Float64s | None = None
 ) -> tuple[float, Float64s, Float64s]:
-    """Log-likelihood, its gradient (k,) and the information (k, k) at any coefficients."""
+    """Return the log-likelihood, its gradient (k,) and the information (k, k) at any coefficients."""
     given = np.zeros((1, columns.shape[1])) if offset is None else offset[None]
     problem = (columns, wy[None], (w - wy)[None], given)
     gradient, information = logistic_derivatives(coefficients[None], *problem)
@@ -107,7 +111,7 @@ def likelihood(
 def score_products(
     columns: Float64s, coefficients: Float64s, w2: Float64s, w2y: Float64s, offset: Float64s | None = None
 ) -> Float64s:
-    """Sum of w^2 (y - mu)^2 x x' at fitted coefficients, of shape (k, k): the middle of the sandwich."""
+    """Return the sum of w^2 (y - mu)^2 x x' at fitted coefficients, of shape (k, k): the middle of the sandwich."""
     total = np.zeros((len(columns), len(columns)))
     given = np.zeros((1, columns.shape[1])) if offset is None else offset[None]
     for part in _blocks(columns.shape[1], 1):
@@ -118,14 +122,14 @@ def score_products(
 
 
 def sandwich(information: Float64s, middle: Float64s) -> Float64s:
-    """The covariance of the coefficients: inverse information, middle, inverse information."""
+    """Return the covariance of the coefficients: inverse information, middle, inverse information."""
     half = np.linalg.solve(information, middle)
     covariance = np.linalg.solve(information, half.T)
     return np.asarray((covariance + covariance.T) / 2)
 
 
 class _Points:
-    """The likelihood of every replicate, its sign changed: a batch of problems for `minimise_many`."""
+    """The negative log-likelihood of every replicate: a batch of problems for `minimise_many`."""
 
     convex = True
 
@@ -154,7 +158,7 @@ class _Points:
 
 
 def logistic_system(information: Float64s, gradient: Float64s, widest: Float64s) -> tuple[Float64s, Float64s]:
-    """The matrix of Newton's equations as correlations, and what they were divided by; `widest` bounds the columns."""
+    """Return the matrix of Newton's equations, scaled to a unit diagonal, and its scale; `widest` bounds columns."""
     return unit_diagonal(information, DAMPING, np.abs(gradient) * (widest / LONGEST_STEP))
 
 
@@ -165,7 +169,7 @@ def _blocks(n_points: int, n_replicates: int) -> Iterator[slice]:
 
 
 def _means(coefficients: Float64s, x: Float64s, offset: Float64s) -> tuple[Float64s, Float64s, Float64s]:
-    """mu, 1 - mu and mu (1 - mu), each as exact in the tails as in the middle."""
+    """Return mu, 1 - mu and mu (1 - mu), each as accurate in the tails as in the middle."""
     predictor = coefficients @ x
     predictor += offset
     tail = np.exp(-np.abs(predictor))
@@ -177,7 +181,7 @@ def _means(coefficients: Float64s, x: Float64s, offset: Float64s) -> tuple[Float
 
 @lru_cache(maxsize=16)
 def _upper_half(size: int) -> tuple[Ints, Ints]:
-    """Rows and columns of the entries of a square matrix on and above its diagonal; read-only."""
+    """Return rows and columns of the entries of a square matrix on and above its diagonal, read-only."""
     first, second = np.triu_indices(size)
     first.flags.writeable = second.flags.writeable = False
     return first, second
@@ -187,7 +191,7 @@ def _upper_half(size: int) -> tuple[Ints, Ints]:
 def logistic_derivatives(
     here: Float64s, columns: Float64s, positive: Float64s, negative: Float64s, offset: Float64s
 ) -> tuple[Float64s, Float64s]:
-    """Gradient (B, k) and information (B, k, k) of the log-likelihood."""
+    """Return the gradient (B, k) and the information (B, k, k) of the log-likelihood."""
     n_columns, n_points = columns.shape
     first, second = _upper_half(n_columns)
     gradient, products = np.zeros_like(here), np.zeros((len(here), len(first)))

@@ -1,8 +1,8 @@
-"""Logistic regression on few columns and many rows, the two classes kept apart.
+"""Logistic regression on few columns and many rows, with the rows of the two classes stored separately.
 
-A positive counts log sigmoid(eta), a negative log sigmoid(-eta). Apart, each needs one exponential, exact in both
-tails, and no outcomes: a pass over rows is about three times as fast as that of `fit_logistic`. Coefficients may be
-kept from being negative. Columns may be of any size and anywhere: `ColumnUnit` sees to that.
+A positive contributes log sigmoid(eta), a negative log sigmoid(-eta). Stored separately, each needs one exponential,
+accurate in both tails, and no outcomes: a pass over the rows is about three times as fast as in `fit_logistic`.
+Coefficients may be bounded below by 0. Columns may have any size and location: `ColumnUnit` rescales them.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from believable._kernels.logistic import LOGISTIC_SEARCH, logistic_system
 from believable._kernels.solve import Iterate, Minimum, SearchSettings, Step, minimise
 from believable._types import Array, Float64s
 
-CACHED_ROWS = 1 << 13  # rows that stay in the cache, and dot products that stay on one core
-ROWS_FOR_A_SAMPLE = 1 << 16  # so many rows are first fitted on a sample: two passes over all of them then suffice
+CACHED_ROWS = 1 << 13  # rows that fit in the cache; dot products this short stay on one core
+ROWS_FOR_A_SAMPLE = 1 << 16  # from this many rows, a sample is fitted first, so that two passes over all rows suffice
 CLASS_SAMPLE_STRIDE = 8  # the sample is every eighth row
-# What is left is a bound of what remains in the linear predictors, as root mean square.
+# The error left after a step is bounded as the root mean square of the linear predictors.
 CLASSES_SEARCH = replace(LOGISTIC_SEARCH, close=2e-9)
 SAMPLE_SEARCH = replace(LOGISTIC_SEARCH, close=1e-4, most_steps=30)
-SHORT_REACH = 0.1  # of a step whose error is known to be its square
-LARGEST_EXPONENT = 700.0  # exp() of more overflows
-FLAT_COLUMN = 1e-8  # 1 - squared correlation with the intercept, below which a column is moved
-MOST_MOVES = 3  # of columns, each followed by another fit
-ROUGH_LOG_ODDS = 1e-5  # more than this is not just rounding
+SHORT_REACH = 0.1  # the error of a step with a shorter reach is known to be its square
+LARGEST_EXPONENT = 700.0  # exp() of larger numbers overflows
+FLAT_COLUMN = 1e-8  # a column is moved if 1 - squared correlation with the intercept is smaller
+MOST_MOVES = 3  # how often columns are moved, each time followed by another fit
+ROUGH_LOG_ODDS = 1e-5  # larger errors of linear predictors are reported as "rounded"
 
-MIDDLE_SAMPLE = 1000  # numbers of each part, from which the middle of a column is taken
-FAR_FROM_ZERO = 100.0  # deviations from the middle; further than this from 0 a column is moved
-TINIEST_COLUMN, HUGEST_COLUMN = 1e-100, 1e100  # columns whose squares are numbers
-CONSTANT_COLUMN = 1e-280  # one no wider is constant: its coefficient could be too large to be written down
+MIDDLE_SAMPLE = 1000  # numbers of each part that determine the middle of a column
+FAR_FROM_ZERO = 100.0  # a column further from 0 than this many deviations is moved
+TINIEST_COLUMN, HUGEST_COLUMN = 1e-100, 1e100  # between these, squares neither underflow nor overflow
+CONSTANT_COLUMN = 1e-280  # a narrower column counts as constant, because its coefficient could overflow
 
 ClassesLimit = Literal["", "rounded", "cut"]
 
@@ -44,11 +44,11 @@ class ClassRows(NamedTuple):
     Attributes
     ----------
     columns : sequence of ndarray of shape (n,)
-        The intercept is not among them.
+        The columns, without an intercept.
     weight : ndarray of shape (n,), or float
-        One for each row, or one for all.
+        One weight for each row, or one for all.
     noise : float
-        The share of each row that counts as the other class, as Platt's smoothed targets have it.
+        The share of each row that counts as the other class, as with Platt's smoothed targets.
     """
 
     columns: Sequence[Float64s]
@@ -57,7 +57,7 @@ class ClassRows(NamedTuple):
 
     @property
     def n_rows(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return len(self.columns[0])
 
 
@@ -67,11 +67,11 @@ class ClassesFit(NamedTuple):
     Attributes
     ----------
     coefficients : ndarray of shape (k + 1,)
-        Of the columns, then the intercept.
+        Coefficients of the columns, then the intercept.
     limit : {"", "rounded", "cut"}
-        "rounded": columns are so far from 0, for their spread, that rounding changes the linear predictors by more than
-        1e-5 when the coefficients are applied. "cut": a number that is 1e100 times as large as what is typical of a
-        large column counts as if it were that.
+        "rounded": columns are so far from 0, relative to their spread, that rounding changes the linear predictors by
+        more than 1e-5 when the coefficients are applied. "cut": numbers more than 1e100 times as large as is typical of
+        a large column were clipped to that.
     """
 
     coefficients: Float64s
@@ -81,11 +81,11 @@ class ClassesFit(NamedTuple):
 def fit_logistic_classes(
     positive: ClassRows, negative: ClassRows, *, intercept: bool = True, rising: bool = False
 ) -> ClassesFit:
-    """Coefficients of the columns, then the intercept (0 if there is none), of the largest likelihood.
+    """Return the maximum likelihood coefficients of the columns, then the intercept (0 if there is none).
 
-    `rising` keeps the coefficients of columns from being negative: every step maximises the quadratic model over all
-    that is allowed, so the limit is the constrained maximum. That maximum must exist, which is the caller's to find
-    out. It is reached to 1e-9 or better in the linear predictors, if rounding permits.
+    `rising` keeps the coefficients of columns from being negative: every step maximises the quadratic model over the
+    allowed region, so the limit is the constrained maximum. The caller has to ensure that this maximum exists. It is
+    accurate to 1e-9 or better in the linear predictors, if rounding permits.
     """
     units = [column_unit(pair, intercept) for pair in zip(positive.columns, negative.columns, strict=True)]
     for moves_left in reversed(range(1 + MOST_MOVES)):
@@ -97,7 +97,7 @@ def fit_logistic_classes(
         flat = _flat(information)[: len(units)]
         if not intercept or not flat.any() or not moves_left:
             break
-        # What tells the coefficients apart is in few rows, and these are far from the others: begin again from there.
+        # A few rows, far from the others, determine the coefficients: centre the columns there and start again.
         away = np.where(flat, information[:-1, -1] / information[-1, -1], 0.0)
         units = [unit.moved_by(float(shift)) for unit, shift in zip(units, away, strict=True)]
 
@@ -112,7 +112,7 @@ def fit_logistic_classes(
 
 
 def _flat(information: Float64s) -> Array:
-    """Columns that the intercept nearly is, where rows count."""
+    """Return the columns that are nearly constant over the rows that matter."""
     diagonal = np.diag(information)
     root = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     return np.asarray(np.abs(information[:, -1] / root / root[-1]) > np.sqrt(1 - FLAT_COLUMN))
@@ -123,7 +123,7 @@ def _in_units(rows: ClassRows, units: Sequence[ColumnUnit]) -> ClassRows:
 
 
 def _fit(rows: _Rows, start: Float64s, settings: SearchSettings) -> Minimum:
-    """The maximum of the likelihood, from that of a sample on where there are many rows."""
+    """Return the maximum of the likelihood; with many rows, the search starts from that of a sample."""
     if rows.positive.n_rows + rows.negative.n_rows > ROWS_FOR_A_SAMPLE:
         some = _Rows(_some(rows.positive), _some(rows.negative), rows.widest, rows.rising)
         near = _fit(some, start, SAMPLE_SEARCH)
@@ -132,7 +132,7 @@ def _fit(rows: _Rows, start: Float64s, settings: SearchSettings) -> Minimum:
 
 
 def _some(rows: ClassRows) -> ClassRows:
-    """Every eighth row; all rows of a rare class, at an eighth of their weight."""
+    """Return every eighth row; or all rows of a rare class, at an eighth of their weight."""
     if rows.n_rows < CACHED_ROWS:
         return rows._replace(weight=rows.weight / CLASS_SAMPLE_STRIDE)
     weight = rows.weight if isinstance(rows.weight, float) else rows.weight[::CLASS_SAMPLE_STRIDE]
@@ -142,7 +142,7 @@ def _some(rows: ClassRows) -> ClassRows:
 
 
 def _pull(rows: ClassRows, n_coefficients: int) -> Float64s:
-    """What noise adds to a gradient: log s(eta) becomes log s(eta) - noise eta."""
+    """Return the contribution of noise to the gradient: log s(eta) becomes log s(eta) - noise eta."""
     pull = np.zeros(n_coefficients)
     if rows.noise:
         ones = np.ones(rows.n_rows)
@@ -152,7 +152,7 @@ def _pull(rows: ClassRows, n_coefficients: int) -> Float64s:
 
 
 class _Rows:
-    """The likelihood of the rows, its sign changed: a problem for `minimise`. `widest` bounds the columns."""
+    """The negative log-likelihood of the rows: a problem for `minimise`. `widest` bounds the columns."""
 
     convex = True
 
@@ -162,7 +162,7 @@ class _Rows:
         self.bounded = (np.arange(len(widest)) < len(positive.columns)) & rising
 
     def at(self, x: Float64s) -> Iterate:
-        """The model is the information (k, k), and the sum of w s(eta) s(-eta)."""
+        """Return the derivatives; the model is the information (k, k) and the sum of w s(eta) s(-eta)."""
         extreme = bool(np.abs(x) @ self.widest > LARGEST_EXPONENT)
         gradient, information, total = _of_class(x, self.positive, extreme)
         minus, more, more_total = _of_class(-x, self.negative, extreme)
@@ -179,14 +179,14 @@ class _Rows:
         scale = 1 + float(np.abs(x) @ self.widest)
         squared = max(float(direction @ information @ direction), 0.0)
         typical = float(np.sqrt(squared / total)) if total > 0 else reach
-        # What remains after a short step is, in the norm of the information, at most its length times half its reach.
+        # The error after a short step is, in the norm of the information, at most its length times half its reach.
         left = typical * reach / 2 if reach <= SHORT_REACH else np.inf
         return Step(direction, reach, left, unit=scale, scale=scale)
 
     def _to_maximum(self, x: Float64s, information: Float64s, gradient: Float64s) -> Float64s:
-        """The step to the maximum of the quadratic model, where no bounded coefficient is negative.
+        """Return the step to the maximum of the quadratic model under the bounds.
 
-        None of them at zero is the best, if that is allowed. Otherwise it is looked for with every set of them at zero.
+        The unconstrained maximum is taken if it is allowed. Otherwise every subset of bounded ones is tried at 0.
         """
         correlation, root = logistic_system(information, gradient, self.widest)
         slope, place = gradient / root, x * root
@@ -212,19 +212,20 @@ class _Rows:
 
 
 class ColumnUnit(NamedTuple):
-    """Where a column lies and how large it is: x becomes (x 2^-exponent - centre), within +-1e100.
+    """Location and scale of a column: x becomes (x 2^-exponent - centre), within +-1e100.
 
-    So squares and sums of its numbers keep their digits.
+    With this, squares and sums of its numbers keep their digits.
 
     Attributes
     ----------
     centre : float
-        In the new unit.
+        Centre, in the new unit.
     exponent : int
+        Power of 2 of the scale.
     widest : float
-        The largest |x|, moved and in the new unit.
+        Largest |x| after centring, in the new unit.
     cut : bool
-        Whether some x is beyond 1e100, and counts as that.
+        Whether some x exceeds 1e100 and was clipped.
     """
 
     centre: float
@@ -234,11 +235,11 @@ class ColumnUnit(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether the column stays as it is."""
+        """Whether the column is unchanged."""
         return self.centre == 0 and self.exponent == 0 and not self.cut
 
     def moved(self, column: Float64s) -> Float64s:
-        """The column in this unit."""
+        """Return the column in this unit."""
         if self.plain:
             return column
         with np.errstate(over="ignore"):
@@ -247,15 +248,15 @@ class ColumnUnit(NamedTuple):
         return np.clip(values, -HUGEST_COLUMN, HUGEST_COLUMN, out=values)
 
     def moved_by(self, shift: float) -> ColumnUnit:
-        """The unit with another centre."""
+        """Return the unit with another centre."""
         return self._replace(centre=self.centre + shift, widest=self.widest + abs(shift))
 
 
 def column_unit(parts: Sequence[Float64s], centred: bool) -> ColumnUnit:
-    """The unit of a column that comes in parts; only a centred one may be moved.
+    """Return the unit of a column that comes in parts; it is moved only if `centred`.
 
-    Ordinary columns are left as they are. One that is far from 0 for its spread is moved there, and one whose squares
-    would overflow or vanish is multiplied by a power of 2, which rounds nothing.
+    Ordinary columns are unchanged. A column that is far from 0, relative to its spread, is moved to 0, and one whose
+    squares would overflow or underflow is multiplied by a power of 2, which does not round.
     """
     low, high = min(float(part.min()) for part in parts), max(float(part.max()) for part in parts)
     some = (
@@ -268,7 +269,7 @@ def column_unit(parts: Sequence[Float64s], centred: bool) -> ColumnUnit:
     typical = float(distance[len(distance) // 2]) if len(distance) else high / 2 - low / 2
     centre = 2 * middle if abs(middle) > FAR_FROM_ZERO * typical else 0.0
 
-    half = max(high / 2 - centre / 2, centre / 2 - low / 2)  # of the largest distance from the centre
+    half = max(high / 2 - centre / 2, centre / 2 - low / 2)  # half of the largest distance from the centre
     exponent = 0
     if CONSTANT_COLUMN < half < TINIEST_COLUMN:
         exponent = int(np.frexp(half)[1]) + 1
@@ -282,7 +283,7 @@ def column_unit(parts: Sequence[Float64s], centred: bool) -> ColumnUnit:
 
 
 def _of_class(here: Float64s, rows: ClassRows, extreme: bool) -> tuple[Float64s, Float64s, float]:
-    """Sums of w s(-eta) x, w s(eta) s(-eta) x x' and w s(eta) s(-eta), with s the sigmoid, eta the linear predictor."""
+    """Return the sums of w s(-eta) x, w s(eta) s(-eta) x x' and w s(eta) s(-eta), with s the sigmoid."""
     columns, n_columns = rows.columns, len(rows.columns)
     gradient, information, total = np.zeros(len(here)), np.zeros((len(here), len(here))), 0.0
     intercept = len(here) > n_columns
@@ -321,7 +322,7 @@ def _of_class(here: Float64s, rows: ClassRows, extreme: bool) -> tuple[Float64s,
 
 
 def _predict(here: Float64s, x: Sequence[Float64s], eta: Float64s, spare: Float64s) -> None:
-    """The linear predictor, into eta."""
+    """Write the linear predictor into eta."""
     np.multiply(x[0], here[0], out=eta)
     for column, coefficient in zip(x[1:], here[1:], strict=False):
         eta += np.multiply(column, coefficient, out=spare)
@@ -330,7 +331,7 @@ def _predict(here: Float64s, x: Sequence[Float64s], eta: Float64s, spare: Float6
 
 
 def _likelihood_of_class(here: Float64s, rows: ClassRows) -> float:
-    """Sum of w log s(eta)."""
+    """Return the sum of w log s(eta)."""
     total = 0.0
     buffers = np.empty((2, min(rows.n_rows, CACHED_ROWS)))
     for first in range(0, rows.n_rows, CACHED_ROWS):

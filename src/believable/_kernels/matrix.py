@@ -1,7 +1,7 @@
-"""Moments by (class, cell) of every entry of a matrix, on a grid that is much longer than a few bins.
+"""Moments by (class, cell) of every entry of a matrix, on a fine grid.
 
-Class by class where those are few, so that the sums of one class stay in the cache. Of many classes most entries lie in
-the first cell above 0: those are summed by column, and only the others are assigned.
+Few classes are counted one by one, so that the sums of one class fit in the cache. With many classes, most entries lie
+in the first cell above 0: those are summed by column, and only the others are assigned to cells.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from believable._kernels.sums import classwise_sums, n_moments, pair_sums
 from believable._kernels.twins import twin
 from believable._types import Array, Float64s, Floats, Ints
 
-COUNTED_MATRIX_ROWS = 1 << 18  # counted together, of few columns
-WAITING_ENTRIES = 1 << 21  # entries that are assigned before they are counted together, of many columns
+COUNTED_MATRIX_ROWS = 1 << 18  # rows counted together if there are few columns
+WAITING_ENTRIES = 1 << 21  # entries collected before they are counted if there are many columns
 
 Assign = Callable[[Floats], Ints]
 
@@ -28,7 +28,7 @@ Assign = Callable[[Floats], Ints]
 def classwise_cells(
     matrix: Floats, labels: Array, per_stratum: int, first_edge: float, assign: Assign
 ) -> tuple[Float64s, Float64s]:
-    """Sums of 1, p and p^2 by class * per_stratum + cell, of all entries and of the labels' own.
+    """Return sums of 1, p and p^2 by class * per_stratum + cell, of all entries and of those at the labels.
 
     Cell 0 is {0} and cell 1 ends with `first_edge`; `assign` gives the cell of scores.
     """
@@ -89,7 +89,7 @@ def _moments(code: Ints, scores: Floats, n_codes: int) -> Float64s:
 # --- Moments of a matrix with one label to a row, with a check of every row -------------------------------------------
 
 
-# Blocks much shorter than the table of sums would spend their time adding it.
+# Blocks much shorter than the table of sums would spend most of their time adding the table.
 ROWS_PER_CODE, MOST_MOMENT_ROWS = 8, 1 << 20
 
 
@@ -103,11 +103,11 @@ def top_moments(
     by_class: bool,
     tolerance: float,
 ) -> Moments:
-    """Moments of the largest entry of each row and whether its column is the label; ties go to the lowest column.
+    """Return moments of the largest entry of each row and whether its column is the label; ties go to the lowest.
 
-    Codes are parts, or column * parts + part. The moments are invalid if an entry is not in [0, 1], a label is no
-    column, or the sum of a row, which may be rounded to the type of the matrix, is not within the tolerance of 1. An
-    infinite tolerance leaves sums alone.
+    Codes are parts, or column * parts + part. The moments are invalid if an entry is not in [0, 1], a label is not a
+    column, or the sum of a row, which may be rounded to the dtype of the matrix, is not within the tolerance of 1. With
+    an infinite tolerance, sums are not checked.
     """
     n, width = matrix.shape
     n_codes = partition.n_parts * (width if by_class else 1)
@@ -142,9 +142,9 @@ def classwise_moments(
     squares: bool,
     tolerance: float,
 ) -> Moments:
-    """Moments of every entry and whether its column is the label, by column * parts + part.
+    """Return moments of every entry and whether its column is the label, by column * parts + part.
 
-    They are invalid where those of `top_moments` are.
+    They are invalid under the same conditions as those of `top_moments`.
     """
     width, n_parts = matrix.shape[1], partition.n_parts
     total, positive = _zeros(weights, squares, width * n_parts)
@@ -166,7 +166,7 @@ def _zeros(weights: Array | None, squares: bool, n_codes: int) -> Float64s:
 
 
 def well_formed(matrix: Floats, labels: Array, tolerance: float) -> bool:
-    """Whether entries are probabilities, labels are columns, and rows sum to one within the tolerance."""
+    """Return whether entries are probabilities, labels are columns, and rows sum to one within the tolerance."""
     (low, high), (least, most) = extrema(matrix), extrema(labels)
     if not (low >= 0 and high <= 1 and least >= 0 and most < matrix.shape[1]):
         return False
@@ -188,7 +188,9 @@ def _apart(
     n_parts, (n, width) = partition.n_parts, matrix.shape
     if weight is None:
         edges = partition.edges
-        first_edge = min(edges[1], np.nextafter(edges[-1], edges[0]))  # 1 is apart even from a single bin
+        first_edge = min(
+            edges[1], np.nextafter(edges[-1], edges[0])
+        )  # 1 has its own cell even if there is a single bin
         total, positive = classwise_cells(matrix, labels, n_parts, first_edge, partition.place)
         m = n_moments(weighted=False, squares=squares)
         return total[:m], positive[:m]
@@ -197,23 +199,23 @@ def _apart(
     return pair_sums(code, width * n_parts, matrix.ravel(), happened, np.repeat(weight, width), squares)
 
 
-# --- What the rows of a matrix of probabilities add to proper scores --------------------------------------------------
-# The plain form is `believable.stats.sums.row_terms`; here every entry's logarithm is taken once, sums over classes are
-# made at once, and blocks are turned on their side where classes are few, because short rows do not vectorise.
+# --- Contributions of the rows of a matrix of probabilities to proper scores ------------------------------------------
+# `believable.stats.sums.row_terms` is the plain form. Here every entry's logarithm is computed once, sums over classes
+# are computed together, and blocks of few classes are transposed, because short rows do not vectorise.
 
 
-MATRIX_BLOCK_ENTRIES = 1 << 17  # of a block of rows
+MATRIX_BLOCK_ENTRIES = 1 << 17  # entries per block of rows
 ROW_SUM_NAMES = ("brier", "nll", "correct", "confidence", "entropy")
-SMALLEST_FLOAT = np.finfo(np.float64).tiny  # 0 log 0 is 0: whatever the logarithm is, as long as it is finite
+SMALLEST_FLOAT = np.finfo(np.float64).tiny  # replaces 0 in logarithms, because 0 log 0 is 0 for any finite logarithm
 
 
 class MatrixRows(NamedTuple):
-    """One entry per row; but `p` and `squared_deviation` are sums over the rows, by class.
+    """Terms with one entry per row, except `p` and `squared_deviation`, which are sums over the rows by class.
 
     Attributes
     ----------
     brier, nll, correct, confidence, entropy, spread, spread_variance
-        What the row adds to the sums of that name.
+        Contribution of the row to the sum of that name.
     squares, cubes, log_squares
         Sums over classes of p^2, p^3 and p log(p)^2.
     p, squared_deviation
@@ -236,9 +238,9 @@ class MatrixRows(NamedTuple):
 
 @twin(compiled.matrix_sums)
 def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None, tolerance: float = np.inf) -> MatrixSums:
-    """The fields of `believable.ScoreSums`, but for kind and n_classes, of a matrix with one label for each row.
+    """Return the fields of `believable.ScoreSums`, except kind and n_classes, of a matrix with one label per row.
 
-    They are invalid where the moments of `believable._kernels.top_moments` are.
+    They are invalid under the same conditions as the moments of `top_moments`.
     """
     n, n_classes = matrix.shape
     step = min(n, max(1, MATRIX_BLOCK_ENTRIES // n_classes))
@@ -251,7 +253,7 @@ def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None, toleranc
         given = None if weights is None else weights[rows]
         parts.append(_sums(matrix_rows(matrix[rows], labels[rows], given, buffers), labels[rows], given, n_classes))
     whole: dict[str, Any] = {name: np.sum([part[name] for part in parts], axis=0) for name in parts[0]}
-    # Deviations are from each part's own mean (Chan et al. 1983): a sum of squares less a square would cancel.
+    # Each part keeps deviations from its own mean (Chan et al. 1983): a sum of squares minus a square would cancel.
     mean = whole["wp"] / whole["w"]
     moved = [part["deviation"] + part["w"] * (part["wp"] / part["w"] - mean) ** 2 for part in parts]
     whole = {name: value if np.ndim(value) else float(value) for name, value in whole.items()}
@@ -259,7 +261,7 @@ def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None, toleranc
 
 
 def _sums(of: MatrixRows, labels: Ints, given: Float64s | None, n_classes: int) -> dict[str, Any]:
-    """What a block of rows adds."""
+    """Return the sums of a block of rows."""
     weight = np.ones(len(labels)) if given is None else given
     square = weight * weight
 
@@ -290,9 +292,9 @@ def _sums(of: MatrixRows, labels: Ints, given: Float64s | None, n_classes: int) 
 
 
 def matrix_rows(matrix: Floats, labels: Ints, weight: Float64s | None, buffers: Float64s) -> MatrixRows:
-    """The terms of some rows; `buffers` are three times as many numbers, for every matrix on the way.
+    """Return the terms of some rows; `buffers` has room for the three intermediate matrices.
 
-    New memory for each would cost more than all that is done with it.
+    Allocating them each time would take longer than the computation.
     """
     confidence, correct = top_hit(matrix, labels)
     n, aside = len(matrix), matrix.shape[1] <= FEW_COLUMNS
@@ -312,7 +314,7 @@ def matrix_rows(matrix: Floats, labels: Ints, weight: Float64s | None, buffers: 
 
     square = np.multiply(p, p, out=log)
     cubes = np.multiply(square, p, out=work).sum(axis=classes)
-    square[at_labels] = 0  # apart: a label's 1 - p would be lost beside its p
+    square[at_labels] = 0  # handled separately, because a label's 1 - p would be lost next to its p
     others = square.sum(axis=classes)
     squares = others + own * own
     spread = (1 - p.sum(axis=classes)) + 2 * (squares - own)

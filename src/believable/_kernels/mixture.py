@@ -1,4 +1,4 @@
-"""Mixtures: the shares of components that are known, and of logits at a temperature that is not."""
+"""Mixtures: shares of known components, and shares of logits at an unknown temperature."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from believable._kernels.temperature import label_terms
 from believable._kernels.values import LogitRows
 from believable._types import Float64s, Ints
 
-EM_STEPS = 10  # before Newton's method
-# The EM algorithm would move no share further than `close`, and no absent component asks for more.
+EM_STEPS = 10  # EM steps before Newton's method
+# At the end, the EM algorithm would move no share by more than `close`, and no dropped component would return.
 SHARES_SEARCH = SearchSettings(close=1e-12, most_steps=200, slack=1e-15, most_halvings=60)
-SHARES_RIDGE = 1e-12  # of the diagonal, for components that the data do not tell apart
-# A share below this that the EM algorithm makes smaller is dropped, until it is asked for again.
+SHARES_RIDGE = 1e-12  # share added to the diagonal, for components that the data do not distinguish
+# A share below this that the EM algorithm makes smaller is dropped, until the gradient asks for it again.
 NEGLIGIBLE_MIXTURE_SHARE = 1e-6
 
 
 def mixture_shares(density: Float64s, weight: Float64s, start: Float64s) -> tuple[Float64s, bool]:
-    """Shares t that maximise sum_i w_i log(sum_k t_k f_ik), and whether they are found; f is (n, K), w positive.
+    """Return the shares t that maximise sum_i w_i log(sum_k t_k f_ik), and whether they were found; f is (n, K), w > 0.
 
     The EM algorithm, t_k <- t_k h_k with h_k the weighted mean of f_ik / sum_j t_j f_ij, has this maximum as its fixed
-    point, but creeps where components overlap. So it begins, and Newton's method on t >= 0 goes on: -sum_i w_i log(f t)
-    + sum_k t_k, which has its minimum at the same t and needs no constraint on their sum. The start is positive.
+    point, but is slow if components overlap. So it only starts the search, and Newton's method on t >= 0 minimises
+    -sum_i w_i log(f t) + sum_k t_k, which has its minimum at the same t and needs no constraint on their sum. The start
+    must be positive.
     """
     mixture = _Shares(density, weight / weight.sum())
     shares = start / start.sum()
@@ -38,15 +39,15 @@ def mixture_shares(density: Float64s, weight: Float64s, start: Float64s) -> tupl
 
 
 class _Shares:
-    """The cost of shares, as a problem for `minimise`. Its gradient is 1 - h, with h of the EM algorithm."""
+    """The cost of shares, as a problem for `minimise`. Its gradient is 1 - h, with the h of the EM algorithm."""
 
-    convex = False  # it is, but where all components of a row are dropped there are no derivatives
+    convex = False  # it is convex, but has no derivatives if all components of a row are dropped
 
     def __init__(self, density: Float64s, weight: Float64s) -> None:
         self.density, self.weight = density, weight
 
     def pull(self, shares: Float64s) -> Float64s:
-        """h: what the EM algorithm multiplies the shares by."""
+        """Return h, the factors by which the EM algorithm multiplies the shares."""
         return np.asarray((self.weight / (self.density @ shares)) @ self.density)
 
     def at(self, x: Float64s) -> Iterate:
@@ -57,7 +58,7 @@ class _Shares:
         return float(x.sum() - self.weight @ np.log(mixed)) if mixed.min() > 0 else np.inf
 
     def step(self, x: Float64s, place: Iterate) -> Step:
-        """Newton's step of the shares that are free, or one of the EM algorithm if no part of that lowers the cost."""
+        """Return Newton's step of the free shares, with an EM step as fallback if that does not lower the cost."""
         rise = -place.gradient
         left = max(float(rise.max()), float(np.abs(x * rise).max()))
         if left <= SHARES_SEARCH.close:
@@ -65,13 +66,13 @@ class _Shares:
         free = (x > NEGLIGIBLE_MIXTURE_SHARE) | (rise > 0)
         part = self.density[:, free] if not free.all() else self.density
         scaled, root = unit_diagonal(_curvature(part, self.weight, self.density @ x), SHARES_RIDGE)
-        direction = -x  # of those that are not free, which are on their way to zero
+        direction = -x  # shares that are not free go to zero
         direction[free] = np.linalg.solve(scaled, rise[free] / root) / root
         return Step(direction, left, fallback=x * rise)
 
 
 def _curvature(density: Float64s, weight: Float64s, mixed: Float64s) -> Float64s:
-    """Sum of w_i f_ik f_il / (f t)_i^2."""
+    """Return the sum of w_i f_ik f_il / (f t)_i^2."""
     total = np.zeros((density.shape[1], density.shape[1]))
     root = np.sqrt(weight) / mixed
     for rows in row_blocks(*density.shape):
@@ -81,25 +82,25 @@ def _curvature(density: Float64s, weight: Float64s, mixed: Float64s) -> Float64s
 
 
 # --- A mixture of softmax(b z), softmax(z) and 1/K: the weights and b that maximise the likelihood together -----------
-# For given b the likelihood is concave in the weights. With the weights at their best it is a smooth function of b
-# alone, perhaps with several maxima; its slope is that at fixed weights.
+# For given b, the likelihood is concave in the weights. With optimal weights, it is a smooth function of b alone,
+# possibly with several maxima; its slope is that at fixed weights.
 
 
-# Lengths are what a step promises to lower the cost by; after one that promises 1e-13 the next would promise its
-# square. Steps reach as far as the likelihood of a row falls, of which 0.99 may be lost: there the model still holds.
+# The length of a step is the predicted decrease of the cost; after 1e-13, the next would be its square. The reach of a
+# step is the relative decrease of a row's likelihood, at most 0.99, where the quadratic model is still valid.
 WEIGHTS_SEARCH = SearchSettings(close=1e-13, sure=1e-13, furthest=0.99)
-# What keeps parts that are equal or nothing from dividing by zero: a share of the curvature, and a curvature.
+# A share of the curvature, and a curvature, that are added so that equal or vanishing parts do not divide by zero.
 CURVATURE_RIDGE, CURVATURE_FLOOR = 1e-13, 1e-200
-WIDEST_FACTOR = 100.0  # b is looked for within this factor of the given one
+WIDEST_FACTOR = 100.0  # b is searched within this factor of the given value
 N_GRID_PLACES = 21
-GRID_ROWS = 2000  # so many rows, or up to twice as many, are looked at on the grid
-BESIDE_UNSCALED = 0.05  # log b of places next to the unscaled part, where a minimum may be narrow
-CLOSE_LOG_B = 1e-6  # a step in log b as short as this is the last
+GRID_ROWS = 2000  # the grid uses this many rows, or up to twice as many
+BESIDE_UNSCALED = 0.05  # |log b| of starting points next to the unscaled part, where a minimum may be narrow
+CLOSE_LOG_B = 1e-6  # a step in log b this short is the last
 LOG_B_SEARCH = SearchSettings(close=CLOSE_LOG_B, sure=CLOSE_LOG_B)
 
 
 class EnsembleFit(NamedTuple):
-    """b and the weights of softmax(b z), softmax(z) and 1/K; the mean cost; whether b is at an end of its range."""
+    """The fitted b and weights of softmax(b z), softmax(z) and 1/K, the mean cost, and whether b is at a bound."""
 
     b: float
     weights: Float64s
@@ -108,10 +109,10 @@ class EnsembleFit(NamedTuple):
 
 
 def part_weights(parts: Float64s, shares: Float64s, start: Float64s | None = None) -> Float64s:
-    """Weights v >= 0, of sum 1, that minimise -sum_i shares_i log(sum_j v_j parts_ji), for shares of sum 1.
+    """Return the weights v >= 0 of sum 1 that minimise -sum_i shares_i log(sum_j v_j parts_ji), for shares of sum 1.
 
-    The parts are few. The sum of v is added to the cost instead of fixed: at the minimum it is 1. Each step solves the
-    quadratic model with all its signs, so parts that are not needed get exactly 0.
+    There are few parts. The sum of v is added to the cost instead of being fixed; at the minimum it is 1. Each step
+    minimises the quadratic model under v >= 0, so parts that are not needed get exactly 0.
     """
     n_parts = len(parts)
     v = np.full(n_parts, 1 / n_parts) if start is None else 0.99 * start + 0.01 / n_parts
@@ -122,14 +123,14 @@ def part_weights(parts: Float64s, shares: Float64s, start: Float64s | None = Non
 class _Weights:
     """The cost of the weights of parts, as a problem for `minimise`."""
 
-    convex = False  # it is, but where all parts of a row get no weight there are no derivatives
+    convex = False  # it is convex, but has no derivatives if no part of a row has weight
 
     def __init__(self, parts: Float64s, shares: Float64s) -> None:
         self.parts, self.shares = parts, shares
         self.seen: tuple[Float64s, Float64s, float] | None = None  # weights, their mixture and its cost
 
     def look(self, x: Float64s) -> tuple[Float64s, float]:
-        """The mixture and its cost, kept until others are looked at."""
+        """Return the mixture and its cost, cached for the last weights."""
         if self.seen is None or not np.array_equal(x, self.seen[0]):
             mixed = x @ self.parts
             self.seen = x.copy(), mixed, float(x.sum() - self.shares @ np.log(mixed))
@@ -152,7 +153,7 @@ class _Weights:
 
 
 def _nonnegative(curvature: Float64s, linear: Float64s) -> Float64s:
-    """v >= 0 that minimises v' curvature v / 2 + linear' v; of equals the one with the fewest parts."""
+    """Return the v >= 0 that minimises v' curvature v / 2 + linear' v, with as few parts as possible."""
     damped = curvature + np.diag(CURVATURE_RIDGE * curvature.diagonal() + CURVATURE_FLOOR)
     best, lowest = np.zeros(len(linear)), 0.0
     for chosen in _subsets(len(linear)):
@@ -168,16 +169,16 @@ def _nonnegative(curvature: Float64s, linear: Float64s) -> Float64s:
 
 @lru_cache(maxsize=16)
 def _subsets(n_parts: int) -> list[Ints]:
-    """The sets of parts, one array (sets, size) for each size from 1 on."""
+    """Return the sets of parts, one array (sets, size) for each size from 1."""
     return [np.array(list(combinations(range(n_parts), size))) for size in range(1, n_parts + 1)]
 
 
 def fit_ensemble_temperature(rows: LogitRows, b: float) -> EnsembleFit:
-    """The mixture with the least cost, for b within a factor 100 of the given one.
+    """Return the mixture with the least cost, for b within a factor 100 of the given value.
 
-    A grid on some of the rows says where to start. At b = 1 the scaled part is the unscaled one, so that all weight is
-    its own and can be moved: the search also starts there, if that is in the range. The result is not worse than with
-    the b that was given.
+    A grid on some of the rows gives the starting point. At b = 1 the scaled and the unscaled part are equal, so all
+    weight can be moved to the scaled one; the search also starts there, if that is in the range. The result is not
+    worse than with the b given.
     """
     stride = max(1, len(rows.top) // GRID_ROWS)
     profile = _Profile(rows.every(stride))
@@ -206,7 +207,7 @@ def _cost_of_fit(fit: EnsembleFit) -> float:
 
 
 class _Place(NamedTuple):
-    """The least cost at some log b, its weights, and its first two derivatives."""
+    """The least cost at a log b, its weights, and its first two derivatives."""
 
     weights: Float64s
     cost: float
@@ -234,7 +235,7 @@ class _Profile:
         second /= mixed
         slope = shares @ first
         pull = v[0] * first
-        bend = shares @ (pull * pull) - v[0] * (shares @ second)  # at fixed weights; then they give way
+        bend = shares @ (pull * pull) - v[0] * (shares @ second)  # at fixed weights, which then adapt
         used = np.flatnonzero(v)
         ratio = parts[used] / mixed
         cross = ratio @ (shares * pull)
@@ -260,7 +261,7 @@ class _LogB:
         self.weights: Float64s | None = None
 
     def look(self, x: Float64s) -> _Place:
-        """The place, which is looked at once. The search for its weights starts from those where the step began."""
+        """Return the cost at a point, computed once; the search for its weights starts from those of the last point."""
         place = float(x[0])
         if place not in self.seen:
             self.seen[place] = self.profile.at(place, self.weights)
@@ -290,7 +291,7 @@ class _LogB:
 
 
 def _descend(profile: _Profile, place: float, grid: Float64s) -> EnsembleFit:
-    """The minimum that is reached from a place by Newton's method."""
+    """Return the minimum that Newton's method reaches from a starting point."""
     problem = _LogB(profile, grid)
     found = minimise(problem, np.array([place]), LOG_B_SEARCH, problem.low, problem.high)
     here = problem.look(found.x)

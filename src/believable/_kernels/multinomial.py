@@ -1,11 +1,12 @@
-"""Multinomial logistic regression on logits, drawn towards the map that changes nothing.
+"""Multinomial logistic regression on logits, with a ridge penalty towards the identity.
 
-With x = (z_1, ..., z_K, 1), coefficients c (K, K + 1), or (K, 2) where a class sees its own logit only, and eta = c x,
+With x = (z_1, ..., z_K, 1), coefficients c (K, K + 1), or (K, 2) if each class uses its own logit only, and eta = c x,
+the cost to minimise is
 
-    sum_i w_i (log sum_k exp(eta_ik) - eta_i,label) / sum_i w_i + sum r (c - identity)^2
+    sum_i w_i (log sum_k exp(eta_ik) - eta_i,label) / sum_i w_i + sum r (c - identity)^2.
 
-is least. Ridges r >= 0 have the shape of c and say by it which coefficients there are. The search is in coordinates
-of its own (`Coordinates`). Rows are taken in blocks and transposed: long rows are fast.
+Ridges r >= 0 have the shape of c, which also says which coefficients there are. The search uses its own coordinates
+(`Coordinates`). Rows are processed in transposed blocks, because long rows are fast.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from believable._kernels.solve import Iterate, SearchSettings, Step, minimise
 from believable._kernels.temperature import fit_temperature, logit_rows
 from believable._types import Float64s, Floats, Ints
 
-CACHED_ENTRIES = 1 << 18  # of the largest buffer of a block of rows
+CACHED_ENTRIES = 1 << 18  # entries of the largest buffer of a block of rows
 MOST_COEFFICIENTS = 300  # with more, steps are found by conjugate gradients instead of from all second derivatives
-# Lengths are the change of probabilities, root mean square. A step of 1e-4 cannot overshoot by more than rounding.
+# The length of a step is the root mean square change of probabilities; one of 1e-4 cannot overshoot beyond rounding.
 MULTINOMIAL_SEARCH = SearchSettings(
     close=1e-11,
     most_steps=60,
@@ -37,26 +38,27 @@ MULTINOMIAL_SEARCH = SearchSettings(
     no_gain=1e-13,
 )
 ROUGH_MULTINOMIAL_SEARCH = replace(MULTINOMIAL_SEARCH, close=1e-3)
-FAR_STEP = 0.5  # a step that changes next to nothing but moves predictors as far as this is on its way to infinity
+FAR_STEP = 0.5  # a step that changes almost no probability but moves predictors this far leads to infinity
 WORSE_BY_ROUNDING = 1e-7  # cost that rounding of coefficients may add
-PERFECT_COST = 1e-10  # all labels are as good as certain
-ROWS_PER_COEFFICIENT = 32  # a rough fit on so many rows per coefficient saves steps on all of them
-ENOUGH_FOR_TEMPERATURE = 5000  # rows
+PERFECT_COST = 1e-10  # below this, all labels are almost certain
+ROWS_PER_COEFFICIENT = 32  # a rough fit on this many rows per coefficient saves steps on all of them
+ENOUGH_FOR_TEMPERATURE = 5000  # rows that suffice for a first temperature
 
 
 class MultinomialFit(NamedTuple):
     """The coefficients of least cost.
 
-    Of all coefficients that give the same probabilities and cost, those nearest to the identity are taken (entries in
-    units of the logits' root mean square): without ridges, columns of c - identity sum to zero over the classes. This
-    is left where it would cost more, by rounding: with logits of -1e30, say.
+    Among coefficients with the same probabilities and cost, those closest to the identity are taken (in units of the
+    logits' root mean square): without ridges, columns of c - identity sum to zero over the classes. This is skipped if
+    rounding would make it cost more, for example with logits of -1e30.
 
     Attributes
     ----------
     coefficients : ndarray of shape (K, K + 1) or (K, 2)
         Weights, then the intercept.
     determined : bool
-        False where no maximum was found: classes are separated, say. The cost is then not above that of the start.
+        False if no minimum was found, for example because classes are separated. The cost is then at most that of the
+        start.
     """
 
     coefficients: Float64s
@@ -64,7 +66,7 @@ class MultinomialFit(NamedTuple):
 
 
 class MultinomialProblem(NamedTuple):
-    """Logits (n, K), their labels, weights that sum to one (or None for equal ones), and ridges.
+    """Logits (n, K), their labels, weights that sum to one (None for equal weights), and ridges.
 
     With a frame, coefficients are in its coordinates, except for `origin`; ridges stay those of coefficients of logits.
     """
@@ -77,34 +79,34 @@ class MultinomialProblem(NamedTuple):
 
     @property
     def diagonal(self) -> bool:
-        """A class sees its own logit only."""
+        """Whether each class uses its own logit only."""
         return bool(self.ridge.shape[1] == 2)
 
     @property
     def origin(self) -> Float64s:
-        """The coefficients of logits that change nothing."""
+        """Coefficients of logits of the identity."""
         n_classes = self.z.shape[1]
         return np.column_stack([np.ones(n_classes) if self.diagonal else np.eye(n_classes), np.zeros(n_classes)])
 
     def every(self, stride: int) -> MultinomialProblem:
-        """Some of the rows, without a copy of the logits."""
+        """Return some of the rows, without copying the logits."""
         weights = None if self.weights is None else self.weights[::stride]
         if weights is not None:
             weights = weights / weights.sum() if weights.any() else None
         return MultinomialProblem(self.z[::stride], self.labels[::stride], weights, self.ridge, self.frame)
 
     def inside(self, c: Float64s) -> Float64s:
-        """Coefficients of logits in the coordinates of the problem."""
+        """Convert coefficients of logits to the coordinates of the problem."""
         return c if self.frame is None else self.frame.forth(c)
 
     def outside(self, c: Float64s) -> Float64s:
-        """Coefficients in the coordinates of the problem as those of logits."""
+        """Convert coefficients in the coordinates of the problem to those of logits."""
         if self.frame is None:
             return c
         return np.asarray(self.origin + self.frame.back(c - self.frame.forth(self.origin)))
 
     def blocks(self, height: int) -> Iterator[tuple[Float64s, Ints, Float64s]]:
-        """x (K + 1, m), labels and weights of one block of rows after the other; buffers are `height` times as long."""
+        """Yield x (K + 1, m), labels and weights of each block of rows, for buffers of `height` numbers per row."""
         n, n_classes = self.z.shape
         length = max(64, min(CACHED_ENTRIES // height, n))
         for first in range(0, n, length):
@@ -119,17 +121,17 @@ class MultinomialProblem(NamedTuple):
             yield x, self.labels[rows], w
 
     def predictors(self, c: Float64s, x: Float64s) -> Float64s:
-        """c x, of shape (K, m)."""
+        """Return c x, of shape (K, m)."""
         return c[:, :1] * x[:-1] + c[:, 1:] if self.diagonal else c @ x
 
     def against(self, residuals: Float64s, x: Float64s) -> Float64s:
-        """Sums of residuals (K, m) times what each class sees, in the shape of c."""
+        """Return sums of residuals (K, m) times the inputs of each class, in the shape of c."""
         if not self.diagonal:
             return residuals @ x.T
         return np.column_stack([np.einsum("km,km->k", residuals, x[:-1]), residuals.sum(axis=1)])
 
     def farthest(self, step: Float64s) -> float:
-        """How far a step moves two classes of any row apart, where logits are not far out."""
+        """Return how far a step moves two classes of any row apart, without outlying logits."""
         result = 0.0
         for x, _, _ in self.blocks(2 * len(step)):
             if self.frame is not None:
@@ -138,19 +140,19 @@ class MultinomialProblem(NamedTuple):
         return result
 
     def drawn(self, c: Float64s) -> tuple[float, Float64s]:
-        """What ridges add to the cost at c and to its gradient."""
+        """Return the contribution of the ridges to the cost at c and to its gradient."""
         away = self.outside(c) - self.origin
         gradient = 2 * self.ridge * away
         return float(np.sum(self.ridge * away**2)), gradient if self.frame is None else self.frame.slopes(gradient)
 
     def bends(self) -> Float64s:
-        """What ridges add to second derivatives between coefficients of one class, of shape (K, width, width)."""
+        """Return the contribution of the ridges to second derivatives within each class, (K, width, width)."""
         if self.frame is not None:
             return self.frame.bends(self.ridge)
         return np.asarray(2 * self.ridge[:, :, None] * np.eye(self.ridge.shape[1]))
 
     def at(self, c: Float64s, second: bool) -> Iterate:
-        """The cost at c with its gradient and, if asked for, its second derivatives (p, p) as the model."""
+        """Return the cost at c with its gradient and, if requested, its second derivatives (p, p) as the model."""
         n_classes, width = c.shape
         cost, gradient = self.drawn(c)
         first, last = np.triu_indices(width)
@@ -180,7 +182,7 @@ class MultinomialProblem(NamedTuple):
         return Iterate(gradient, products, cost)
 
     def own_curvatures(self, c: Float64s) -> Float64s:
-        """The second derivatives at c between coefficients of one class, of shape (K, width, width)."""
+        """Return the second derivatives at c between coefficients of the same class, of shape (K, width, width)."""
         n_classes, width = c.shape
         first, last = np.triu_indices(width)
         squares = np.zeros((n_classes, len(first)))
@@ -194,7 +196,7 @@ class MultinomialProblem(NamedTuple):
         return result
 
     def curvature_times(self, c: Float64s, direction: Float64s) -> Float64s:
-        """The second derivatives at c times a direction, without the former."""
+        """Return the second derivatives at c times a direction, without forming their matrix."""
         total = np.asarray((self.bends() @ direction[..., None])[..., 0]) if self.ridge.any() else np.zeros_like(c)
         for x, labels, w in self.blocks(4 * len(c)):
             p, _ = _softmax(self.predictors(c, x), (labels, np.arange(len(labels))))
@@ -215,11 +217,11 @@ def fit_multinomial(
     rough: bool = False,
     frame: Coordinates | None = None,
 ) -> MultinomialFit:
-    """Coefficients of least cost, by Newton's method with halved steps, from a temperature or the given start on.
+    """Return the coefficients of least cost, by Newton's method with halved steps, from the start or a temperature.
 
-    Weights need not sum to one, and may be zero. Until probabilities are known to 1e-11, root mean square, or to 1e-3
-    for a rough fit. The cost is never above that of the start, nor of the identity if none is given. A frame of the
-    logits, with other weights say, saves time if it is known.
+    Weights need not sum to one, and may be zero. The root mean square error of the probabilities is at most 1e-11, or
+    1e-3 for a rough fit. The cost is never above that of the start, or of the identity if no start is given. A frame of
+    the logits saves time if it is known, even if it was computed with other weights.
     """
     weights = None if weights is None else weights / weights.sum()
     problem = MultinomialProblem(z, labels, weights, ridge, frame or frame_of(z, weights))
@@ -229,18 +231,18 @@ def fit_multinomial(
     )
     if rough:
         return MultinomialFit(problem.outside(here), determined)
-    # Compared with the start as it came: 1e-20, there and back, would be 0.
+    # Compare with the start as given, because converting 1e-20 to the coordinates and back would give 0.
     return _rounded(problem._replace(frame=None), problem.outside(here), steps, first, determined)
 
 
 def multinomial_cost(z: Floats, labels: Ints, weights: Float64s | None, coefficients: Float64s) -> float:
-    """The weighted mean of log(sum_k exp(eta_k)) - eta_label."""
+    """Return the weighted mean of log(sum_k exp(eta_k)) - eta_label."""
     weights = None if weights is None else weights / weights.sum()
     return float(MultinomialProblem(z, labels, weights, np.zeros_like(coefficients)).at(coefficients, False).cost)
 
 
 def mapped_softmax(z: Floats, coefficients: Float64s) -> Float64s:
-    """softmax(c x) by row, of shape (n, K), in float64."""
+    """Return softmax(c x) by row, of shape (n, K), in float64."""
     problem = MultinomialProblem(z, np.zeros(len(z), np.intp), None, coefficients)
     result, first = np.empty(z.shape), 0
     for x, labels, _ in problem.blocks(3 * len(coefficients)):
@@ -251,7 +253,7 @@ def mapped_softmax(z: Floats, coefficients: Float64s) -> Float64s:
 
 
 def log_softmax(z: Floats, in_place: bool = False, lowest: float = -FARTHEST_LOGIT) -> Float64s:
-    """z_k - log(sum_j exp(z_j)) by row, but not below `lowest`, in float64; in place of float64 logits, if allowed."""
+    """Return z_k - log(sum_j exp(z_j)) by row in float64, at least `lowest`; `in_place` overwrites float64 logits."""
     result = z.astype(np.float64, copy=not in_place)
     length = max(64, CACHED_ENTRIES // z.shape[1])
     for first in range(0, len(z), length):
@@ -268,7 +270,7 @@ def log_softmax(z: Floats, in_place: bool = False, lowest: float = -FARTHEST_LOG
 
 
 def _softmax(eta: Float64s, own: tuple[Ints, Ints]) -> tuple[Float64s, Float64s]:
-    """Probabilities (K, m), in the place of their predictors, and -log of those of the labels."""
+    """Return probabilities (K, m), which overwrite their predictors, and -log of those of the labels."""
     eta -= eta.max(axis=0)
     behind = eta[own]
     np.exp(eta, out=eta)
@@ -278,7 +280,7 @@ def _softmax(eta: Float64s, own: tuple[Ints, Ints]) -> tuple[Float64s, Float64s]
 
 
 def _paired(values: Float64s, x: Float64s, first: Ints, last: Ints, diagonal: bool) -> Float64s:
-    """Sums of values (K, m) times products of two of what the class sees, of shape (K, pairs)."""
+    """Return sums of values (K, m) times products of two inputs of the class, of shape (K, pairs)."""
     if not diagonal:
         return values @ (x[first] * x[last]).T
     own = values * x[:-1]
@@ -289,7 +291,7 @@ def _paired(values: Float64s, x: Float64s, first: Ints, last: Ints, diagonal: bo
 
 
 def _first_guess(problem: MultinomialProblem) -> Float64s:
-    """Coefficients of logits: the best of the identity, that at the best temperature, and a rough fit of some rows."""
+    """Return the best of three sets of coefficients: the identity, the best temperature, and a fit of some rows."""
     n, n_classes = problem.z.shape
     stride = n // (ROWS_PER_COEFFICIENT * problem.ridge.size)
     some = problem.every(max(1, n // ENOUGH_FOR_TEMPERATURE))
@@ -307,7 +309,7 @@ def _first_guess(problem: MultinomialProblem) -> Float64s:
 def _descend(
     problem: MultinomialProblem, start: Float64s, settings: SearchSettings
 ) -> tuple[Float64s, Directions | Products, bool]:
-    """Where the cost is least, the directions that were used, and whether there is such a place."""
+    """Return where the cost is least, the directions used, and whether there is a minimum."""
     descent = _Descent(problem, settings)
     found = minimise(descent, start, settings)
     determined = found.status == "converged"
@@ -358,7 +360,7 @@ class _Descent:
 def _rounded(
     problem: MultinomialProblem, c: Float64s, steps: Directions | Products, start: Float64s, determined: bool
 ) -> MultinomialFit:
-    """Coefficients of the same cost, nearest to the identity; c itself, or the start, if rounding makes them worse."""
+    """Return the coefficients of the same cost closest to the identity; c, or the start, if rounding makes it worse."""
     cost = problem.at(c, False).cost
     nearest = problem.origin + steps.within(c - problem.origin)
     if problem.at(nearest, False).cost <= cost + WORSE_BY_ROUNDING * (1 + abs(cost)):

@@ -1,8 +1,8 @@
-"""How `multinomial` searches: coordinates in which logits are of order one, and Newton's steps in them.
+"""The search of `multinomial`: coordinates in which logits are of order one, and Newton's steps in them.
 
-Columns are centred and scaled, u = (z - centre) / scale, and coefficients are those of u. That changes no cost, but
-large offsets of columns no longer hide what the logits say. Centre and scale are mean and standard deviation of the
-logits that are not far out: a masked logit of -1e9 would hide the others.
+Columns are centred and scaled, u = (z - centre) / scale, and coefficients are those of u. This leaves the cost
+unchanged, but large offsets of columns no longer dominate. Centre and scale are the mean and standard deviation of the
+logits that are not outliers: a masked logit of -1e9 would dominate the others.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from believable._kernels.rows import row_blocks
 from believable._kernels.solve import Iterate
 from believable._types import Float64s, Floats
 
-FARTHEST_LOGIT = 1e100  # logits beyond count as this: their squares must be numbers
-FAR_OUT = 1e3  # times the spread of the middle of a column, or nats if that is more: beyond is far out
-MIDDLE_ROWS = 2000  # rows that tell where the middle of a column is
-CONSTANT_SPREAD = 1e-13  # a spread of less, relative to the centre, is rounding
+FARTHEST_LOGIT = 1e100  # larger logits are clipped to this, so that their squares do not overflow
+FAR_OUT = 1e3  # logits further out than this many spreads of the middle (at least this many nats) are outliers
+MIDDLE_ROWS = 2000  # rows that determine the middle of a column
+CONSTANT_SPREAD = 1e-13  # a smaller spread, relative to the centre, is rounding
 
 
 class Coordinates(NamedTuple):
@@ -27,13 +27,13 @@ class Coordinates(NamedTuple):
     Attributes
     ----------
     centre, scale, seen : ndarray of shape (K,)
-        u = (z - centre) * seen. `seen` is 1 / scale; a column that is constant is not seen, and its scale is 1.
+        u = (z - centre) * seen. `seen` is 1 / scale; it is 0 for a constant column, whose scale is 1.
     bound : ndarray of shape (2, K, 1)
-        What u lies between unless it is far out.
+        Bounds of u, except for outliers.
     widest : ndarray of shape (K + 1,)
-        The largest |u| that is not far out, and 1.
+        The largest |u| without outliers, and 1.
     moments : ndarray of shape (K + 1, K + 1)
-        Weighted means of products of (u, 1), where what is far out counts as its bound.
+        Weighted means of products of (u, 1), with outliers clipped to their bound.
     """
 
     centre: Float64s
@@ -45,24 +45,24 @@ class Coordinates(NamedTuple):
 
     @property
     def sizes(self) -> Float64s:
-        """Root mean squares of (z, 1)."""
+        """Return the root mean squares of (z, 1)."""
         return np.append(np.hypot(self.centre, self.scale), 1)
 
     def sizes_of(self, diagonal: bool) -> Float64s:
-        """Root mean squares of what every coefficient is multiplied by, (K, 2) or (K, K + 1)."""
+        """Return the root mean square of the input of every coefficient, (K, 2) or (K, K + 1)."""
         if diagonal:
             return np.column_stack([self.sizes[:-1], np.ones(len(self.scale))])
         return np.tile(self.sizes, (len(self.scale), 1))
 
     def forth(self, change: Float64s) -> Float64s:
-        """A change of coefficients of z as one of coefficients of u."""
+        """Convert a change of coefficients of z to one of coefficients of u."""
         w, b = change[:, :-1], change[:, -1:]
         if w.shape[1] == 1:
             return np.hstack([w * self.scale[:, None], b + w * self.centre[:, None]])
         return np.hstack([w * self.scale, b + (w @ self.centre)[:, None]])
 
     def back(self, change: Float64s) -> Float64s:
-        """A change of coefficients of u as one of coefficients of z."""
+        """Convert a change of coefficients of u to one of coefficients of z."""
         if change.shape[1] == 2:
             w = change[:, :1] / self.scale[:, None]
             return np.hstack([w, change[:, 1:] - w * self.centre[:, None]])
@@ -70,14 +70,14 @@ class Coordinates(NamedTuple):
         return np.hstack([w, change[:, -1:] - (w @ self.centre)[:, None]])
 
     def slopes(self, gradient: Float64s) -> Float64s:
-        """A gradient with respect to coefficients of z as one with respect to those of u."""
+        """Convert a gradient with respect to coefficients of z to one with respect to those of u."""
         w, b = gradient[:, :-1], gradient[:, -1:]
         if w.shape[1] == 1:
             return np.hstack([(w - b * self.centre[:, None]) / self.scale[:, None], b])
         return np.hstack([(w - b * self.centre) / self.scale, b])
 
     def bends(self, ridge: Float64s) -> Float64s:
-        """Second derivatives of sum ridge * (coefficients of z)^2 within rows, of shape (rows, width, width)."""
+        """Return second derivatives of sum ridge * (coefficients of z)^2 within rows, (rows, width, width)."""
         ratio = -self.centre / self.scale
         diagonal = ridge.shape[1] == 2
         tilt = np.column_stack([ratio, np.ones_like(ratio)]) if diagonal else np.append(ratio, 1)[None]
@@ -88,7 +88,7 @@ class Coordinates(NamedTuple):
 
 
 def frame_of(z: Floats, weights: Float64s | None) -> Coordinates:
-    """The frame of logits (n, K), for weights that sum to one."""
+    """Return the coordinates for logits (n, K), with weights that sum to one."""
     n, n_classes = z.shape
     middle, spread = _middle(z, weights)
     bound = np.append(FAR_OUT * np.maximum(spread, 1) / spread, 1)[:, None]
@@ -119,10 +119,10 @@ def frame_of(z: Floats, weights: Float64s | None) -> Coordinates:
 
 
 def _middle(z: Floats, weights: Float64s | None) -> tuple[Float64s, Float64s]:
-    """The middle of each column and its width, which is positive, from some of the rows.
+    """Return the middle of each column and its positive width, from some of the rows.
 
-    That is the median and the range between quartiles. Where the latter is many nats wide, part of the logits may be
-    masked: then it is the narrowest quarter of the logits. Where it is one number, it is a wider range.
+    They are the median and the interquartile range. If the latter is many nats wide, part of the logits may be masked,
+    and the narrowest quarter of the logits is used instead. If it is 0, a wider range is used.
     """
     used = np.arange(len(z)) if weights is None else np.flatnonzero(weights)
     some = np.clip(z[used[:: max(1, len(used) // MIDDLE_ROWS)]].astype(np.float64), -FARTHEST_LOGIT, FARTHEST_LOGIT)
@@ -141,20 +141,20 @@ def _middle(z: Floats, weights: Float64s | None) -> tuple[Float64s, Float64s]:
 
 
 # --- Newton's steps ---------------------------------------------------------------------------------------------------
-# They come from all second derivatives, or by conjugate gradients where those are too many.
+# They come from all second derivatives, or from conjugate gradients if those are too many.
 
 
-REDUNDANT_CURVATURE = 1e-12  # less, as a share of the largest, is rounding: in such directions nothing is moved
+REDUNDANT_CURVATURE = 1e-12  # a smaller share of the largest curvature is rounding: no step is taken in such directions
 CURVATURE_DAMPING = 1e-15
 MOST_PRODUCTS = 200
-MOST_CLASS_CURVATURES = 1 << 22  # curvatures within classes
-# What keeps a preconditioner regular: a share of the entry, and of the same entry of other classes.
+MOST_CLASS_CURVATURES = 1 << 22  # with more curvatures within classes, all classes share one preconditioner
+# These keep a preconditioner regular: a share of the entry, and of the same entry of other classes.
 PRECONDITIONER_SHARE, PRECONDITIONER_FLOOR = 1e-13, 1e-20
-TIED_RIDGE = 1e-9  # a ridge in some direction below this share of the largest is none
+TIED_RIDGE = 1e-9  # in a direction, a ridge below this share of the largest counts as 0
 
 
 class Costs(Protocol):
-    """The problem, as far as steps need it."""
+    """The part of the problem that steps need."""
 
     @property
     def ridge(self) -> Float64s: ...
@@ -165,11 +165,11 @@ class Costs(Protocol):
 
 
 class Directions:
-    """Steps from all second derivatives, except in the directions that change nothing.
+    """Steps from all second derivatives, except in directions that do not change the likelihood.
 
-    Those are found where all classes are equally probable, which depends on the logits alone. Coefficients are scaled
-    by their own curvatures, but not mixed: where a logit is masked its class has no probability, hence no curvature,
-    however large the logit, and sums with other classes would drown what is left.
+    Those directions are found where all classes are equally probable, so they depend only on the logits. Coefficients
+    are scaled by their own curvatures, but not mixed: if a logit is masked, its class has no probability and hence no
+    curvature, however large the logit, and sums with other classes would swamp the rest.
     """
 
     def __init__(self, problem: Costs, frame: Coordinates) -> None:
@@ -182,7 +182,7 @@ class Directions:
         )
         self.frame, self.unseen = frame, np.linalg.qr(idle.reshape(len(idle), -1).T)[0]
         self.sizes = sizes = frame.sizes_of(problem.diagonal)
-        # Directions that the likelihood does not see, orthonormal in these units; those among them with a ridge.
+        # Directions that do not change the likelihood, orthonormal in these units; and those among them with a ridge.
         columns = [(frame.back(one) * sizes).ravel() for one in idle]
         idle = np.linalg.qr(np.column_stack(columns))[0]
         roots = np.sqrt(problem.ridge).ravel() / sizes.ravel()
@@ -193,14 +193,14 @@ class Directions:
         self.nothing = np.array([frame.forth(one.reshape(sizes.shape) / sizes).ravel() for one in self.idle.T]).T
 
     def within(self, change: Float64s) -> Float64s:
-        """A change of coefficients of logits that does the same, with the least ridge cost and length."""
+        """Return the equivalent change of coefficients of logits with the least ridge cost and length."""
         scaled = (self.sizes * change).ravel()
         if self.tied.shape[1]:
             seen = self.roots[:, None] * self.tied
             scaled = scaled - self.tied @ np.linalg.lstsq(seen, self.roots * scaled, rcond=TIED_RIDGE)[0]
         scaled = scaled - self.idle @ (self.idle.T @ scaled)
         moved = self.frame.forth(scaled.reshape(change.shape) / self.sizes - change).ravel()
-        moved = self.unseen @ (self.unseen.T @ moved)  # again: offsets of columns magnify rounding
+        moved = self.unseen @ (self.unseen.T @ moved)  # a second time, because offsets of columns magnify rounding
         return np.asarray(change + self.frame.back(moved.reshape(change.shape)))
 
     def newton(self, here: Float64s, place: Iterate, accuracy: float) -> Float64s:
@@ -214,15 +214,15 @@ class Directions:
             slope -= nothing @ (nothing.T @ slope)
         try:
             step = scale * np.linalg.solve(curvature, slope)
-        except np.linalg.LinAlgError:  # by chance: rounding makes it singular
+        except np.linalg.LinAlgError:  # rounding can make the matrix singular
             step = scale * np.linalg.lstsq(curvature, slope, rcond=REDUNDANT_CURVATURE)[0]
         return np.asarray(-step.reshape(here.shape))
 
 
 class Products:
-    """Steps by conjugate gradients, preconditioned by the curvatures within each class.
+    """Steps from conjugate gradients, preconditioned by the curvatures within each class.
 
-    Where these would be too many numbers, by second moments of the logits for all classes alike.
+    If these would be too many numbers, second moments of the logits are used for all classes alike.
     """
 
     def __init__(self, problem: Costs, frame: Coordinates) -> None:
@@ -232,7 +232,7 @@ class Products:
         self.idle = vectors[:, values <= REDUNDANT_CURVATURE * values[-1]]
 
     def within(self, change: Float64s) -> Float64s:
-        """A change of coefficients of logits that does the same, without ridges the shortest."""
+        """Return an equivalent change of coefficients of logits; without ridges, the shortest one."""
         if self.problem.ridge.any():
             return change
         if self.problem.diagonal:
@@ -240,7 +240,7 @@ class Products:
         idle = np.linalg.qr((self.frame.back(self.idle.T) * self.frame.sizes).T)[0]
         change = change - change.mean(axis=0)
         moved = self.frame.forth(-(change * self.frame.sizes @ idle) @ idle.T / self.frame.sizes)
-        moved = (moved @ self.idle) @ self.idle.T  # again: offsets of columns magnify rounding
+        moved = (moved @ self.idle) @ self.idle.T  # a second time, because offsets of columns magnify rounding
         return np.asarray(change + self.frame.back(moved))
 
     def newton(self, here: Float64s, place: Iterate, accuracy: float) -> Float64s:
@@ -255,7 +255,7 @@ class Products:
             bend = float(np.vdot(direction, bent))
             if not bend > REDUNDANT_CURVATURE * float(np.vdot(direction, _by_class(own, direction))):
                 if direction is ahead:
-                    break  # a direction that changes nothing
+                    break  # the direction does not change the cost
                 direction = ahead
                 continue
             step += size / bend * direction
@@ -268,13 +268,13 @@ class Products:
         return step
 
     def _seen(self, c: Float64s) -> Float64s:
-        """Without ridges, the part in directions that change anything."""
+        """Return, without ridges, the part in directions that change the likelihood."""
         if self.problem.diagonal or self.problem.ridge.any() or not self.idle.size:
             return c
         return np.asarray(c - (c @ self.idle) @ self.idle.T)
 
     def _own(self, here: Float64s) -> Float64s:
-        """Curvatures within classes, made regular, or nearly these: (K, width, width) or (1, width, width)."""
+        """Return regularised curvatures within classes, or an approximation: (K or 1, width, width)."""
         if self.few:
             own = self.problem.own_curvatures(here)
         else:
@@ -288,12 +288,12 @@ class Products:
 
 
 def _by_class(matrices: Floats, c: Float64s) -> Float64s:
-    """The matrix of each class times its coefficients."""
+    """Return the matrix of each class times its coefficients."""
     return np.asarray((matrices @ c[..., None])[..., 0])
 
 
 def _even_curvature(moments: Float64s, diagonal: bool) -> Float64s:
-    """Second derivatives of the likelihood where all classes are equally probable."""
+    """Return the second derivatives of the likelihood where all classes are equally probable."""
     n_classes = len(moments) - 1
     apart = np.eye(n_classes) / n_classes - 1 / n_classes**2
     if not diagonal:

@@ -1,4 +1,4 @@
-"""Sums over pairs of rows: how alike two rows are, and what all pairs of them add up to."""
+"""Sums over pairs of rows: kernels between two rows, and sums over all pairs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from believable._kernels.twins import twin
 from believable._kernels.values import SkceRows
 from believable._types import Array, Float64s, Ints
 
-# --- How alike two probability vectors are: exp(-TV / nu), exp(-d^2 / (2 nu^2)), or a function of one's own -----------
+# --- Kernels on probability vectors: exp(-TV / nu), exp(-d^2 / (2 nu^2)), or a custom function ------------------------
 
 
-# Below this bandwidth rounding in |x|^2 + |y|^2 - 2 x y would show in the kernel: differences are squared instead.
+# Below this bandwidth, rounding in |x|^2 + |y|^2 - 2 x y would affect the kernel, so differences are squared instead.
 NARROWEST_BY_PRODUCTS = 0.03
 
 
@@ -31,14 +31,14 @@ class Similarity:
     name : {"tv", "gaussian"} or callable
         A callable takes two blocks of rows, (a, K) and (b, K), and returns the (a, b) matrix of their kernel.
     bandwidth : float
-        nu; a callable has its own.
+        The bandwidth nu; not used by a callable.
     """
 
     name: Literal["tv", "gaussian"] | Callable[[Float64s, Float64s], Array]
     bandwidth: float = 1.0
 
     def between(self, x: Float64s, y: Float64s) -> Float64s:
-        """The kernel of every row of x with every row of y, as a matrix that is the caller's to change."""
+        """Return the kernel of every row of x with every row of y, as a matrix that the caller may change."""
         if callable(self.name):
             return np.array(self.name(x, y), np.float64)
         if self.name == "gaussian" and self.bandwidth >= NARROWEST_BY_PRODUCTS:
@@ -50,15 +50,15 @@ class Similarity:
         return self._of(distances(x, y, self.name))
 
     def along(self, x: Float64s, y: Float64s) -> Float64s:
-        """The kernel of each row of x with the same row of y; not for a callable."""
+        """Return the kernel of each row of x with the same row of y; not for a callable."""
         apart = x - y
         if self.name == "tv":
             return self._of(np.abs(apart, out=apart).sum(axis=1) / 2)
         return self._of(np.einsum("ij,ij->i", apart, apart))
 
     def _of(self, distance: Float64s) -> Float64s:
-        """exp(-d / nu) of total variation, exp(-d / (2 nu^2)) of squared distance, in place."""
-        with np.errstate(over="ignore"):  # further apart than a quotient can say: the kernel is 0
+        """Compute exp(-d / nu) of total variation, or exp(-d / (2 nu^2)) of squared distance, in place."""
+        with np.errstate(over="ignore"):  # if the quotient overflows, the kernel is 0
             distance /= self.bandwidth
             if self.name == "gaussian":
                 distance /= 2 * self.bandwidth
@@ -67,7 +67,7 @@ class Similarity:
 
 @twin(compiled.distances)
 def distances(x: Float64s, y: Float64s, name: str) -> Float64s:
-    """Total variation (half the sum of absolute differences), or squared Euclidean distance, of all pairs of rows."""
+    """Return the total variation (half the sum of absolute differences) or squared distance of all pairs of rows."""
     from scipy.spatial.distance import cdist
 
     if name == "tv":
@@ -78,23 +78,23 @@ def distances(x: Float64s, y: Float64s, name: str) -> Float64s:
 
 
 # --- Sums over all pairs of rows --------------------------------------------------------------------------------------
-# They go tile by tile with a kernel on probability vectors: there are never n x n numbers at a time.
+# The kernel matrix is computed tile by tile, so that n x n numbers are never held at once.
 
 
-# Rows of a tile, for few classes and for many: it stays in the cache, and products of few classes are small enough that
-# BLAS does not share them out among threads, which would wait for each other longer than they work.
+# Rows of a tile, for few classes and for many: it fits in the cache, and products of few classes are small enough that
+# BLAS uses no threads, which would wait for each other longer than they work.
 SMALL_TILE_ROWS, TILE_ROWS, FEW_CLASSES = 128, 256, 16
-SMALL_BLOCK_ROWS = 16  # up to here, blocks go through their pairs of positions, all blocks at once
+SMALL_BLOCK_ROWS = 16  # small blocks are processed by pairs of positions, all blocks at once
 
 
 @twin(compiled.skce_rows)
 def skce_rows(
     points: Float64s, residuals: Float64s, weight: Float64s, similarity: Similarity, *, diagonal: bool = False
 ) -> SkceRows:
-    """The sums of h over each row, and of its squares, of all pairs i != j; with i = j too if `diagonal`.
+    """Return the sums of h over each row, and of its squares, for all pairs i != j, and for i = j if `diagonal`.
 
-    Points P and residuals R are (n, K). Each tile of the symmetric matrix h is made once and serves both its halves.
-    Memory is that of a few tiles beside the arrays given, and of one as large as R.
+    Points P and residuals R are (n, K). Each tile of the symmetric matrix h is computed once and used for both halves.
+    The extra memory is that of a few tiles and of one array as large as R.
     """
     rows, squares = np.zeros(len(points)), 0.0
     weighted = residuals * weight[:, None]
@@ -111,7 +111,7 @@ def skce_rows(
 
 
 def tiles(n: int, n_classes: int) -> Iterator[tuple[slice, slice]]:
-    """Pairs of row ranges that cover the upper half of an n x n matrix, its diagonal included."""
+    """Yield pairs of row ranges that cover the upper half of an n x n matrix, including its diagonal."""
     size = SMALL_TILE_ROWS if n_classes <= FEW_CLASSES else TILE_ROWS
     ranges = [slice(start, min(start + size, n)) for start in range(0, n, size)]
     for i, a in enumerate(ranges):
@@ -123,7 +123,7 @@ def tiles(n: int, n_classes: int) -> Iterator[tuple[slice, slice]]:
 def skce_blocks(
     points: Float64s, residuals: Float64s, weight: Float64s, similarity: Similarity, size: int
 ) -> tuple[Float64s, Float64s]:
-    """For consecutive blocks of `size` rows, the sum over i != j of w_i w_j h_ij, and of w_i w_j.
+    """Return the sums over i != j of w_i w_j h_ij, and of w_i w_j, for consecutive blocks of `size` rows.
 
     Rows that do not fill a last block are left out.
     """
@@ -147,27 +147,27 @@ def skce_blocks(
 
 
 def pair_weight(weight: Float64s) -> float:
-    """W^2 - sum w^2, the weight of all ordered pairs of different rows, as a sum in which nothing cancels."""
+    """Return W^2 - sum w^2, the weight of all ordered pairs of different rows, as a sum without cancellation."""
     return float(2 * (weight[1:] * np.cumsum(weight)[:-1]).sum())
 
 
 # --- Sums over all pairs of sorted points -----------------------------------------------------------------------------
-# The kernel is Laplace's, exp(-|x_i - x_j| / h), and no pair is looked at.
-# Going up through sorted points, what is behind fades by exp(-step / h): one running sum sees every pair.
+# The kernel is Laplace's, exp(-|x_i - x_j| / h), and no pair is visited: going up through sorted points, the sum over
+# the points before decays by exp(-step / h), so that one running sum covers every pair.
 
 
-LARGEST_SAFE_EXPONENT = 100.0  # exponents up to here neither overflow nor lose more than two digits
+LARGEST_SAFE_EXPONENT = 100.0  # smaller exponents neither overflow nor lose more than two digits
 
 
 @twin(compiled.faded_sums)
 def faded_sums(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
-    """S_j = sum over i <= j of v_i exp(-(x_j - x_i) / h), along the last axis; x ascends."""
+    """Return S_j = sum over i <= j of v_i exp(-(x_j - x_i) / h), along the last axis; x ascends."""
     if x[-1] - x[0] <= LARGEST_SAFE_EXPONENT * bandwidth:
         growth = np.exp((x - x[0]) / bandwidth)
         sums: Float64s = np.cumsum(values * growth, axis=-1)
         sums /= growth
         return sums
-    # Too wide to scale at once. Sums over the last 2, 4, 8, … points, each made of two of the ones before.
+    # The range is too wide to scale at once: build sums over the last 2, 4, 8, … points from pairs of shorter ones.
     sums = np.array(values, np.float64)
     step = 1
     while step < len(x):
@@ -181,7 +181,7 @@ def faded_sums(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
 
 @twin(compiled.faded_before)
 def faded_before(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
-    """The same over i < j: what stands before each point. Not S_j - v_j, which would round where v_j is large."""
+    """Return the same sums over i < j; S_j - v_j would lose digits if v_j is large."""
     before = np.zeros(values.shape)
     before[..., 1:] = _fade(np.diff(x), bandwidth) * faded_sums(x, values, bandwidth)[..., :-1]
     return before
@@ -189,13 +189,13 @@ def faded_before(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
 
 @twin(compiled.faded_around)
 def faded_around(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
-    """sum over j != i of v_j exp(-|x_i - x_j| / h)."""
+    """Return the sum over j != i of v_j exp(-|x_i - x_j| / h)."""
     return faded_before(x, values, bandwidth) + faded_before(-x[::-1], values[..., ::-1], bandwidth)[..., ::-1]
 
 
 @twin(compiled.pairs_of_blocks)
 def pairs_of_blocks(x: Float64s, values: Float64s, bandwidth: float) -> Float64s:
-    """sum over i < j of v_i v_j exp(-|x_i - x_j| / h) for each row of two matrices, all rows at once."""
+    """Return the sum over i < j of v_i v_j exp(-|x_i - x_j| / h) for each row of two matrices, all rows at once."""
     order = np.argsort(x, axis=1)
     x, values = (np.take_along_axis(matrix, order, axis=1).T.copy() for matrix in (x, values))
     total, behind = np.zeros(x.shape[1]), np.zeros(x.shape[1])
@@ -208,15 +208,15 @@ def pairs_of_blocks(x: Float64s, values: Float64s, bandwidth: float) -> Float64s
 
 @twin(compiled.laplace_form)
 def laplace_form(x: Float64s, values: Float64s, bandwidth: float) -> Any:
-    """sum_ij v_i v_j exp(-|x_i - x_j| / h), each point with itself included.
+    """Return sum_ij v_i v_j exp(-|x_i - x_j| / h), including each point with itself.
 
-    As a sum of squares, sum_j S_j^2 (1 - exp(-2 (x_{j+1} - x_j) / h)), the last of them whole: the kernel is the
-    overlap of one-sided exponentials, so the form is the integral of S^2. Nothing cancels, and its root is as exact as
-    the values are even where it is near 0.
+    It is computed as a sum of squares, sum_j S_j^2 (1 - exp(-2 (x_{j+1} - x_j) / h)), with factor 1 for the last: the
+    kernel is the overlap of one-sided exponentials, so the form is the integral of S^2. Nothing cancels, and its root
+    is as accurate as the values even near 0.
     """
     sums = faded_sums(x, values, bandwidth)
     sums *= sums
-    with np.errstate(over="ignore"):  # points further apart than a quotient can say share nothing
+    with np.errstate(over="ignore"):  # if the quotient overflows, the points do not interact
         share = -np.expm1(-2 * (np.diff(x) / bandwidth))
     return (sums[..., :-1] * share).sum(axis=-1) + sums[..., -1]
 
@@ -226,20 +226,20 @@ def _fade(gap: Float64s, bandwidth: float) -> Float64s:
         return np.asarray(np.exp(-(gap / bandwidth)))
 
 
-# --- The order of rows that depends on nothing but the rows -----------------------------------------------------------
+# --- An order of rows that depends only on their entries --------------------------------------------------------------
 
 
-MEDIAN_ROWS = 1000  # rows that the median distance is taken over
+MEDIAN_ROWS = 1000  # the median distance uses at most this many rows
 
 
 def row_order(*keys: Float64s) -> Ints:
-    """Positions that sort rows by their entries, first entry first; later matrices break ties of the earlier."""
+    """Return positions that sort rows by their entries, first entry first; later matrices break ties of the earlier."""
     first = keys[0][:, 0]
     order = ascending(first)
     ordered = first[order]
     same = ordered[1:] == ordered[:-1]
     tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
-    if len(tied):  # few, mostly: only these look at all their entries
+    if len(tied):  # usually few: only tied rows compare all their entries
         rows = order[tied]
         columns = [column for key in keys for column in key[rows].T]
         order[tied] = rows[np.lexsort(columns[::-1])]
@@ -247,15 +247,15 @@ def row_order(*keys: Float64s) -> Ints:
 
 
 def runs(rows: Float64s) -> Ints:
-    """Where each run of equal rows starts."""
+    """Return where each run of equal rows starts."""
     return np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]).any(axis=1)))
 
 
 def spread_rows(matrix: Float64s, weight: Float64s) -> tuple[Ints, Float64s]:
-    """Distinct rows and their weights; where they are more than `MOST`, so many of them, evenly by weight.
+    """Return distinct rows and their weights; if there are more than `MEDIAN_ROWS`, that many, evenly by weight.
 
-    They are taken along the order of their entries sorted downwards (which class is which matters for ties only), so
-    neither the order of rows nor the names of classes decides, and a row twice is a row of weight 2.
+    They are taken in the order of their entries, each row sorted downwards (the identity of classes only breaks ties).
+    So neither the order of rows nor that of classes matters, and two equal rows count like one of weight 2.
     """
     order = row_order(-np.sort(-matrix, axis=1), matrix)
     starts = runs(matrix[order])
@@ -268,9 +268,10 @@ def spread_rows(matrix: Float64s, weight: Float64s) -> tuple[Ints, Float64s]:
 
 
 def middle_of_pairs(distance: Float64s, weight: Float64s) -> float:
-    """Weighted median of a matrix of distances, every row with itself included; a pair weighs the product.
+    """Return the weighted median of a matrix of distances, including every row with itself.
 
-    The smallest distance at which the cumulative weight reaches half of the total, less 1e-9 of it.
+    The weight of a pair is the product of its weights. The median is the smallest distance at which the cumulative
+    weight reaches half of the total (minus 1e-9 of it).
     """
     flat = distance.ravel()
     if np.all(weight == weight[0]):

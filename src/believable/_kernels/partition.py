@@ -1,4 +1,4 @@
-"""How [0, 1] is cut, and the moments of what lies in each part."""
+"""Partitions of [0, 1], and the results of passes over scores in their parts."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from believable._types import Array, Float64s, Floats, Int64s, Ints
 
 
 class Partition(NamedTuple):
-    """Right-closed parts between edges, the first of which also owns 0.
+    """Right-closed parts between edges; the first also contains 0.
 
     Attributes
     ----------
     edges : ndarray
-        From 0 to 1, in the type of the scores.
+        Edges from 0 to 1, in the dtype of the scores.
     uniform : bool
-        They are k/M, so nothing has to be searched for.
+        Whether the edges are k/M, so that no search is needed.
     apart : bool
-        0 and 1 have parts of their own, before and after the others.
+        Whether 0 and 1 have separate parts, before and after the others.
     """
 
     edges: Floats
@@ -30,16 +30,18 @@ class Partition(NamedTuple):
 
     @property
     def n_parts(self) -> int:
-        """How many parts there are."""
+        """Number of parts."""
         return len(self.edges) - 1 + 2 * self.apart
 
     def first(self) -> Array:
-        """How many inner edges lie in cells before each of `LOOKUP_CELLS` + 2: where a search for a score may begin."""
-        cell = (self.edges[1:-1] * self.edges.dtype.type(LOOKUP_CELLS)).astype(np.intp)  # the same map as for scores
+        """Return the number of inner edges before each of `LOOKUP_CELLS` + 2 cells, where a search can start."""
+        cell = (self.edges[1:-1] * self.edges.dtype.type(LOOKUP_CELLS)).astype(
+            np.intp
+        )  # the same function as for scores
         return np.searchsorted(cell, np.arange(LOOKUP_CELLS + 2), side="left").astype(np.int32)
 
     def place(self, scores: Floats) -> Ints:
-        """The part of each score, which must lie in [0, 1]."""
+        """Return the part of each score, which must lie in [0, 1]."""
         found = (uniform_index if self.uniform else bin_index)(scores, self.edges)
         if self.apart:
             found += 1
@@ -54,9 +56,9 @@ class Moments(NamedTuple):
     Attributes
     ----------
     total, positive : ndarray of shape (moments, codes)
-        Of all pairs, and of those whose outcome is 1.
+        Moments of all pairs, and of those whose outcome is 1.
     valid : bool
-        All scores and labels were what they should be. If not, the sums mean nothing.
+        Whether all scores and labels are valid. If not, the sums are meaningless.
     """
 
     total: Float64s
@@ -65,36 +67,36 @@ class Moments(NamedTuple):
 
     @classmethod
     def invalid(cls) -> Moments:
-        """Of rows that cannot be counted."""
+        """Return the result for invalid rows."""
         return cls(np.empty((0, 0)), np.empty((0, 0)), False)
 
 
-# --- What one pass over 1-D scores is asked for, and what it answers --------------------------------------------------
+# --- Input and result of one pass over 1-D scores ---------------------------------------------------------------------
 
 
-# Of scores, and their logits (which may be overwritten), to cells as floats; whatever it says of 0 and 1 is not used.
+# Takes scores and their logits (which may be overwritten), and returns cells as floats; those of 0 and 1 are not used.
 Place = Callable[[Floats, Float64s], Floats]
 Sums = dict[str, float]
 CellSums = tuple[Int64s, Float64s, Float64s]  # cells that occur, and moments of all rows and of those with outcome 1
 
 
 class PassGrid(NamedTuple):
-    """A grid of cells as this pass reads it: cell 0 is {0}, the last is {1}, the others lie between the edges.
+    """A grid of cells for the pass: cell 0 is {0}, the last is {1}, the others lie between the edges.
 
     Attributes
     ----------
     edges : ndarray of float64
-        One more than there are cells between 0 and 1: k/M, or the sigmoids of numbers evenly spaced.
+        Edges of the cells between 0 and 1: k/M, or sigmoids of evenly spaced numbers.
     near_one : ndarray of int32 or None
-        Of logit-spaced cells, their `near_one`; None if cells are uniform.
+        The table `near_one` of logit-spaced cells; None if cells are uniform.
     reach : float
-        The logit of the last edge before it was made 1.
+        Logit of the last edge before it was set to 1.
     searched : bool
-        Cells are too many to follow from the logit: they have to be searched for.
+        Whether there are too many cells to compute them from the logit, so that they have to be searched.
     cells : ndarray of int32
-        The cell behind every code.
+        The cell of every code.
     place : callable
-        From scores and logits to cells, as floats.
+        Function from scores and logits to cells, as floats.
     """
 
     edges: Float64s
@@ -106,16 +108,16 @@ class PassGrid(NamedTuple):
 
 
 class PassSums(NamedTuple):
-    """Of all rows.
+    """Result of a pass over 1-D scores.
 
     Attributes
     ----------
     sums : dict of str to float
-        Those behind proper scores, by name; empty if they were not asked for.
+        The sums behind proper scores, by name; empty if they were not requested.
     cells : list of (cells, moments of all rows, moments of those with outcome 1)
         One entry for each grid.
     valid : bool
-        All scores and labels were what they should be. If not, the rest is empty.
+        Whether all scores and labels are valid. If not, the rest is empty.
     """
 
     sums: Sums
@@ -124,19 +126,19 @@ class PassSums(NamedTuple):
 
     @classmethod
     def invalid(cls) -> PassSums:
-        """Of rows that cannot be counted."""
+        """Return the result for invalid rows."""
         return cls({}, [], False)
 
 
 class MatrixSums(NamedTuple):
-    """Of all rows of a matrix.
+    """Result of a pass over a matrix.
 
     Attributes
     ----------
     sums : dict of str to float or ndarray
-        Those behind proper scores, by name.
+        The sums behind proper scores, by name.
     valid : bool
-        All entries and labels were what they should be. If not, the sums are empty.
+        Whether all entries and labels are valid. If not, the sums are empty.
     """
 
     sums: dict[str, Any]
@@ -144,5 +146,5 @@ class MatrixSums(NamedTuple):
 
     @classmethod
     def invalid(cls) -> MatrixSums:
-        """Of rows that cannot be counted."""
+        """Return the result for invalid rows."""
         return cls({}, False)

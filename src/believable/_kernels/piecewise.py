@@ -1,4 +1,4 @@
-"""Functions made of pieces: lines between knots, steps, and the bins that edges make."""
+"""Piecewise functions: lines between knots, steps, and bins."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ FAR_KNOT = 1e300  # knots beyond this may differ by more than float64 holds
 
 @twin(compiled.lines_between)
 def lines_between(x: Float64s, knots: Float64s, values: Float64s) -> Float64s:
-    """Values at increasing knots, joined by straight lines; level beyond the ends.
+    """Interpolate linearly between values at increasing knots; constant beyond the ends.
 
-    Exact at the knots, and never outside of the values on either side, so it rises where they do in spite of rounding.
+    The result is exact at the knots and never outside the values on either side, so rounding cannot break monotonicity.
     """
     unit = 4 if max(-knots[0], knots[-1]) > FAR_KNOT else 1
     at = knots / unit
@@ -37,14 +37,14 @@ def lines_between(x: Float64s, knots: Float64s, values: Float64s) -> Float64s:
 
 @twin(compiled.last_step)
 def last_step(x: Float64s, knots: Float64s, values: Float64s) -> Float64s:
-    """The value of the last knot that is not above x; of the first, where all are."""
+    """Return the value of the last knot that is not above x; that of the first, if all are above."""
     return np.asarray(values[np.maximum(np.searchsorted(knots, x, side="right") - 1, 0)])
 
 
 @twin(compiled.edges_below)
 def edges_below(x: Floats, edges: Float64s) -> Ints:
-    """How many inner edges lie below x: the number of its right-closed bin. Edges are rounded to the type of x."""
-    with np.errstate(over="ignore"):  # edges that float32 cannot reach are above or below all of it
+    """Return how many inner edges are below x, its right-closed bin; edges are rounded to the dtype of x."""
+    with np.errstate(over="ignore"):  # edges beyond the range of float32 become infinite
         return np.searchsorted(edges.astype(x.dtype), x, side="left")
 
 
@@ -52,7 +52,7 @@ def edges_below(x: Floats, edges: Float64s) -> Ints:
 
 
 def spline_slopes(width: Float64s, slope: Float64s, n_knots: int) -> Float64s:
-    """Mean slopes of a spline, one over each piece of the broken line that it is fitted to.
+    """Return the mean slopes of a spline, one over each piece of the broken line that it is fitted to.
 
     The line starts at (0, 0) and has pieces of these widths, which sum to 1, and slopes. The spline g has equally
     spaced knots from 0 to 1 and minimises the integral of (g - line)^2. On the segment after each knot, in units of
@@ -70,7 +70,7 @@ def spline_slopes(width: Float64s, slope: Float64s, n_knots: int) -> Float64s:
     segment = np.minimum((ends[:-1] + ends[1:]) / 2 * (n_knots - 1), n_knots - 2).astype(np.intp)
     t0, t1 = ends[:-1] * (n_knots - 1) - segment, ends[1:] * (n_knots - 1) - segment
 
-    # by parts: the integral of t^m L is L(1) / (m + 1), less that of t^(m + 1) L' / (m + 1)
+    # integration by parts: that of t^m L is L(1) / (m + 1) minus that of t^(m + 1) L' / (m + 1)
     upper = np.interp(knots[1:], place, height)
     steps = slope[owner] / (n_knots - 1)
     moments = np.empty((4, n_knots - 1))
@@ -83,12 +83,12 @@ def spline_slopes(width: Float64s, slope: Float64s, n_knots: int) -> Float64s:
 
     _, c1, c2, c3 = (basis @ at_knots)[:, segment]
     slopes = (c1 + c2 * (t0 + t1) + c3 * (t0 * t0 + t0 * t1 + t1 * t1)) * (n_knots - 1)
-    size = np.maximum(t1 - t0, np.finfo(float).tiny)  # a piece too narrow to see has the slope at its place
+    size = np.maximum(t1 - t0, np.finfo(float).tiny)  # a piece of no width gets the slope at its position
     return np.asarray(np.bincount(owner, size * slopes) / np.bincount(owner, size))
 
 
 def _cubics(n_knots: int) -> Float64s:
-    """Coefficients (power, segment, knot) of the natural splines that are 1 at one knot and 0 at the others."""
+    """Return coefficients (power, segment, knot) of the natural splines that are 1 at one knot and 0 at the others."""
     from scipy.interpolate import CubicSpline
 
     return np.asarray(CubicSpline(np.arange(n_knots), np.eye(n_knots), bc_type="natural").c[::-1])
@@ -103,11 +103,11 @@ class Binnings(NamedTuple):
     Attributes
     ----------
     last : ndarray of int
-        The last point of each bin.
+        Last point of each bin.
     starts : ndarray of int
         Where the bins of each binning start.
     n_bins : ndarray of int
-        How many bins each binning has.
+        Number of bins of each binning.
     """
 
     last: Ints
@@ -116,10 +116,10 @@ class Binnings(NamedTuple):
 
 
 def quantile_binnings(reached: Array, fewest: int, most: int) -> Binnings:
-    """The distinct binnings into quantiles, for every number of bins from `fewest` to `most`.
+    """Return the distinct binnings into quantiles, for every number of bins from `fewest` to `most`.
 
-    `reached` is the cumulative weight of points that are never split. Boundaries that coincide are one, and all bins
-    hold points, so there may be fewer bins than asked for.
+    `reached` is the cumulative weight of points that are never split. Equal boundaries are merged and no bin is empty,
+    so there may be fewer bins than requested.
     """
     end = len(reached) - 1
     found: dict[bytes, Ints] = {}
@@ -132,7 +132,7 @@ def quantile_binnings(reached: Array, fewest: int, most: int) -> Binnings:
 
 
 def binned_sums(reached: Array, binnings: Binnings) -> Float64s:
-    """The sum in each bin, from the cumulative sum over points."""
+    """Return the sum in each bin, from the cumulative sum over points."""
     upper = reached[binnings.last]
     lower = np.append(0, upper[:-1])
     lower[binnings.starts] = 0
@@ -140,16 +140,16 @@ def binned_sums(reached: Array, binnings: Binnings) -> Float64s:
 
 
 def log_evidence(positive: Float64s, negative: Float64s, alpha: Float64s, beta: Float64s, starts: Ints) -> Float64s:
-    """The logarithm of the marginal likelihood of each binning, with a Beta(alpha, beta) prior in every bin."""
+    """Return the log marginal likelihood of each binning, with a Beta(alpha, beta) prior in every bin."""
     from scipy.special import betaln
 
     return np.asarray(np.add.reduceat(betaln(positive + alpha, negative + beta) - betaln(alpha, beta), starts))
 
 
 def mixed_steps(binnings: Binnings, values: Float64s, shares: Float64s) -> tuple[Ints, Float64s]:
-    """The mean of step functions, one per binning: the points after which it steps, and its values between them.
+    """Return the weighted mean of step functions, one per binning: where it steps, and its values between.
 
-    Binnings without a share in it leave no steps.
+    Binnings of share 0 add no steps.
     """
     of_bins = np.repeat(shares, binnings.n_bins)
     jump = np.append(np.diff(values), 0) * of_bins

@@ -1,4 +1,4 @@
-"""Logits as probabilities, and probabilities as logits."""
+"""Conversion of logits to probabilities, and of probabilities to logits."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from believable._kernels.rows import row_blocks
 from believable._kernels.twins import twin
 from believable._types import Array, Float64s
 
-SMALLEST_PROBABILITY = 1e-12  # probabilities nearer to 0 or 1 than this are moved there before their logit is taken
+SMALLEST_PROBABILITY = 1e-12  # probabilities closer to 0 or 1 than this are clipped before their logit is taken
 LARGEST_LOGIT = float(np.log1p(-SMALLEST_PROBABILITY) - np.log(SMALLEST_PROBABILITY))
 
 
 @twin(compiled.sigmoid)
 def sigmoid(logits: Array) -> Float64s:
-    """1 / (1 + exp(-z)) in float64, without overflow."""
+    """Return 1 / (1 + exp(-z)) in float64, without overflow."""
     z = np.asarray(logits, np.float64)
     small = np.exp(-np.abs(z))
     return np.asarray(np.where(z >= 0, 1.0, small) / (1.0 + small))
@@ -23,12 +23,12 @@ def sigmoid(logits: Array) -> Float64s:
 
 @twin(compiled.softmax)
 def softmax(logits: Array) -> Float64s:
-    """exp(z_k) / sum_j exp(z_j) by row, in float64, without overflow."""
+    """Return exp(z_k) / sum_j exp(z_j) by row, in float64, without overflow."""
     result = np.empty(logits.shape, np.float64)
     for rows in row_blocks(*logits.shape):
         z = result[rows]
         z[...] = logits[rows]
-        with np.errstate(over="ignore"):  # logits further apart than float64 reaches: the lower ones count nothing
+        with np.errstate(over="ignore"):  # if a difference of logits overflows, the lower one gets probability 0
             z -= z.max(axis=1, keepdims=True)
         np.exp(z, out=z)
         z /= z.sum(axis=1, keepdims=True)
@@ -36,9 +36,9 @@ def softmax(logits: Array) -> Float64s:
 
 
 def clipped_logit(p: Float64s) -> Float64s:
-    """log(p / (1 - p)), of p in [1e-12, 1 - 1e-12]; beyond that, the logit of the nearer end.
+    """Return log(p / (1 - p)) for p clipped to [1e-12, 1 - 1e-12].
 
-    The two ends are exact opposites, which logits of the float 1 - 1e-12 would not be.
+    The logits of the two ends are exact opposites, which those of the floats 1e-12 and 1 - 1e-12 would not be.
     """
     logit = np.empty(np.shape(p))
     for part in row_blocks(len(logit)):

@@ -1,4 +1,4 @@
-"""Sums by cell of outcomes that are drawn again and again for the same predictions."""
+"""Sums by cell of outcomes that are drawn repeatedly for the same predictions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from believable._types import Array, Float64s
 def redrawn_labels(
     uniform: Float64s, reached: Float64s, cells: Array, weight: Float64s | None, n_cells: int
 ) -> Float64s:
-    """Weights by cell of labels drawn from each row's probabilities, for every row of a (B, n) array in [0, 1).
+    """Return weights by cell of labels drawn from each row's probabilities, for every row of a (B, n) array in [0, 1).
 
-    `reached` are the running sums of the probabilities, (n, K). The label is the first class whose sum is above the
-    uniform number times the last; it counts in the cell that the (n, K) array `cells` names, nowhere if it is negative.
+    `reached` holds the running sums of the probabilities, (n, K). The label is the first class whose running sum
+    exceeds the uniform number times the last sum. It counts in its cell of the (n, K) array `cells`, unless that is
+    negative.
     """
     n = len(reached)
     sums = np.empty((len(uniform), n_cells))
@@ -35,7 +36,7 @@ def redrawn_labels(
 def redrawn_events(
     uniform: Float64s, chance: Float64s, cells: Array, weight: Float64s | None, n_cells: int
 ) -> Float64s:
-    """Weights by cell of events that happen where a number of [0, 1) is below their chance, for every row of (B, m)."""
+    """Return weights by cell of events that occur if a uniform number is below their probability, by row of (B, m)."""
     sums = np.empty((len(uniform), n_cells))
     for i, row in enumerate(uniform):
         happened = np.flatnonzero(row < chance)
@@ -44,7 +45,7 @@ def redrawn_events(
 
 
 def _by_cell(cell: Array, weight: Float64s | None, n_cells: int) -> Float64s:
-    """Sums of weights, those of a negative cell left out."""
+    """Return the sums of weights by cell, without those of negative cells."""
     return np.asarray(np.bincount(cell + 1, weight, n_cells + 1)[1:], np.float64)
 
 
@@ -52,7 +53,7 @@ def _by_cell(cell: Array, weight: Float64s | None, n_cells: int) -> Float64s:
 
 
 def draw_labels(points: Float64s, size: int, rng: np.random.Generator) -> Array:
-    """`size` labels for every row, drawn from its probabilities: a (size, n) array."""
+    """Draw `size` labels for every row from its probabilities, as a (size, n) array."""
     n, n_classes = points.shape
     labels = np.empty((size, n), np.int16 if n_classes < 2**15 else np.int32)
     for i, row in enumerate(points):
@@ -63,10 +64,10 @@ def draw_labels(points: Float64s, size: int, rng: np.random.Generator) -> Array:
 
 @twin(compiled.skce_replicates)
 def skce_replicates(points: Float64s, weight: Float64s, similarity: Similarity, labels: Array) -> Float64s:
-    """sum over i != j of w_i w_j k_ij <e_i - P_i, e_j - P_j>, for each row of a (B, n) array of labels.
+    """Return the sum over i != j of w_i w_j k_ij <e_i - P_i, e_j - P_j>, for each row of a (B, n) array of labels.
 
-    For few classes residuals are multiplied; for many, equal labels are looked for, which is quicker, though it rounds
-    more where predictions are nearly certain. Memory is that of a few tiles beside the arrays given.
+    For few classes, residuals are multiplied. For many, equal labels are matched, which is faster but rounds more if
+    predictions are nearly certain. The extra memory is that of a few tiles.
     """
     total = np.zeros(len(labels))
     few = points.shape[1] <= FEW_CLASSES
@@ -95,7 +96,7 @@ def skce_replicates(points: Float64s, weight: Float64s, similarity: Similarity, 
 
 
 def _products(k: Float64s, x: Float64s, y: Float64s, rows: Array, columns: Array) -> Float64s:
-    """For each replicate, the sum of k_ij <R_i, R_j>, its residuals R made from rows' and columns' labels."""
+    """Return the sum of k_ij <R_i, R_j> for each replicate, with residuals R from the labels of rows and columns."""
     n_classes = x.shape[1]
     found = []
     step = max(1, MATRIX_BLOCK // (k.shape[1] * n_classes))
@@ -109,17 +110,17 @@ def _products(k: Float64s, x: Float64s, y: Float64s, rows: Array, columns: Array
     return np.concatenate(found)
 
 
-# --- How far Brownian motion on [0, 1] gets: the limits of the cumulative tests ---------------------------------------
+# --- Extremes of Brownian motion on [0, 1]: the limits of the cumulative tests ----------------------------------------
 # Each probability has two series, one from reflecting the path at two walls, one from the eigenvalues of the strip
-# between them. They are equal; the first is quick for large x, the second for small x.
+# between them. They are equal; the first converges fast for large x, the second for small x.
 
 
-SERIES_TERMS = 8  # of either series, on its own side of 1.2 and 2: the ones left out are below 1e-17
-CERTAIN_DISTANCE = 0.05  # no path stays this close to where it began: 1 to the last digit
+SERIES_TERMS = 8  # enough for either series on its side of 1.2 and 2: further terms are below 1e-17
+CERTAIN_DISTANCE = 0.05  # the probability of staying this close to the start is 0 to the last digit
 
 
 def sup_tail(x: float) -> float:
-    """P(max |B| > x)."""
+    """Return P(max |B| > x)."""
     if x < CERTAIN_DISTANCE:
         return 1.0
     if x > 1.2:
@@ -129,7 +130,7 @@ def sup_tail(x: float) -> float:
 
 
 def range_tail(x: float) -> float:
-    """P(max B - min B > x), from Feller's density 8 sum_k (-1)^(k-1) k^2 phi(k x)."""
+    """Return P(max B - min B > x), from Feller's density 8 sum_k (-1)^(k-1) k^2 phi(k x)."""
     if x < CERTAIN_DISTANCE:
         return 1.0
     if x > 2:

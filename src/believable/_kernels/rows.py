@@ -1,7 +1,7 @@
-"""Rows in blocks, their extremes and their largest entries.
+"""Blocks of rows, and the extremes and largest entries of rows.
 
-Every kernel works on blocks of rows that fit the processor's cache, so the extra memory does not grow with the data,
-and accumulates in float64, whatever the input is.
+Every kernel works on blocks of rows that fit in the processor's cache, so that extra memory does not grow with the
+data, and accumulates in float64, whatever the dtype of the input.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from believable._kernels.compiled import rows as compiled
 from believable._kernels.twins import twin
 from believable._types import Array, Floats, Ints
 
-VECTOR_BLOCK = 1 << 15  # rows of a vector
-MATRIX_BLOCK = 1 << 18  # entries of a matrix
-FEW_COLUMNS = 32  # up to here, work on transposed blocks: long rows vectorise, short ones do not
-FEW_RANKS = 8  # up to here, repeated argmax beats a sort
+VECTOR_BLOCK = 1 << 15  # rows per block of a vector
+MATRIX_BLOCK = 1 << 18  # entries per block of a matrix
+FEW_COLUMNS = 32  # blocks of no more columns are transposed, because long rows vectorise and short ones do not
+FEW_RANKS = 8  # for no more ranks, repeated argmax is faster than sorting
 
 
 def row_blocks(n: int, width: int = 1, at_least: int = 0) -> Iterator[slice]:
-    """Slices that cover n rows of the given width, each small enough for the cache (or as long as asked)."""
+    """Yield slices that cover n rows of the given width, each small enough for the cache (or of the length given)."""
     step = max(at_least, VECTOR_BLOCK if width == 1 else max(1, MATRIX_BLOCK // width))
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))
@@ -29,7 +29,7 @@ def row_blocks(n: int, width: int = 1, at_least: int = 0) -> Iterator[slice]:
 
 @twin(compiled.extrema)
 def extrema(values: Array) -> tuple[float, float]:
-    """Smallest and largest entry; a NaN anywhere makes both NaN."""
+    """Return the smallest and largest entry; a NaN anywhere makes both NaN."""
     low, high = np.inf, -np.inf
     width = values.shape[1] if values.ndim == 2 else 1
     for rows in row_blocks(len(values), width):
@@ -40,7 +40,7 @@ def extrema(values: Array) -> tuple[float, float]:
 
 @twin(compiled.row_sum_extrema)
 def row_sum_extrema(matrix: Floats) -> tuple[float, float]:
-    """Smallest and largest row sum."""
+    """Return the smallest and largest row sum."""
     low, high = np.inf, -np.inf
     ones = np.ones(matrix.shape[1], matrix.dtype)
     for rows in row_blocks(*matrix.shape):
@@ -50,23 +50,23 @@ def row_sum_extrema(matrix: Floats) -> tuple[float, float]:
 
 
 def label_scores(matrix: Floats, labels: Ints) -> Floats:
-    """The entry of each row that its label names."""
+    """Return the entry of each row at its label."""
     result: Floats = matrix[np.arange(len(matrix)), labels]
     return result
 
 
 @twin(compiled.top_one)
 def top_one(matrix: Floats) -> tuple[Floats, Ints]:
-    """Largest entry of each row and its column; ties go to the lowest column."""
+    """Return the largest entry of each row and its column; ties go to the lowest column."""
     column = matrix.argmax(axis=1)
     return label_scores(matrix, column), column
 
 
 @twin(compiled.top_hit)
 def top_hit(matrix: Floats, labels: Ints) -> tuple[Floats, Array]:
-    """Largest entry of each row, and whether its column is the label; ties go to the lowest column.
+    """Return the largest entry of each row, and whether its column is the label; ties go to the lowest column.
 
-    For few columns argmax is slow, and not needed: the label wins if its entry is the largest and no tie is before it.
+    For few columns, argmax is slow and not needed: the label wins if its entry is the largest and no tie comes before.
     """
     if matrix.shape[1] > FEW_COLUMNS:
         top, column = top_one(matrix)
@@ -82,7 +82,7 @@ def top_hit(matrix: Floats, labels: Ints) -> tuple[Floats, Array]:
 
 @twin(compiled.top_ranked)
 def top_ranked(matrix: Floats, r: int) -> tuple[Floats, Ints]:
-    """The r largest entries of each row in descending order, and their columns; ties go to the lower column first."""
+    """Return the r largest entries of each row, descending, and their columns; ties go to the lower column first."""
     n, width = matrix.shape
     if r > FEW_RANKS:
         column = np.argsort(-matrix, axis=1, kind="stable")[:, :r]

@@ -1,7 +1,7 @@
-"""Linear smoothers: an estimate at some places is a weighted sum of the rates at the scores, whatever made the weights.
+"""Linear smoothers: estimates at some positions are weighted sums of the rates at the scores.
 
-A smoother is a stream of blocks (places, scores, weights): slices of both, and a matrix whose rows sum to 1. Scores are
-in ascending order, so what a place can see is a slice, and nothing as large as places times scores is ever held.
+A smoother is a stream of blocks (positions, scores, weights): slices of both, and a matrix whose rows sum to 1. Scores
+ascend, so the window of a position is a slice, and no matrix of all positions by all scores is ever held.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from believable._types import Array, Float64s, Ints
 
 Block: TypeAlias = tuple[slice, slice, Float64s]
 
-WEIGHTS_AT_ONCE = 1 << 15  # weights held at once
-TIED_DISTANCE = 1e-6  # distances that differ by less than this share are equal: ties survive float32
+WEIGHTS_AT_ONCE = 1 << 15  # bounds memory
+TIED_DISTANCE = 1e-6  # distances of a smaller relative difference are equal, so that ties survive float32
 
 
 def smoothed(blocks: Iterable[Block], rate: Float64s, n: int) -> Float64s:
-    """The estimates at n places; rates may hold replicates along leading axes."""
+    """Return the estimates at n positions; rates may hold replicates along leading axes."""
     found = np.empty((*rate.shape[:-1], n))
     for places, scores, weights in blocks:
         found[..., places] = rate[..., scores] @ weights.T
@@ -29,7 +29,7 @@ def smoothed(blocks: Iterable[Block], rate: Float64s, n: int) -> Float64s:
 
 
 def smoothed_variance(blocks: Iterable[Block], variance: Float64s, n: int) -> Float64s:
-    """The variances of the estimates, from those of the rates."""
+    """Return the variances of the estimates, from those of the rates."""
     found = np.empty(n)
     for places, scores, weights in blocks:
         found[places] = weights**2 @ variance[scores]
@@ -37,7 +37,7 @@ def smoothed_variance(blocks: Iterable[Block], variance: Float64s, n: int) -> Fl
 
 
 def windows(first: Ints, last: Ints) -> Iterator[tuple[slice, slice]]:
-    """Slices of places, and of all scores that one of them sees: scores first[i] to last[i] - 1 for place i."""
+    """Yield slices of positions and of the scores in their windows: first[i] to last[i] - 1 for position i."""
     start = 0
     while start < len(first):
         stop = start + max(1, WEIGHTS_AT_ONCE // max(1, int(last[start] - first[start])))
@@ -51,14 +51,14 @@ def windows(first: Ints, last: Ints) -> Iterator[tuple[slice, slice]]:
 
 
 def nearest_distance(score: Float64s, at: Float64s) -> Float64s:
-    """How far the nearest score is."""
+    """Return the distance to the nearest score."""
     above = np.searchsorted(score, at).clip(0, len(score) - 1)
     below = np.maximum(above - 1, 0)
     return np.asarray(np.minimum(np.abs(score[above] - at), np.abs(score[below] - at)))
 
 
 def nearest_place(score: Float64s, at: Float64s) -> Ints:
-    """Which of evenly spaced places, from the first score to the last, is nearest to each score; halves go down."""
+    """Return the evenly spaced position, from the first score to the last, nearest to each score; ties go down."""
     if len(at) == 1:
         return np.zeros(len(score), np.intp)
     steps = (score - at[0]) / (at[-1] - at[0]) * (len(at) - 1)
@@ -66,9 +66,9 @@ def nearest_place(score: Float64s, at: Float64s) -> Ints:
 
 
 def cell_starts(score: Float64s, w: Float64s, most: int) -> Ints:
-    """Where to cut ascending scores into at most `most` cells that are short where scores are dense, and everywhere.
+    """Return where to cut ascending scores into at most `most` short cells, shorter where scores are dense.
 
-    Half of the cuts are at equal distances, half at equal weights.
+    Half of the cuts are equally spaced, half are at equal weights.
     """
     width = np.floor((score - score[0]) / (score[-1] - score[0]) * (most // 2 - 1))
     share = np.cumsum(w)
@@ -79,14 +79,14 @@ def cell_starts(score: Float64s, w: Float64s, most: int) -> Ints:
 # --- Local polynomial regression, with tricube weights and nearest neighbours by weight -------------------------------
 
 
-DISTINCT_SCORES = 1e-4  # scores closer than this share of the half-width are one, where the degree is chosen
+DISTINCT_SCORES = 1e-4  # scores closer than this share of the half-width count as one when the degree is chosen
 
 
 def neighbour_distance(score: Float64s, w: Float64s, at: Float64s, span: float) -> Float64s:
-    """The distance within which the weight of the scores first reaches span * W (less 1e-9 W).
+    """Return the distance within which the weight of the scores first reaches span * W (minus 1e-9 W).
 
-    A window from score a on ends where its weight is enough; the further left a is, the nearer that end. The best a is
-    where the two ends are about equally far, and is found for all places at once.
+    A window that starts at score a ends where its weight suffices; the further left a is, the closer that end. The best
+    a has both ends at about the same distance, and is found for all positions at once.
     """
     reached = np.concatenate([[0], running_sum(w)])
     target = max(span - 1e-9, 1e-12) * reached[-1]
@@ -108,11 +108,11 @@ def neighbour_distance(score: Float64s, w: Float64s, at: Float64s, span: float) 
 def local_polynomial(
     score: Float64s, w: Float64s, at: Float64s, *, span: float, bandwidth: float | None, degree: int
 ) -> Iterator[Block]:
-    """The smoother of a local polynomial: weights (1 - |u|^3)^3 w, u the distance in units of the half-width h.
+    """Return the smoother of a local polynomial: weights (1 - |u|^3)^3 w, u the distance in units of the half-width h.
 
-    h is the distance to the last of the nearest neighbours that hold `span` of the weight, or a fixed bandwidth. Where
-    no score is within h, the nearest have all the weight; where those within are too few for the degree, or too close
-    to each other (to 1e-4 h) to tell a slope or a bend, it is lowered.
+    h is the distance to the last of the nearest neighbours that hold `span` of the weight, or a fixed bandwidth. If no
+    score is within h, the nearest get all the weight. If those within are too few for the degree, or too close to each
+    other (within 1e-4 h) to determine a slope or a curvature, the degree is lowered.
     """
     near = nearest_distance(score, at)
     h = neighbour_distance(score, w, at, span) if bandwidth is None else np.full(len(at), float(bandwidth))
@@ -134,12 +134,12 @@ def local_polynomial(
 
 
 def _cube(x: Float64s) -> Float64s:
-    """x^3; a power would go by logarithms."""
+    """Return x^3, without a power, which would use logarithms."""
     return x * x * x
 
 
 def _determined(u: Float64s, inside: Array) -> Array:
-    """The degree that the places of the scores can tell: 0, 1, or 2."""
+    """Return the largest degree that the scores determine: 0, 1 or 2."""
     low = np.where(inside, u, np.inf).min(axis=1)[:, None] + DISTINCT_SCORES
     high = np.where(inside, u, -np.inf).max(axis=1)[:, None] - DISTINCT_SCORES
     between = (inside & (u > low) & (u < high)).any(axis=1)
@@ -147,12 +147,12 @@ def _determined(u: Float64s, inside: Array) -> Array:
 
 
 def _polynomial_weights(u: Float64s, k: Float64s, degree: Array) -> Float64s:
-    """Weights of the rates in the fitted value at u = 0, by polynomials made orthogonal under the weights k.
+    """Return the weights of the rates in the fitted value at u = 0, from polynomials orthogonal under the weights k.
 
-    Each is made orthogonal twice, which is enough to keep all digits, however uneven the weights are.
+    Each is orthogonalised twice, which keeps all digits however uneven the weights are.
     """
     weights = k.copy()
-    one = (np.ones((1, 1)), k, np.ones(len(u)))  # values at the scores, those times k, and the value at the place
+    one = (np.ones((1, 1)), k, np.ones(len(u)))  # values at the scores, those times k, and the value at u = 0
     lower: list[tuple[Float64s, Float64s, Float64s]] = [one]
     power, power_here = u.copy(), np.zeros(len(u))
     for d in range(1, int(degree.max(initial=0)) + 1):
@@ -176,16 +176,16 @@ def _polynomial_weights(u: Float64s, k: Float64s, degree: Array) -> Float64s:
 # --- Local means under a Gaussian that is reflected at 0 and 1 --------------------------------------------------------
 
 
-WIDEST_BANDWIDTH = 3.0  # from here on the kernel is flat to 1e-19
-NARROWEST_BANDWIDTH = 1e-6  # below, the nearest score has all the weight
-CUT_BANDWIDTHS = 9.0  # bandwidths beyond the nearest score; what is further weighs less than 3e-18 of it
+WIDEST_BANDWIDTH = 3.0  # for larger bandwidths, the kernel is flat to 1e-19
+NARROWEST_BANDWIDTH = 1e-6  # for smaller bandwidths, the nearest score has all the weight
+CUT_BANDWIDTHS = 9.0  # scores this many bandwidths beyond the nearest have less than 3e-18 of its weight
 
 
 def reflected_gaussian(score: Float64s, w: Float64s, at: Float64s, s: float) -> Iterator[Block]:
-    """The smoother of a local mean, with weights K_s(t, p) w; K_s is the sum over all mirror images of p in 0 and 1.
+    """Return the smoother of a local mean, with weights K_s(t, p) w; K_s sums over all mirror images of p in 0 and 1.
 
-    Weights are taken relative to that of the nearest score, so that a place far from all scores has the rate of the
-    nearest, which is the limit. No score is nearer than its images.
+    Weights are relative to that of the nearest score, so that a position far from all scores gets the rate of the
+    nearest, which is the limit. Images are never closer than the score itself.
     """
     s = min(s, WIDEST_BANDWIDTH)
     near = nearest_distance(score, at)

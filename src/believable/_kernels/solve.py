@@ -1,10 +1,10 @@
-"""The loop that every solver runs in: where to step, how much of the step to take, and when to stop.
+"""The loop of all solvers: which step to take, how much of it, and when to stop.
 
-A problem says what its cost and derivatives are at a place and which step they ask for (Newton's, as a rule). The loop
-cuts the step to what the place can bear, halves it until it does not cost more, and stops by one rule, whose numbers
+A problem provides its cost and derivatives at a point, and the step that follows from them (usually Newton's). The loop
+cuts the step to an acceptable length, halves it until the cost does not rise, and stops by one rule, whose parameters
 are a `SearchSettings`. `minimise` takes one problem; `minimise_many` takes a batch along the first axis, in which every
-problem steps and stops on its own. `find_root` is the counterpart for an increasing function of one number, which is
-kept between two places where it has different signs.
+problem steps and stops independently. `find_root` is the counterpart for an increasing function of one number, within a
+bracket of points with different signs.
 """
 
 from __future__ import annotations
@@ -19,42 +19,42 @@ import numpy as np
 from believable._types import Array, Float64s, Ints
 
 Status = Literal["converged", "stuck", "away", "limit"]
-Numbers = float | Float64s  # of one problem, or of a batch
+Numbers = float | Float64s  # one problem, or a batch
 Flags = bool | Array
 Fields = TypeVar("Fields", "Iterate", "Step")
 
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """When a search for a minimum ends, and how its steps are controlled.
+    """Stopping rule and step control of a search for a minimum.
 
-    Lengths are in a unit that the problem chooses: how far a linear predictor moves, say.
+    Lengths are in a unit that the problem chooses, for example how far a linear predictor moves.
 
     Attributes
     ----------
     close : float
-        A step after which no more than this is expected to be left is the last one.
+        A step is the last one if the expected error after it is at most this.
     most_steps : int
-        After so many the search ends without a minimum.
+        The search ends without a minimum after this many steps.
     rounding : float
-        A step as short as this, relative to the place, is the last one: floats permit no better.
+        A step this short, relative to the point, is the last one: floats permit no better.
     settled : float
-        Likewise a step as short as this, relative to the place, that is not half as long as the one before.
+        So is a step this short, relative to the point, that is not half as long as the one before.
     furthest : float
-        How far a step may reach, relative to the place; a longer one is cut.
+        How far a step may reach, relative to the point; a longer one is cut.
     sure : float
-        A step as short as this cannot overshoot and is taken unseen, or if it costs no more than `allowance`.
+        A step this short cannot overshoot; it is taken without evaluating the cost, or if it adds at most `allowance`.
     allowance : float
         The cost that such a step may add.
     slack : float
-        The cost that any other step may add, as a share of the cost: rounding.
+        The relative increase of the cost that any other step may cause, to allow for rounding.
     most_halvings : int
-        If no part of a step down to the last halving is good enough, the search falls back or ends.
+        If a step is not accepted after this many halvings, the search falls back or ends.
     stuck : float
-        A step as short as this that lowers the cost by no more than `no_gain` ends the search. That needs the cost
-        at every place.
+        A step this short that lowers the cost by no more than `no_gain` ends the search. This needs the cost at every
+        point.
     no_gain : float
-        As a share of the cost.
+        Relative decrease of the cost below which nothing was gained.
     """
 
     close: float
@@ -65,22 +65,22 @@ class SearchSettings:
     sure: float = 0.0
     allowance: float = math.inf
     slack: float = 0.0
-    most_halvings: int = 1100  # by then a float is nothing
+    most_halvings: int = 1100  # by then any float has become 0
     stuck: float = 0.0
     no_gain: float = 0.0
 
 
 class Iterate(NamedTuple):
-    """What is known of a place.
+    """The cost and its derivatives at a point.
 
     Attributes
     ----------
-    gradient : ndarray of the shape of the place
-        Of the cost.
+    gradient : ndarray of the shape of the point
+        Gradient of the cost.
     model : Any
-        What the step needs besides: the curvature, as a rule. In a batch it is an array along the first axis.
+        What else the step needs, usually the curvature. In a batch it is an array along the first axis.
     cost : float or ndarray of shape (B,), optional
-        Where it comes with the derivatives anyway.
+        The cost, if it comes with the derivatives anyway.
     """
 
     gradient: Float64s
@@ -89,25 +89,26 @@ class Iterate(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The step that a problem asks for; in a batch all fields but defaults are arrays along the first axis.
+    """The step that a problem proposes; in a batch, all fields except defaults are arrays along the first axis.
 
     Attributes
     ----------
-    direction : ndarray of the shape of the place
+    direction : ndarray of the shape of the point
+        The step itself.
     length : float
-        In the unit of the settings.
+        Length in the unit of the settings.
     left : float, optional
-        What is expected to be left after it, in the same unit; the length, if it is not given.
+        Expected error after the step, in the same unit; by default the length.
     unit : float
-        How large the place is in that unit, which rounding is relative to.
+        Size of the point in that unit, to which rounding is relative.
     reach : float, optional
-        How far it goes in the sense in which it might overshoot; the length, if it is not given.
+        Length in the measure in which the step might overshoot; by default the length.
     scale : float
-        How large the place is in that sense.
+        Size of the point in that measure.
     fallback : ndarray, optional
-        The step that is taken where no part of the direction lowers the cost.
+        The step to take if no part of the direction lowers the cost.
     away : bool
-        It leads to infinity and changes nothing on its way: there is no minimum.
+        Whether the step leads to infinity without changing the cost: there is no minimum.
     """
 
     direction: Float64s
@@ -121,54 +122,55 @@ class Step(NamedTuple):
 
 
 class Problem(Protocol):
-    """A cost to be minimised.
+    """A cost to minimise.
 
-    Where it is `convex`, and has derivatives wherever a step may lead, the slope at the end of a step usually tells
-    that the cost is lower there. Otherwise the cost is looked at first.
+    If it is `convex`, with derivatives wherever a step may lead, the slope at the end of a step usually shows that the
+    cost is lower there. Otherwise the cost is evaluated first.
     """
 
     convex: bool
 
     def at(self, x: Float64s) -> Iterate:
-        """The derivatives at x."""
+        """Return the derivatives at x."""
 
     def cost(self, x: Float64s) -> float:
-        """The cost at x; infinite where x is not allowed."""
+        """Return the cost at x; infinite if x is not allowed."""
 
     def step(self, x: Float64s, place: Iterate) -> Step:
-        """The step from x."""
+        """Return the step from x."""
 
 
 class Problems(Protocol):
-    """A batch of problems; `which` are the numbers of those that are asked for, one for each row of x."""
+    """A batch of problems; `which` holds the numbers of those requested, one for each row of x."""
 
     convex: bool
 
     def at(self, x: Float64s, which: Ints) -> Iterate:
-        """The derivatives at x."""
+        """Return the derivatives at x."""
 
     def cost(self, x: Float64s, which: Ints) -> Numbers:
-        """The costs at x, of shape (B,)."""
+        """Return the costs at x, of shape (B,)."""
 
     def step(self, x: Float64s, place: Iterate, which: Ints) -> Step:
-        """The steps from x."""
+        """Return the steps from x."""
 
 
 class Minimum(NamedTuple):
-    """Where a search for a minimum ended.
+    """The end of a search for a minimum.
 
     Attributes
     ----------
     x : ndarray
+        The final point.
     status : {"converged", "stuck", "away", "limit"}
-        "stuck": nothing more was to be gained by a short step, or no part of a step lowered the cost. "away": the
-        problem said that there is no minimum. "limit": the steps were used up.
+        "stuck": a short step gained nothing more, or no part of a step lowered the cost. "away": the problem reported
+        that there is no minimum. "limit": the steps were used up.
     place : Iterate
-        The last that was looked at: x itself, or next to it where the last step was taken unseen.
+        The last iterate that was evaluated: at x, or just before it if the last step was taken without evaluation.
     step : ndarray
-        The last step, as it was cut.
+        The last step, after cutting.
     length : float
-        Of the last step.
+        Length of the last step.
     """
 
     x: Float64s
@@ -181,20 +183,20 @@ class Minimum(NamedTuple):
 def minimise(
     problem: Problem, start: Float64s, settings: SearchSettings, low: float = -math.inf, high: float = math.inf
 ) -> Minimum:
-    """Search for a minimum from a place on; every number of it is kept between `low` and `high`."""
+    """Search for a minimum from a starting point; all coordinates are kept between `low` and `high`."""
     return _Search(_Lifted(problem), settings, low, high).run(start[None]).of(0)
 
 
 def minimise_many(problems: Problems, start: Float64s, settings: SearchSettings) -> tuple[Float64s, Array]:
-    """Search for the minima of a batch, (B, ...): where they are, and which of them were found."""
+    """Search for the minima of a batch (B, ...); return them, and which of them were found."""
     found = _Search(problems, settings, -math.inf, math.inf).run(start)
     return found.x, found.status == "converged"
 
 
 def unit_diagonal(curvature: Float64s, damping: float, floor: Numbers = 0.0) -> tuple[Float64s, Float64s]:
-    """Curvatures scaled to a diagonal of 1 + damping, and the square roots of what the diagonal was.
+    """Return curvatures scaled to a diagonal of 1 + damping, and the square roots of the original diagonal.
 
-    So neither units nor tiny weights can make them singular. The floor is added to the diagonal before.
+    With this, neither units nor tiny weights can make them singular. The floor is added to the diagonal first.
     """
     diagonal = np.einsum("...kk->...k", curvature) + floor
     root = np.sqrt(np.where(diagonal > 0, diagonal, 1))
@@ -204,7 +206,7 @@ def unit_diagonal(curvature: Float64s, damping: float, floor: Numbers = 0.0) -> 
 
 
 class RootLook(NamedTuple):
-    """An increasing function at some place: its value, and where it may be zero."""
+    """An increasing function at some point: its value, and a guess of where it is zero."""
 
     value: float
     to: float
@@ -212,17 +214,18 @@ class RootLook(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RootSettings:
-    """When a search for a root ends.
+    """Stopping rule of a search for a root.
 
     Attributes
     ----------
     close : float
-        A step as short as this, as a share of the place, is the last one.
+        A step this short, relative to the point, is the last one.
     close_value : float
-        After a value as small as this one more step is taken, and is the last one.
+        After a value this small, one more step is taken, which is the last one.
     most_steps : int
+        Maximum number of steps.
     low, high : float
-        What the root is kept between. A function that is positive at `low`, or negative at `high`, ends there.
+        Bounds of the root. If the function is positive at `low`, or negative at `high`, the search ends there.
     """
 
     close: float = 0.0
@@ -233,7 +236,7 @@ class RootSettings:
 
 
 def halfway(below: float, above: float) -> float:
-    """The middle of a bracket."""
+    """Return the middle of a bracket."""
     return (below + above) / 2
 
 
@@ -244,9 +247,9 @@ def find_root(
     bracket: tuple[float, float] = (-math.inf, math.inf),
     middle: Callable[[float, float], float] = halfway,
 ) -> float:
-    """Where an increasing function is zero, by steps that it proposes itself, kept between different signs.
+    """Return where an increasing function is zero, by steps that it proposes, within a bracket of different signs.
 
-    A step that leaves the bracket goes to its middle instead.
+    A step that leaves the bracket is replaced by one to its middle.
     """
     (below, above), here = bracket, start
     for _ in range(settings.most_steps):
@@ -256,7 +259,7 @@ def find_root(
         if abs(value) < settings.close_value:
             return to
         below, above = (below, here) if value > 0 else (here, above)
-        if to == here:  # nearer than floats tell: halving the bracket would only lead away
+        if to == here:  # the step is below the resolution of floats, and halving the bracket would only lead away
             break
         if not below < to < above:
             to = middle(below, above)
@@ -273,7 +276,7 @@ def find_root(
 
 
 class _Minima(NamedTuple):
-    """`Minimum` for a batch. Iterate, steps and lengths are those of the problems that were searched to the end."""
+    """`Minimum` for a batch. Iterate, steps and lengths are those of the problems searched to the end."""
 
     x: Float64s
     status: Array
@@ -334,7 +337,7 @@ class _Search:
         return np.asarray(there)
 
     def _cut(self, step: Step) -> Step:
-        """The steps, no further than they may go; a length that is not the reach stays that of the whole step."""
+        """Return the steps, cut to the allowed reach; a length other than the reach stays that of the whole step."""
         if self.settings.furthest == math.inf:
             return step
         reach = step.length if step.reach is None else step.reach
@@ -346,7 +349,7 @@ class _Search:
         return step._replace(direction=_times(share, step.direction), length=length)
 
     def _last(self, step: Step, before: Numbers) -> Flags:
-        """Which steps are the last ones."""
+        """Return which steps are the last ones."""
         settings, length = self.settings, step.length
         done: Flags = (length if step.left is None else step.left) <= settings.close
         if settings.rounding:
@@ -356,10 +359,10 @@ class _Search:
         return done
 
     def _tried(self, here: Float64s, place: Iterate, step: Step, which: Ints) -> tuple[Float64s, Iterate, Numbers]:
-        """Where the steps lead, what is there, and the shares of them that were taken: 0 for a fallback or none.
+        """Return where the steps lead, the iterates there, and the shares of them taken: 0 for a fallback or none.
 
-        A convex cost that still falls at the end of the step is lower there. Otherwise it is looked at, and the step
-        halved until it is low enough.
+        A convex cost that still falls at the end of the step is lower there. Otherwise the cost is evaluated, and the
+        step halved until it is low enough.
         """
         there, looked = self._moved(here, step.direction), None
         doubtful: Flags = (step.length > self.settings.sure) | (self.settings.allowance < math.inf)
@@ -383,7 +386,7 @@ class _Search:
         return there, looked or self.problems.at(there, which), share
 
     def _share(self, here: Float64s, place: Iterate, step: Step, which: Ints) -> float:
-        """How much of one step is taken: as few halvings as possible."""
+        """Return how much of one step is taken, with as few halvings as possible."""
         settings, share = self.settings, 1.0
         before = _first(self.problems.cost(here, which) if place.cost is None else place.cost)
         slack = settings.slack * abs(before)
@@ -398,7 +401,7 @@ class _Search:
         return 0.0
 
     def _stuck(self, before: Iterate, after: Iterate, step: Step, share: Numbers) -> Flags:
-        """Which problems cannot gain anything more."""
+        """Return which problems cannot improve any further."""
         stuck: Flags = (share == 0) & (step.fallback is None)
         if self.settings.stuck:
             gains = np.asarray(after.cost < before.cost - self.settings.no_gain * (1 + np.abs(before.cost)))
@@ -407,7 +410,7 @@ class _Search:
 
 
 class _Lifted:
-    """One problem as a batch of one, whose numbers stay numbers: arithmetic with arrays of one takes far longer."""
+    """One problem as a batch of one, with plain numbers, because arithmetic with arrays of length 1 is far slower."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.convex = problem, problem.convex
@@ -434,17 +437,17 @@ def _all(flags: Flags) -> bool:
 
 
 def _first(numbers: Numbers) -> float:
-    """The number of a batch of one."""
+    """Return the number of a batch of one."""
     return float(numbers[0] if isinstance(numbers, np.ndarray) else numbers)
 
 
 def _times(share: Numbers, direction: Float64s) -> Float64s:
-    """Every direction times its share."""
+    """Return every direction times its share."""
     return np.asarray(np.reshape(share, (-1, *[1] * (direction.ndim - 1))) * direction)
 
 
 def _inner(gradient: Float64s, direction: Float64s) -> Numbers:
-    """The slope along every direction."""
+    """Return the slope along every direction."""
     n = len(gradient)
     if n == 1:
         return float(np.vdot(gradient, direction))
@@ -452,7 +455,7 @@ def _inner(gradient: Float64s, direction: Float64s) -> Numbers:
 
 
 def _those(fields: Fields, which: Array | slice) -> Fields:
-    """The fields of some problems of a batch; a batch of one stays as it is."""
+    """Return the fields of some problems of a batch; a batch of one is returned unchanged."""
     if len(fields[0]) == 1:
         return fields
     some: Any = type(fields)
@@ -460,7 +463,7 @@ def _those(fields: Fields, which: Array | slice) -> Fields:
 
 
 def _with(places: Iterate, one: slice, place: Iterate) -> Iterate:
-    """The places, with another one in its place."""
+    """Return the iterates with one of them replaced."""
     if len(places.gradient) == 1:
         return place
     for known, new in zip(places, place, strict=True):

@@ -1,4 +1,4 @@
-"""Scores in ascending order, pairs in the order of their scores, and what only their ranks decide."""
+"""Sorting of scores and of pairs by their scores, and the AUC."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from believable._types import Array, Float64s, Floats, Ints
 
 @twin(compiled.ascending)
 def ascending(values: Array) -> Ints:
-    """Positions that sort values, in the order they came where equal."""
+    """Return positions that sort values stably."""
     return np.argsort(values, kind="stable")
 
 
 @twin(compiled.sorted_scores)
 def sorted_scores(scores: Floats) -> Floats:
-    """Scores, which are not negative, in ascending order."""
+    """Return non-negative scores in ascending order."""
     return np.sort(scores)
 
 
 @twin(compiled.sort_pairs)
 def sort_pairs(score: Floats, outcome: Array, weight: Array | None) -> tuple[Floats, Array, Array | None]:
-    """The pairs in ascending order of score.
+    """Return the pairs in ascending order of score.
 
-    Scores are not negative, so their bit patterns sort as they do and leave the sign bit free: a 0/1 outcome rides
-    along there, and one plain sort does the work of an argsort and two takes.
+    Scores are not negative, so their bit patterns sort like the scores and leave the sign bit free. A 0/1 outcome is
+    stored there, and one plain sort replaces an argsort and two takes.
     """
     if weight is None and outcome.dtype.kind != "f":
         bits = np.dtype(f"u{score.dtype.itemsize}")
@@ -41,7 +41,7 @@ def sort_pairs(score: Floats, outcome: Array, weight: Array | None) -> tuple[Flo
 
 @twin(compiled.by_score)
 def by_score(score: Floats, outcome: Array, weight: Array | None) -> ByScore:
-    """Counts and sums at each distinct score; a fractional outcome counts as a share of one."""
+    """Return counts and sums at each distinct score; a fractional outcome counts as a share of one."""
     score, outcome, weight = sort_pairs(score, outcome, weight)
     outcome = outcome.astype(np.float64)
     starts = np.flatnonzero(np.concatenate([[True], score[1:] != score[:-1]]))
@@ -61,7 +61,7 @@ def by_score(score: Floats, outcome: Array, weight: Array | None) -> ByScore:
 
 @twin(compiled.at_distinct)
 def at_distinct(score: Float64s, first: Float64s, second: Float64s) -> tuple[Float64s, Float64s, Float64s]:
-    """Distinct scores in ascending order, and sums of two other columns there."""
+    """Return distinct scores in ascending order, and sums of two other columns at each."""
     order = np.argsort(score)
     score, first, second = score[order], first[order], second[order]
     starts = np.flatnonzero(np.append(True, score[1:] != score[:-1]))
@@ -72,7 +72,7 @@ def at_distinct(score: Float64s, first: Float64s, second: Float64s) -> tuple[Flo
 
 @twin(compiled.auc)
 def auc(scores: Array, positive: Array, negative: Array) -> float:
-    """P(score of a positive > score of a negative) + half the ties, for weights of being positive and negative."""
+    """Return P(score of a positive > score of a negative) + half the ties, for given positive and negative weights."""
     if np.array_equal(positive, positive != 0) and np.array_equal(negative, positive == 0):
         above, below = np.sort(scores[positive != 0]), np.sort(scores[negative != 0])
         won = np.searchsorted(below, above, side="left").sum() + np.searchsorted(below, above, side="right").sum()

@@ -1,4 +1,4 @@
-"""Sums by code: counts, weights and moments of the rows that carry the same whole number."""
+"""Sums by code: counts, weights and moments of the rows with the same code, a whole number."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 from believable._kernels.rows import label_scores
 from believable._types import Array, Float64s, Floats, Ints
 
-N_LANES = 8  # tables that rows of long blocks take turns in, where those are small
+N_LANES = 8  # number of small tables among which the rows of long blocks alternate
 MOST_CODES_FOR_LANES, FEWEST_ROWS_FOR_LANES = 512, 1 << 12
 
 
 def n_moments(weighted: bool, squares: bool) -> int:
-    """How many sums there are by code: n, p and pp; or n, w, wp, w2, w2p, wpp and w2pp. Without squares, no pp."""
+    """Return the number of sums by code: n, p, pp; or n, w, wp, w2, w2p, wpp, w2pp. Without squares, no pp."""
     return (5 + 2 * squares) if weighted else (2 + squares)
 
 
 def _moments(
     code: Ints, n_codes: int, score: Array, weight: Array | None, squares: bool, share: Array | None = None
 ) -> Float64s:
-    """The moments by code; `share` is the part of each row that is counted."""
+    """Return the moments by code; `share` is the part of each row to count."""
     score = score.astype(np.float64, copy=False)
     if weight is None:
         terms: list[Array | None] = [None, score]
@@ -36,7 +36,7 @@ def _moments(
         terms = [share if term is None else term * share for term in terms]
     if len(code) < FEWEST_ROWS_FOR_LANES or n_codes > MOST_CODES_FOR_LANES:
         return np.array([np.bincount(code, term, n_codes) for term in terms], np.float64)
-    # Rows take turns in several tables: chains of additions are shorter, so they round less and wait less.
+    # Rows alternate among several tables: shorter chains of additions round less and wait less.
     code = code + _lane(len(code), n_codes)
     sums = np.array([np.bincount(code, term, N_LANES * n_codes) for term in terms], np.float64)
     return np.asarray(sums.reshape(len(terms), N_LANES, n_codes).sum(axis=1))
@@ -50,7 +50,7 @@ def _lane(n: int, n_codes: int) -> Ints:
 def pair_sums(
     code: Ints, n_codes: int, score: Array, outcome: Array, weight: Array | None, squares: bool = True
 ) -> tuple[Float64s, Float64s]:
-    """Moments by code, of all pairs and of those with outcome 1; a fractional outcome counts as a share of one.
+    """Return moments by code, of all pairs and of those with outcome 1; a fractional outcome counts as a share of one.
 
     The codes may be overwritten.
     """
@@ -71,7 +71,7 @@ def classwise_sums(
     assign: Callable[[Floats], Ints],
     squares: bool = True,
 ) -> tuple[Float64s, Float64s]:
-    """Moments by (class, bin) for every entry of a matrix, of all entries and of the labels' own.
+    """Return moments by (class, bin) for every entry of a matrix, of all entries and of those at the labels.
 
     Most entries of a wide matrix lie in the first bin: those are summed by matrix products, the others are assigned.
     """
@@ -86,7 +86,7 @@ def classwise_sums(
     scores = flat[beyond]
     total = _moments(column * n_bins + assign(scores), n_codes, scores, beyond_weight, squares)
 
-    first = matrix.astype(np.float64, order="C")  # so that ravel is a view
+    first = matrix.astype(np.float64, order="C")  # makes ravel a view
     first.ravel()[beyond] = 0
     into = total.reshape(len(total), n_classes, n_bins)[:, :, 0]
     into[0] += n - np.bincount(column, minlength=n_classes)

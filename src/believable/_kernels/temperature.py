@@ -1,8 +1,8 @@
 """One temperature for all logits: softmax(b z), with b the inverse temperature.
 
 A row costs log(sum_k exp(b z_k)) - b z_label, which is convex in b; its derivatives are cumulants of z under
-softmax(b z). Everything is measured from the row's largest logit, x_k = b (z_k - max z) <= 0, so nothing overflows,
-and steps are shares of b, so units do not matter.
+softmax(b z). Logits are measured from the row's largest, x_k = b (z_k - max z) <= 0, so that nothing overflows, and
+steps are relative to b, so that units do not matter.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from believable._kernels.twins import twin
 from believable._kernels.values import LogitRows
 from believable._types import Float64s, Floats, Ints
 
-BLOCK_ENTRIES = 1 << 16  # entries: two buffers of them stay in the cache
-# exp() of less is nothing, and slow to compute.
+BLOCK_ENTRIES = 1 << 16  # entries of a block, of which two buffers fit in the cache
+# exp() of smaller numbers is negligible, and slow to compute.
 LOWEST_EXPONENT = {np.dtype(np.float32): -80.0, np.dtype(np.float64): -700.0}
 ENTRIES_TO_SEARCH_SOME_ROWS_FIRST = 1 << 17
-SAMPLE_STRIDE, FEWEST_SAMPLED_ROWS = 20, 2000  # each 20th row, but at least so many
-LAST_STEP, ROUGH_STEP = 3e-5, 1e-2  # a step as short as this is the last: the error left is its third power
-FLATTEST_LOGITS = 1e-6  # b times their spread: logits that tell nothing
-EXCESS_COST_WHEN_ALL_RIGHT = 1e-6  # at most, on average, where the largest logit is always the label's
+SAMPLE_STRIDE, FEWEST_SAMPLED_ROWS = 20, 2000  # the sample is every 20th row, but at least this many
+LAST_STEP, ROUGH_STEP = 3e-5, 1e-2  # a step this short is the last, because the error left is its third power
+FLATTEST_LOGITS = 1e-6  # smallest b times spread of logits: below it, they are uninformative
+EXCESS_COST_WHEN_ALL_RIGHT = 1e-6  # mean cost above the infimum if the largest logit is always the label's
 LEAP = 64.0  # no step changes b by a larger factor
-LARGEST_INVERSE_TEMPERATURE = 1e306  # no number that is searched for is larger, and its inverse is a normal number too
-# No label is further behind: that is far enough to decide everything, and sums of such are finite.
+LARGEST_INVERSE_TEMPERATURE = 1e306  # upper bound of the search, whose inverse is still a normal number
+# Labels further behind the largest logit are clipped to this: far enough to decide everything, with finite sums.
 FURTHEST_BEHIND = 1e200
 
 Limit = Literal["", "equal", "right", "useless"]
@@ -37,11 +37,11 @@ Slopes = tuple[float, float, float]
 
 
 class TemperatureFit(NamedTuple):
-    """A temperature, and which limit it is: "" for none.
+    """A temperature, and which limit it is ("" if it is none).
 
-    "equal": all logits of every row are equal, and T = 1. "right": no label has a smaller logit than another class, and
-    T is where the mean cost is 1e-6 above its infimum, at T -> 0. "useless": the cost falls until T is 1e6 times the
-    largest difference within a row, which is taken.
+    "equal": all logits of every row are equal, and T = 1. "right": every label has the largest logit of its row, and T
+    is where the mean cost is 1e-6 above its infimum at T -> 0. "useless": the cost falls until T is 1e6 times the
+    largest difference within a row, and that T is used.
     """
 
     temperature: float
@@ -50,7 +50,7 @@ class TemperatureFit(NamedTuple):
 
 @twin(compiled.logit_rows)
 def logit_rows(logits: Floats, labels: Ints, weights: Float64s | None = None) -> LogitRows:
-    """Look at every logit once."""
+    """Return the logits with what every pass needs, from one look at each of them."""
     n, width = logits.shape
     top, behind, spread = np.empty(n, logits.dtype), np.empty(n), 0.0
     few = width <= FEW_COLUMNS
@@ -68,9 +68,9 @@ def logit_rows(logits: Floats, labels: Ints, weights: Float64s | None = None) ->
 
 @twin(compiled.power_sums)
 def power_sums(rows: LogitRows, b: float, order: int, rough: bool = False) -> Float64s:
-    """Sums of exp(x) x^j, j = 0..order <= 3, by row (order + 1, n).
+    """Return the sums of exp(x) x^j, j = 0..order <= 3, by row, of shape (order + 1, n).
 
-    Rough ones are taken in float32, in half the time, unless b is beyond what that can hold.
+    `rough` sums use float32, in half the time, unless b is beyond its range.
     """
     result = np.empty((order + 1, len(rows.top)))
     for part, sums in _sums_by_block(rows, b, order, rough):
@@ -79,7 +79,7 @@ def power_sums(rows: LogitRows, b: float, order: int, rough: bool = False) -> Fl
 
 
 def _sums_by_block(rows: LogitRows, b: float, order: int, rough: bool = False) -> Iterator[tuple[slice, Float64s]]:
-    """The same for one block of rows after the other. Those of few columns are transposed: long rows are fast."""
+    """Yield the same sums for each block of rows; blocks of few columns are transposed, because long rows are fast."""
     logits, top = rows.logits, rows.top
     n, width = logits.shape
     dtype = np.dtype(np.float32 if rough and 1e-30 < b < 1e30 else np.float64)
@@ -113,14 +113,14 @@ def _sums_by_block(rows: LogitRows, b: float, order: int, rough: bool = False) -
 
 
 def top_probability(rows: LogitRows, b: float) -> Float64s:
-    """The largest probability of each row."""
+    """Return the largest probability of each row."""
     (total,) = power_sums(rows, b, 0)
     return np.asarray(np.divide(1, total, out=total))
 
 
 @twin(compiled.label_terms)
 def label_terms(rows: LogitRows, b: float) -> Float64s:
-    """P(label), and its first and second derivative with respect to log b, of shape (3, n)."""
+    """Return P(label), and its first and second derivative with respect to log b, of shape (3, n)."""
     result = np.empty((3, len(rows.top)))
     for part, sums in _sums_by_block(rows, b, 2):
         mean, square = sums[1:] / sums[0]
@@ -136,7 +136,7 @@ def label_terms(rows: LogitRows, b: float) -> Float64s:
 
 @twin(compiled.tempered)
 def tempered(logits: Floats, temperature: float) -> Float64s:
-    """softmax(z / T) by row, in float64."""
+    """Return softmax(z / T) by row, in float64."""
     n, width = logits.shape
     result = np.empty((n, width))
     few = width <= FEW_COLUMNS
@@ -159,10 +159,10 @@ def tempered(logits: Floats, temperature: float) -> Float64s:
 
 
 def fit_temperature(rows: LogitRows) -> TemperatureFit:
-    """The temperature of least cost, by Newton's method with a third derivative, kept between slopes of both signs.
+    """Return the temperature of least cost, by Newton's method with a third derivative, within a bracket.
 
-    For many rows it starts from the optimum of some of them, found in float32, and one such step on all; then a single
-    pass in float64 is enough, as a rule.
+    With many rows, the search starts from the optimum of some of them, found in float32, and one such step on all; then
+    a single pass in float64 usually suffices.
     """
     if rows.spread == 0:
         return TemperatureFit(1.0, "equal")
@@ -187,13 +187,13 @@ def fit_temperature(rows: LogitRows) -> TemperatureFit:
 
 @twin(compiled.slopes)
 def slopes(rows: LogitRows, b: float, rough: bool = False) -> Slopes:
-    """First, second and third derivative of the cost, times b, b^2 and b^3: cumulants of x, less the label's own x."""
+    """Return the first three derivatives of the cost, times b, b^2 and b^3: cumulants of x, minus the label's x."""
     first = second = third = 0.0
     beyond = b * rows.spread > FURTHEST_BEHIND
     for part, sums in _sums_by_block(rows, b, 3, rough):
         mean, square, cube = sums[1:] / sums[0]
         variance = square - mean * mean
-        with np.errstate(over="ignore"):  # a slope that is too large to be written down still has a sign
+        with np.errstate(over="ignore"):  # a slope that overflows still has a sign
             behind = b * rows.behind[part]
             if beyond:
                 np.maximum(behind, -FURTHEST_BEHIND, out=behind)
@@ -204,11 +204,11 @@ def slopes(rows: LogitRows, b: float, rough: bool = False) -> Slopes:
 
 
 def search(slopes_at: Callable[[float], Slopes], b: float, lowest: float, enough: float) -> float:
-    """Where an increasing function of b >= lowest is zero; it stops with a step of at most `enough`, as a share of b.
+    """Return where an increasing function of b >= lowest is zero; stop after a relative step of at most `enough`.
 
-    Where the function is positive at `lowest` already, that is returned. It is a root in one dimension with a third
-    derivative at hand, so `find_root` brackets it: there is no cost to compare, and b may be anywhere from 1e-306 to
-    1e306, so that the middle of a bracket is that of the logarithms.
+    If the function is already positive at `lowest`, that is returned. This is a root in one dimension with a third
+    derivative, so it uses `find_root`: there is no cost to compare. b may be anywhere from 1e-306 to 1e306, so brackets
+    are halved on the logarithmic scale.
     """
 
     def look(at: float) -> RootLook:
@@ -220,14 +220,14 @@ def search(slopes_at: Callable[[float], Slopes], b: float, lowest: float, enough
 
 
 def _geometric_middle(below: float, above: float) -> float:
-    """The middle of a bracket of positive numbers; where it has but one end, a leap from there."""
+    """Return the geometric middle of a bracket of positive numbers; if it has only one end, a leap from there."""
     if below > 0 and above < np.inf:
         return float(np.sqrt(below) * np.sqrt(above))
     return below * LEAP if below > 0 else above / LEAP
 
 
 def _newton(value: float, slope: float, bend: float) -> float:
-    """The nearer root of value + slope t + bend t^2 / 2, or Newton's step where there is none, of limited length."""
+    """Return the nearer root of value + slope t + bend t^2 / 2, or Newton's step if there is none, cut in length."""
     if not slope > 0 or not abs(value) < np.inf:
         return LEAP - 1 if value < 0 else 1 / LEAP - 1
     ratio = value / slope
@@ -237,9 +237,9 @@ def _newton(value: float, slope: float, bend: float) -> float:
 
 
 def _sharpest(rows: LogitRows, b: float) -> float:
-    """The b at which labels that are all among the largest cost so little more than for b without bound.
+    """Return the b at which the mean cost exceeds its infimum by EXCESS_COST_WHEN_ALL_RIGHT.
 
-    So little is EXCESS_COST_WHEN_ALL_RIGHT, on average.
+    This is for labels that all have the largest logit, whose cost falls for ever as b grows.
     """
     n, width = rows.logits.shape
     ties = np.empty(n)
@@ -248,7 +248,7 @@ def _sharpest(rows: LogitRows, b: float) -> float:
     weight = n if rows.weights is None else rows.weights.sum()
 
     def shortfall(at: float) -> Slopes:
-        """log EXCESS_COST_WHEN_ALL_RIGHT - log excess, and its derivative times b."""
+        """Return log EXCESS_COST_WHEN_ALL_RIGHT - log excess, and its derivative times b."""
         total, fallen = power_sums(rows, at, 1)
         fall = rows.total(fallen / total, slice(None))
         excess = rows.total(np.log1p((total - ties) / ties), slice(None))
@@ -260,9 +260,9 @@ def _sharpest(rows: LogitRows, b: float) -> float:
 
 
 def typical_difference(rows: LogitRows) -> float:
-    """From the largest logit of a row to its middle one, in a middling row of a few; a search starts there."""
+    """Return a typical difference between the largest and the middle logit of a row, from which a search starts."""
     some = rows.every(max(1, len(rows.top) // 64))
-    halves = np.sort(some.logits.astype(np.float64) / 2, axis=1)  # whose differences cannot overflow
+    halves = np.sort(some.logits.astype(np.float64) / 2, axis=1)  # differences of halves cannot overflow
     distance = np.sort(halves[:, -1] - halves[:, (halves.shape[1] - 1) // 2])
     distance = distance[distance > 0]
     typical = float(distance[len(distance) // 2]) if len(distance) else rows.spread / 2
@@ -270,7 +270,7 @@ def typical_difference(rows: LogitRows) -> float:
 
 
 def _fits_float32(rows: LogitRows) -> bool:
-    """Whether differences of logits survive in float32, to a few digits."""
+    """Return whether differences of logits keep a few digits in float32."""
     if not 1e-15 < rows.spread < 1e15:
         return False
     return rows.logits.dtype == np.float32 or bool(np.abs(rows.top).max() < 16 * rows.spread)

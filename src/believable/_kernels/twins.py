@@ -1,7 +1,7 @@
-"""Which kernels run: those in C, where they were built, or those in NumPy.
+"""The choice between kernels in C, if they were built, and those in NumPy.
 
-The environment variable BELIEVABLE_KERNELS decides: "compiled", "numpy", or "auto", which is compiled where that can be
-had. Every compiled kernel has a twin in NumPy with the same signature, and tests hold them to one another.
+The environment variable BELIEVABLE_KERNELS decides: "compiled", "numpy", or "auto", which uses compiled kernels if they
+are available. Every compiled kernel has a twin in NumPy with the same signature, and tests compare the two.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TWINS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {}  # by name:
 
 
 def _load(wanted: str) -> Any:
-    """The compiled module, or None."""
+    """Return the compiled module, or None."""
     if wanted not in ("auto", "compiled", "numpy"):
         raise ImportError(f"{VARIABLE} must be compiled, numpy or auto, got {wanted!r}")
     if wanted == "numpy":
@@ -46,7 +46,7 @@ backend: Literal["compiled", "numpy"] = "numpy" if c is None else "compiled"
 
 
 def twin(compiled: Function) -> Callable[[Function], Function]:
-    """Put a compiled kernel in the place of the one in NumPy below it, where compiled kernels run."""
+    """Replace the NumPy kernel below by its compiled twin, if compiled kernels are in use."""
 
     def choose(reference: Function) -> Function:
         TWINS[reference.__name__] = (reference, compiled)

@@ -1,4 +1,4 @@
-"""What several kernels hand over: sums at distinct scores, sums over pairs, logits with what every pass needs."""
+"""Results shared by several kernels: sums at distinct scores, sums over pairs, and logits prepared for passes."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class ByScore(NamedTuple):
 
 
 class SkceRows(NamedTuple):
-    """What estimators of the SKCE, and intervals for it, are made of.
+    """The sums behind estimators and intervals of the SKCE.
 
     With h_ij = k(P_i, P_j) <R_i, R_j>:
 
     rows : ndarray of shape (n,)
-        sum over j of w_j h_ij. The total, sum of w_i rows_i, is the numerator of the SKCE; rows_i beside their mean are
-        the first-order (Hoeffding, jackknife) part of its variance.
+        Sums over j of w_j h_ij. The total, sum of w_i rows_i, is the numerator of the SKCE; the variation of rows_i
+        gives the first-order (Hoeffding, jackknife) part of its variance.
     squares : float
-        sum over i and j of (w_i w_j h_ij)^2, for the second-order part, which is all there is for calibrated scores.
+        Sum over i and j of (w_i w_j h_ij)^2, for the second-order part, the only one for calibrated scores.
     """
 
     rows: Float64s
@@ -42,13 +42,15 @@ class LogitRows(NamedTuple):
     Attributes
     ----------
     logits : ndarray of shape (n, K)
+        The logits.
     top : ndarray of shape (n,)
-        The largest of each row.
+        Largest logit of each row.
     behind : ndarray of shape (n,)
-        The label's less the largest, <= 0.
+        The label's logit minus the largest, <= 0.
     weights : ndarray of shape (n,) or None
+        Weights of the rows.
     spread : float
-        The largest difference within a row.
+        Largest difference within a row.
     """
 
     logits: Floats
@@ -58,12 +60,12 @@ class LogitRows(NamedTuple):
     spread: float
 
     def every(self, stride: int) -> LogitRows:
-        """Some of the rows, side by side: they will be read often."""
+        """Return some of the rows as a contiguous copy, because they will be read often."""
         logits, top = np.ascontiguousarray(self.logits[::stride]), np.ascontiguousarray(self.top[::stride])
         behind = np.ascontiguousarray(self.behind[::stride])
         weights = None if self.weights is None else np.ascontiguousarray(self.weights[::stride])
         return LogitRows(logits, top, behind, weights, self.spread)
 
     def total(self, values: Float64s, rows: slice) -> float:
-        """The weighted sum of the values of some rows."""
+        """Return the weighted sum of the values of some rows."""
         return float(values.sum() if self.weights is None else self.weights[rows] @ values)

@@ -1,4 +1,4 @@
-"""Venn–Abers prediction: isotonic fits with one more point, at every place where it could be.
+"""Venn–Abers prediction: isotonic fits with one more point, for every position that it could have.
 
 Let P_0 .. P_m be the running sums (weight of negatives, weight of positives) of the points, by ascending score. A new
 positive of weight 1 in gap g, after g of them, moves P_g .. P_m up by one. The fit there is the slope of the line that
@@ -25,7 +25,7 @@ from believable._types import Array, Float64s, Ints
 
 
 class VennAbersSteps(NamedTuple):
-    """The two fits as functions of where the new point is, with their steps alone.
+    """The two fits as step functions of the score of the new point.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class VennAbersSteps(NamedTuple):
 
 
 def venn_abers_steps(score: Float64s, w: Float64s, wy: Float64s) -> VennAbersSteps:
-    """Isotonic fits at a new point of weight 1, for every score it could have; the points are in any order."""
+    """Return the isotonic fits at a new point of weight 1, for every possible score; the points are in any order."""
     distinct, negative, positive = at_distinct(score, w - wy, wy)
     fitted = pav(negative + positive, positive)
     corners = np.flatnonzero(np.concatenate([[True], fitted[1:] > fitted[:-1], [True]]))
@@ -56,11 +56,11 @@ def venn_abers_steps(score: Float64s, w: Float64s, wy: Float64s) -> VennAbersSte
 
 
 def _least_odds(lost: Float64s, won: Float64s, corners: Ints) -> Float64s:
-    """Odds lost : won of a new point that is won, in each gap between points; sums have shape (m + 1,)."""
+    """Return the odds lost : won of a new point that is won, in each gap between points; sums have shape (m + 1,)."""
     first = np.arange(len(corners))
     odds, touched = _most_odds(lost, won, corners, corners, first)
     block = np.repeat(first, np.diff(corners, append=len(won)))
-    # Only points below the line from the start of their block can do better; that is a few.
+    # Only points below the line from the start of their block can do better, and these are few.
     end = corners[touched][block]
     better = np.flatnonzero(lost[end] - lost < odds[block] * (won[end] - won + 1))
     result = odds[block]
@@ -69,7 +69,7 @@ def _least_odds(lost: Float64s, won: Float64s, corners: Ints) -> Float64s:
 
 
 def _most_odds(lost: Float64s, won: Float64s, corners: Ints, start: Ints, ahead: Ints) -> tuple[Float64s, Ints]:
-    """The largest (lost_b - lost_a) / (won_b - won_a + 1) over corners b, from number `ahead` on; and which it is."""
+    """Return the largest (lost_b - lost_a) / (won_b - won_a + 1) over corners b from number `ahead`, and its corner."""
     lost_to, won_to = lost[corners], won[corners]
     more_lost, more_won = np.diff(lost_to), np.diff(won_to)
     low, high = ahead, np.full(len(start), len(corners) - 1)

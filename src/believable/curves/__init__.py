@@ -1,4 +1,4 @@
-"""Curves: how often things happened, as a function of the score."""
+"""Calibration curves: the observed frequency as a function of the score."""
 
 from believable.curves.binned import ReliabilityTable, binned_curve, calibration_curve, reliability_table
 from believable.curves.corp import corp_curve

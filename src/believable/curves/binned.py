@@ -17,24 +17,24 @@ from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, not_em
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ReliabilityTable:
-    """One row per bin; of every class or rank, where the notion keeps them apart.
+    """A table with one row per bin, for every class or rank if the notion keeps them apart.
 
     Attributes
     ----------
     edges : ndarray of shape (rows, 2)
-        Lower (open) and upper (closed) end of each bin; the first bin also owns 0.
+        Lower (open) and upper (closed) end of each bin; the first bin also contains 0.
     stratum : ndarray of int
-        Class or rank (from 0) of each row; all 0 where the notion keeps none apart.
+        Class or rank (from 0) of each table row; all 0 if the notion keeps none apart.
     n, weight : ndarray
-        Number and weight of the pairs in the bin.
+        Number and weight of the pairs in each bin.
     conf, acc, gap : ndarray
-        Mean score, mean outcome, and acc - conf: positive where the scores are too low. NaN in an empty bin.
+        Mean score, observed frequency, and acc - conf: positive if the scores are too low. NaN in an empty bin.
     low, high : ndarray
         Wilson interval of acc, with the effective number of pairs. NaN in an empty bin.
     level : float
-        Its confidence level.
+        Confidence level of the intervals.
     stratum_is : {"class", "rank"}
-        What a stratum is.
+        Whether `stratum` holds classes or ranks.
     """
 
     edges: Float64s
@@ -55,11 +55,11 @@ class ReliabilityTable:
         return len(self.n)
 
     def __str__(self) -> str:
-        """The table for reading, a star where the mean score lies outside the interval."""
+        """Return the table as text, with a star if the mean score lies outside the interval."""
         apart = len(set(self.stratum.tolist())) > 1
         first = f"{self.stratum_is:>5} " if apart else ""
         lines = [
-            f"{first}{'scores':>16} {'rows':>10} {'predicted':>10} {'happened':>9} {'gap':>8}  "
+            f"{first}{'scores':>16} {'rows':>10} {'predicted':>10} {'observed':>9} {'gap':>8}  "
             f"{100 * self.level:.0f} % interval"
         ]
         for i in range(len(self)):
@@ -73,13 +73,13 @@ class ReliabilityTable:
                 line += f"  {self.low[i]:.4f} … {self.high[i]:.4f}{star}"
             lines.append(line)
         if any(line.endswith("*") for line in lines):
-            lines.append("* the mean score lies outside the interval of what happened")
+            lines.append("* the mean prediction lies outside the interval of the observed frequency")
         return "\n".join(lines)
 
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Columns by name, empty bins with None."""
+        """Return columns by name, with None for empty bins."""
         columns = {"group": self.stratum, "from": self.edges[:, 0], "to": self.edges[:, 1]}
         columns |= {item.name: getattr(self, item.name) for item in fields(self)[2:-2]}
         return {
@@ -87,34 +87,34 @@ class ReliabilityTable:
         }
 
     def to_frame(self, backend: Literal["polars", "pandas", "pyarrow"] = "polars") -> Any:
-        """The table as a data frame."""
+        """Return the table as a data frame."""
         return as_frame(self.to_dict(), backend)
 
 
 def as_frame(columns: dict[str, list[Any]], backend: str) -> Any:
-    """Columns as a data frame of one of three libraries."""
+    """Return columns as a data frame of one of three libraries."""
     _check.choice(backend, ("polars", "pandas", "pyarrow"), "backend")
     try:
         module = __import__(backend)
     except ImportError as error:
-        raise MissingDependencyError(f"to_frame(backend={backend!r}) needs it: pip install {backend}") from error
+        raise MissingDependencyError(f"to_frame(backend={backend!r}) needs {backend}: pip install {backend}") from error
     return module.table(columns) if backend == "pyarrow" else module.DataFrame(columns)
 
 
 def wilson_interval(rate: Float64s, n: Float64s, level: float) -> tuple[Float64s, Float64s]:
-    """Wilson's score interval for a proportion observed in n trials."""
+    """Return Wilson's score interval for a proportion observed in n trials."""
     from statistics import NormalDist
 
     z = -NormalDist().inv_cdf((1 - level) / 2)
     middle = (rate + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(rate * (1 - rate) / n + z**2 / (4 * n**2))
-    # At rates of 0 and 1 the ends are exactly those, which rounding may miss.
+    # At rates of 0 and 1 the ends are exactly 0 and 1, which rounding could miss.
     low, high = np.where(rate <= 0, 0, middle - half), np.where(rate >= 1, 1, middle + half)
     return np.maximum(low, 0), np.minimum(high, 1)
 
 
 def table_of(stats: BinStats, level: float = 0.95, effective_n: Float64s | None = None) -> ReliabilityTable:
-    """The table of a statistic, empty bins included; `effective_n` of the occupied ones, where it is known better."""
+    """Return the table of a statistic, with empty bins; `effective_n` replaces that of the non-empty bins."""
     _check.level(level)
     sizes = [len(stats.edges_of(g)) for g in range(stats.view.n_strata)]
     stratum = np.repeat(np.arange(len(sizes)), sizes)
@@ -146,7 +146,7 @@ def table_of(stats: BinStats, level: float = 0.95, effective_n: Float64s | None 
 
 
 def binned_curve(stats: BinStats, level: float = 0.95) -> Curve:
-    """The curve through the non-empty bins of a statistic with one stratum."""
+    """Return the curve through the non-empty bins of a statistic with one stratum."""
     if stats.view.n_strata > 1:
         raise InputError(
             "{notion=} has {n} curves, one for each {stratum_is}: use reliability_table, or pooled=True for one",
@@ -175,9 +175,9 @@ def reliability_table(
     sample_weight: Any = None,
     edges: Any = None,
 ) -> ReliabilityTable:
-    """The numbers behind a reliability diagram: counts, mean score, mean outcome and interval of every bin.
+    """Compute the numbers of a reliability diagram: counts, mean score, observed frequency and interval of every bin.
 
-    Parameters are those of `expected_calibration_error`; `level` is that of the intervals.
+    Parameters are those of `expected_calibration_error`, and `level`, the confidence level of the intervals.
 
     Examples
     --------
@@ -205,17 +205,19 @@ def calibration_curve(
     sample_weight: Any = None,
     edges: Any = None,
 ) -> tuple[Float64s, Float64s, Int64s]:
-    """Mean score, mean outcome and number of rows of every non-empty bin.
+    """Compute the mean predicted probability, observed frequency and number of rows of every non-empty bin.
 
-    Mind the order: scikit-learn's function of this name takes the labels first, and returns the
-    fraction of positives first.
+    Note the order: scikit-learn's function of this name takes the labels first, and returns the fraction of positives
+    first.
 
     Parameters are those of `expected_calibration_error`.
 
     Returns
     -------
     mean_predicted, fraction_positives : ndarray of float
+        Mean score and observed frequency of each bin.
     bin_counts : ndarray of int
+        Number of rows in each bin.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The CORP curve: the isotonic recalibration of the scores, with bands by resampling."""
+"""The CORP curve: isotonic recalibration of the scores, with resampled bands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from believable.curves.curve import Curve
 from believable.stats.source import Points, count_points, one_stratum, source_of
 
 Band = Literal["consistency", "confidence"]
-MAX_BAND_POINTS = 500  # of a band; more distinct scores share them
+MAX_BAND_POINTS = 500  # more distinct scores are merged for the band
 
 
 def corp_curve(
@@ -29,30 +29,33 @@ def corp_curve(
     r: int | None = None,
     sample_weight: Any = None,
 ) -> Curve:
-    """Event rate as the non-decreasing function of the score that fits the outcomes best.
+    """Fit the event rate as a non-decreasing function of the score.
 
-    The isotonic regression of the outcomes on the scores, by pooling adjacent violators: consistent, optimally binned,
-    reproducible, and with nothing to choose. A point of the curve for each distinct score.
+    This is the isotonic regression of the outcomes on the scores, by the pool-adjacent-violators algorithm: consistent,
+    optimally binned, reproducible, and without parameters. The curve has one point for each distinct score.
 
     Parameters
     ----------
     band : {"consistency", "confidence"}, optional
-        "consistency" lies around the diagonal: where the curve would be if the scores were calibrated. Outcomes are
-        drawn at the rates of the scores. "confidence" lies around the curve: where the rates may be. Rows are drawn
-        with replacement, and their outcomes at the rates of the curve. Each time the curve is fitted again, and the
-        band holds a share `level` of these curves at each score, not of whole curves. Where the curve is 0 or 1 a
-        confidence band has no width.
+        "consistency" is a band around the diagonal: where the curve would lie if the scores were calibrated. Outcomes
+        are drawn with the scores as rates. "confidence" is a band around the curve: where the true rates may lie. Rows
+        are drawn with replacement, and outcomes with the rates of the curve. The curve is refitted to each draw, and
+        the band contains a share `level` of the refitted curves at each score (pointwise, not whole curves). Where the
+        curve is 0 or 1, a confidence band has no width.
     level : float
+        Confidence level of the band.
     n_resamples : int
+        Number of draws.
     random_state : None, int or Generator
-        Of the draws.
+        Random seed, for reproducible results.
     notion, r
-        For a matrix; one that keeps no classes or ranks apart. "confidence" if left out.
+        For a matrix: which pairs of score and outcome to use, "confidence" by default. Notions that keep classes or
+        ranks apart are refused.
 
     Notes
     -----
-    With more than 500 distinct scores the band is that of at most 500 groups of neighbours of equal weight, each at its
-    mean score, drawn straight from one to the next; `settings["band_points"]` says how many there were. Where rows of
+    With more than 500 distinct scores, the band is computed for at most 500 groups of neighbouring scores of equal
+    weight, each at its mean score, and interpolated linearly; `settings["band_points"]` is their number. If rows of
     unequal weight share a score or group, their mean outcome is drawn as that of (sum w)^2 / sum w^2 rows, rounded.
 
     References
@@ -88,7 +91,7 @@ def corp_curve(
 
 
 def _grouped(points: Points, rate: Float64s) -> tuple[Points, Float64s]:
-    """At most 500 points of nearly equal weight, at the mean scores of neighbours, and the mean rate of each."""
+    """Merge neighbours into at most 500 points of nearly equal weight, and return the mean rate of each."""
     if len(points.score) <= MAX_BAND_POINTS:
         return points, rate
     last = np.unique(_kernels.quantile_positions(_kernels.running_sum(points.w), MAX_BAND_POINTS))
@@ -104,19 +107,19 @@ def _grouped(points: Points, rate: Float64s) -> tuple[Points, Float64s]:
 
 
 def _sizes(points: Points) -> Float64s:
-    """How many rows of equal weight tell as much as those of each point."""
+    """Return the effective number of rows of each point, rounded."""
     return np.maximum(np.rint(points.w**2 / points.w2), 1)
 
 
 def _outcomes(points: Points, rate: Float64s, n: int, rng: np.random.Generator) -> tuple[Float64s, Float64s]:
-    """Weights, and sums of w y with new outcomes at the given rates."""
+    """Return the weights, and sums of w y with outcomes drawn at the given rates."""
     size = _sizes(points)
     happened = rng.binomial(size.astype(np.int64), rate, (n, len(rate)))
     return points.w, points.w * (happened / size)
 
 
 def _rows_and_outcomes(points: Points, rate: Float64s, n: int, rng: np.random.Generator) -> tuple[Float64s, Float64s]:
-    """Weights of rows drawn with replacement, and sums of w y with new outcomes for them."""
+    """Return the weights of rows drawn with replacement, and sums of w y with new outcomes for them."""
     size = _sizes(points)
     drawn = rng.multinomial(int(size.sum()), size / size.sum(), n)
     happened = rng.binomial(drawn, rate)

@@ -1,4 +1,4 @@
-"""`Curve`, which every way of estimating a calibration curve returns, and what those ways share."""
+"""`Curve`, the result of every calibration curve, and what the curves share."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from believable.stats.source import Points, Source
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """The estimated event rate at some scores.
+    """A calibration curve: the estimated event rate at some scores.
 
     Attributes
     ----------
     x, y : ndarray
-        Scores in ascending order and the event rate estimated there.
+        Scores in ascending order, and the estimated event rate at each.
     weight : ndarray
-        The weight of the data behind each point.
+        Weight of the data behind each point.
     low, high : ndarray or None
-        Pointwise interval, where there is one.
+        Pointwise interval, if there is one.
     method : str
-        How it was estimated.
+        How the curve was estimated.
     settings : dict
-        The choices it was estimated with.
+        Settings of the method.
     """
 
     x: Float64s
@@ -43,14 +43,14 @@ class Curve:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-# --- where curves without bins are read off, and what stands beside them ----------------------------------------------
+# --- the positions at which curves without bins are evaluated, with weights and intervals -----------------------------
 
 
 N_PLACES = 101
 
 
 def places_of(score: Float64s) -> Float64s:
-    """101 places at equal distances from the smallest score to the largest; one, if they coincide."""
+    """Return 101 equally spaced positions from the smallest score to the largest; one, if they coincide."""
     low, high = score[0], score[-1]
     if low == high:
         return score[:1].copy()
@@ -58,48 +58,47 @@ def places_of(score: Float64s) -> Float64s:
 
 
 def weight_near(points: Points, at: Float64s) -> Float64s:
-    """The weight of the scores that are nearest to each place; halves go to the lower."""
+    """Return the weight of the scores nearest to each position; ties go to the lower position."""
     return np.bincount(_kernels.nearest_place(points.score, at), points.w, len(at)).astype(np.float64)
 
 
 def noise_of_rates(points: Points, at: Float64s, rate: Float64s) -> Float64s:
-    """Variance of the rate at each score, if outcomes happen as often as the curve says: sum w^2 g (1 - g) / w^2."""
+    """Return the variance of the rate at each score if the curve g is right: sum w^2 g (1 - g) / w^2."""
     g = np.interp(points.score, at, rate)
     return np.asarray(points.w2 * g * (1 - g) / points.w**2)
 
 
 def interval(rate: Float64s, variance: Float64s, level: float) -> tuple[Float64s, Float64s]:
-    """rate -+ z standard errors, within [0, 1]."""
+    """Return rate -+ z standard errors, within [0, 1]."""
     half = -NormalDist().inv_cdf((1 - level) / 2) * np.sqrt(variance)
     return np.clip(rate - half, 0, 1), np.clip(rate + half, 0, 1)
 
 
 def notion_of(source: Source, notion: str | None) -> str:
-    """What was looked at, for the settings of a curve."""
+    """Return the notion used, for the settings of a curve."""
     return notion or source.default_notion
 
 
-# --- points on the scale of logits, and what to say where a score has none --------------------------------------------
+# --- points on the logit scale, and the warning about scores of 0 and 1 -----------------------------------------------
 
 
-TOO_FLAT = "weights or scores differ by too many orders of magnitude; drop the rows that weigh next to nothing"
+TOO_FLAT = "weights or scores differ by too many orders of magnitude; drop the rows of almost no weight"
 
 
 def by_logit(points: Points) -> tuple[Float64s, Points, int]:
-    """The distinct logits in ascending order, the points gathered there, and how many rows were moved to have one.
+    """Return the distinct logits in ascending order, the points merged there, and how many rows were clipped.
 
-    Scores of 0 and 1, or nearly, are moved inwards, which is said in one warning. The scores of points that meet are
-    forgotten: the first stands for all.
+    Scores of 0 and 1, or nearly, are clipped, and one warning says so. Merged points keep the first of their scores.
     """
     moved = (points.score < SMALLEST_PROBABILITY) | (points.score > 1 - SMALLEST_PROBABILITY)
     n_moved = int(points.n[..., moved].sum())
     if n_moved:
         warn_caller(
-            f"{n_moved} of {int(points.n.sum())} scores were moved to {SMALLEST_PROBABILITY:g} from 0 or 1, "
-            "where logits are infinite: what follows depends on that choice",
+            f"{n_moved} of {int(points.n.sum())} scores were clipped to [{SMALLEST_PROBABILITY:g}, 1 - "
+            f"{SMALLEST_PROBABILITY:g}], because the logits of 0 and 1 are infinite: the result depends on that choice",
             ClippedWarning,
         )
-    logits = np.maximum.accumulate(_kernels.clipped_logit(points.score))  # logarithms round, their order must not
+    logits = np.maximum.accumulate(_kernels.clipped_logit(points.score))  # rounding must not change the order
     starts = np.flatnonzero(np.concatenate([[True], logits[1:] != logits[:-1]]))
     if len(starts) == len(logits):
         return logits, points, n_moved

@@ -1,4 +1,4 @@
-"""The logistic calibration curve: a straight line between the logits of scores and of event rates."""
+"""The logistic calibration curve: the logit of the event rate as a straight line in the logit of the score."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from believable.stats.source import Points, count_points, one_stratum, source_of
 
 N_GRID = 101
 MAX_MOVES_OF_CENTRE = 5
-MIN_INDEPENDENCE = 1e-6  # 1 - r^2 of the coefficients: rounding is magnified by no more than its inverse
+MIN_INDEPENDENCE = 1e-6  # smallest 1 - r^2 of the coefficients; rounding is magnified by at most its inverse
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """logit E y = a + b x, fitted in x moved to where the weight is, so that light rows are not lost in rounding.
+    """The line logit E y = a + b x, fitted with x centred and scaled, so that light rows are not lost to rounding.
 
     Attributes
     ----------
     centre, scale : float
-        z = (x - centre) / scale.
+        The fit uses z = (x - centre) / scale.
     fit : LogisticFit
-        In 1 and z; of replicates, if the points held them.
+        The fit in 1 and z; one for each replicate, if the points hold replicates.
     """
 
     centre: float
@@ -37,7 +37,7 @@ class Line:
 
     @classmethod
     def of(cls, x: Float64s, w: Float64s, wy: Float64s) -> Line:
-        """The line through points at logits x, in order; it must exist. Look whether it is `sound`."""
+        """Fit the line to points at ascending logits x, where a maximum must exist; check `sound` afterwards."""
         centre, scale = _units(x, w if w.ndim == 1 else w.sum(axis=0))
         line = cls(centre, scale, _kernels.fit_logistic(_one_and_z(x, centre, scale), w, wy))
         for _ in range(MAX_MOVES_OF_CENTRE if wy.ndim == 1 else 0):
@@ -50,43 +50,43 @@ class Line:
 
     @property
     def sound(self) -> Array:
-        """Whether the maximum was found and both coefficients are known by themselves, not only together."""
+        """Whether the maximum was found and the two coefficients can be told apart."""
         information = self.fit.information
         first, both, second = information[..., 0, 0], information[..., 0, 1], information[..., 1, 1]
         largest = np.sqrt(1 - MIN_INDEPENDENCE) * np.sqrt(first) * np.sqrt(second)
         return np.asarray(self.fit.converged & (np.abs(both) < largest))
 
     def spread(self, x: Float64s) -> Float64s:
-        """mu (1 - mu), the information of a row."""
+        """Return mu (1 - mu), the information of a row."""
         predictor = self.fit.coefficients @ self.columns(x)
         return _kernels.sigmoid(predictor) * _kernels.sigmoid(-predictor)
 
     def columns(self, x: Float64s) -> Float64s:
-        """1 and z."""
+        """Return the columns 1 and z."""
         return _one_and_z(x, self.centre, self.scale)
 
     @property
     def slope(self) -> Array:
-        """b."""
+        """Slope b."""
         return np.asarray(self.fit.coefficients[..., 1] / self.scale)
 
     @property
     def intercept(self) -> Array:
-        """a."""
+        """Intercept a."""
         return np.asarray(self.fit.coefficients[..., 0] - self.slope * self.centre)
 
     def variance(self, x: Float64s, points: Points, directions: Float64s) -> Float64s:
-        """Variance of combinations of the two coefficients, one in each column of (2, m), by the sandwich."""
+        """Return the sandwich variance of combinations of the two coefficients, one per column of (2, m)."""
         middle = _kernels.score_products(self.columns(x), self.fit.coefficients, points.w2, points.w2y)
         covariance = _kernels.sandwich(self.fit.information, middle)
         return np.asarray(np.maximum(np.einsum("im,ij,jm->m", directions, covariance, directions), 0))
 
 
 def _units(x: Float64s, weight: Float64s) -> tuple[float, float]:
-    """The weighted mean of x, and the largest distance from there, a point of weight w at sqrt(w) of its own."""
+    """Return the weighted mean of x, and the largest distance from it, each multiplied by the root of its weight."""
     heaviest = int(weight.argmax())
     share = weight / max(float(weight[heaviest]), np.finfo(float).tiny)
-    # Deviations from the heaviest point are exact where it outweighs all others, which x itself is not.
+    # Deviations from the heaviest point stay exact even if it outweighs all others; sums of x would not.
     centre = float(x[heaviest] + np.sum(share * (x - x[heaviest])) / max(float(share.sum()), 1.0))
     scale = float(np.max(np.sqrt(share) * np.abs(x - centre)))
     return centre, scale if scale > 0 else float(x[-1] - x[0])
@@ -105,24 +105,25 @@ def logistic_calibration_curve(
     r: int | None = None,
     sample_weight: Any = None,
 ) -> Curve:
-    r"""Event rate as a logistic function of the logit of the score.
+    r"""Fit the event rate as a logistic function of the logit of the score.
 
     .. math:: E\,y = \frac{1}{1 + \exp(-a - b \operatorname{logit} p)}
 
-    with a and b of maximum likelihood (Cox 1958), at 101 scores from the smallest to the largest. The interval is that
-    of the linear predictor, by the delta method with the sandwich covariance, so it holds if the line is right; it
-    stays in [0, 1]. `weight` is the weight of the rows nearest to each of the 101 scores. Scores are clipped to
-    [1e-12, 1 - 1e-12], with one warning that counts them.
+    with a and b fitted by maximum likelihood (Cox 1958), at 101 scores from the smallest to the largest. The interval
+    is that of the linear predictor, by the delta method with the sandwich covariance. It stays in [0, 1], and is valid
+    if the line is right. `weight` is the weight of the rows nearest to each of the 101 scores. Scores are clipped to
+    [1e-12, 1 - 1e-12]; one warning says how many were clipped.
 
-    Undefined where the line is: with one class only, with constant scores, and where a threshold separates the classes,
-    so that the curve would be a step.
+    Undefined if only one class occurs, if all scores are equal, and if a threshold separates the classes, so that the
+    curve would be a step.
 
     Parameters
     ----------
     level : float
-        Of the pointwise interval.
+        Confidence level of the pointwise interval.
     notion, r
-        For a matrix; one that keeps no classes or ranks apart. "confidence" if left out.
+        For a matrix: which pairs of score and outcome to use, "confidence" by default. Notions that keep classes or
+        ranks apart are refused.
 
     References
     ----------
@@ -143,11 +144,11 @@ def logistic_calibration_curve(
         raise UndefinedError("the logistic calibration curve needs both outcomes, and scores that are not all equal")
     if separated:
         raise UndefinedError(
-            "a threshold separates the outcomes, so that the logistic calibration curve is a step: corp_curve shows it"
+            "a threshold separates the outcomes, so the logistic calibration curve is a step: use corp_curve to show it"
         )
     line = Line.of(x, points.w, points.wy)
     if not line.sound:
-        raise UndefinedError(f"the logistic calibration curve has no maximum of the likelihood: {TOO_FLAT}")
+        raise UndefinedError(f"the logistic calibration curve cannot be fitted: {TOO_FLAT}")
     grid = np.linspace(given.score[0], given.score[-1], N_GRID)
     at = line.columns(_kernels.clipped_logit(grid))
     predictor = line.fit.coefficients @ at
@@ -165,6 +166,6 @@ def logistic_calibration_curve(
 
 
 def _nearest(grid: Float64s, points: Points) -> Float64s:
-    """The weight nearest to each grid point; halfway goes to the lower."""
+    """Return the weight nearest to each grid point; ties go to the lower one."""
     index = np.searchsorted((grid[:-1] + grid[1:]) / 2, points.score, side="left")
     return np.bincount(index, points.w, len(grid)).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Smoothed calibration curves: local polynomial regression, and local means under a kernel."""
+"""Smoothed calibration curves: local polynomial regression, and kernel-weighted means."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ Degree: TypeAlias = Literal[0, 1, 2]
 
 MAX_SMOOTHED_CELLS = 20_000
 CELLS_IN_A_WINDOW = 4_000
-MAX_SCORES_SMOOTHED_EXACTLY = 2_000  # distinct scores that are smoothed one by one; otherwise knots with lines between
+MAX_SCORES_SMOOTHED_EXACTLY = 2_000  # with more distinct scores, the curve is interpolated between knots
 KNOTS_IN_A_WINDOW = 750
 
 
 @dataclass(frozen=True, slots=True)
 class Smoother:
-    """The settings of a local polynomial regression, checked.
+    """The checked settings of a local polynomial regression.
 
     Attributes
     ----------
     span : float
-        Share of the weight that each window holds.
+        Share of the weight in each window.
     bandwidth : float or None
         Half-width of the windows, instead of the span.
     degree : int
-        Of the polynomial.
+        Degree of the polynomial.
     """
 
     span: float
@@ -41,18 +41,18 @@ class Smoother:
 
     @classmethod
     def of(cls, span: Any, bandwidth: Any, degree: Any) -> Smoother:
-        """From what a function was called with."""
+        """Check the arguments of a function and return the settings."""
         _check.choice(degree, (0, 1, 2), "degree")
         span = _check.number(span, "span", 0, 1)
         return cls(span, None if bandwidth is None else _check.number(bandwidth, "bandwidth", 0), degree)
 
     def rates(self, points: Points, at: Float64s) -> Float64s:
-        """The event rate at some places in ascending order, within [0, 1]; along the last axis, where wy has more."""
+        """Return the event rate at ascending positions, within [0, 1]; along the last axis, if wy has several."""
         points = self.merged(points)
         return np.clip(_kernels.smoothed(self.blocks(points, at), points.rate, len(at)), 0, 1)
 
     def rates_at_scores(self, points: Points) -> Float64s:
-        """The event rate at the scores themselves, by lines between knots."""
+        """Return the event rate at the scores themselves, interpolated between knots."""
         score, knots = points.score, self.knots(points)
         rates = self.rates(points, knots)
         if len(knots) == len(score):
@@ -62,9 +62,9 @@ class Smoother:
         return np.asarray(rates[..., left] * (1 - share) + rates[..., left + 1] * share)
 
     def knots(self, points: Points) -> Float64s:
-        """The scores between which lines do: all of them up to 2,000, and otherwise 750 to a window.
+        """Return the knots for linear interpolation: all scores if there are at most 2,000, otherwise 750 per window.
 
-        These are at equal distances and at equal weights, half of them each.
+        Half of the latter are equally spaced, and half are of equal weight.
         """
         score, n_knots = points.score, int(KNOTS_IN_A_WINDOW / self._share(points))
         if len(score) <= max(MAX_SCORES_SMOOTHED_EXACTLY, n_knots):
@@ -73,20 +73,20 @@ class Smoother:
         return np.append(knots, score[-1]) if knots[-1] < score[-1] else knots
 
     def blocks(self, points: Points, at: Float64s) -> Any:
-        """The smoother as a linear map of rates."""
+        """Return the smoother as a linear operator on rates."""
         return _kernels.local_polynomial(
             points.score, points.w, at, span=self.span, bandwidth=self.bandwidth, degree=self.degree
         )
 
     def merged(self, points: Points) -> Points:
-        """Neighbouring scores in cells, where there are many more scores than a window needs."""
+        """Merge neighbouring scores into cells if there are many more scores than a window needs."""
         most = int(min(MAX_SMOOTHED_CELLS, CELLS_IN_A_WINDOW / self._share(points)))
         if len(points.score) <= most:
             return points
         return points.gathered(_kernels.cell_starts(points.score, points.w, most))
 
     def _share(self, points: Points) -> float:
-        """About how much of the scores a window holds; at least a thousandth."""
+        """Return roughly the share of the scores in a window; at least a thousandth."""
         reach = points.score[-1] - points.score[0]
         if self.bandwidth is None:
             share = self.span
@@ -107,43 +107,48 @@ def smoothed_calibration_curve(
     level: float = 0.95,
     sample_weight: Any = None,
 ) -> Curve:
-    """The event rate by local polynomial regression (loess) of the outcomes on the scores.
+    """Estimate the event rate by local polynomial regression (loess) of the outcomes on the scores.
 
-    At each of 101 places x from the smallest score to the largest (one, if they coincide) a polynomial is fitted by
-    least squares with weights `w_i (1 - |u_i|^3)^3`, `u_i = (p_i - x) / h`, and read off at x, within [0, 1]. h is the
-    distance to the last of the nearest neighbours that together hold `span` of the weight (less 1e-9), or `bandwidth`.
+    At each of 101 positions x from the smallest score to the largest (one, if they coincide), a polynomial is fitted by
+    least squares with weights `w_i (1 - |u_i|^3)^3`, `u_i = (p_i - x) / h`. Its value at x, clipped to [0, 1], is the
+    curve. h is the distance to the last of the nearest neighbours that together hold `span` of the weight (minus
+    1e-9), or `bandwidth`.
 
-    Neighbours at the distance h, to one part in a million, have no weight. Where none is left (h = 0, a fixed bandwidth
-    with nothing inside, all neighbours equally far) the rate is that of the nearest scores. Where the scores inside do
-    not tell a slope or a bend, being too few or within 1e-4 h of each other, the degree is lowered.
+    Neighbours at the distance h, to one part in a million, have no weight. If none is left (h = 0, an empty window of
+    fixed bandwidth, or all neighbours at the same distance), the rate is that of the nearest scores. If the scores in
+    the window do not determine a slope or a curvature, because they are too few or within 1e-4 h of each other, the
+    degree is lowered.
 
-    Where a window holds more than about 4,000 distinct scores (and always above 20,000), neighbours are merged into
-    cells that stand at their mean, half of them of equal width and half of equal weight. That moves the curve by about
-    a hundredth of its standard error (two, for degree 0).
+    If a window holds more than about 4,000 distinct scores (and always above 20,000), neighbours are merged into cells
+    at their mean score, half of them of equal width and half of equal weight. This changes the curve by about a
+    hundredth of its standard error (two hundredths for degree 0).
 
     Parameters
     ----------
     predictions : array-like of shape (n,) or (n, K), Predictions or CellStats
+        Scores of one event, or one column of probabilities per class, or cells of them.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     span : float
         Share of the weight in each window, from 0 to 1.
     bandwidth : float, optional
-        Half-width of the windows; `span` is not used then.
+        Half-width of the windows, instead of `span`.
     degree : {0, 1, 2}
         Local mean, line or parabola.
     notion, r : optional
-        As in `expected_calibration_error`; one that keeps no classes or ranks apart.
+        As in `expected_calibration_error`. Notions that keep classes or ranks apart are refused.
     level : float
-        Of the interval.
+        Confidence level of the interval.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------
     Curve
-        `low` and `high` are -+ z standard errors, within [0, 1], point by point. The estimate is a linear map of the
-        outcomes, sum l_i y_i, so its variance is sum l_i^2 g(1 - g) with g the curve at the scores. It does not know of
-        the bias that smoothing brings, and where the curve sits at 0 or 1 it is 0. `weight` is that of the scores
-        nearest to each place.
+        `low` and `high` are -+ z standard errors, within [0, 1], pointwise. The estimate is linear in the outcomes,
+        sum l_i y_i, so its variance is sum l_i^2 g(1 - g) with g the curve at the scores. The interval ignores the bias
+        of smoothing, and has no width where the curve is 0 or 1. `weight` is the weight of the scores nearest to each
+        position.
 
     References
     ----------
@@ -172,8 +177,8 @@ def smoothed_calibration_curve(
 # --- the kernel calibration curve, with the bandwidth of the smooth calibration error ---------------------------------
 
 
-MAX_SCORES_UNMERGED = 20_000  # distinct scores; more are merged
-CELLS_PER_BANDWIDTH = 200  # cells
+MAX_SCORES_UNMERGED = 20_000  # more distinct scores are merged
+CELLS_PER_BANDWIDTH = 200  # cells this fine hardly move the curve
 
 
 def kernel_calibration_curve(
@@ -186,34 +191,37 @@ def kernel_calibration_curve(
     level: float = 0.95,
     sample_weight: Any = None,
 ) -> Curve:
-    r"""The event rate as a mean of the outcomes around each score, weighted by a Gaussian.
+    r"""Estimate the event rate at each score as a Gaussian-weighted mean of the outcomes around it.
 
     .. math:: g(t) = \frac{\sum_i w_i K_s(t, p_i) y_i}{\sum_i w_i K_s(t, p_i)}
 
-    (Nadaraya and Watson) with the Gaussian of `smooth_calibration_error`, reflected at 0 and 1, at 101 places from the
-    smallest score to the largest. Where no score is near, the rate of the nearest; so everywhere for a bandwidth below
-    1e-6. More than 20,000 distinct scores are merged into cells of s/200 that stand at their mean, which moves the
-    curve by less than a hundredth of its standard error.
+    (Nadaraya and Watson) with the Gaussian of `smooth_calibration_error`, reflected at 0 and 1, at 101 positions from
+    the smallest score to the largest. Where no score is near, and everywhere for a bandwidth below 1e-6, it is the rate
+    of the nearest score. More than 20,000 distinct scores are merged into cells of width s/200 at their mean score,
+    which changes the curve by less than a hundredth of its standard error.
 
     Parameters
     ----------
     predictions : array-like of shape (n,) or (n, K), Predictions or CellStats
+        Scores of one event, or one column of probabilities per class, or cells of them.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     bandwidth : float, optional
-        The standard deviation s; if left out, the smooth calibration error itself, as in relplot's diagrams.
+        The standard deviation s; by default the smooth calibration error itself, as in relplot's diagrams.
     notion, r : optional
-        As in `expected_calibration_error`; one that keeps no classes or ranks apart.
+        As in `expected_calibration_error`. Notions that keep classes or ranks apart are refused.
     level : float
-        Of the interval.
+        Confidence level of the interval.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------
     Curve
-        `low` and `high` are g(t) -+ z times its standard error, within [0, 1], point by point. The variance is that of
-        this weighted mean, sum K^2 w^2 g (1 - g) / (sum K w)^2, with g at the scores. It does not know of the bias that
-        smoothing brings, and where the curve sits at 0 or 1 it is 0. `weight` is that of the scores nearest to each
-        place.
+        `low` and `high` are g(t) -+ z times its standard error, within [0, 1], pointwise. The variance is that of this
+        weighted mean, sum K^2 w^2 g (1 - g) / (sum K w)^2, with g at the scores. The interval ignores the bias of
+        smoothing, and has no width where the curve is 0 or 1. `weight` is the weight of the scores nearest to each
+        position.
 
     References
     ----------

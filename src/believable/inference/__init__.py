@@ -1,4 +1,4 @@
-"""Inference: what chance alone would show, intervals that cover, tests that hold their level."""
+"""Inference: noise floors, confidence intervals, tests, comparisons and subgroups."""
 
 from believable.inference.compare import Comparison, compare
 from believable.inference.cumulative_tests import kolmogorov_smirnov_test, kuiper_test

@@ -1,4 +1,4 @@
-"""Replicates of a metric by drawing rows (clusters, cells) again with replacement."""
+"""Bootstrap replicates of a metric: rows, clusters or cells are drawn with replacement."""
 
 from __future__ import annotations
 
@@ -18,26 +18,30 @@ from believable.stats import BinStats, ScoreSums
 from believable.stats.points import Points, PointStats
 from believable.stats.sums import row_terms
 
-POINTS_PER_STRATUM = 1000  # at most, that are drawn again
-TIED_REPLICATE = 1e-12  # relative and absolute distance within which a replicate is the value itself
+POINTS_PER_STRATUM = 1000  # points beyond this number are merged before they are resampled
+TIED_REPLICATE = 1e-12  # relative and absolute distance within which a replicate equals the value
 MAX_PARTS_LEFT_OUT = 200  # parts of the rows left out in turn, for the acceleration of BCa
 
 
 def percentile_ends(replicates: Float64s, level: float) -> tuple[float, float]:
-    """The central share of the replicates."""
+    """Return the ends of the central share of the replicates."""
     shares = [(1 - level) / 2, (1 + level) / 2]
-    low, high = np.quantile(replicates, shares, method="inverted_cdf")  # replicates may be infinite
+    low, high = np.quantile(
+        replicates, shares, method="inverted_cdf"
+    )  # interpolation would fail for infinite replicates
     return float(low), float(high)
 
 
 def bca_ends(
     replicates: Float64s, left_out: Float64s, value: float, level: float, times: Float64s | None = None
 ) -> tuple[float, float]:
-    """Bias-corrected and accelerated ends (Efron 1987); `times` says how many rows each value left out stands for."""
+    """Return bias-corrected and accelerated ends (Efron 1987); `times` is how many rows each left-out value counts."""
     normal = NormalDist()
-    tied = np.isclose(replicates, value, rtol=TIED_REPLICATE, atol=TIED_REPLICATE)  # or rounding would decide
+    tied = np.isclose(replicates, value, rtol=TIED_REPLICATE, atol=TIED_REPLICATE)  # otherwise rounding would decide
     below = (np.count_nonzero((replicates < value) & ~tied) + np.count_nonzero(tied) / 2) / len(replicates)
-    if not 0 < below < 1 or not np.isfinite(left_out).all():  # one certain and wrong row makes the log loss infinite
+    if (
+        not 0 < below < 1 or not np.isfinite(left_out).all()
+    ):  # a certain and wrong prediction makes the log loss infinite
         return percentile_ends(replicates, level)
     bias = normal.inv_cdf(below)
     times = np.ones(len(left_out)) if times is None else times
@@ -56,7 +60,7 @@ def bca_ends(
 
 
 class SumUnits:
-    """`ScoreSums` of every unit, to be added up in any number."""
+    """The `ScoreSums` of every unit, which can be added up with any counts."""
 
     like: ScoreSums
     n_units: int
@@ -94,7 +98,7 @@ class SumUnits:
         }
 
     def values(self, question: Question, counts: Float64s) -> Float64s:
-        """The metric of each row of counts: how often each unit is taken."""
+        """Return the metric for each row of counts, which say how often each unit is taken."""
         sums = {name: counts @ column for name, column in self.columns.items()}
         if "nll" in sums:
             sums["nll"] = np.where(counts @ self.infinite > 0, np.inf, sums["nll"])
@@ -114,7 +118,7 @@ class SumUnits:
 def sums_interval(
     question: Question, cluster: Ints | None, level: float, n_draws: int, accelerated: bool, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Interval of a metric that is read from `ScoreSums`."""
+    """Return the interval of a metric of `ScoreSums`."""
     rows = question.rows
     assert rows is not None
     unit, n_units = unit_of_rows(cluster, len(rows), rng)
@@ -132,7 +136,7 @@ def sums_interval(
 
 
 def statistic_replicates(question: Question, n_draws: int, rng: np.random.Generator) -> Float64s | None:
-    """Replicates from resampled counts of (bin, outcome) or (point, outcome); None where rows are needed."""
+    """Return replicates from resampled counts of (bin, outcome) or (point, outcome); None if rows are needed."""
     cells = question.cells(POINTS_PER_STRATUM)
     if cells is None:
         return None
@@ -141,11 +145,11 @@ def statistic_replicates(question: Question, n_draws: int, rng: np.random.Genera
         weights = question.rows.weights
         unequal = not cells.are_bins and weights is not None and weights.min() < weights.max()
         if unequal or has_several_pairs_per_row(statistic.view):
-            return None  # how weights differ within a point, or what one row adds to several, only the rows tell
+            return None  # only rows show how weights differ within a point, or which pairs belong to one row
     if cells.are_bins:
         return question.replicates(resampled_bins(statistic, n_draws, rng))
     drawn = [_resampled_points(points, n_draws, rng) for points in statistic.strata]
-    if len(drawn) > 1:  # classes that may belong together, which cells do not say: as if they went up and down as one
+    if len(drawn) > 1:  # cells do not record how classes of a row correlate: assume that they do so perfectly
         apart = []
         for points, (w, wy) in zip(statistic.strata, drawn, strict=True):
             each = (_replicate(points, w[i], wy[i]) for i in range(n_draws))
@@ -159,7 +163,7 @@ def statistic_replicates(question: Question, n_draws: int, rng: np.random.Genera
 
 
 def _around(question: Question, merged: PointStats, replicates: Float64s) -> Float64s:
-    """Replicates of points put together, moved to where all points are: with a billion rows that is not nothing."""
+    """Shift the replicates of merged points to the value of all points; with a billion rows, the difference matters."""
     moved = question.value() - one_value(question, merged)
     return replicates + moved if np.isfinite(moved) else replicates
 
@@ -169,10 +173,10 @@ def _mixes_weights(points: Points) -> bool:
 
 
 def resampled_bins(stats: BinStats, n_draws: int, rng: np.random.Generator) -> BinStats:
-    """A stack of statistics as new samples of the same size would give them.
+    """Return a stack of statistics, as new samples of the same size would give them.
 
-    How many pairs fall into each (bin, outcome) is multinomial; given that, the sums of their weights and scores vary
-    as those within the cell do. Without that last term few wide bins would vary too little.
+    The number of pairs in each (bin, outcome) is multinomial. Given that number, the sums of weights and scores vary as
+    much as weights and scores vary within the bin; without this term, few wide bins would vary too little.
     """
     ny, n = np.rint(stats.ny), stats.n
     counts = np.stack([n - ny, ny])
@@ -201,9 +205,9 @@ def resampled_bins(stats: BinStats, n_draws: int, rng: np.random.Generator) -> B
 
 
 def _resampled_points(points: Points, n_draws: int, rng: np.random.Generator) -> tuple[Float64s, Float64s]:
-    """Weights and weighted outcomes of new samples.
+    """Return the weights and weighted outcomes of new samples.
 
-    Where pairs of one point differ in weight, as many of one weight stand for those of each outcome as make the same
+    If the pairs of a point differ in weight, those of each outcome are replaced by pairs of equal weight with the same
     sum and the same variance.
     """
     if _mixes_weights(points):
@@ -231,7 +235,7 @@ def _replicate(points: Points, w: Float64s, wy: Float64s) -> Points:
 
 
 def row_draws(n: int, cluster: Ints | None, rng: np.random.Generator) -> Ints:
-    """Rows of one replicate: n of them, or those of as many clusters as there are."""
+    """Draw the rows of one replicate: n rows, or the rows of as many clusters as there are."""
     if cluster is None:
         return rng.integers(0, n, n)
     order = np.argsort(cluster, kind="stable")
@@ -242,7 +246,7 @@ def row_draws(n: int, cluster: Ints | None, rng: np.random.Generator) -> Ints:
 
 
 def row_replicates(question: Question, cluster: Ints | None, n_draws: int, rng: np.random.Generator) -> Float64s:
-    """The metric of resampled rows, one call each."""
+    """Return the metric of resampled rows, with one call per replicate."""
     rows = question.rows
     assert rows is not None
     values = [one_value(question, rows.take(row_draws(len(rows), cluster, rng))) for _ in range(n_draws)]
@@ -250,7 +254,7 @@ def row_replicates(question: Question, cluster: Ints | None, n_draws: int, rng: 
 
 
 def one_value(question: Question, source: Any) -> float:
-    """The metric of a replicate; NaN where it happens to be undefined, as with one class only."""
+    """Return the metric of a replicate; NaN if it is undefined there, for example because only one class occurs."""
     try:
         return question.value(source)
     except UndefinedError:
@@ -258,7 +262,7 @@ def one_value(question: Question, source: Any) -> float:
 
 
 def defined(values: Float64s) -> Float64s:
-    """The replicates that have a value, if that is nearly all of them."""
+    """Return the replicates that are defined; raise an error if that is less than nine in ten."""
     good = values[~np.isnan(values)]
     if len(good) < 0.9 * len(values):
         raise UndefinedError(

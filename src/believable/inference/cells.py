@@ -1,4 +1,4 @@
-"""A statistic taken apart for resampling: what lies in each cell, and the way back to a statistic."""
+"""The cells of a statistic, for resampling, and the way back from cells to a statistic."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from believable._types import Array, Float64s, Floats, Int64s, Ints
 from believable.stats import BinStats
 from believable.stats.points import PointStats
 
-ABSENT_SHARE = 1e-12  # the weight, as a share, of a cell that a replicate leaves empty
-VARIANCE_OF_NORMAL_COUNT = 100.0  # a variance from which on a count is as good as normal
+ABSENT_SHARE = 1e-12  # relative weight given to a cell that is empty in a replicate
+VARIANCE_OF_NORMAL_COUNT = 100.0  # counts of a larger variance are drawn from the normal distribution
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Cells(ABC):
-    """The occupied bins, or points, of all strata side by side.
+    """The non-empty bins, or the points, of all strata.
 
     Attributes
     ----------
     w, conf, wy : ndarray
-        Weight, mean score and weighted outcomes.
+        Weight, mean score and weighted outcomes of each cell.
     size : ndarray
         Effective number of pairs, (sum w)^2 / sum w^2.
     spread : ndarray
-        Variance of the scores within the cell.
+        Variance of the scores within each cell.
     stratum : ndarray
-        Class or rank.
+        Class or rank of each cell.
     """
 
     statistic: Any
@@ -47,35 +47,36 @@ class Cells(ABC):
 
     @property
     def gap(self) -> Float64s:
-        """Mean outcome less mean score."""
+        """Mean outcome minus mean score of each cell."""
         return np.asarray(self.wy / self.w - self.conf)
 
     def variance(self, rate: Float64s) -> Float64s:
-        """Variance of one outcome in a cell with this mean rate, whose pairs' rates vary as their scores do."""
+        """Return the variance of one outcome in a cell of this mean rate, if rates vary as much as scores within it."""
         return np.asarray(np.maximum(rate * (1 - rate) - self.spread, 0))
 
     @abstractmethod
     def with_outcomes(self, wy: Float64s, w: Float64s | None = None) -> Any:
-        """The statistic with other outcomes (and weights); leading axes are replicates."""
+        """Return the statistic with other outcomes (and weights); leading axes are replicates."""
 
     @abstractmethod
     def locate(self, score: Floats, stratum: Ints | None) -> Ints:
-        """The cell of each pair."""
+        """Return the cell of each pair."""
 
     def draw(self, rate: Float64s, rng: np.random.Generator, n_draws: int) -> Float64s:
-        """Outcomes of the same pairs if each cell had this rate.
+        """Draw outcomes of the same pairs, with this rate in each cell.
 
-        The outcomes of a cell are a sum of unequal coins: a binomial with their mean and variance stands for it.
+        The outcomes of a cell are a sum of Bernoulli variables with different rates; a binomial variable of the same
+        mean and variance approximates it.
         """
         rate = np.broadcast_to(rate, (n_draws, len(self)))
         drawn = matched(rng, np.broadcast_to(self.size, rate.shape), rate, self.variance(rate))
         return np.asarray(self.w * drawn / self.size)
 
     def times(self, rng: np.random.Generator, n_draws: int) -> Float64s:
-        """How many pairs new samples of the same size have in each cell, as a multiple of what was counted.
+        """Draw how many pairs new samples of the same size have in each cell, as a multiple of the observed number.
 
-        A bin keeps one pair for sure. New samples fall into bins that this one left empty, so they have about as many
-        bins with a pair or two as this one, and as much noise; drawn from its own bins alone they would have less.
+        A bin keeps at least one pair. New samples also fall into bins that are empty in this one, so they have about as
+        many sparse bins as this one, and as much noise; resampling the non-empty bins alone would give less.
         """
         kept = int(self.are_bins)
         left = self.n - kept
@@ -84,7 +85,7 @@ class Cells(ABC):
         return np.asarray((kept + rng.multinomial(int(left.sum()), left / left.sum(), n_draws)) / self.n)
 
     def draw_anew(self, rate: Float64s, rng: np.random.Generator, times: Float64s) -> tuple[Float64s, Float64s]:
-        """Outcomes and weights of new samples, so many times as large in each cell."""
+        """Draw outcomes and weights of new samples that have `times` as many pairs in each cell."""
         size = self.size * times
         drawn = matched(rng, size, rate, self.variance(rate))
         share = np.divide(drawn, size, out=np.broadcast_to(self.conf, rate.shape).copy(), where=size > 0)
@@ -95,14 +96,14 @@ class Cells(ABC):
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class BinCells(Cells):
-    """The occupied bins."""
+    """The non-empty bins of a `BinStats`."""
 
     statistic: BinStats
     are_bins: ClassVar[bool] = True
 
     @classmethod
     def of(cls, stats: BinStats) -> BinCells:
-        """Take bins apart."""
+        """Return the cells of a `BinStats`."""
         return cls(
             statistic=stats,
             n=stats.n,
@@ -115,18 +116,18 @@ class BinCells(Cells):
         )
 
     def with_outcomes(self, wy: Float64s, w: Float64s | None = None) -> BinStats:
-        """The bins with other outcomes (and weights); leading axes are replicates."""
+        """Return the bins with other outcomes (and weights); leading axes are replicates."""
         if w is None:
             return replace(self.statistic, wy=wy)
         return replace(self.statistic, w=w, wp=w * self.conf, wy=wy)
 
     def with_products(self, wy: Float64s) -> BinStats:
-        """The bins with drawn outcomes, and with sums of w p y that such outcomes would have on average."""
+        """Return the bins with drawn outcomes, and with the sums of w p y that such outcomes have on average."""
         stats = self.with_outcomes(wy)
         return replace(stats, wpy=stats.wpp + stats.conf * (wy - stats.wp))
 
     def locate(self, score: Floats, stratum: Ints | None) -> Ints:
-        """The cell of each pair."""
+        """Return the cell of each pair."""
         stats = self.statistic
         if len(stats.edges) == 1:
             index = stats.edges[0].index(score)
@@ -143,7 +144,7 @@ class BinCells(Cells):
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class PointCells(Cells):
-    """Points, neighbours of which may stand together; `last_scores` says where each ends, stratum by stratum."""
+    """Points, possibly merged from neighbours; `last_scores` holds the last score of each, stratum by stratum."""
 
     statistic: PointStats
     last_scores: list[Float64s]
@@ -151,7 +152,7 @@ class PointCells(Cells):
 
     @classmethod
     def of(cls, stats: PointStats, last_scores: list[Float64s]) -> PointCells:
-        """Take points apart."""
+        """Return the cells of a `PointStats`."""
         n, w, conf, wy, w2 = (
             np.concatenate([getattr(points, name) for points in stats]) for name in ("n", "w", "score", "wy", "w2")
         )
@@ -168,14 +169,14 @@ class PointCells(Cells):
         )
 
     def with_outcomes(self, wy: Float64s, w: Float64s | None = None) -> PointStats:
-        """The points with other outcomes; leading axes are replicates. Points keep their weight."""
+        """Return the points with other outcomes but the same weights; leading axes are replicates."""
         ends = np.cumsum([len(points.score) for points in self.statistic])[:-1]
         parts = zip(self.statistic, np.split(wy, ends, axis=-1), strict=True)
         strata = (replace(points, wy=part, w2y=part * (points.w2 / points.w)) for points, part in parts)
         return replace(self.statistic, strata=tuple(strata))
 
     def locate(self, score: Floats, stratum: Ints | None) -> Ints:
-        """The cell of each pair."""
+        """Return the cell of each pair."""
         if stratum is None:
             return np.searchsorted(self.last_scores[0], score)
         starts = np.cumsum([0, *(len(last) for last in self.last_scores)])
@@ -187,14 +188,14 @@ class PointCells(Cells):
 
 
 def matched(rng: np.random.Generator, size: Float64s, rate: Float64s, variance: Float64s) -> Array:
-    """Draws with mean size * rate and variance size * variance: binomial from the rarer side, normal where many."""
+    """Draw numbers of mean size * rate and variance size * variance: binomial for the rarer outcome, or normal."""
     if float((size * variance).min(initial=np.inf)) > VARIANCE_OF_NORMAL_COUNT:
         return np.asarray(size * rate + np.sqrt(size * variance) * rng.standard_normal(rate.shape))
     rare = np.minimum(rate, 1 - rate)
     with np.errstate(divide="ignore", invalid="ignore"):
         chance = np.where(rare > 0, 1 - variance / rare, 0)
         trials = np.where(chance > 0, size * rare / chance, 0)
-    trials = np.maximum(np.rint(trials), np.ceil(size * rare - 1e-9))  # at least as many as happen on average
+    trials = np.maximum(np.rint(trials), np.ceil(size * rare - 1e-9))  # at least the mean number of events
     chance = np.divide(size * rare, trials, out=np.zeros(rate.shape), where=trials > 0)
     drawn = np.minimum(rng.binomial(trials.astype(np.int64), np.minimum(chance, 1)), size)
     return np.where(rate > 0.5, size - drawn, drawn)

@@ -1,4 +1,4 @@
-"""Units of resampling: rows, or the clusters that rows come in."""
+"""Units of resampling: rows, or clusters of rows that belong together."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from believable.inference.cells import Cells
 from believable.predictions import Predictions
 from believable.predictions.view import View
 
-MAX_UNITS = 2000  # more are put together at random, which keeps the variance of every sum
+MAX_UNITS = 2000  # more units are merged at random, which preserves the variance of every sum
 
 
 def cluster_of_rows(clusters: Any, predictions: Any, source: Predictions, sample_weight: Any) -> Ints | None:
-    """The cluster of each row that is left, numbered from 0; None where rows stand for themselves."""
+    """Return the cluster of each row, numbered from 0, without rows of weight 0; None if rows are independent."""
     if clusters is None:
         return None
     array = rows_that_count(clusters, "clusters", predictions, source, sample_weight)
@@ -29,13 +29,13 @@ def cluster_of_rows(clusters: Any, predictions: Any, source: Predictions, sample
     _, cluster = np.unique(array.astype(str) if array.dtype == object else array, return_inverse=True)
     if cluster.max() == 0:
         raise InputError(
-            "{argument} names one cluster only: nothing can be said about how clusters differ", argument="clusters"
+            "{argument} holds only one cluster: the variation between clusters needs at least two", argument="clusters"
         )
     return np.asarray(cluster)
 
 
 def rows_that_count(values: Any, name: str, predictions: Any, source: Predictions, sample_weight: Any) -> Array:
-    """A column with one entry for each row that is left: rows of weight 0 are dropped from it too."""
+    """Return a column with one entry for each row of positive weight."""
     array = as_numpy(values, name)
     if array.ndim != 1:
         raise InputError("{argument} must be 1-D, one entry per row, got shape {got}", argument=name, got=array.shape)
@@ -44,7 +44,7 @@ def rows_that_count(values: Any, name: str, predictions: Any, source: Prediction
         array = array[kept] if len(kept) == len(array) else array
     if len(array) != len(source):
         raise InputError(
-            "{argument} has {got} entries, the predictions have {needed} rows that count",
+            "{argument} has {got} entries, but the predictions have {needed} rows (rows of weight 0 do not count)",
             argument=name,
             got=len(array),
             needed=len(source),
@@ -53,7 +53,7 @@ def rows_that_count(values: Any, name: str, predictions: Any, source: Prediction
 
 
 def unit_of_rows(cluster: Ints | None, n: int, rng: np.random.Generator) -> tuple[Ints, int]:
-    """The unit of each row and the number of units: clusters or rows, many of them put together at random."""
+    """Return the unit of each row and the number of units: clusters or rows, merged at random if there are many."""
     unit = np.arange(n) if cluster is None else cluster
     n_units = int(unit.max()) + 1
     if n_units <= MAX_UNITS:
@@ -62,12 +62,12 @@ def unit_of_rows(cluster: Ints | None, n: int, rng: np.random.Generator) -> tupl
 
 
 def drawn_counts(n_units: int, n_draws: int, rng: np.random.Generator) -> Float64s:
-    """How often each unit is drawn, with replacement, in each replicate."""
+    """Draw how often each unit is in each replicate, with replacement."""
     return rng.multinomial(n_units, np.full(n_units, 1 / n_units), n_draws).astype(np.float64)
 
 
 def residuals_by_unit(source: Predictions, cells: Cells, unit: Ints, n_units: int) -> Any:
-    """Sums of w (y - p) by (unit, cell), as a sparse matrix."""
+    """Return the sums of w (y - p) by (unit, cell), as a sparse matrix."""
     from scipy.sparse import coo_array
 
     row, cell, weight, residual = _pairs(source, cells)
@@ -87,7 +87,7 @@ def residuals_of_clusters(source: Predictions, view: View, cluster: Ints, last_s
 
 
 def weights_by_unit(source: Predictions, cells: Cells, unit: Ints, n_units: int) -> Any:
-    """Sums of w by (unit, cell), as a sparse matrix."""
+    """Return the sums of w by (unit, cell), as a sparse matrix."""
     from scipy.sparse import coo_array
 
     row, cell, weight, _ = _pairs(source, cells)
@@ -95,7 +95,7 @@ def weights_by_unit(source: Predictions, cells: Cells, unit: Ints, n_units: int)
 
 
 def clustering(source: Predictions, cells: Cells, cluster: Ints | None) -> float:
-    """How many times larger clusters make the variance of outcomes, over all cells; at least 1."""
+    """Return the design effect: the factor by which clusters raise the variance of outcomes; at least 1."""
     if cluster is None:
         return 1.0
     from scipy.sparse import coo_array
@@ -107,7 +107,7 @@ def clustering(source: Predictions, cells: Cells, cluster: Ints | None) -> float
 
 
 def _pairs(source: Predictions, cells: Cells) -> tuple[Ints, Ints, Float64s, Float64s]:
-    """Row, cell, weight, and outcome less score of every pair."""
+    """Return the row, cell, weight, and outcome minus score of every pair."""
     parts = []
     for pairs in source.pairs(cells.statistic.view, numbered=True):
         weight = np.ones(len(pairs.score)) if pairs.weight is None else pairs.weight.astype(np.float64)
@@ -118,5 +118,5 @@ def _pairs(source: Predictions, cells: Cells) -> tuple[Ints, Ints, Float64s, Flo
 
 
 def has_several_pairs_per_row(view: View) -> bool:
-    """Whether one row's outcomes are tied to each other: the classes, or ranks, of one label."""
+    """Return whether a row has several, dependent outcomes: the classes or ranks of one label."""
     return view.notion in ("classwise", "top_r") and view.stratum is None

@@ -1,4 +1,4 @@
-"""Two models on the same rows: which one is better, and is that chance?"""
+"""Paired comparison of two models on the same rows."""
 
 from __future__ import annotations
 
@@ -23,20 +23,23 @@ from believable.predictions import Predictions
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A paired difference, first model less second.
+    """A paired difference between two models, first minus second.
 
     Attributes
     ----------
     difference : float
-        Of the two values. Chance adds to errors, and more to one than to the other, so for errors it may lie outside
-        the interval.
+        Difference of the two values. Sampling noise inflates calibration errors, and not both by the same amount, so
+        for errors the difference may lie outside the interval.
     low, high, level : float
-        Interval for the difference in the population.
+        Confidence interval for the difference in the population, and its level.
     p_value : float
-        Of the hypothesis that there is none.
+        p-value of the hypothesis that there is no difference.
     value_a, value_b : float
+        The metric of each model.
     metric : str
+        Name of the metric.
     method : str
+        How the interval was computed.
     """
 
     difference: float
@@ -75,34 +78,41 @@ def compare(
     random_state: Any = None,
     sample_weight: Any = None,
 ) -> Comparison:
-    """Paired comparison of two models on the same rows.
+    """Compare two models on the same rows, with an interval and a p-value for the difference.
 
-    The default metric, the Brier score, is about calibration and discrimination together; ask for an error ("ece",
-    "smece") to compare calibration alone.
+    The default metric, the Brier score, measures calibration and discrimination together; choose a calibration error
+    ("ece", "smece") to compare calibration alone.
 
-    Rows (clusters, with `clusters`) are resampled for both models together, so what makes a row hard for both cancels.
-    Calibration errors are too large by an amount that differs between models, so their intervals, made by inverting
-    tests, are combined instead: by the square-and-add rule of Zou and Donner, with the correlation of the two errors.
+    Rows (with `clusters`, whole clusters) are resampled for both models together, so that what makes a row difficult
+    for both cancels. Calibration errors are inflated by sampling noise, by an amount that differs between models. Their
+    intervals, from inverted tests, are therefore combined by the square-and-add rule of Zou and Donner, with the
+    correlation of the two errors.
 
     Parameters
     ----------
     predictions_a, predictions_b : array-like or Predictions
         Two sets of predictions for the same rows.
     actuals : array-like of shape (n,)
-        Left out if both are `Predictions`, which must then hold the same labels and weights.
+        Outcomes or class numbers. Omit them if both are `Predictions`, which must hold the same labels and weights.
     metric : str or callable
+        A name or alias from the table of metrics, or a function of (predictions, actuals) that returns a number.
     options : dict, optional
-        Choices of the metric.
+        Options of the metric, such as `{"n_bins": 15}`.
     clusters : array-like of shape (n,), optional
-        Clusters of rows that belong together.
+        The cluster of each row, if rows belong together (patients, queries).
     level : float
+        Confidence level of the interval.
     n_resamples : int
+        Number of resampled data sets.
     random_state : None, int or numpy Generator
+        Random seed, for reproducible results.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------
     Comparison
+        The difference, its interval and its p-value.
 
     References
     ----------
@@ -136,12 +146,12 @@ def compare(
         differences = _paired_differences(a, b, cluster, n_resamples, rng)
         low, high = bootstrap.percentile_ends(differences, level)
         p_value, method = _two_sided(differences), "percentile"
-    difference = value_a - value_b if value_a != value_b else 0.0  # infinite ones too
+    difference = value_a - value_b if value_a != value_b else 0.0  # inf - inf would be NaN
     return Comparison(difference, low, high, level, p_value, value_a, value_b, name, method)
 
 
 def _asked(metric: Any, predictions: Any, actuals: Any, sample_weight: Any, options: Any) -> Question:
-    """The question to one model; a `Predictions` brings its own labels, whatever the other one is."""
+    """Return the question for one model; a `Predictions` brings its own labels, whatever the other model is."""
     if isinstance(predictions, Predictions):
         return ask(metric, predictions, options=options)
     return ask(metric, predictions, actuals, sample_weight, options)
@@ -152,7 +162,7 @@ def _same_rows(a: Question, b: Question) -> tuple[Predictions, Predictions]:
     if one is None or other is None:
         raise InputError("a paired comparison needs the rows of both models, not statistics of them")
     if len(one) != len(other) or not np.array_equal(one.labels, other.labels):
-        raise InputError("the two sets of predictions are not of the same rows: their labels differ")
+        raise InputError("the two sets of predictions are not for the same rows: their labels differ")
     weights = [np.ones(len(one)) if each.weights is None else each.weights for each in (one, other)]
     if not np.array_equal(weights[0], weights[1]):
         raise InputError("the two sets of predictions have different weights")
@@ -172,7 +182,7 @@ def _paired_differences(
         drawn = (bootstrap.row_draws(n, cluster, rng) for _ in range(n_draws))
         pairs = [[bootstrap.one_value(each, rows.take(taken)) for each, rows in both] for taken in drawn]
         values = list(np.array(pairs).T)
-    same = values[0] == values[1]  # infinite ones too
+    same = values[0] == values[1]  # inf - inf would be NaN
     with np.errstate(invalid="ignore"):
         return bootstrap.defined(np.where(same, 0.0, values[0] - values[1]))
 
@@ -189,7 +199,7 @@ def _two_sided(differences: Float64s) -> float:
 def _of_errors(
     a: Question, b: Question, cluster: Ints | None, level: float, n_draws: int, rng: np.random.Generator
 ) -> tuple[float, float, float]:
-    seed = int(rng.integers(2**62))  # the same for both, so that what they share cancels
+    seed = int(rng.integers(2**62))  # the same for both models, so that shared noise cancels
     tails = [tails_of(each, cluster, n_draws, np.random.default_rng(seed)) for each in (a, b)]
     together = correlation(tails, cluster, n_draws, rng)
 
@@ -202,7 +212,7 @@ def _of_errors(
         low, high = ends(1 - p, False)
         return low > 0 or high < 0
 
-    small, large = 2 / (1 + n_draws), 1.0  # fewer draws cannot tell smaller chances
+    small, large = 2 / (1 + n_draws), 1.0  # the draws cannot resolve smaller p-values
     if excludes_none(small):
         large = small
     while large / small > 1.02:
@@ -212,7 +222,7 @@ def _of_errors(
 
 
 def square_and_add(a: Inverted, b: Inverted, correlation: float) -> tuple[float, float]:
-    """Ends for the difference of two estimates from their own intervals (Zou and Donner 2008)."""
+    """Return the interval for a difference of two estimates from their own intervals (Zou and Donner 2008)."""
 
     def reach(one: float, other: float) -> float:
         return math.sqrt(max(one**2 + other**2 - 2 * correlation * one * other, 0.0))
@@ -223,7 +233,7 @@ def square_and_add(a: Inverted, b: Inverted, correlation: float) -> tuple[float,
 
 
 def correlation(tails: list[Tails], cluster: Ints | None, n_draws: int, rng: np.random.Generator) -> float:
-    """How the two errors move together when the same units are drawn for both."""
+    """Return the correlation of the two errors when the same units are drawn for both."""
     rows_of = [rows for each in tails if (rows := each.question.rows) is not None]
     unit, n_units = unit_of_rows(cluster, len(rows_of[0]), rng)
     spare = drawn_counts(n_units, n_draws, rng) - 1
@@ -238,12 +248,12 @@ def correlation(tails: list[Tails], cluster: Ints | None, n_draws: int, rng: np.
     return float(np.mean((shown[0] - shown[0].mean()) * (shown[1] - shown[1].mean())) / math.prod(deviation))
 
 
-# --- many sets of predictions against one baseline on the same rows: what they share is worked out once ---------------
+# --- many sets of predictions against one baseline on the same rows: what they share is computed once -----------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredModel:
-    """An error of one model, with the test that its interval came from."""
+    """A calibration error of one model, with the test that gave its interval."""
 
     interval: Interval
     inverted: Inverted
@@ -252,9 +262,9 @@ class MeasuredModel:
 
 @dataclass(frozen=True, slots=True)
 class ErrorContest:
-    """Intervals of one calibration error, and of differences in it, for models on the same rows.
+    """Intervals of one calibration error, and of its differences, for models on the same rows.
 
-    The noise of all models is drawn with one seed, so that what they share cancels.
+    All models use the same random seed, so that shared noise cancels.
     """
 
     metric: str
@@ -264,7 +274,7 @@ class ErrorContest:
     seed: int
 
     def measure(self, predictions: Predictions) -> MeasuredModel:
-        """The error of one model."""
+        """Return the error of one model with its interval."""
         question = ask(self.metric, predictions)
         tails = tails_of(question, self.cluster, self.n_draws, np.random.default_rng(self.seed))
         found = invert(tails, self.level)
@@ -274,17 +284,17 @@ class ErrorContest:
         )
 
     def difference(self, first: MeasuredModel, second: MeasuredModel) -> tuple[float, float]:
-        """The ends of the interval for the first error less the second."""
+        """Return the ends of the interval for the first error minus the second."""
         rng = np.random.default_rng(self.seed)
         together = correlation([first.tails, second.tails], self.cluster, self.n_draws, rng)
         return square_and_add(first.inverted, second.inverted, together)
 
 
 def mean_of_rows(values: Float64s, weights: Float64s | None, cluster: Ints | None) -> tuple[float, float, int]:
-    """A weighted mean over rows, its standard error between clusters, and the degrees of freedom of that.
+    """Return a weighted mean over rows, its cluster-robust standard error, and the degrees of freedom.
 
-    The error is that of the jackknife, which a few heavy clusters do not make too small: what a cluster adds to the
-    mean is divided by the share of the weight that is left without it. Where a value is infinite, so is all.
+    The standard error is the jackknife's, which a few heavy clusters do not make too small: a cluster's contribution to
+    the mean is divided by the share of the weight without it. Mean and error are infinite if a value is.
     """
     w = np.ones(len(values)) if weights is None else weights
     mean = float(np.average(values, weights=w))

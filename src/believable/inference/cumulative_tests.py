@@ -1,4 +1,4 @@
-"""The Kolmogorov–Smirnov and Kuiper tests: how far cumulative gaps go, and how far chance takes them."""
+"""The Kolmogorov–Smirnov and Kuiper tests of calibration, from cumulative gaps."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from believable.metrics.cumulative import gap_range, largest_gap
 from believable.stats.source import Points, Source, count_points, one_stratum, rows_in, source_of
 
 Method = Literal["auto", "asymptotic", "resampling"]
-MIN_SCORES_FOR_LIMIT = 200  # fewer distinct scores are too coarse for the limit
+MIN_SCORES_FOR_LIMIT = 200  # with fewer distinct scores, the limiting distribution is too rough
 
 
 @dataclass(frozen=True, slots=True)
 class CumulativeTest:
-    """A test by how far the cumulative gap gets, beside its standard deviation at the end.
+    """A test based on an extreme of the cumulative gap, divided by its standard deviation at the end.
 
     Attributes
     ----------
     what : str
-        What to call it.
+        Name of the test, for error messages.
     extreme : callable
-        How far the gap of `Points` gets.
+        Function that returns the extreme of the cumulative gap of `Points`.
     tail : callable
-        The probability that Brownian motion on [0, 1] gets further.
+        Function that returns the probability of a larger extreme of Brownian motion on [0, 1].
     """
 
     what: str
@@ -59,7 +59,7 @@ class CumulativeTest:
             method = "resampling" if coarse else "asymptotic"
         n, found = int(points.n.sum()), float(self.extreme(points))
         deviation = sqrt(max(float(points.variance.sum()), 0.0)) / float(points.total)
-        if deviation == 0:  # scores of 0 and 1 are certain: right, or refuted
+        if deviation == 0:  # all scores are 0 or 1: certain, and right or wrong
             return TestResult(inf if found else 0.0, 0.0 if found else 1.0, None, n, method)
         if method == "asymptotic":
             return TestResult(found / deviation, self.tail(found / deviation), None, n, method)
@@ -77,7 +77,7 @@ class CumulativeTest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rows:
-    """Rows of equal score and weight, which labels are drawn for at once, and where each distinct score starts."""
+    """Rows of equal score and weight, whose labels are drawn together, and where each distinct score starts."""
 
     score: Float64s
     n: Array
@@ -85,15 +85,15 @@ class _Rows:
     starts: Ints | None
 
     def draw(self, size: int, rng: np.random.Generator) -> Float64s:
-        """Sums of w y at each distinct score for drawn labels, `size` times over."""
+        """Draw labels `size` times and return the sums of w y at each distinct score."""
         drawn = drawn_at_scores(self.score, self.n, size, rng)
         drawn *= self.weight
         return drawn if self.starts is None else np.add.reduceat(drawn, self.starts, axis=1)
 
 
 def _rows(source: Source, points: Points, notion: Notion | None, r: int | None) -> _Rows | None:
-    """Rows to draw labels for: one for each distinct score where its weights are equal, else the rows themselves."""
-    score = np.clip(points.score, 0, 1)  # the mean score of a cell may round beyond
+    """Return rows to draw labels for: one per distinct score if its weights are equal, else the rows themselves."""
+    score = np.clip(points.score, 0, 1)  # rounding may push the mean score of a cell outside
     if np.allclose(points.w2 * points.n, points.w**2, rtol=1e-9, atol=0):
         return _Rows(score, points.n, points.w / points.n, None)
     rows = rows_in(source)
@@ -123,41 +123,47 @@ def kolmogorov_smirnov_test(
     random_state: Any = None,
     sample_weight: Any = None,
 ) -> TestResult:
-    """Test whether outcomes happen at the rates of the scores, by the largest cumulative gap.
+    """Test the scores for calibration by the largest cumulative gap between outcomes and scores.
 
     The statistic is `max |C| W / sqrt(sum w^2 p (1 - p))`, C(s) = sum over p_i <= s of w_i (y_i - p_i) / W: the
-    Kolmogorov–Smirnov calibration error beside the standard deviation that C has at its end.
+    Kolmogorov–Smirnov calibration error divided by the standard deviation of C at its end.
 
-    - "asymptotic": the p-value is the tail of the largest distance of Brownian motion on [0, 1] from its start, which C
-      becomes as n grows. With few distinct scores C has few chances to be large, and the test rejects too rarely.
-    - "resampling": labels are drawn from the scores themselves, and the p-value is (1 + how many of them have a
-      statistic as large) / (1 + n_resamples); right for any scores, and never below 1 / (1 + n_resamples).
-    - "auto": resampling where there are fewer than 200 distinct scores, the limit otherwise. (The limit, too, for
-      `CellStats` whose cells hold rows of different weights, which labels cannot be drawn for.)
+    - "asymptotic": C converges to Brownian motion on [0, 1] as n grows, and the p-value is the tail of the largest
+      distance of that from its start. With few distinct scores, the test rejects too rarely.
+    - "resampling": labels are drawn from the scores themselves, and the p-value is (1 + number of statistics as large)
+      / (1 + n_resamples). It is valid for any scores, and never below 1 / (1 + n_resamples).
+    - "auto": "resampling" if there are fewer than 200 distinct scores, otherwise "asymptotic"; also "asymptotic" for
+      `CellStats` whose cells hold rows of different weights, because labels cannot be drawn for those.
 
-    Scores of 0 and 1 leave nothing to chance. Where there are no others, the statistic is 0 and the p-value 1 if they
-    were right, and infinite and 0 if not. With soft labels, which vary less than drawn ones, the test is conservative.
+    If all scores are 0 or 1, the statistic is 0 with p-value 1 if all of them were right, and infinite with p-value 0
+    otherwise. With soft labels, which vary less than drawn labels, the test is conservative.
 
-    For one set of scores: "binary", "confidence", "rth" or "within_top_r"; others are an error. From `CellStats` each
-    cell counts as one score, its mean.
+    The notion must be "binary", "confidence", "rth" or "within_top_r"; those that keep classes or ranks apart are
+    refused. From `CellStats`, all rows of a cell count at the cell's mean score.
 
     Parameters
     ----------
     predictions : array-like of shape (n,) or (n, K), Predictions, or CellStats
+        Scores of one event, or one column of probabilities per class, or cells of them.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     notion : str, optional
-        Which pairs are looked at; "binary" for 1-D scores and "confidence" for a matrix if left out.
+        Which pairs of score and outcome to use. By default "binary" for 1-D scores, "confidence" for a matrix.
     r : int, optional
         The rank, for the ranked notions.
     method : {"auto", "asymptotic", "resampling"}
+        Where the p-value comes from, as above.
     n_resamples : int
+        Number of sets of labels drawn.
     random_state : None, int or numpy Generator
+        Random seed, for reproducible results.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------
     TestResult
-        statistic, p_value, df (None), n and method ("asymptotic" or "resampling").
+        With `statistic`, `p_value`, `df` (None), `n` and `method` ("asymptotic" or "resampling").
 
     References
     ----------
@@ -190,42 +196,48 @@ def kuiper_test(
     random_state: Any = None,
     sample_weight: Any = None,
 ) -> TestResult:
-    """Test whether outcomes happen at the rates of the scores, by the range of the cumulative gap.
+    """Test the scores for calibration by the range of the cumulative gap between outcomes and scores.
 
     The statistic is (max C - min C) W / sqrt(sum w^2 p (1 - p)), C(s) = sum over p_i <= s of w_i (y_i - p_i) / W: the
-    Kuiper calibration error beside the standard deviation that C has at its end. It sees gaps in any interval of
-    scores, where the Kolmogorov–Smirnov test looks from the lowest score up.
+    Kuiper calibration error divided by the standard deviation of C at its end. It detects gaps in any interval of
+    scores; the Kolmogorov–Smirnov test considers only intervals that start at the lowest score.
 
-    - "asymptotic": the p-value is the tail of the range of Brownian motion on [0, 1] (Feller 1951), which C
-      becomes as n grows. With few distinct scores C has few chances to be large, and the test rejects too rarely.
-    - "resampling": labels are drawn from the scores themselves, and the p-value is (1 + how many of them have a
-      statistic as large) / (1 + n_resamples); right for any scores, and never below 1 / (1 + n_resamples).
-    - "auto": resampling where there are fewer than 200 distinct scores, the limit otherwise. (The limit, too, for
-      `CellStats` whose cells hold rows of different weights, which labels cannot be drawn for.)
+    - "asymptotic": C converges to Brownian motion on [0, 1] as n grows, and the p-value is the tail of the range of
+      that (Feller 1951). With few distinct scores, the test rejects too rarely.
+    - "resampling": labels are drawn from the scores themselves, and the p-value is (1 + number of statistics as large)
+      / (1 + n_resamples). It is valid for any scores, and never below 1 / (1 + n_resamples).
+    - "auto": "resampling" if there are fewer than 200 distinct scores, otherwise "asymptotic"; also "asymptotic" for
+      `CellStats` whose cells hold rows of different weights, because labels cannot be drawn for those.
 
-    Scores of 0 and 1 leave nothing to chance. Where there are no others, the statistic is 0 and the p-value 1 if they
-    were right, and infinite and 0 if not. With soft labels, which vary less than drawn ones, the test is conservative.
+    If all scores are 0 or 1, the statistic is 0 with p-value 1 if all of them were right, and infinite with p-value 0
+    otherwise. With soft labels, which vary less than drawn labels, the test is conservative.
 
-    For one set of scores: "binary", "confidence", "rth" or "within_top_r"; others are an error. From `CellStats` each
-    cell counts as one score, its mean.
+    The notion must be "binary", "confidence", "rth" or "within_top_r"; those that keep classes or ranks apart are
+    refused. From `CellStats`, all rows of a cell count at the cell's mean score.
 
     Parameters
     ----------
     predictions : array-like of shape (n,) or (n, K), Predictions, or CellStats
+        Scores of one event, or one column of probabilities per class, or cells of them.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     notion : str, optional
-        Which pairs are looked at; "binary" for 1-D scores and "confidence" for a matrix if left out.
+        Which pairs of score and outcome to use. By default "binary" for 1-D scores, "confidence" for a matrix.
     r : int, optional
         The rank, for the ranked notions.
     method : {"auto", "asymptotic", "resampling"}
+        Where the p-value comes from, as above.
     n_resamples : int
+        Number of sets of labels drawn.
     random_state : None, int or numpy Generator
+        Random seed, for reproducible results.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------
     TestResult
-        statistic, p_value, df (None), n and method ("asymptotic" or "resampling").
+        With `statistic`, `p_value`, `df` (None), `n` and `method` ("asymptotic" or "resampling").
 
     References
     ----------

@@ -13,11 +13,11 @@ from believable.errors import InputError, UndefinedError
 from believable.inference.null import TestResult
 from believable.stats.source import Points, count_points, one_stratum, source_of, warn_if_crowded
 
-TAKES_NO_WEIGHTS = "the Hosmer–Lemeshow test takes no weights: it is about counts of rows"
+TAKES_NO_WEIGHTS = "the Hosmer–Lemeshow test does not support weights: it counts rows"
 
 
 class Group(NamedTuple):
-    """Rows, events and expected events."""
+    """Number of rows, events and expected events of a group."""
 
     n: float
     observed: float
@@ -35,33 +35,34 @@ def hosmer_lemeshow(
     r: int | None = None,
     sample_weight: Any = None,
 ) -> TestResult:
-    r"""Test whether groups of similar scores had as many events as the scores announce.
+    r"""Test whether groups of similar scores have as many events as the scores predict.
 
     .. math:: \sum_g \frac{(O_g - E_g)^2}{E_g (1 - E_g / n_g)}
 
-    over groups g of about equal size, in order of the scores, with O_g events, E_g the sum of the scores, n_g rows.
-    Chi-squared in the limit if the outcomes happen at the rates of the scores, with as many degrees of freedom as there
-    are groups. That is for predictions made without seeing these outcomes; `in_sample=True`, for those fitted to them,
-    takes off two. (Textbooks and R take off two always, which for external predictions rejects too often: 11 % in place
-    of 5 % with ten groups.)
+    over groups g of about equal size, in order of the scores, with O_g events, E_g the sum of the scores and n_g rows.
+    If the scores are calibrated, the limit is chi-squared with as many degrees of freedom as there are groups. This
+    applies to predictions made without seeing these outcomes; for predictions fitted to them, `in_sample=True`
+    subtracts two. (Textbooks and R always subtract two, which rejects external predictions too often: 11 % instead of
+    5 % with ten groups.)
 
-    Groups in which nothing can vary (E = 0 or E = n) are merged with a neighbour. If only one such group is left, the
-    statistic is 0 with p-value 1 where the scores were right, and infinite with p-value 0 where they were not.
+    Groups without variance (E = 0 or E = n) are merged with a neighbour. If only one such group is left, the statistic
+    is 0 with p-value 1 if the scores were right, and infinite with p-value 0 otherwise.
 
     Parameters
     ----------
     n_groups : int
-        Asked for; with ties there may be fewer. The degrees of freedom count those used.
+        Number of groups. Ties may leave fewer; the degrees of freedom count the groups that were used.
     in_sample : bool
         Whether the predictions were fitted to these outcomes.
     groups : {"quantile", "type7"}
-        How the scores are cut. "quantile" is the rule of quantile bins everywhere in this package: equal scores stay
-        together, boundaries are scores. "type7" cuts at interpolated quantiles, as R's `hoslem.test` does; R keeps
+        How the scores are cut. "quantile" makes the quantile bins used everywhere in this package: equal scores stay
+        together, and boundaries are scores. "type7" cuts at interpolated quantiles, as R's `hoslem.test` does; R keeps
         `n_groups` - 2 degrees of freedom even if ties leave fewer groups.
     notion, r
-        For a matrix; one that keeps no classes or ranks apart. "confidence" if left out.
+        For a matrix: which pairs of score and outcome to use, "confidence" by default. Notions that keep classes or
+        ranks apart are refused.
     sample_weight
-        None: the test is about counts, and weights are an error.
+        Must be None: the test counts rows, and weights raise an error.
 
     References
     ----------
@@ -86,33 +87,33 @@ def hosmer_lemeshow(
     if not (np.array_equal(points.w, points.n) and np.array_equal(points.w2, points.n)):
         raise InputError(TAKES_NO_WEIGHTS)
     if np.any(points.wy != np.rint(points.wy)):
-        raise InputError("the Hosmer–Lemeshow test is about counts: it takes outcomes of 0 and 1, not soft labels")
+        raise InputError("the Hosmer–Lemeshow test counts events: it needs outcomes of 0 and 1, not soft labels")
     last = _by_quantile(points, n_groups) if groups == "quantile" else _by_type7(points, n_groups)
     found = _merged(_groups(points, last))
     df = len(found) - 2 * in_sample
     if df < 1:
         raise UndefinedError(
-            f"the Hosmer–Lemeshow test needs more than 2 groups with in_sample=True, these scores make {len(found)}"
+            f"the Hosmer–Lemeshow test needs more than 2 groups with in_sample=True, but these scores make {len(found)}"
         )
     statistic = sum(map(_term, found))
     return TestResult(statistic, float(chdtrc(df, statistic)), df, int(points.n.sum()), "chi-squared")
 
 
 def _by_quantile(points: Points, n_groups: int) -> Ints:
-    """The last point of each group but the last: where the count first reaches j/G of all."""
+    """Return the last point of each group except the last: where the count first reaches j/G of all rows."""
     return _kernels.quantile_positions(_kernels.running_sum(points.n), n_groups)
 
 
 def _by_type7(points: Points, n_groups: int) -> Ints:
-    """The same for R's `cut(p, unique(quantile(p, seq(0, 1, 1 / G))), include.lowest = TRUE)`."""
+    """Return the same for R's `cut(p, unique(quantile(p, seq(0, 1, 1 / G))), include.lowest = TRUE)`."""
     reached = np.cumsum(points.n)
-    place = 1 + (reached[-1] - 1) * (np.arange(1, n_groups) * (1 / n_groups))  # among the sorted rows, from 1
+    place = 1 + (reached[-1] - 1) * (np.arange(1, n_groups) * (1 / n_groups))  # position among the sorted rows, from 1
     lower, upper = (
         points.score[np.searchsorted(reached, whole, side="left")] for whole in (np.floor(place), np.ceil(place))
     )
     part = place - np.floor(place)
     boundary = np.where(lower == upper, lower, (1 - part) * lower + part * upper)
-    boundary = boundary[boundary > points.score[0]]  # the smallest score, the lowest end of all, ends no group
+    boundary = boundary[boundary > points.score[0]]  # R includes the smallest score in the first group
     return np.asarray(np.searchsorted(points.score, boundary, side="right") - 1)
 
 
@@ -124,7 +125,7 @@ def _groups(points: Points, last: Ints) -> list[Group]:
 
 
 def _merged(groups: list[Group]) -> list[Group]:
-    """Without groups in which nothing can vary: those of E = 0 join the next, those of E = n the one before."""
+    """Merge groups without variance: those with E = 0 into the next group, those with E = n into the one before."""
     groups = list(groups)
     while len(groups) > 1:
         fixed = [i for i, group in enumerate(groups) if not 0 < group.expected < group.n]

@@ -23,7 +23,7 @@ from believable.metrics import METRICS
 Method = Literal["auto", "inversion", "percentile", "bca"]
 METHODS = ("auto", "inversion", "percentile", "bca")
 WIDENED_BY_TIED_CLASSES = 2**0.5  # classes of one row exclude each other, which at most doubles an error's variance
-POINTS_OF_TEST, MAX_POINTS_OF_TEST = 200, 1000  # that stand for the scores while a test is inverted
+POINTS_OF_TEST, MAX_POINTS_OF_TEST = 200, 1000  # scores are merged into about this many points while a test is inverted
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +33,18 @@ class Interval:
     Attributes
     ----------
     low, high : float
+        Ends of the interval.
     level : float
+        Confidence level.
     value : float
-        The metric of the data. By chance it is too large for errors near 0, so it may lie above `high`.
+        The metric of the data. Sampling noise inflates errors near 0, so the value may lie above `high`.
     estimate : float
-        What the value says about the population: for errors, the one at which the observed value is the median of what
-        would be seen; otherwise the value itself.
+        Estimate of the population value. For calibration errors, the true error for which the observed value would be
+        the median; otherwise the value itself.
     method : str
-        How the interval was made.
+        How the interval was computed.
     note : str
-        What there is to say about it, if anything.
+        A remark about the interval; mostly empty.
     """
 
     low: float
@@ -76,49 +78,58 @@ def interval(
     random_state: Any = None,
     sample_weight: Any = None,
 ) -> Interval:
-    """Confidence interval for the value that a metric has in the population the data come from.
+    """Compute a confidence interval for the population value of a metric.
 
-    The plain value of a calibration error is too large near 0, and percentiles of its bootstrap almost never cover the
-    truth there. So errors get their interval by inverting a test: the interval holds the true errors that would show
-    a value like the observed one. The test simulates data whose true gaps have a given size, and shapes drawn from
-    what the observed gaps allow (smooth along the scores, rough, or sparse). The kernel errors are means over pairs of
-    rows and have their own variance. Other metrics are bootstrapped.
+    The plug-in value of a calibration error is biased upwards near 0, and its percentile bootstrap almost never covers
+    the true value there. Intervals of calibration errors therefore come from inverting a test: they contain the true
+    errors for which a value like the observed one is plausible. The test simulates data whose true gaps have a given
+    size, with shapes drawn from what the observed gaps allow (smooth along the scores, rough, or sparse). The kernel
+    errors are means over pairs of rows and use the variance of such means. Other metrics are bootstrapped.
 
     Parameters
     ----------
     metric : str or callable
         A name or alias from the table of metrics, or a function of (predictions, actuals) that returns a number.
     predictions, actuals
-        Arrays, a `Predictions`, or a statistic the metric can be read from.
+        Arrays, a `Predictions`, or a statistic that holds what the metric needs.
     options : dict, optional
-        Choices of the metric, such as `{"n_bins": 15}`.
+        Options of the metric, such as `{"n_bins": 15}`.
     level : float
+        Confidence level.
     clusters : array-like of shape (n,), optional
-        Clusters of rows that belong together (patients, queries): they are resampled as a whole.
+        The cluster of each row, if rows belong together (patients, queries): clusters are resampled as a whole.
     method : {"auto", "inversion", "percentile", "bca"}
-        "auto" inverts a test for errors and bootstraps the rest. The percentile bootstrap of an error is there for
-        comparison; near perfect calibration it does not cover.
+        "auto" inverts a test for calibration errors and bootstraps other metrics. The percentile bootstrap of a
+        calibration error is offered for comparison; near perfect calibration it does not cover the true value.
     n_resamples : int
-        At least so many; more are drawn where the level asks for it.
+        Minimum number of resampled data sets; more are drawn if the level requires it.
     random_state : None, int or numpy Generator
+        Random seed, for reproducible results.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------
     Interval
+        The interval, with the value and the estimate.
 
     Notes
     -----
-    For errors the lower end is 0 when perfect calibration is not rejected, and the interval is about the error in the
-    same bins: bins hide what averages out within them. The lower end of the largest gap (`maximum_calibration_error`)
-    comes from the bins' own exact bounds, with their number allowed for; its upper end leans on what the other bins
-    show, and is too low where one bin alone is off. From a statistic, and for notions with one pair per row, no row is
-    touched, so n does not matter; `debiased_calibration_error` gets the interval of the root mean square error it
-    estimates. A statistic does not know which classes belong to one row. That they exclude each other at most doubles
-    the variance of an error, so its intervals for several classes are that much wider than for independent ones; those
-    of the AUC are as wide as if classes went up and down together; the columns of multilabel predictions are taken as
-    independent. Metrics of sums have intervals from a `Summary`: those of 1-D scores, and accuracy and confidence of a
-    matrix, by drawing counts of (cell, outcome), the rest from second moments of rows.
+    For calibration errors, the lower end is 0 if perfect calibration is not rejected. The interval covers the error in
+    the same bins, which hide what averages out within them. `debiased_calibration_error` has the interval of the root
+    mean square error that it estimates.
+
+    For the largest gap (`maximum_calibration_error`), the lower end comes from exact bounds of the single bins,
+    corrected for their number. The upper end borrows strength from the other bins, and is too low if only one bin is
+    miscalibrated.
+
+    From a statistic, and for notions with one pair per row, the cost does not depend on the number of rows. A statistic
+    does not record which classes belong to one row. Because classes exclude each other, the variance of an error may
+    double at most, and its intervals for several classes are widened accordingly. Those of the AUC assume that classes
+    are perfectly correlated; those of multilabel predictions that columns are independent.
+
+    Metrics of sums have intervals from a `Summary`: for 1-D scores, and for accuracy and confidence of a matrix, by
+    resampling counts of (cell, outcome); for the others from second moments of rows.
 
     Examples
     --------
@@ -139,14 +150,15 @@ def interval(
         cluster = cluster_of_rows(clusters, predictions, question.rows, sample_weight)
     elif clusters is not None:
         raise InputError(
-            "{argument} says which rows belong together; a statistic does not know its rows", argument="clusters"
+            "{argument} needs the predictions: a statistic does not record which rows belong together",
+            argument="clusters",
         )
     value = question.value()
     error = as_error(question)
     if method == "inversion" or (method == "auto" and error is not None):
         if error is None:
             raise InputError(
-                "{method='inversion'} is for calibration errors, which are 0 at best; use 'percentile'",
+                "{method='inversion'} supports calibration errors only; use 'percentile'",
                 argument="method",
             )
         found = inverted(error, cluster, level, n_resamples, rng)
@@ -156,7 +168,7 @@ def interval(
     if own_interval is not None and method == "auto":
         if cluster is not None:
             raise InputError(
-                "the kernel errors compare rows with each other and know no clusters: leave {argument} out",
+                "intervals of the kernel errors do not support clusters: leave {argument} out",
                 argument="clusters",
             )
         low, high, estimate = own_interval(question.source, level, question.options)
@@ -166,7 +178,7 @@ def interval(
 
 
 def as_error(question: Question) -> Question | None:
-    """The question whose test can be inverted: the same, or the error it estimates; None for other metrics."""
+    """Return the question whose test can be inverted: the same, or the error it estimates; None for other metrics."""
     row = question.row
     if row is None or not row.is_halved(question.options):
         return None
@@ -181,10 +193,10 @@ def as_error(question: Question) -> Question | None:
 def inverted(
     question: Question, cluster: Ints | None, level: float, n_draws: int, rng: np.random.Generator
 ) -> Inverted:
-    """The interval of an error, by inverting its test.
+    """Return the interval of an error, by inverting its test.
 
-    The test looks at points put together, whose error differs a little from that of all: with a billion rows by more
-    than the interval is wide. So the ends are moved by that difference.
+    The test uses merged points, whose error differs a little from that of all points; with a billion rows, by more than
+    the interval is wide. The ends are therefore moved by that difference.
     """
     tails = tails_of(question, cluster, n_draws, rng)
     found = invert(tails, level)
@@ -195,15 +207,15 @@ def inverted(
         end if end == 0 else min(max(end + moved, 0.0), question.row.high)
         for end in (found.low, found.high, found.estimate)
     )
-    return replace(found, low=min(low, question.value()), high=high, estimate=estimate)  # chance only adds to errors
+    return replace(found, low=min(low, question.value()), high=high, estimate=estimate)  # noise only adds to errors
 
 
 def tails_of(question: Question, cluster: Ints | None, n_draws: int, rng: np.random.Generator) -> Tails:
-    """The test of any candidate for the true error."""
+    """Return the test of candidates for the true error."""
     cells, widened, rows = question.cells(_n_points(question)), 1.0, question.rows
     assert cells is not None
     if rows is not None and cluster is None and not has_several_pairs_per_row(cells.statistic.view):
-        rows = None  # each is one pair, independent of the others
+        rows = None  # each row is one pair, independent of the others, so cells suffice
     if rows is not None and cells.are_bins:
         cells, widened = bins_of_units(question, rows, cells, cluster, n_draws, rng)
     if hangs_together(question) and not cells.statistic.view.multilabel:
@@ -216,7 +228,7 @@ def tails_of(question: Question, cluster: Ints | None, n_draws: int, rng: np.ran
 
 
 def hangs_together(question: Question) -> bool:
-    """Whether a statistic counted several pairs of each row apart, and no longer knows which belong together."""
+    """Return whether a statistic counted several pairs per row, and so does not record which belong together."""
     view = question.counted_view
     return view is not None and has_several_pairs_per_row(view)
 
@@ -225,15 +237,15 @@ def _note(question: Question) -> str:
     if not hangs_together(question):
         return ""
     if question.row is not None and question.row.needs == "cells" and question.row.power is None:
-        return "as wide as if the classes of a row went up and down together: a statistic does not say how much they do"
+        return "assumes that classes are perfectly correlated: a statistic does not record which belong to one row"
     view = question.counted_view
     if view is not None and view.multilabel:
-        return "the labels of a row are taken as independent: a statistic does not say which belong together"
-    return "as wide as the classes of one row can make it: a statistic does not say which belong together"
+        return "assumes that labels are independent: a statistic does not record which belong to one row"
+    return "conservative: a statistic does not record which classes belong to one row"
 
 
 def _n_points(question: Question) -> int:
-    """How many points: enough to tell a bandwidth, where the error is one."""
+    """Return the number of points: enough to resolve the bandwidth, if the error is one."""
     if not question.is_fixed_point:
         return POINTS_OF_TEST
     return int(np.clip(4 / max(question.value(), 1e-9), POINTS_OF_TEST, MAX_POINTS_OF_TEST))
@@ -250,7 +262,8 @@ def _bootstrapped(
         return *bootstrap.sums_interval(question, cluster, level, n_draws, accelerated, rng), how
     if method == "bca":
         raise InputError(
-            "{method='bca'} is for metrics of sums (Brier score, accuracy, …); use 'percentile'", argument="method"
+            "{method='bca'} supports metrics of sums only (Brier score, accuracy, …); use 'percentile'",
+            argument="method",
         )
     replicates = None if cluster is not None else bootstrap.statistic_replicates(question, n_draws, rng)
     if replicates is None:

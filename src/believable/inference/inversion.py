@@ -1,8 +1,8 @@
-"""Intervals by inverting a test: which true errors would show what was observed?
+"""Intervals by inverting a test: for which true errors is the observed value plausible?
 
-The plain value of an error is too large near 0, because noise makes gaps of its own, and no bootstrap of it can cover
-the truth. So each candidate for the true error is tried: data are simulated whose true gaps have that size and a
-plausible shape, and the candidate is kept if the observed value is not in either tail of what they show.
+The plug-in value of an error is biased upwards near 0, because noise adds gaps, and no bootstrap of it covers the true
+error there. So candidates for the true error are tested: data are simulated whose true gaps have that size and a
+plausible shape, and the candidate is kept unless the observed value lies in either tail of the simulated errors.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from believable._types import Array, Float64s, Int64s
 from believable.inference.cells import Cells
 from believable.inference.question import Question
 
-# Shares of the nominal tails, below and above, that are cut: the shape of the gaps is estimated, at a cost in coverage.
+# Shares of the nominal tails, below and above, that are cut: estimating the shape of the gaps costs some coverage.
 SHARES_OF_TAILS = (0.8, 0.9)
-ANCHORS_OF_SHAPES = 30  # cells in which shapes are drawn, where there are many points
-CANDIDATES_BETWEEN_ENDS = 7  # true errors tried between the ends, at first
-SHARE_TO_REACH = 0.95  # of a true error, which a shape has to reach where rates stop at 0 and 1
-MAX_ROUNDS_TO_REACH, MAX_STRETCH = 6, 10.0  # tries to reach it, and how much farther each may go
-MIN_SHARE_OF_SHAPES = 0.02  # of all shapes, which have to reach it
-LUCKY_SHARE = 0.1  # of what perfect calibration shows lies below: such values are raised to here for upper ends
-NARROWEST_SHAPE_BANDWIDTH = 1e-3  # narrower ones cost much and decide nothing
-NO_ERROR = 1e-300  # an error this small is as good as none
-TIED_ERROR = 1e-9  # errors whose relative difference is smaller may be equal
-# Outcomes (and weights) of data with these rates; None stands for the rates of the scores.
+ANCHORS_OF_SHAPES = 30  # number of cells in which shapes are drawn if there are many points
+CANDIDATES_BETWEEN_ENDS = 7  # true errors tested between the ends in the first round
+SHARE_TO_REACH = 0.95  # share of a candidate error that a shape must reach although rates stop at 0 and 1
+MAX_ROUNDS_TO_REACH, MAX_STRETCH = 6, 10.0  # attempts to reach it, and the largest factor of each
+MIN_SHARE_OF_SHAPES = 0.02  # a candidate is rejected if fewer of the shapes can reach it
+LUCKY_SHARE = 0.1  # for upper ends, observed values are raised to this quantile of the errors under perfect calibration
+NARROWEST_SHAPE_BANDWIDTH = 1e-3  # narrower bandwidths are slow and make no difference
+NO_ERROR = 1e-300  # smaller errors count as 0
+TIED_ERROR = 1e-9  # errors of a smaller relative difference count as equal
+# Draws outcomes (and weights) of data with these rates; None stands for the scores as rates.
 Noise = Callable[[Float64s | None, np.random.Generator], tuple[Float64s, Float64s | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Inverted:
-    """The ends, the value at which the observed one is the median, and what there is to say."""
+    """Ends of the interval, the median-unbiased estimate, and a note."""
 
     low: float
     high: float
@@ -44,7 +44,7 @@ class Inverted:
 
 
 class Tails:
-    """The chance of showing no less, and no more, than was observed, for any candidate."""
+    """Probabilities of an error at least, and at most, as large as the observed one, for any true error."""
 
     def __init__(
         self,
@@ -62,10 +62,10 @@ class Tails:
         self.power, self.most = question.power, question.row.high
         self.observed = self.plain = float(question.replicates(cells.with_outcomes(cells.wy))[0])
         if question.is_fixed_point and self.observed < NARROWEST_SHAPE_BANDWIDTH:
-            # The norm at the narrowest bandwidth is looked at instead.
+            # Test the norm at the narrowest bandwidth instead.
             self.observed = float(question.replicates(cells.with_outcomes(cells.wy), NARROWEST_SHAPE_BANDWIDTH)[0])
         drawn = _shapes(cells, variance, n_draws, rng)
-        self.shapes = np.clip(cells.conf + drawn, 0, 1) - cells.conf  # gaps that can be
+        self.shapes = np.clip(cells.conf + drawn, 0, 1) - cells.conf  # rates have to stay within [0, 1]
         self.seed = int(rng.integers(2**62))
         self.tried: dict[float, tuple[float, float]] = {}
         self.sizes: dict[float, Float64s] = {}
@@ -73,10 +73,10 @@ class Tails:
         self.spread = self._spread_at_zero()
 
     def at(self, error: float) -> tuple[float, float]:
-        """Chance of a value at least, and at most, as large as the observed, if this were the true error."""
+        """Return the probabilities of a value at least, and at most, the observed one, given this true error."""
         if error not in self.tried:
             shown = self._shown(error)
-            tiny = TIED_ERROR * self.observed  # as large but for rounding
+            tiny = TIED_ERROR * self.observed  # equal except for rounding counts as equal
             at_least = np.count_nonzero(shown >= self.observed - tiny)
             at_most = np.count_nonzero(shown <= self.observed + tiny)
             n = 1 + len(shown)
@@ -84,15 +84,15 @@ class Tails:
         return self.tried[error]
 
     def _shown(self, error: float) -> Float64s:
-        """What data with this true error show, for the shapes that can have it; nothing if hardly any can."""
-        cells, again = self.cells, np.random.default_rng(self.seed)  # candidates differ by nothing but themselves
+        """Simulate the errors of data with this true error, for the shapes that can reach it; empty if too few can."""
+        cells, again = self.cells, np.random.default_rng(self.seed)  # all candidates share the same random numbers
         rate = None
         if error > 0:
             rate, reached = self._stretched(error)
             able = np.flatnonzero(reached)
             if len(able) < MIN_SHARE_OF_SHAPES * len(rate):
                 return np.empty(0)
-            rate = rate[np.resize(able, len(rate))]  # those that can stand in for those that cannot
+            rate = rate[np.resize(able, len(rate))]  # shapes that reach it replace those that do not
         wy, w = self.noise(rate, again)
         shown = self.question.replicates(cells.with_outcomes(wy, w), max(self.observed, NARROWEST_SHAPE_BANDWIDTH))
         if self.widened == 1:
@@ -101,16 +101,16 @@ class Tails:
         return np.maximum(middle + self.widened * (shown - middle), 0)
 
     def _stretched(self, error: float) -> tuple[Float64s, Array]:
-        """The rates at which the shapes have this error, and whether they do: rates stop at 0 and 1."""
+        """Return the rates at which the shapes have this error, and whether they reach it: rates stop at 0 and 1."""
         cells, size = self.cells, self._size(error)
-        reached = size > NO_ERROR  # a shape without gaps has no error, whatever it is stretched by
+        reached = size > NO_ERROR  # stretching a shape without gaps gives no error
         by = (error / size) ** (1 / self.power)
         for k in range(MAX_ROUNDS_TO_REACH if cells.are_bins else 1):
             meant = cells.conf + by[:, None] * self.shapes
             rate = np.clip(meant, 0, 1)
             if k == 0 and np.array_equal(rate, meant):
                 return rate, reached
-            # Gaps that stopped make a smaller error than the one meant: the others have to make up for it.
+            # Gaps cut off at rates of 0 and 1 make the error too small, so the other gaps have to compensate.
             found = self.question.replicates(cells.with_outcomes(cells.w * rate), self._width(error))
             reached = found > SHARE_TO_REACH * error
             by = by * np.where(reached, 1.0, np.minimum(error / np.maximum(found, NO_ERROR), MAX_STRETCH))
@@ -119,7 +119,7 @@ class Tails:
         return rate, reached
 
     def _size(self, error: float) -> Float64s:
-        """The error of the shapes as they are; it depends on the candidate only where the norm does."""
+        """Return the error of the unstretched shapes; it depends on the candidate only if the norm does."""
         key = error if self.question.is_fixed_point else 0.0
         if key not in self.sizes:
             outcomes = self.cells.w * (self.cells.conf + self.shapes)
@@ -128,7 +128,7 @@ class Tails:
         return self.sizes[key]
 
     def _width(self, error: float) -> float:
-        """The bandwidth of a norm that has one: the candidate, but narrow ones cost much and decide nothing."""
+        """Return the bandwidth of a norm that has one: the candidate, unless it is so narrow that it is slow."""
         return max(error, self.observed / 20, NARROWEST_SHAPE_BANDWIDTH)
 
     def _spread_at_zero(self) -> float:
@@ -136,11 +136,11 @@ class Tails:
         return high - low or max(self.observed, 1e-3)
 
     def for_sure(self, tail: float) -> float:
-        """The largest gap less what chance may have added to it, in whichever bin that leaves most.
+        """Return a lower bound of the largest true gap: the largest of the lower bounds of the bins.
 
-        A test of the largest gap has next to no power: a bin with five rows shows a large one by chance. But bins have
-        bounds of their own (exact, for binomial counts; this tail is shared out among the bins), and the largest true
-        gap is no smaller than any of them.
+        A test of the largest observed gap has almost no power, because a bin with five rows can show a large gap due to
+        noise. But each bin has a lower bound (exact for binomial counts, with the tail divided by the number of bins),
+        and the largest true gap is no smaller than any of them.
         """
         from scipy.special import betaincinv
 
@@ -152,7 +152,7 @@ class Tails:
         return float(np.max(np.maximum(least - cells.conf, cells.conf - most), initial=0.0))
 
     def lifted(self) -> Tails:
-        """For upper ends: a value that perfect calibration undercuts one time in ten is luck, and counts as that."""
+        """Return the tails for upper ends, where values in the lowest tenth under perfect calibration are raised."""
         if self.observed >= self.lucky:
             return self
         if self.above is None:
@@ -162,11 +162,11 @@ class Tails:
 
 
 def invert(tails: Tails, level: float, refine: bool = True) -> Inverted:
-    """The interval of the candidates that are not rejected; unrefined, from the candidates tried before alone."""
+    """Return the interval of candidates that are not rejected; without `refine`, from those tested before only."""
     tail, upper_tail = (share * (1 - level) / 2 for share in SHARES_OF_TAILS)
     note = ""
     if tails.at(0.0)[1] < upper_tail:
-        note = "the observed value is smaller than chance would make it even if calibration were perfect"
+        note = "the observed value is smaller than expected even under perfect calibration"
     above = tails.lifted()
     zero_may_be = tails.at(0.0)[0] >= tail
     if refine:
@@ -186,7 +186,7 @@ def invert(tails: Tails, level: float, refine: bool = True) -> Inverted:
 
 
 def _step_until(tails: Tails, direction: int, side: int, tail: float) -> float:
-    """Walk away from the observed value until a candidate is rejected; the walk lengthens as it goes."""
+    """Move away from the observed value, in growing steps, until a candidate is rejected."""
     error = tails.observed
     for k in range(50):
         error = max(error + direction * tails.spread * 1.5**k / 2, 0.0)
@@ -197,7 +197,7 @@ def _step_until(tails: Tails, direction: int, side: int, tail: float) -> float:
 
 
 def _crossing(tails: Tails, side: int, tail: float, refine: bool) -> float:
-    """Where a tail has this chance: interpolated between candidates on the scale of normal quantiles, and refined."""
+    """Return where a tail has this probability, interpolated between candidates on the scale of normal quantiles."""
     quantile = NormalDist().inv_cdf
     crossing = 0.0
     for _ in range(2 if refine else 1):
@@ -215,7 +215,7 @@ def _crossing(tails: Tails, side: int, tail: float, refine: bool) -> float:
 
 
 def _shapes(cells: Cells, variance: Float64s, n_draws: int, rng: np.random.Generator) -> Float64s:
-    """Shapes of the true gaps, one per replicate; many points move together in anchors."""
+    """Draw shapes of the true gaps, one per replicate; points are grouped into a few cells that move together."""
     if cells.are_bins:
         return draw_patterns(cells.gap, variance, cells.conf, cells.stratum, n_draws, rng, rough=True)
     anchor = np.floor(ANCHORS_OF_SHAPES / 2 * cells.conf + TIED_ERROR)
@@ -236,22 +236,22 @@ def _shapes(cells: Cells, variance: Float64s, n_draws: int, rng: np.random.Gener
 
 
 # --- shapes that the true gaps may have, given the observed ones ------------------------------------------------------
-# How much noise adds to an error depends on how the true gaps are shaped: many small ones hide in it, one large one
-# does not. Each shape is a draw from the posterior under a mixture of priors: smooth along the scores, smooth with
-# rough edges, and sparse (most gaps zero, a few of any size). Some shrink towards scores of 0 and 1 and some do not,
-# and amplitudes are mixed too, so nothing has to be chosen; what does not fit the observed gaps has no weight.
+# How much noise adds to an error depends on the shape of the true gaps: many small gaps disappear in the noise, one
+# large gap does not. Each shape is a draw from the posterior under a mixture of priors: smooth along the scores, smooth
+# with a rough part, and sparse (most gaps zero, a few of any size). Some priors shrink gaps towards scores of 0 and 1,
+# some do not, and several amplitudes are mixed. Nothing has to be chosen: priors that do not fit get no weight.
 
 
-REACH_OF_SMOOTH_GAPS = 0.3  # how far along the scores smooth gaps resemble each other
-# The share of a prior's variance that is smooth, and how gaps shrink towards 0 and 1: as a power of p (1 - p), which is
-# 1 for a shift of the logits.
+REACH_OF_SMOOTH_GAPS = 0.3  # standard deviation of the kernel that correlates smooth gaps along the scores
+# The smooth share of a prior's variance, and how gaps shrink towards 0 and 1: as a power of p (1 - p), which is 1 for a
+# shift of the logits.
 SMOOTH_PRIORS = ((0.5, 0.5), (0.95, 0.5), (1.0, 0.5), (0.95, 1.0), (1.0, 1.0), (0.5, 0.0), (0.95, 0.0), (1.0, 0.0))
-MIN_SMOOTH_SHARE = 0.9  # of the variance of a prior that is used where shapes must not be rough
-OUTLYING_GAP, OUTLYING_SHARE = 0.3, 0.05  # how large outlying gaps are, and their share of those that are not zero
-NONZERO_SHARES = (0.3, 0.7, 1.0)  # the share of gaps that are not zero, where shapes are sparse
+MIN_SMOOTH_SHARE = 0.9  # priors with a smaller smooth share are not used if shapes must be smooth
+OUTLYING_GAP, OUTLYING_SHARE = 0.3, 0.05  # size of outlying gaps, and their share of the nonzero gaps
+NONZERO_SHARES = (0.3, 0.7, 1.0)  # shares of nonzero gaps in sparse shapes
 PRIOR_AMPLITUDES = np.array([0.25, 0.5, 1, 2, 4, 8])  # in units of the noise
-WEIGHT_OF_SMOOTH_PRIORS = 50.0  # how much more likely a smooth shape is than a sparse one, before looking
-MAX_CELLS_FOR_SMOOTH_PRIORS = 300  # above so many cells only the sparse priors, which treat cells one by one
+WEIGHT_OF_SMOOTH_PRIORS = 50.0  # prior odds of a smooth shape over a sparse one
+MAX_CELLS_FOR_SMOOTH_PRIORS = 300  # with more cells, only the sparse priors are fast enough: they treat cells singly
 
 
 def draw_patterns(
@@ -264,7 +264,7 @@ def draw_patterns(
     *,
     rough: bool,
 ) -> Float64s:
-    """Draws of the true gaps, of shape (n_draws, cells); only smooth shapes unless `rough`."""
+    """Draw the true gaps from their posterior, shape (n_draws, cells); only smooth shapes unless `rough`."""
     variance = np.maximum(variance, 1e-12)
     components: list[_Dense | _Sparse] = []
     if len(gap) <= MAX_CELLS_FOR_SMOOTH_PRIORS:
@@ -289,13 +289,13 @@ def draw_patterns(
 
 
 def _scale(score: Float64s, variance: Float64s, power: float) -> tuple[Float64s, Float64s]:
-    """How large gaps are at each score beside each other, and the amplitudes to try."""
+    """Return the relative size of gaps at each score, and the amplitudes to mix."""
     scale = np.maximum(score * (1 - score), 1e-6) ** power
     return scale, np.asarray(PRIOR_AMPLITUDES * np.sqrt(np.mean(variance) / np.mean(scale**2)))
 
 
 class _Dense:
-    """Gaps jointly normal with a given covariance."""
+    """Prior of jointly normal gaps with a given covariance."""
 
     def __init__(self, gap: Float64s, variance: Float64s, prior: Float64s) -> None:
         root = np.linalg.cholesky(prior + np.diag(variance))
@@ -312,7 +312,7 @@ class _Dense:
 
 
 class _Sparse:
-    """Gaps independent of each other, each zero, normal, or now and then of any size."""
+    """Prior of independent gaps, each of them zero, normal or, rarely, of any size."""
 
     def __init__(self, gap: Float64s, variance: Float64s, prior: Float64s, share: float) -> None:
         wide = np.full(len(gap), OUTLYING_GAP**2)
@@ -335,7 +335,7 @@ class _Sparse:
         nothing, normal, _ = self.chance
         which = rng.random((n, len(nothing)))
         zero, wide = which < nothing, which >= nothing + normal
-        empty = np.flatnonzero(zero.all(axis=1))  # a shape has to have something in it
+        empty = np.flatnonzero(zero.all(axis=1))  # a shape needs at least one nonzero gap
         chance = 1 - nothing + 1e-300
         zero[empty, rng.choice(len(chance), len(empty), p=chance / chance.sum())] = False
         (mean, deviation), (wide_mean, wide_deviation) = self.kept[1:]

@@ -28,7 +28,7 @@ Method = Literal["auto", "block", "resampling"]
 MAX_ROWS_PAIRED, MAX_ROWS_ON_A_LINE = (
     1000,
     100_000,
-)  # rows up to which "auto" resamples: n^2 pairs, or n log n along a line
+)  # the most rows for which "auto" resamples: n^2 pairs, or n log n along a line
 
 
 def kernel_calibration_test(
@@ -43,42 +43,47 @@ def kernel_calibration_test(
     random_state: Any = None,
     sample_weight: Any = None,
 ) -> TestResult:
-    """Test whether all classes happen at the rates of their probabilities, by the squared kernel calibration error.
+    """Test whole probability vectors for calibration, by the squared kernel calibration error (SKCE).
 
-    The hypothesis is about the whole vector: given the prediction P, each class k happens with probability P_k. 1-D
-    scores are the vectors (1 - p, p).
+    The hypothesis concerns the whole vector: given the prediction P, each class k occurs with probability P_k. 1-D
+    scores become the vectors (1 - p, p).
 
-    - "resampling": the statistic is the unbiased SKCE of all pairs; labels are drawn from the predictions, and the
-      p-value is (1 + how many of them have an SKCE as large) / (1 + n_resamples). Time grows as n^2 for every
+    - "resampling": the statistic is the unbiased SKCE of all pairs. Labels are drawn from the predictions, and the
+      p-value is (1 + number of replicates with an SKCE as large) / (1 + n_resamples). Time grows as n^2 for every
       replicate (n log n for 1-D scores with the kernel "tv"), memory as n (K + n_resamples).
-    - "block": the statistic is the mean of the unbiased SKCE over consecutive blocks of rows beside its standard error,
-      and the p-value its upper normal tail. Quick for any n, with less power; it rejects somewhat too rarely, as few
-      blocks have a skewed mean. It depends on the order of the rows, which should be no particular one. With weights,
-      blocks count by the weight of their pairs.
-    - "auto": resampling up to 1000 rows (100,000 for 1-D scores with the kernel "tv"), blocks beyond.
+    - "block": the statistic is the mean of the unbiased SKCE over consecutive blocks of rows, weighted by their pairs
+      and divided by its standard error; the p-value is its upper normal tail. Fast for any n, but with less power. With
+      few blocks it rejects slightly too rarely, because the mean is skewed. It depends on the order of the rows, which
+      should be arbitrary.
+    - "auto": "resampling" for at most 1000 rows (100,000 for 1-D scores with the kernel "tv"), otherwise "block".
 
-    Predictions of 0 and 1 leave nothing to chance: where all blocks have the same value, the statistic is 0 and the
-    p-value 1 if it is 0, and infinite with p-value 0 if it is larger. With soft labels, which vary less than drawn
-    ones, resampling is conservative.
+    If all blocks have the same value, as with predictions of 0 and 1, the statistic is 0 with p-value 1 if that value
+    is 0, and infinite with p-value 0 if it is larger. With soft labels, which vary less than drawn labels, "resampling"
+    is conservative.
 
     Parameters
     ----------
     predictions : array-like of shape (n,) or (n, K), Predictions, or KernelBlocks
-        The last is for a stream, and tested by its blocks.
+        Scores of one event, one column of probabilities per class, or the blocks of a stream.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     kernel, bandwidth
         As for `squared_kernel_calibration_error`.
     method : {"auto", "block", "resampling"}
+        Where the p-value comes from, as above.
     block_size : int, optional
-        For blocks: rows in each, 2 at least; about sqrt(n) if left out. Larger blocks have more power.
+        Rows per block for "block", at least 2 and about sqrt(n) by default. Larger blocks have more power.
     n_resamples : int
+        Number of sets of labels drawn.
     random_state : None, int or numpy Generator
+        Random seed, for reproducible results.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------
     TestResult
-        statistic, p_value, df (None), n and method ("block" or "resampling").
+        With `statistic`, `p_value`, `df` (None), `n` and `method` ("block" or "resampling").
 
     References
     ----------
@@ -97,12 +102,12 @@ def kernel_calibration_test(
     if block_size is not None:
         if method != "block":
             raise InputError(
-                "{argument} goes with method='block', not with {method!r}", argument="block_size", method=method
+                "{argument} applies to method='block', not to {method!r}", argument="block_size", method=method
             )
         block_size = _check.positive_integer(block_size, "block_size", 2)
     if isinstance(predictions, KernelBlocks):
         if method == "resampling":
-            raise UndefinedError("resampling draws labels for rows, a KernelBlocks has only sums: use method='block'")
+            raise UndefinedError("resampling needs the rows, and a KernelBlocks holds only sums: use method='block'")
         value_of_blocks(predictions, "block", kernel, bandwidth, block_size)
         return _beside(predictions.value, predictions.standard_error, predictions.n)
     rng = generator(random_state)
@@ -119,7 +124,7 @@ def kernel_calibration_test(
 def _by_blocks(vectors: Vectors, similarity: _kernels.Similarity, size: int | None) -> TestResult:
     size = size or max(2, isqrt(len(vectors)))
     if len(vectors) < 2 * size:
-        raise UndefinedError(f"two blocks of {size} rows need {2 * size} rows, these are {len(vectors)}")
+        raise UndefinedError(f"two blocks of {size} rows need {2 * size} rows, but there are only {len(vectors)}")
     total, pairs = block_sums(vectors, similarity, size)
     value = float(total.sum() / pairs.sum())
     spread = total - value * pairs
@@ -129,7 +134,7 @@ def _by_blocks(vectors: Vectors, similarity: _kernels.Similarity, size: int | No
 
 
 def _beside(value: float, error: float, n: int) -> TestResult:
-    """A value beside its standard error, with the upper normal tail."""
+    """Return the ratio of a value to its standard error, with the upper normal tail as p-value."""
     z = value / error if error else copysign(inf, value) if value else 0.0
     return TestResult(z, 1.0 if z == 0 and not error else erfc(z / sqrt(2)) / 2, None, n, "block")
 
@@ -144,13 +149,15 @@ def _by_resampling(
     else:
         labels = _kernels.draw_labels(vectors.points, n_resamples, rng)
         drawn = _kernels.skce_replicates(vectors.points, vectors.weight, similarity, labels)
-        noise = 1e-12 if vectors.points.shape[1] > _kernels.FEW_CLASSES else 0.0  # there, terms near 1 cancel
+        noise = (
+            1e-12 if vectors.points.shape[1] > _kernels.FEW_CLASSES else 0.0
+        )  # terms near 1 cancel with many classes
     p_value = resampling_p_value(observed, drawn / _kernels.pair_weight(vectors.weight), noise)
     return TestResult(observed, p_value, None, len(vectors), "resampling")
 
 
 def _along_a_line(vectors: Vectors, bandwidth: float, n_resamples: int, rng: np.random.Generator) -> Float64s:
-    """Sums over pairs, i != j, for labels drawn at 1-D scores."""
+    """Return sums over pairs, i != j, for labels drawn at 1-D scores."""
     assert vectors.score is not None
     order = _kernels.ascending(vectors.score)
     p, w, one = vectors.score[order], vectors.weight[order], np.ones(len(order), np.int64)

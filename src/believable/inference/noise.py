@@ -1,6 +1,6 @@
-"""Noise: what new data of the same kind would show, rows in clusters included, if their true rates were these.
+"""Sampling noise of new data of the same kind, including clusters of rows, for given true rates.
 
-For each kind of data two things: the variance of the observed gaps, and draws of outcomes at any rates.
+Each kind of data provides two things: the variance of the observed gaps, and draws of outcomes at any rates.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from believable.inference.inversion import NARROWEST_SHAPE_BANDWIDTH, Noise
 from believable.inference.question import Question
 from believable.predictions import Predictions
 
-MAX_POINTS_DRAWN_ANEW = 60  # up to here outcomes are drawn anew for every candidate
-BOUNDS_OF_WIDENING = (0.7, 4.0)  # bounds of what it may come to that bins hang together
+MAX_POINTS_DRAWN_ANEW = 60  # with more points, noise is drawn once and scaled for every candidate
+BOUNDS_OF_WIDENING = (0.7, 4.0)  # limits of the factor by which dependence between bins changes the spread
 
 
 def noise_of_pairs(cells: Cells, n_draws: int, rng: np.random.Generator) -> tuple[Float64s, Noise]:
-    """Pairs independent of each other: as many in each cell as chance has it, and their outcomes."""
-    calibrated = cells.draw(cells.conf, rng, n_draws)  # as the noise floor has it: then the two agree
+    """Return the noise of independent pairs: a random number of pairs in each cell, and random outcomes."""
+    calibrated = cells.draw(cells.conf, rng, n_draws)  # drawn as in the noise floor, so that the two agree
     times = cells.times(rng, n_draws)
     if cells.are_bins or len(cells) <= MAX_POINTS_DRAWN_ANEW:
 
@@ -30,11 +30,11 @@ def noise_of_pairs(cells: Cells, n_draws: int, rng: np.random.Generator) -> tupl
             if rate is None:
                 return calibrated, None
             wy, w = cells.draw_anew(rate, again, times)
-            # Points are read for what is left of outcomes less scores, and keep their weight.
+            # Metrics of points use outcomes minus scores only, so points can keep their weight.
             return (wy, w) if cells.are_bins else (cells.w * cells.conf + (wy - w * cells.conf), None)
 
         return _variance_of_gaps(cells), drawn
-    # There are many points, and what is read of them adds many up: the noise is drawn once and scaled for each rate.
+    # The metric adds up many points, so it suffices to draw the noise once and to scale it for each rate.
     typical = _typical(cells)
     scale = np.sqrt(np.maximum(cells.variance(typical), 1e-6))
     unit = (cells.draw(typical, rng, n_draws) - cells.w * typical) / scale
@@ -49,12 +49,12 @@ def noise_of_pairs(cells: Cells, n_draws: int, rng: np.random.Generator) -> tupl
 
 
 def _typical(cells: Cells) -> Float64s:
-    """The rates of cells, pulled to their scores because a lone outcome says little, and never quite 0 or 1."""
+    """Return the rates of cells, shrunk towards their scores because single outcomes say little; never 0 or 1."""
     return np.asarray((cells.wy / cells.w * cells.size + cells.conf + 0.25) / (cells.size + 1.5))
 
 
 def _variance_of_gaps(cells: Cells) -> Float64s:
-    """Of outcomes as they were seen, but no smaller than if scores were calibrated."""
+    """Return the variance of the gaps at the observed rates, but no smaller than for calibrated scores."""
     seen, calibrated = cells.variance(_typical(cells)), cells.variance(cells.conf)
     return np.asarray(np.maximum(np.maximum(seen, calibrated), 1e-6) / cells.size)
 
@@ -62,7 +62,7 @@ def _variance_of_gaps(cells: Cells) -> Float64s:
 def noise_of_points(
     rows: Predictions, cells: Cells, cluster: Ints | None, n_draws: int, rng: np.random.Generator
 ) -> tuple[Float64s, Noise]:
-    """Points whose pairs come in clusters, or several to a row: what units add to them, drawn with replacement."""
+    """Return the noise of points with clusters or several pairs per row, by resampling what each unit adds to them."""
     unit, n_units = unit_of_rows(cluster, len(rows), rng)
     residuals = residuals_by_unit(rows, cells, unit, n_units)
     spare = (drawn_counts(n_units, n_draws, rng) - 1) * np.sqrt(n_units / max(n_units - 1, 1))
@@ -73,19 +73,19 @@ def noise_of_points(
 
 
 def _of_one_pair(cells: Cells) -> Float64s:
-    """A floor for the variance of gaps that were seen once or twice."""
+    """Return a lower bound for the variance of gaps of cells with one or two pairs."""
     return np.asarray(cells.variance(cells.conf) / (cells.size + 1) ** 2)
 
 
 def bins_of_units(
     question: Question, rows: Predictions, cells: Cells, cluster: Ints | None, n_draws: int, rng: np.random.Generator
 ) -> tuple[Cells, float]:
-    """Bins whose pairs come in clusters, or several to a row, made ready to be drawn as if they were independent.
+    """Return bins with clusters, or with several pairs per row, in a form that can be drawn as if independent.
 
-    Clusters leave fewer effective pairs in each bin. That bins hang together (a wrong answer is taken from one class
-    and given to another) changes how much the error varies, but hardly its mean: the second result is how many times
-    more it varies when units are drawn whole than when bins are drawn one by one, both at the observed rates. Noise
-    from residuals themselves would not do: where next to nothing happens, it would take some away.
+    Clusters reduce the effective number of pairs in each bin. Dependence between bins (what one class loses, another
+    gains) changes the spread of the error, but hardly its mean. The second result is the ratio of the spread when whole
+    units are drawn to that when bins are drawn independently, both at the observed rates. Noise from the residuals
+    themselves would not do: in bins with almost no events, it would remove some.
     """
     fewer = replace(cells, size=cells.size / clustering(rows, cells, cluster))
     unit, n_units = unit_of_rows(cluster, len(rows), rng)
@@ -99,28 +99,30 @@ def bins_of_units(
     return fewer, float(np.clip(widened, *BOUNDS_OF_WIDENING))
 
 
-# --- how often calibrated scores show as large an error, where rows come in clusters ----------------------------------
+# --- p-value of an error with clusters of rows ------------------------------------------------------------------------
 
 
-POINTS_OF_CLUSTERED_TEST = 200  # that stand for the scores
-MAX_SIGNED_UNITS = 200  # clusters; more are put together at random, which keeps the variance of every sum
+POINTS_OF_CLUSTERED_TEST = 200  # scores are merged into about this many points
+MAX_SIGNED_UNITS = 200  # more clusters are merged at random, which preserves the variance of every sum
 
 
 def chance_of_clusters(error: Question, cluster: Ints, n_draws: int, rng: np.random.Generator) -> float:
-    """The chance that a calibrated model shows at least the observed error, (1 + as large) / (1 + draws).
+    """Return the p-value of an error with clusters: (1 + number of draws as large) / (1 + draws).
 
-    What a cluster adds to the gaps of the cells, its sums of w (y - p), is 0 on average if scores are calibrated, and
-    as likely the other way round. So the sign of each cluster is tossed. With five clusters or fewer this cannot come
-    out below 1 in 20: so few say nothing about how clusters differ.
+    If the scores are calibrated, a cluster's contribution to the gaps of the cells, its sums of w (y - p), has mean 0,
+    and either sign is taken to be equally likely. So the sign of each cluster is drawn at random. With five clusters
+    or fewer, the p-value cannot fall below 1 in 20: so few do not show how clusters differ.
 
     Parameters
     ----------
     error : Question
-        A calibration error asked of predictions.
+        A calibration error of predictions.
     cluster : ndarray
         The cluster of each row; numbers may be missing.
     n_draws : int
+        Number of draws of the signs.
     rng : numpy Generator
+        Source of randomness.
     """
     rows, cells = error.rows, error.cells(POINTS_OF_CLUSTERED_TEST)
     assert rows is not None
@@ -132,7 +134,7 @@ def chance_of_clusters(error: Question, cluster: Ints, n_draws: int, rng: np.ran
     added = residuals_by_unit(rows, cells, unit, n_units)
     drift = np.asarray((2.0 * rng.integers(0, 2, (n_draws, n_units)) - 1) @ added)
     at = None
-    if error.is_fixed_point:  # it exceeds a value where its norm at that bandwidth does, which takes less time
+    if error.is_fixed_point:  # it exceeds a value exactly if its norm at that bandwidth does, which is faster
         at = max(float(error.replicates(cells.with_outcomes(cells.wy))[0]), NARROWEST_SHAPE_BANDWIDTH)
     observed = float(error.replicates(cells.with_outcomes(cells.wy), at)[0])
     shown = error.replicates(cells.with_outcomes(cells.w * cells.conf + drift), at)

@@ -1,4 +1,4 @@
-"""The noise floor: what a metric shows when nothing is wrong."""
+"""The noise floor: the value of a metric under perfect calibration."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from believable.inference.sums import statistic_floor
 from believable.stats import Summary
 from believable.stats.source import is_checked
 
-POINTS_OF_FLOOR = 500  # that stand for the scores
-# Above so many rows sums of 1-D scores are drawn from their cells: a thousand reads of all rows take long.
+POINTS_OF_FLOOR = 500  # scores are merged into about this many points
+# With more rows, sums of 1-D scores are drawn from their cells, because a thousand passes over all rows are slow.
 MAX_ROWS_REREAD = 50_000
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseFloor:
-    """What a metric would show if outcomes happened at the rates of the scores.
+    """The distribution of a metric under perfect calibration.
 
     Attributes
     ----------
     mean, q95 : float
-        Mean (of the finite ones), and the value exceeded one time in twenty.
+        Mean of the finite values, and the 95th percentile of all.
     value : float or None
-        The metric of the data, where outcomes were given.
+        The metric of the data, if outcomes were given.
     p_value : float or None
-        The chance that perfect calibration shows a value at least as bad.
+        Probability of a value at least as bad under perfect calibration.
     """
 
     mean: float
@@ -46,7 +46,7 @@ class NoiseFloor:
     value: float | None
 
     def __str__(self) -> str:
-        floor = f"by chance {self.mean:.4g} on average, up to {self.q95:.4g} in 19 of 20"
+        floor = f"a perfectly calibrated model would show about {self.mean:.4g} (95th percentile {self.q95:.4g})"
         if self.value is None or self.p_value is None:
             return floor
         return f"{self.value:.4g}; {floor}; p = {self.p_value:.2g}"
@@ -64,33 +64,36 @@ def noise_floor(
     random_state: Any = None,
     sample_weight: Any = None,
 ) -> NoiseFloor:
-    """Distribution of a metric under perfect calibration: labels drawn from the predictions themselves.
+    """Simulate a metric under perfect calibration, with labels drawn from the predictions themselves.
 
-    A perfectly calibrated model shows a positive error in any finite sample. This says how much, for these scores, this
-    number of rows and this metric, and how unusual the observed value would be.
+    Even a perfectly calibrated model shows a positive error in any finite sample. The noise floor is how large that
+    error is for these scores, this number of rows and this metric; the p-value is how unusual the observed value is.
 
     Parameters
     ----------
     metric : str or callable
         A name or alias from the table of metrics, or a function of (predictions, actuals) that returns a number.
     predictions : array-like, Predictions, BinStats, CellStats or Summary
-        From a statistic, outcomes are drawn cell by cell at the mean score; three or more classes of one row as if
-        independent, two as each other's opposite. Metrics of sums (proper scores, accuracy) of more than 50,000 1-D
-        scores are drawn so too.
+        Scores, or a statistic of them. From a statistic, outcomes are drawn cell by cell at the mean score, treating
+        three or more classes as independent and two classes as complementary. Metrics of sums (proper scores, accuracy)
+        of more than 50,000 1-D scores are drawn the same way.
     actuals : array-like of shape (n,), optional
-        Without outcomes there is a floor, but no value and no p-value.
+        Outcomes or class numbers. Without them there is a floor, but no value and no p-value.
     options : dict, optional
-        Choices of the metric, such as `{"n_bins": 15}`.
+        Options of the metric, such as `{"n_bins": 15}`.
     n_resamples : int
+        Number of sets of labels drawn.
     random_state : None, int or numpy Generator
+        Random seed, for reproducible results.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------
     NoiseFloor
-        The p-value is (1 + as bad or worse) / (1 + n_resamples); two-sided for metrics that are best in between. A
-        function of one's own is taken to be better when lower. Rows are taken as independent, and a soft label as one
-        toss, however many annotators it stands for.
+        The p-value is (1 + number of values as bad or worse) / (1 + n_resamples); it is two-sided for metrics whose
+        best value lies inside their range. For a custom function, lower is taken to be better. Rows are treated as
+        independent, and a soft label as one draw, however many annotators it represents.
 
     References
     ----------
@@ -107,13 +110,15 @@ def noise_floor(
     known = actuals is not None or is_checked(predictions)
     stand_in = actuals if known else np.zeros(np.shape(predictions)[:1], np.int64)
     question = ask(metric, predictions, stand_in, sample_weight, options)
-    exact = question.value() if known else None  # first: what cannot be read from a statistic is refused by the metric
+    exact = (
+        question.value() if known else None
+    )  # comes first, so that the metric refuses a statistic that does not suffice
     drawn, value = floor_replicates(question, n_resamples, generator(random_state), known)
     if _is_mirrored(question):
         assert question.row is not None
         drawn = np.maximum(drawn.mean() + math.sqrt(2) * (drawn - drawn.mean()), question.row.low)
     p_value = None if value is None else _p_value(question, drawn, value)
-    q95 = float(np.quantile(drawn, 0.95, method="inverted_cdf"))  # draws may be infinite
+    q95 = float(np.quantile(drawn, 0.95, method="inverted_cdf"))  # interpolation would fail for infinite draws
     finite = drawn[np.isfinite(drawn)]
     return NoiseFloor(float(np.mean(finite)) if len(finite) else float(drawn[0]), q95, p_value, exact)
 
@@ -121,7 +126,7 @@ def noise_floor(
 def floor_replicates(
     question: Question, n_draws: int, rng: np.random.Generator, known: bool = True
 ) -> tuple[Float64s, float | None]:
-    """The metric of redrawn outcomes, and of the data at the same resolution, where outcomes are known."""
+    """Return the metric of redrawn outcomes, and of the data at the same resolution if outcomes are known."""
     rows = question.rows
     cells = None if question.power is None else question.cells(POINTS_OF_FLOOR)
     if cells is None:
@@ -142,13 +147,13 @@ def floor_replicates(
 
 
 def _is_mirrored(question: Question) -> bool:
-    """Whether a statistic holds two classes apart, of which one is the other reversed: drawn apart they vary less."""
+    """Return whether a statistic holds two complementary classes, which vary too little if drawn independently."""
     view = question.counted_view
     return view is not None and view.n_classes == 2 and not view.multilabel and has_several_pairs_per_row(view)
 
 
 def _of_statistic(question: Question, n_draws: int, rng: np.random.Generator) -> tuple[Float64s, float]:
-    """The same for other metrics of a statistic: outcomes are drawn cell by cell, at the mean score."""
+    """Return the same for other metrics of a statistic: outcomes are drawn cell by cell, at the mean score."""
     row = question.row
     assert row is not None
     if row.needs == "sums":
@@ -164,7 +169,7 @@ def _of_statistic(question: Question, n_draws: int, rng: np.random.Generator) ->
 
 
 def _p_value(question: Question, drawn: Float64s, value: float) -> float:
-    tiny = 1e-12 * abs(value) if math.isfinite(value) else 0.0  # equal but for rounding counts as equal
+    tiny = 1e-12 * abs(value) if math.isfinite(value) else 0.0  # equal except for rounding counts as equal
     above = (1 + np.count_nonzero(drawn >= value - tiny)) / (1 + len(drawn))
     below = (1 + np.count_nonzero(drawn <= value + tiny)) / (1 + len(drawn))
     row = question.row

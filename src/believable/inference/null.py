@@ -1,4 +1,4 @@
-"""What calibrated scores would show: labels drawn from the scores, and the `TestResult` of a test against that."""
+"""The hypothesis of calibration: labels drawn from the scores, and the `TestResult` of a test."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ from believable.predictions import Predictions
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """A test of the hypothesis that the scores are calibrated: outcomes happen at the rates of the scores.
+    """Result of a test of the hypothesis that the scores are calibrated.
 
     Attributes
     ----------
     statistic : float
+        The test statistic.
     p_value : float
         Probability of a statistic at least as extreme if the scores are calibrated.
     df : float or None
-        Degrees of freedom, where the reference distribution has any.
+        Degrees of freedom, if the reference distribution has any.
     n : int
-        Rows.
+        Number of rows.
     method : str
         Where the p-value comes from.
     """
@@ -36,7 +37,7 @@ class TestResult:
     n: int
     method: str
 
-    __test__ = False  # not a class of tests
+    __test__ = False  # keeps pytest from collecting the class
 
     def __str__(self) -> str:
         df = "" if self.df is None else f", df {self.df:g}"
@@ -45,48 +46,48 @@ class TestResult:
     __repr__ = __str__
 
 
-# --- labels drawn from the scores themselves: what calibrated scores would show ---------------------------------------
+# --- labels drawn from 1-D scores -------------------------------------------------------------------------------------
 
 
-NUMBERS_DRAWN_AT_ONCE = 1 << 22  # numbers drawn at a time
+NUMBERS_DRAWN_AT_ONCE = 1 << 22  # bounds memory
 
 
 def batches(n_resamples: int, width: int) -> Iterator[int]:
-    """Sizes of batches of replicates, each of `width` numbers, that fit in memory."""
+    """Yield the sizes of batches of replicates, each of `width` numbers, that fit in memory."""
     step = max(1, NUMBERS_DRAWN_AT_ONCE // width)
     for start in range(0, n_resamples, step):
         yield min(step, n_resamples - start)
 
 
 def drawn_at_scores(score: Float64s, n: Array, size: int, rng: np.random.Generator) -> Float64s:
-    """How many of the n rows at each score happen, `size` times over."""
+    """Draw the number of events among the n rows at each score, `size` times."""
     if n.max() == 1:
         return (rng.random((size, len(score))) < score).astype(np.float64)
     return rng.binomial(n, score, (size, len(score))).astype(np.float64)
 
 
 def resampling_p_value(observed: float, replicates: Array, noise: float = 0.0) -> float:
-    """(1 + how many are at least as large) / (1 + how many there are); as large but for rounding counts too."""
+    """Return (1 + number of replicates at least as large) / (1 + number of replicates), allowing for rounding."""
     largest = float(np.abs(replicates).max(initial=0)) or 1.0
     short = 1e-12 * abs(observed) + 1e-9 * largest * float(np.std(replicates / largest)) + noise
     return float((1 + np.count_nonzero(replicates >= observed - short)) / (1 + len(replicates)))
 
 
-# --- labels as they would be if the predictions were right ------------------------------------------------------------
+# --- labels drawn from predictions of any kind ------------------------------------------------------------------------
 
 
-UNIFORMS_AT_ONCE = 1 << 20  # uniform numbers
+UNIFORMS_AT_ONCE = 1 << 20  # bounds memory
 
 
 class LabelDraws:
-    """Draws the labels of every row from its own probabilities."""
+    """Random labels of every row, drawn from its own probabilities."""
 
     def __init__(self, source: Predictions, rng: np.random.Generator) -> None:
         self.source, self.rng = source, rng
         self.reached = np.cumsum(source.scores, axis=1, dtype=np.float64) if source.kind == "multiclass" else None
 
     def draw(self) -> Array:
-        """One set of labels; a soft label is drawn hard."""
+        """Draw one set of labels; a soft label becomes a hard one."""
         if self.reached is None:
             return (self.rng.random(self.source.scores.shape) < self.source.scores).astype(np.int8)
         goal = self.rng.random(len(self.source)) * self.reached[:, -1]
@@ -94,7 +95,7 @@ class LabelDraws:
 
 
 def drawn_outcomes(source: Predictions, cells: Cells, n_draws: int, rng: np.random.Generator) -> Float64s:
-    """Weighted outcomes by cell of redrawn labels, where a row has several pairs whose outcomes hang together."""
+    """Draw labels of rows with several dependent pairs, and return the weighted outcomes of each cell."""
     cell = _cells_of_classes(source, cells)
     sums = np.empty((n_draws, len(cells)))
     per_draw = cell.size if source.kind == "multilabel" else len(source)
@@ -118,7 +119,7 @@ def drawn_outcomes(source: Predictions, cells: Cells, n_draws: int, rng: np.rand
 
 
 def _cells_of_classes(source: Predictions, cells: Cells) -> Array:
-    """The cell of every entry of the matrix, as an (n, K) array; -1 for those that are not looked at."""
+    """Return the cell of every entry of the matrix, as an (n, K) array; -1 for entries outside the view."""
     view, scores = cells.statistic.view, source.scores
     cell = np.full(scores.shape, -1, np.int32)
     for rows in _kernels.row_blocks(*scores.shape):

@@ -1,4 +1,4 @@
-"""A metric asked of some data: which metric, with which choices, of what."""
+"""A metric applied to data: which metric, with which options, on what."""
 
 from __future__ import annotations
 
@@ -24,15 +24,18 @@ Source = Predictions | BinStats | CellStats | ScoreSums | Summary
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """What is asked.
+    """A metric with its options, and the data it is applied to.
 
     Attributes
     ----------
     function : callable
+        The metric's function.
     row : Metric or None
-        Its facts, if it is in the table.
+        The metric's entry in the table, if it has one.
     options : dict
+        Options of the metric.
     source : Predictions or a statistic
+        The data.
     """
 
     function: Callable[..., Any]
@@ -43,24 +46,24 @@ class Question:
 
     @property
     def rows(self) -> Predictions | None:
-        """The rows, where there are any: a statistic does not know them."""
+        """The rows, or None for a statistic, which does not hold them."""
         return rows_in(self.source)
 
     def value(self, source: Any = None) -> float:
-        """The metric of the source, or of another one in its place."""
+        """Return the metric of the source, or of another source in its place."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ClippedWarning)  # said once by the plain call, not a thousand times here
+            warnings.simplefilter("ignore", ClippedWarning)  # the plain call warns once; replicates would repeat it
             return float(self._answer(self.source if source is None else source))
 
     def _answer(self, source: Any) -> Any:
-        """What the function returns. Functions of one's own get plain arrays, ours the checked value."""
+        """Call the function: custom functions get plain arrays, metrics of the table the checked source."""
         if self.row is not None:
             return self.function(source, **self.options)
         weighted = {} if source.weights is None else {"sample_weight": read_only(source.weights)}
         return self.function(read_only(source.scores), read_only(source.labels), **weighted, **self.options)
 
     def replicates(self, statistic: Any, at: float | None = None) -> Float64s:
-        """One value for each replicate that a statistic holds; as a plain norm at `at`, for fixed points."""
+        """Return one value for each replicate of a statistic; for fixed points, the norm at `at` if that is given."""
         assert self.row is not None
         saying = self.row.saying(self.options)
         if at is not None and self.is_fixed_point:
@@ -72,12 +75,12 @@ class Question:
 
     @property
     def power(self) -> float | None:
-        """The degree to which the metric grows with the residuals, if it is an error with these options."""
+        """Degree to which the metric grows with the residuals; None unless it is an error with these options."""
         return None if self.row is None else self.row.growth(self.options)
 
     @property
     def is_fixed_point(self) -> bool:
-        """Whether the metric is the fixed point of a norm, and no bandwidth of one's own was asked for."""
+        """Whether the metric is the fixed point of a norm, and no bandwidth was given."""
         return self.row is not None and bool(self.row.fixed_point) and self.options.get(self.row.fixed_point) is None
 
     @property
@@ -87,27 +90,27 @@ class Question:
 
     @property
     def is_of_sums(self) -> bool:
-        """Whether the metric is read from sums of rows, with these options too."""
+        """Whether the metric with these options is computed from sums over rows."""
         return self.row is not None and self.row.needs == "sums" and self.row.is_halved(self.options)
 
     def counted(self) -> BinStats | PointStats | None:
-        """What the metric reads, if it can be resampled in place of rows; it is counted once."""
+        """Return the statistic behind the metric if it can be resampled in place of rows; it is counted only once."""
         row = self.row
         if row is None or row.needs in ("sums", "pairs") or not row.is_halved(self.options):
             return None
         if not self._counted:
             rows = self.rows
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", CoarseCellsWarning)  # said with the value
+                warnings.simplefilter("ignore", CoarseCellsWarning)  # the value itself warns
                 source = self.source if rows is None else rows.remembering()
                 self._counted.append(row.counts(source, **row.counting(self.options)))
         found: BinStats | PointStats = self._counted[0]
         return found
 
     def cells(self, finest: int) -> Cells | None:
-        """What was counted, taken apart for resampling; None where only rows can be resampled.
+        """Return the cells of the statistic, for resampling; None if only rows can be resampled.
 
-        Points that lie close stand together, at most about `finest` of a stratum.
+        Neighbouring points are merged, so that a stratum has at most about `finest` of them.
         """
         counted: Any = self.counted()
         if counted is None or self.row is None:
@@ -121,13 +124,13 @@ class Question:
 
     @property
     def counted_view(self) -> View | None:
-        """Which pairs a statistic holds that the metric is read from; None for rows, and for sums of them."""
+        """View of the statistic behind the metric; None for rows, and for sums over rows."""
         counted = self.counted() if self.rows is None else None
         return None if counted is None else counted.view
 
 
 def read_only(array: Array) -> Array:
-    """A view that cannot be written to."""
+    """Return a read-only view of an array."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -140,7 +143,7 @@ def ask(
     sample_weight: Any = None,
     options: Mapping[str, Any] | None = None,
 ) -> Question:
-    """The checked question."""
+    """Check the arguments and return the question."""
     row, function = _found(metric)
     choices = dict(options or {})
     if row is not None:
@@ -150,9 +153,9 @@ def ask(
     source: Any
     if isinstance(predictions, Readable):
         if actuals is not None or sample_weight is not None:
-            raise InputError(f"a {type(predictions).__name__} already holds what it counted: leave the rest out")
+            raise InputError(f"a {type(predictions).__name__} already contains outcomes and weights: pass it alone")
         if row is None:
-            raise InputError("a function of your own is computed from predictions, not from a statistic")
+            raise InputError("a custom metric function needs predictions, not a statistic")
         source = predictions
         if source.problem is not None and row.needs == "pairs":
             raise UndefinedError(f"{row.name} compares rows with each other: pass the predictions")

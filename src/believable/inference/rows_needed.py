@@ -1,4 +1,4 @@
-"""How precisely a planned number of rows would measure calibration, and how many rows a precision takes."""
+"""Planning: how precisely n rows would measure calibration, and how many rows a given precision takes."""
 
 from __future__ import annotations
 
@@ -18,35 +18,37 @@ from believable.predictions import Predictions
 from believable.stats import BinStats
 
 Z975 = NormalDist().inv_cdf(0.975)
-BOTH_TAILS = -sum(NormalDist().inv_cdf(share * 0.025) for share in SHARES_OF_TAILS)  # 4.06: as `interval` cuts them
+BOTH_TAILS = -sum(
+    NormalDist().inv_cdf(share * 0.025) for share in SHARES_OF_TAILS
+)  # 4.06, for the tails that `interval` cuts
 Z95 = NormalDist().inv_cdf(0.95)
-Z95_SKEWED = (Z95**2 - 1) / 6  # what skewness adds to a quantile (Cornish and Fisher)
+Z95_SKEWED = (Z95**2 - 1) / 6  # effect of skewness on a quantile (Cornish and Fisher)
 HALF_NORMAL_SKEWNESS = math.sqrt(2) * (4 - math.pi) / (math.pi - 2) ** 1.5
 MAX_PLANNED_ROWS = 10**12
-MIN_EVENTS = 15  # below which formulas are rough: see benchmarks/rows.py
+MIN_EVENTS = 15  # with fewer, the formulas are rough: see benchmarks/rows.py
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedPrecision:
-    """What so many rows are expected to show.
+    """The precision to expect from a number of rows.
 
     Attributes
     ----------
     n, n_bins : int
-        Rows and bins (fewer than asked for, where the scores have ties and the bins are quantile bins).
+        Number of rows, and of bins (ties in the scores may leave fewer quantile bins than requested).
     strategy : str
         "uniform" or "quantile".
     events : float
-        Rows of the rarer outcome that are to be expected. With fewer than 15 of them everything here is rough.
+        Expected number of rows of the rarer outcome. With fewer than 15, all numbers here are rough.
     floor, floor_q95 : float
-        The expected calibration error (ECE) that a perfect model shows by chance: its mean, and the value exceeded one
-        time in twenty, which is 1 at most.
+        Noise floor: the expected calibration error (ECE) that a perfectly calibrated model would show, its mean and its
+        95th percentile (at most 1).
     width : float
-        Width of the 95 % interval of the ECE of a model that is clearly off, 1 at most. Of a model that is nearly
-        perfect the interval begins at 0 and is about a quarter narrower.
+        Width of the 95 % interval of the ECE of a clearly miscalibrated model, at most 1. For a nearly calibrated
+        model, the interval starts at 0 and is about a quarter narrower.
     slope_width, oe_width : float
         Widths of the 95 % intervals of the calibration slope, and of the ratio of observed to expected events, of a
-        model that is right.
+        calibrated model.
     """
 
     n: int
@@ -62,13 +64,13 @@ class ExpectedPrecision:
     def __str__(self) -> str:
         lines = [
             f"{self.n:,} rows in {self.n_bins} {self.strategy} bins:",
-            f"a perfect model shows an ECE of {self.floor:.2g} by chance, up to {self.floor_q95:.2g} in 19 of 20 "
-            "samples",
-            f"95 % intervals are about this wide: ECE {self.width:.2g}, slope {self.slope_width:.2g}, "
+            f"a perfectly calibrated model would show an ECE of about {self.floor:.2g} (95th percentile "
+            f"{self.floor_q95:.2g})",
+            f"95 % intervals would be about this wide: ECE {self.width:.2g}, slope {self.slope_width:.2g}, "
             f"O:E {self.oe_width:.2g}",
         ]
         if self.events < MIN_EVENTS:
-            lines.append(f"with only {self.events:.2g} rows of the rarer outcome to be expected, this is rough")
+            lines.append(f"only {self.events:.2g} rows of the rarer outcome are expected, so these numbers are rough")
         return "\n  ".join(lines)
 
     __repr__ = __str__
@@ -83,51 +85,53 @@ def expected_precision(
     auc: float | None = None,
     scores: Any = None,
 ) -> ExpectedPrecision:
-    r"""What n rows would show: the noise floor of the ECE, and how wide intervals would be.
+    r"""Predict the noise floor of the ECE and the widths of intervals for n rows.
 
-    For planning, before there are outcomes; with outcomes ask `noise_floor` and `interval`. The scores are yours, or
+    For planning, before there are outcomes; with outcomes, use `noise_floor` and `interval`. The scores are yours, or
     those of a typical model: calibrated, with a Beta(a, b) distribution that has the given base rate and AUC,
 
     .. math:: r = \frac{a}{k}, \quad \text{AUC} = \frac{1}{2} + \frac{B(k, k)}{k \, B(a, a) \, B(b, b) \, r (1 - r)},
        \quad k = a + b.
 
-    All that counts is how much chance there is in each bin, :math:`s_m = E[p (1 - p); p \in m]`:
+    The result depends only on the variance of the outcomes in each bin, :math:`s_m = E[p (1 - p); p \in m]`:
 
     .. math:: \text{floor} = \frac{1}{n} \sum_m g(n s_m), \quad g(x) = 2 x \left(1 + (2 \pi x)^{3/2}\right)^{-1/3},
        \quad \text{width} = 4.06 \sqrt{\textstyle\sum_m s_m / n}.
 
-    g is exact where a bin expects hardly any rows (2x) and where it expects many (the mean size of a normal variable,
-    :math:`\sqrt{2 x / \pi}`). The quantile of the floor allows for the variance and the skewness of its terms. The
-    interval of the slope has the standard error :math:`1 / \sqrt{n J}`, where J is the mean of p (1 - p) times the
-    squared distance of logit p from its mean so weighted (Riley et al. 2021); that of the logarithm of O:E has
-    :math:`\sqrt{\sum_m s_m / n} / r`, as `observed_expected_ratio` has it.
+    g is exact if a bin expects hardly any rows (2x) and if it expects many (the mean absolute value of a normal
+    variable, :math:`\sqrt{2 x / \pi}`). The quantile of the floor allows for the variance and the skewness of its
+    terms. The slope has the standard error :math:`1 / \sqrt{n J}`, where J is the mean of p (1 - p) times the squared
+    distance of logit p from its mean with the same weights (Riley et al. 2021). The logarithm of O:E has the standard
+    error :math:`\sqrt{\sum_m s_m / n} / r`, as in `observed_expected_ratio`.
 
     Parameters
     ----------
     n : int
-        Independent rows. Rows that come in clusters or with weights count for less.
+        Number of independent rows. Clustered or weighted rows carry less information.
     n_bins, strategy
         As in `expected_calibration_error`.
     base_rate : float, optional
-        Share of the rows in which it happens, 0.0001 to 0.9999; 0.5 unless given.
+        Share of events among the rows, 0.0001 to 0.9999; 0.5 by default.
     auc : float, optional
-        How well the model tells cases from others, 0.51 to 0.999; 0.8 unless given. It says how far the scores spread.
+        Discrimination of the model, 0.51 to 0.999; 0.8 by default. It determines how widely the scores spread.
     scores : array-like of shape (n_scores,), optional
-        Scores of your own, as many as there are, in place of a base rate and an AUC. They are taken at their word:
-        those of an over-confident model say that less is left to chance than is. Of a matrix, take the confidence
-        `scores.max(axis=1)`, or the column of a class.
+        Your own scores, any number of them, instead of a base rate and an AUC. They are assumed to be calibrated:
+        scores that are too extreme understate the noise. For a matrix, pass the confidence `scores.max(axis=1)`, or the
+        column of one class.
 
     Returns
     -------
     ExpectedPrecision
+        Noise floor and widths for n rows.
 
     Notes
     -----
-    `python -m benchmarks.rows` compares with simulations: 66 plans of 300 to 15,000 rows. Where 15 events or more were
-    expected, floors came within 3 % of what `noise_floor` drew, the width within 11 % of the mean of `interval` for an
-    over-confident model, the widths of slope and O:E within 10 and 3 %. Of a perfect model the interval of the ECE was
-    0.6 to 0.9 times as wide. With fewer events the width is too narrow, in these plans by up to a fifth, and where
-    hardly one event is to be expected many times so; that of the slope is far off. `rows_needed` does not go there.
+    `python -m benchmarks.rows` compares the formulas with simulations: 66 plans of 300 to 15,000 rows. With at least 15
+    expected events, floors were within 3 % of `noise_floor`, the width of the ECE within 11 % of the mean of `interval`
+    for a model whose scores are too extreme, and the widths of slope and O:E within 10 and 3 %. For a calibrated model,
+    the interval of the ECE was 0.6 to 0.9 times as wide. With fewer events, the width is too small, by up to a fifth in
+    these plans and many times over if hardly one event is expected, and that of the slope is useless. `rows_needed`
+    always plans for at least 15 events.
 
     References
     ----------
@@ -155,23 +159,23 @@ def rows_needed(
     auc: float | None = None,
     scores: Any = None,
 ) -> ExpectedPrecision:
-    """How many rows a noise floor, or an interval as narrow as this, takes.
+    """Find the smallest number of rows that gives a low enough noise floor or narrow enough intervals.
 
-    And at least so many that 15 rows of the rarer outcome are to be expected: with fewer a width is no promise.
-    (Of 42 rows with a base rate of 0.001 the formula says that the ECE has an interval 0.02 wide. Most such samples
-    have no event at all, and their intervals are four times as wide.)
+    The result expects at least 15 rows of the rarer outcome, because with fewer the predicted widths are unreliable.
+    (For 42 rows with a base rate of 0.001, the formula predicts an ECE interval 0.02 wide. Most such samples have no
+    event at all, and their intervals are four times as wide.)
 
     Parameters
     ----------
     floor, width, slope_width, oe_width : float, optional
-        At most this, each that is given; see `ExpectedPrecision` for what they are.
+        Largest acceptable values; at least one is required. `ExpectedPrecision` says what they mean.
     n_bins, strategy, base_rate, auc, scores
         As in `expected_precision`.
 
     Returns
     -------
     ExpectedPrecision
-        Of the smallest number of rows that will do: its `n`. What was asked for may then be had with room to spare.
+        The precision of the smallest sufficient number of rows, which is its `n`. Some goals may be exceeded.
 
     Examples
     --------
@@ -181,10 +185,10 @@ def rows_needed(
     wishes = {"floor": floor, "width": width, "slope_width": slope_width, "oe_width": oe_width}
     given = {name: _check.number(value, name, 0) for name, value in wishes.items() if value is not None}
     if not given:
-        raise InputError("say what the rows are for: floor=0.01, width=0.02, slope_width=0.2 or oe_width=0.2")
+        raise InputError("pass at least one goal: floor=0.01, width=0.02, slope_width=0.2 or oe_width=0.2")
     if zero := [name for name, value in given.items() if value == 0]:
         raise InputError(
-            "{argument} must be larger than 0: no number of rows leaves nothing to chance", argument=zero[0]
+            "{argument} must be larger than 0: no number of rows removes all sampling noise", argument=zero[0]
         )
     population = _population(n_bins, strategy, base_rate, auc, scores)
 
@@ -194,7 +198,9 @@ def rows_needed(
 
     if not will_do(MAX_PLANNED_ROWS):
         wish = ", ".join(f"{name}={value:g}" for name, value in given.items())
-        raise InputError(f"{wish} would take more than {MAX_PLANNED_ROWS:.0e} rows, or cannot be had with such scores")
+        raise InputError(
+            f"{wish} would take more than {MAX_PLANNED_ROWS:.0e} rows, or cannot be reached with such scores"
+        )
     least, enough = 0, MAX_PLANNED_ROWS
     while enough - least > 1:
         middle = (least + enough) // 2
@@ -204,15 +210,16 @@ def rows_needed(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Population:
-    """Calibrated scores, as far as precision depends on them.
+    """The properties of calibrated scores on which precision depends.
 
     Attributes
     ----------
     chance : ndarray
-        By bin, the mean over all rows of p (1 - p) where p is in the bin.
+        For each bin, the mean over all rows of p (1 - p) if p is in the bin, else 0.
     base_rate : float
+        Share of events.
     information : float
-        What one row says about the slope: the sum over rows of p (1 - p) (logit p - its mean)^2, each row's share.
+        Information of one row about the slope: the mean over rows of p (1 - p) (logit p - its weighted mean)^2.
     """
 
     n_bins: int
@@ -222,7 +229,7 @@ class _Population:
     information: float
 
     def at(self, n: int) -> ExpectedPrecision:
-        """What n rows show."""
+        """Return the precision of n rows."""
         x = n * self.chance
         size = 2 * x / np.cbrt(1 + (2 * math.pi * x) ** 1.5)  # mean of |outcomes - scores|, summed over a bin
         variance = np.maximum(x - size**2, 0)
@@ -253,15 +260,15 @@ def _population(
         rate = 0.5 if base_rate is None else _check.number(base_rate, "base_rate", 1e-4, 1 - 1e-4)
         return _typical(n_bins, strategy, rate, 0.8 if auc is None else _check.number(auc, "auc", 0.51, 0.999))
     if base_rate is not None or auc is not None:
-        raise InputError("give scores, or base_rate and auc: the scores say by themselves how they spread")
+        raise InputError("pass either scores, or base_rate and auc, not both")
     return _counted(n_bins, strategy, scores)
 
 
 def _counted(n_bins: int, strategy: Strategy, scores: Any) -> _Population:
-    """Of scores of one's own."""
+    """Return the population of the user's own scores."""
     if isinstance(scores, Predictions):
         raise InputError(
-            "{argument} must be an array: pass predictions.scores; a plan needs no outcomes", argument="scores"
+            "{argument} must be an array: pass predictions.scores (planning needs no outcomes)", argument="scores"
         )
     known = Predictions(scores, np.zeros(np.shape(scores)[:1], np.int64))
     if known.kind != "binary":
@@ -271,24 +278,24 @@ def _counted(n_bins: int, strategy: Strategy, scores: Any) -> _Population:
         )
     if np.all((known.scores == 0) | (known.scores == 1)):
         raise InputError(
-            "{argument} are all 0 or 1, which leaves nothing to chance: pass probabilities (are these "
-            "outcomes?), or base_rate and auc",
+            "{argument} are all 0 or 1, so outcomes could not vary: pass probabilities (are these outcomes?), or "
+            "base_rate and auc",
             argument="scores",
         )
     cells = BinCells.of(BinStats.of(known, n_bins=n_bins, strategy=strategy))
     chance = cells.w / cells.w.sum() * cells.variance(cells.conf)
     p = known.scores.astype(np.float64)
-    p = p[(p > 0) & (p < 1)]  # a certain score has no weight
+    p = p[(p > 0) & (p < 1)]  # scores of 0 and 1 have no weight
     weight, logit = p * (1 - p), np.log(p) - np.log1p(-p)
     centre = float(weight @ logit) / max(float(weight.sum()), 1e-300)
     information = float(weight @ (logit - centre) ** 2) / len(known)
-    information = information if p.size and np.ptp(p) > 0 else 0.0  # one score alone has no slope
-    merged = len(chance) if strategy == "quantile" else n_bins  # ties merge quantile bins; empty ones are bins too
+    information = information if p.size and np.ptp(p) > 0 else 0.0  # a single distinct score has no slope
+    merged = len(chance) if strategy == "quantile" else n_bins  # ties merge quantile bins; empty uniform bins count
     return _Population(merged, strategy, chance, float(known.scores.mean(dtype=np.float64)), information)
 
 
 def _typical(n_bins: int, strategy: Strategy, rate: float, auc: float) -> _Population:
-    """Of Beta distributed scores; p (1 - p) times their density is that of Beta(a + 1, b + 1), but for a factor."""
+    """Return the population of Beta(a, b) scores; p (1 - p) times the density is proportional to Beta(a + 1, b + 1)."""
     from scipy.special import betainc, betaincinv, polygamma
 
     k = _concentration(rate, auc)
@@ -301,7 +308,7 @@ def _typical(n_bins: int, strategy: Strategy, rate: float, auc: float) -> _Popul
 
 
 def _concentration(rate: float, auc: float) -> float:
-    """The a + b with which calibrated Beta(a, b) scores have this AUC."""
+    """Return the a + b for which calibrated Beta(a, b) scores have this AUC."""
     from scipy.optimize import brentq
     from scipy.special import betaln
 

@@ -21,25 +21,25 @@ def spiegelhalter(
     r: int | None = None,
     sample_weight: Any = None,
 ) -> TestResult:
-    r"""Test whether the Brier score is the one that calibrated scores would have.
+    r"""Test whether the Brier score is what calibrated scores would have.
 
     .. math:: z = \frac{\sum_i w_i (y_i - p_i)(1 - 2 p_i)}{\sqrt{\sum_i w_i^2 (1 - 2 p_i)^2 p_i (1 - p_i)}}
 
-    which is standard normal in the limit if the outcomes happen at the rates of the scores; the test is two-sided. z is
-    positive where the Brier score is larger than expected (over-confidence), negative where it is smaller. Where all
-    scores are 0, 1/2 or 1 nothing can vary: z is 0 with p-value 1 if the scores of 0 and 1 were right, otherwise
-    infinite with p-value 0.
+    The limit is standard normal if the scores are calibrated; the test is two-sided. z is positive if the Brier score
+    is larger than expected (scores too extreme), negative if it is smaller. If all scores are 0, 1/2 or 1, the variance
+    is 0: z is 0 with p-value 1 if the scores of 0 and 1 were right, otherwise infinite with p-value 0.
 
-    For a matrix it is the test of the predicted classes, of (confidence, correct) pairs. The outcomes of the classes of
-    one row are not independent of each other, so that sums over classes, those in `ScoreSums` among them, have another
-    variance: of `ScoreSums` the test takes binary ones only.
+    For a matrix, the test uses the (confidence, correct) pairs of the predicted class. The classes of a row are not
+    independent, so sums over classes, as in `ScoreSums`, have a different variance; the test therefore accepts binary
+    `ScoreSums` only.
 
-    From `CellStats` each cell stands at its mean score.
+    From `CellStats`, all rows of a cell count at the cell's mean score.
 
     Parameters
     ----------
     notion, r
-        For a matrix; one that keeps no classes or ranks apart. "confidence" if left out.
+        For a matrix: which pairs of score and outcome to use, "confidence" by default. Notions that keep classes or
+        ranks apart are refused.
 
     References
     ----------
@@ -59,14 +59,14 @@ def spiegelhalter(
 def _sums(
     predictions: Any, actuals: Any, sample_weight: Any, notion: Notion | None, r: int | None
 ) -> tuple[float, float, int]:
-    """Sum of w (y - p)(1 - 2p), its variance, and the number of rows."""
+    """Return the sum of w (y - p)(1 - 2p), its variance, and the number of rows."""
     source: Any = sums_or_source(predictions, actuals, sample_weight)
     sums = event_sums(source, notion, r)
     if sums is not None:
         if sums.kind != "binary":
             raise UndefinedError(
-                f"Spiegelhalter's test reads binary ScoreSums, these are {sums.kind}: outcomes of several classes "
-                "depend on each other; pass the predictions, or CellStats"
+                f"Spiegelhalter's test needs binary ScoreSums, these are {sums.kind}, and the classes of a row are not "
+                "independent: pass the predictions, or CellStats"
             )
         return sums.spread, sums.spread_variance, sums.n
     points = one_stratum(count_points(source, notion=notion, r=r), "Spiegelhalter's test")

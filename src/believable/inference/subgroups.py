@@ -1,4 +1,4 @@
-"""Calibration by subgroup: for whom are the scores off?"""
+"""Calibration by subgroup: for whom are the scores miscalibrated?"""
 
 from __future__ import annotations
 
@@ -25,34 +25,35 @@ from believable.stats.source import count_sums, refuse_extras
 
 POWER_TO_DETECT = 0.8
 MAX_DRAWS_PER_SUBGROUP = 50_000
-NOTE_OF_ONE_CLUSTER = "all of one cluster: its rows are taken as independent"
+NOTE_OF_ONE_CLUSTER = "all rows belong to one cluster, and are treated as independent"
 
 
 @dataclass(frozen=True, slots=True)
 class Subgroup:
-    """One group of rows.
+    """One subgroup of rows.
 
     Attributes
     ----------
     column, name : str
-        Which column, and its value.
+        The column, and its value in this subgroup.
     n : int
-        Rows.
+        Number of rows.
     mean_score, rate : float
-        What was predicted and what happened, on average; of the predicted class, for a matrix.
+        Average prediction and observed rate; those of the predicted class, for a matrix.
     value, low, high, estimate : float or None
-        The metric, its interval, and the estimate behind it; None where it is undefined in this group.
+        The metric, its interval, and the estimate of the true value; None if the metric is undefined in this subgroup.
     floor : float or None
-        What perfect calibration would show on average.
+        Noise floor: the mean value under perfect calibration.
     p_value, adjusted : float or None
-        Chance that perfect calibration shows as much; and that with the number of groups allowed for.
+        Probability of a value as bad under perfect calibration, before and after correction for the number of
+        subgroups.
     flagged : bool
-        Whether the adjusted p-value is below the false discovery rate.
+        Whether the adjusted p-value is at most the false discovery rate.
     detectable : float or None
-        The smallest true error, of gaps of one size towards one half, that a group like this shows with a chance of
-        80 % (unadjusted, at 5 %); None where none would.
+        The smallest true error, with equal gaps towards one half, that a subgroup of this size would reveal with
+        80 % power (unadjusted, at 5 %); None if no error would.
     note : str
-        Why a number is missing, or what it rests on.
+        Why a number is missing, or what it assumes.
     """
 
     column: str
@@ -74,14 +75,16 @@ class Subgroup:
 
 @dataclass(frozen=True, slots=True)
 class Subgroups(Sequence[Subgroup]):
-    """Every subgroup, column by column, the most rows first.
+    """All subgroups, column by column, largest first.
 
     Attributes
     ----------
     groups : tuple of Subgroup
+        The subgroups.
     metric : str
+        Name of the metric.
     level, rate : float
-        Of the intervals, and of false discoveries.
+        Confidence level of the intervals, and false discovery rate of the flags.
     overall : Interval
         The metric of all rows.
     """
@@ -103,22 +106,22 @@ class Subgroups(Sequence[Subgroup]):
 
     @property
     def flagged(self) -> tuple[Subgroup, ...]:
-        """The groups that are off by more than chance explains."""
+        """Subgroups whose value is worse than sampling noise explains."""
         return tuple(group for group in self.groups if group.flagged)
 
     @property
     def worst(self) -> Subgroup | None:
-        """The group whose interval begins highest: the one most surely bad."""
+        """Subgroup whose interval has the highest lower end: the one with the strongest evidence of a large value."""
         known = [group for group in self.groups if group.low is not None and group.estimate is not None]
         return max(known, key=lambda group: (group.low, group.estimate), default=None)
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Columns by name, for a data frame."""
+        """Return columns by name, for a data frame."""
         rows = [asdict(group) for group in self.groups]
         return {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
 
     def to_frame(self, backend: Literal["polars", "pandas", "pyarrow"] = "polars") -> Any:
-        """The subgroups as a data frame."""
+        """Return the subgroups as a data frame."""
         from believable.curves.binned import as_frame
 
         return as_frame(self.to_dict(), backend)
@@ -126,10 +129,10 @@ class Subgroups(Sequence[Subgroup]):
     def __str__(self) -> str:
         width = max([len(f"{group.column} = {group.name}") for group in self.groups] + [8])
         lines = [
-            f"{self.metric}, {100 * self.level:.4g} % intervals; * off by more than chance explains "
+            f"{self.metric}, {100 * self.level:.4g} % intervals; * worse than sampling noise explains "
             f"(false discovery rate {self.rate:g})",
-            f"{'':<{width}} {'rows':>9} {'predicted':>9} {'happened':>8} {'value':>8}  {'interval':<18} "
-            f"{'by chance':>9} {'detectable':>10}",
+            f"{'':<{width}} {'rows':>9} {'predicted':>9} {'observed':>8} {'value':>8}  {'interval':<18} "
+            f"{'noise floor':>11} {'detectable':>10}",
         ]
         for group in self.groups:
             line = (
@@ -139,7 +142,9 @@ class Subgroups(Sequence[Subgroup]):
                 lines.append(f"{line} {group.note}")
                 continue
             ends = f"{group.low:.4f} … {group.high:.4f}" if group.low is not None else ""
-            rest = [f"{x:>{w}.4f}" if x is not None else " " * w for x, w in ((group.floor, 9), (group.detectable, 10))]
+            rest = [
+                f"{x:>{w}.4f}" if x is not None else " " * w for x, w in ((group.floor, 11), (group.detectable, 10))
+            ]
             lines.append(f"{line} {group.value:>8.4f}  {ends:<18} {' '.join(rest)}{' *' if group.flagged else ''}")
         return "\n".join(lines)
 
@@ -161,37 +166,41 @@ def subgroups(
     random_state: Any = None,
     sample_weight: Any = None,
 ) -> Subgroups:
-    """A metric for each subgroup, with interval, noise floor, and flags that allow for the number of groups.
+    """Compute a metric for each subgroup, with intervals, noise floors and flags corrected for multiple testing.
 
-    Small groups show large errors by chance. A group is flagged if perfect calibration would rarely show as much, after
-    the correction of Benjamini and Hochberg over all groups of all columns; what it could have shown at all is said by
-    `detectable`.
+    Sampling noise makes errors large in small subgroups. A subgroup is flagged if a value as bad would be rare under
+    perfect calibration, after the correction of Benjamini and Hochberg over all subgroups of all columns. `detectable`
+    says how large a true error would have to be to show in a subgroup of this size.
 
     Parameters
     ----------
     predictions, actuals
-        Arrays or a `Predictions`; or a `Summary`, with the subgroups that it counted.
+        Arrays or a `Predictions`; or a `Summary` with the subgroups that it counted.
     by : array-like of shape (n,), or mapping of names to them, or data frame
-        The subgroup of each row; several columns are looked at one after the other. Of a `Summary` the names of some of
-        its columns, or nothing for all of them.
+        The subgroup of each row; several columns are analysed one after the other. For a `Summary`, the names of some
+        of its columns; all of them by default.
     metric : str or callable
+        A name or alias from the table of metrics, or a function of (predictions, actuals) that returns a number.
     options : dict, optional
-        Choices of the metric.
+        Options of the metric, such as `{"n_bins": 15}`.
     clusters : array-like of shape (n,), optional
-        Clusters of rows that belong together (patients, queries): intervals allow for them, and p-values of calibration
-        errors too. Noise floors, and p-values of other metrics, take rows as independent.
+        The cluster of each row, if rows belong together (patients, queries). Intervals, and p-values of calibration
+        errors, allow for clusters; noise floors, and p-values of other metrics, treat rows as independent.
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
     rate : float
-        The false discovery rate.
+        False discovery rate of the flags.
     n_resamples : int
+        Minimum number of resampled data sets.
     random_state : None, int or numpy Generator
+        Random seed, for reproducible results.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------
     Subgroups
-        A sequence; `print` it for a table, `.flagged`, `.worst`, `.to_dict()`.
+        A sequence of `Subgroup` that prints as a table; see also `.flagged`, `.worst`, `.to_dict()`.
 
     References
     ----------
@@ -218,7 +227,8 @@ def subgroups(
         refuse_extras("Summary", actuals=actuals, sample_weight=sample_weight)
         if clusters is not None:
             raise InputError(
-                "{argument} says which rows belong together; a statistic does not know its rows", argument="clusters"
+                "{argument} needs the predictions: a statistic does not record which rows belong together",
+                argument="clusters",
             )
         source = with_columns(predictions, by)
         parts = _levels(source)
@@ -233,7 +243,7 @@ def subgroups(
         ]
     chosen: dict[str, Any] = {"options": options, "level": level, "n_resamples": n_resamples, "random_state": rng}
     overall = interval(metric, source, clusters=cluster, **chosen)
-    # The smallest p-value that draws can give has to stay below the rate when it is multiplied by the number of groups.
+    # Enough draws for the smallest possible p-value, times the number of subgroups, to stay below the rate.
     n_draws = min(max(n_resamples, int(4 * len(parts) / max(rate, 1e-3))), MAX_DRAWS_PER_SUBGROUP)
     found = []
     for column, name, made, rows in parts:
@@ -258,7 +268,7 @@ def subgroups(
 
 
 def columns_of(by: Any, source: Predictions, predictions: Any, sample_weight: Any) -> dict[str, Array]:
-    """The subgroup of each row that counts, by column, as text."""
+    """Return the subgroup of each row of positive weight, by column, as text."""
     if by is None:
         raise InputError(
             "{argument} is missing: pass the subgroup of each row, or several columns as a mapping", argument="by"
@@ -274,7 +284,7 @@ def columns_of(by: Any, source: Predictions, predictions: Any, sample_weight: An
 
 
 def with_columns(summary: Summary, by: Any) -> Summary:
-    """A summary with some of its columns of subgroups, by name; None: all of them."""
+    """Return a summary with some of its subgroup columns, by name; None keeps all of them."""
     if by is None:
         return summary
     if not isinstance(by, Iterable):
@@ -284,9 +294,9 @@ def with_columns(summary: Summary, by: Any) -> Summary:
     names = [by] if isinstance(by, str) else [str(name) for name in by]
     unknown = [name for name in names if name not in summary.by]
     if unknown:
-        counted = f"those of {', '.join(summary.by)}" if summary.by else "none"
+        counted = f"subgroups by {', '.join(summary.by)}" if summary.by else "no subgroups"
         raise InputError(
-            "{argument} names {got!r}; of subgroups the summary counted {counted}: {hint}",
+            "{argument} names {got!r}, but the summary counted {counted}: {hint}",
             argument="by",
             got=unknown[0],
             counted=counted,
@@ -296,7 +306,7 @@ def with_columns(summary: Summary, by: Any) -> Summary:
 
 
 class SubgroupRows(NamedTuple):
-    """A subgroup: its column and name, what makes its data, and which rows it has, where they are known."""
+    """A subgroup: its column and name, a function that returns its data, and its rows if they are known."""
 
     column: str
     name: str
@@ -305,14 +315,14 @@ class SubgroupRows(NamedTuple):
 
 
 def _by_size(names: Array) -> Iterator[tuple[str, Ints]]:
-    """Each distinct name with its rows, the most rows first."""
+    """Yield each distinct name with its rows, largest subgroup first."""
     distinct, code = np.unique(names, return_inverse=True)
     for g in np.argsort(-np.bincount(code), kind="stable"):
         yield distinct[g], np.flatnonzero(code == g)
 
 
 def _levels(summary: Summary) -> list[SubgroupRows]:
-    """Each column with its levels, the most rows first; which rows they are is not known."""
+    """Return the subgroups of each column, largest first; a summary does not record their rows."""
     if not summary.by:
         raise InputError("the summary counted no subgroups: {hint}", argument="by", hint=Hint.COUNT_BY)
     return [
@@ -323,7 +333,7 @@ def _levels(summary: Summary) -> list[SubgroupRows]:
 
 
 def _means(part: Predictions | Summary) -> tuple[int, float, float]:
-    """Rows, what was predicted and what happened; of the predicted class, for a matrix."""
+    """Return the number of rows, average prediction and observed rate; of the predicted class, for a matrix."""
     sums = count_sums(part)
     if part.kind == "binary":
         return sums.n_rows, float(sums.wp[0] / sums.w), float(sums.wy[0] / sums.w)
@@ -331,12 +341,12 @@ def _means(part: Predictions | Summary) -> tuple[int, float, float]:
 
 
 def _several(cluster: Ints) -> Ints | None:
-    """The clusters of a subgroup; None where it is one cluster, of which nothing more is known."""
+    """Return the clusters of a subgroup; None if it is a single cluster, which shows no variation."""
     return cluster if (cluster != cluster[0]).any() else None
 
 
 def _adjusted(groups: list[Subgroup], rate: float) -> Iterator[Subgroup]:
-    """The groups with p-values adjusted over all of them."""
+    """Yield the subgroups with p-values adjusted over all of them."""
     from scipy.stats import false_discovery_control
 
     known = [group.p_value for group in groups if group.p_value is not None]
@@ -350,7 +360,7 @@ def _adjusted(groups: list[Subgroup], rate: float) -> Iterator[Subgroup]:
 
 
 def detectable(question: Question, n_draws: int, rng: np.random.Generator) -> float | None:
-    """The error with gaps of one size towards one half that exceeds the 95 % point of the floor 80 times in 100."""
+    """Return the error, with equal gaps towards one half, that exceeds the floor's 95th percentile with 80 % power."""
     error = as_error(question)
     if error is None:
         return None
@@ -367,5 +377,5 @@ def detectable(question: Question, n_draws: int, rng: np.random.Generator) -> fl
     rate = np.clip(cells.conf + high * shape, 0, 1)
     shown = error.replicates(cells.with_outcomes(cells.draw(rate, rng, n_draws)))
     if np.mean(shown > threshold) < POWER_TO_DETECT - 0.05:
-        return None  # nothing that could happen here would show
+        return None  # even the largest possible gaps would not be detected
     return float(error.replicates(cells.with_outcomes(cells.w * rate))[0])

@@ -1,9 +1,9 @@
-"""Intervals and floors of metrics of `ScoreSums` where the rows are gone: from cells beside them, and second moments.
+"""Intervals and noise floors of metrics of `ScoreSums` without the rows: from cells, or from second moments.
 
-The value is that of the sums, exactly. How it varies comes from counts of (cell, outcome), drawn again, where the
-metric is about one score of each row: all metrics of 1-D scores, accuracy and confidence of a matrix. The Brier score
-and the log loss of a matrix are about the whole row, which cells keep apart: they have normal intervals from the second
-moments of rows that the sums carry.
+The value itself is exact, from the sums. If the metric uses one score of each row (all metrics of 1-D scores, accuracy
+and confidence of a matrix), its variation comes from resampled counts of (cell, outcome). The Brier score and the log
+loss of a matrix use the whole row, which cells do not hold: they have normal intervals from second moments of rows,
+which the sums include.
 """
 
 from __future__ import annotations
@@ -25,19 +25,21 @@ from believable.stats import ScoreSums
 from believable.stats.source import Points, count_points, count_sums
 from believable.stats.sums import OF_ROWS, row_terms
 
-MAX_POINTS_OF_SUMS = 500  # neighbours are put together, with the sums of what they hold
-SUMS_DO_NOT_VARY = "an interval needs the rows, or a Summary of them: sums alone do not say how much they vary"
+MAX_POINTS_OF_SUMS = 500  # more points are merged with their neighbours
+SUMS_DO_NOT_VARY = "an interval needs the rows, or a Summary of them: sums alone do not hold a variance"
 
 
 def statistic_interval(
     question: Question, level: float, method: str, n_draws: int, rng: np.random.Generator
 ) -> tuple[float, float, str]:
-    """Ends, and how they were made, of a metric of sums."""
+    """Return the ends of the interval of a metric of sums, and the method."""
     found = _points(question)
     if found is None:
         if method != "auto":
             raise InputError(
-                "{method=} draws rows, which sums of a matrix do not hold; use 'auto'", method=method, argument="method"
+                "{method=} resamples rows, which sums of a matrix do not hold; use 'auto'",
+                method=method,
+                argument="method",
             )
         return *_normal_interval(question, level), "normal"
     units = _Counted(question, found)
@@ -45,10 +47,10 @@ def statistic_interval(
     value = question.value()
     centre = float(units.values(question, np.ones((1, units.n_units)))[0])
     if math.isfinite(value) and math.isfinite(centre):
-        replicates = replicates + (value - centre)  # cells stand at their mean scores, the sums do not
+        replicates = replicates + (value - centre)  # cells use mean scores, the sums do not
     if method == "percentile":
         return *percentile_ends(replicates, level), "percentile"
-    if units.n.sum() < 2:  # one row: nothing is left without it
+    if units.n.sum() < 2:  # nothing is left if the only row is left out
         return *percentile_ends(replicates, level), "bca"
     left_out = units.values(question, 1 - np.diag(1 / np.maximum(units.n, 1)))
     kept = ~np.isnan(left_out)
@@ -56,7 +58,7 @@ def statistic_interval(
 
 
 def statistic_floor(question: Question, n_draws: int, rng: np.random.Generator) -> Float64s:
-    """The metric of outcomes drawn at the rates of the scores."""
+    """Return the metric of outcomes drawn with the scores as rates."""
     assert question.row is not None
     value = question.value()
     if question.row.sums.without_labels:
@@ -72,12 +74,12 @@ def statistic_floor(question: Question, n_draws: int, rng: np.random.Generator) 
 
 
 def _points(question: Question) -> Points | None:
-    """The scores that the metric is about, where it is about one of each row; None otherwise."""
+    """Return the scores that the metric uses, if it uses one of each row; None otherwise."""
     source: Any = question.source
     assert question.row is not None
     if "sums" not in source.gives:
         raise UndefinedError(
-            f"how much {question.row.name} varies is read from the predictions, or from a Summary of them, not from "
+            f"the variation of {question.row.name} needs the predictions or a Summary of them, not a "
             f"{type(source).__name__}"
         )
     if "cells" not in source.gives:
@@ -96,7 +98,7 @@ def _points(question: Question) -> Points | None:
 
 
 class _Units(SumUnits):
-    """What (points, outcome) add to `ScoreSums`: first those that did not happen, then those that did."""
+    """Contributions of each (point, outcome) to `ScoreSums`: first the negatives, then the positives."""
 
     def __init__(self, question: Question, points: Points) -> None:
         self.like = count_sums(question.source)
@@ -118,7 +120,7 @@ class _Units(SumUnits):
         return {name: column.reshape(len(score)) for name, column in found.items()}
 
     def fill(self, parts: list[tuple[Float64s, Float64s]]) -> None:
-        """Columns from (sum of w, sum of w^2) of the fine points, without outcome and with it."""
+        """Fill the columns from (sum of w, sum of w^2) of the unmerged points, for negatives and positives."""
         columns: dict[str, list[Float64s]] = {}
         infinite = []
         for outcome, (w, w2) in enumerate(parts):
@@ -128,7 +130,7 @@ class _Units(SumUnits):
                 terms[name] = np.where(never, 0, column)
             certain = np.isinf(terms.get("nll", np.zeros(len(w))))
             infinite.append(self.added(certain.astype(np.float64)))
-            terms |= {"nll": np.where(certain, 0, terms["nll"])} if "nll" in terms else {}  # the others are finite
+            terms |= {"nll": np.where(certain, 0, terms["nll"])} if "nll" in terms else {}  # the other terms are finite
             made = {"w": self.added(w), "w2": self.added(w2), "w2_squared": self.added(w2 * terms["brier"])}
             for name in ("correct", "confidence", "brier", "nll", "entropy", "spread"):
                 if name in terms:
@@ -146,7 +148,7 @@ class _Units(SumUnits):
 
 
 class _Counted(_Units):
-    """The outcomes that happened."""
+    """Units of the observed outcomes."""
 
     def __init__(self, question: Question, points: Points) -> None:
         super().__init__(question, points)
@@ -156,12 +158,12 @@ class _Counted(_Units):
         equal = bool(np.allclose(points.w2 * points.n, points.w**2, rtol=1e-9, atol=0))
         equal = equal and bool(np.ptp(points.w / points.n) <= 1e-9 * np.max(points.w / points.n))
         w, w2 = self.columns["w"], self.columns["w2"]
-        # Of unequal weights as many rows of one weight as make the same sum and the same variance.
+        # Rows of unequal weight are replaced by rows of equal weight with the same sum and the same variance.
         effective = np.divide(w**2, w2, out=np.zeros(len(w)), where=w2 > 0)
         self.equal, self.n = equal, share if equal else effective
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Float64s:
-        """How many times what was counted, in samples of the same size."""
+        """Draw samples of the same size, as multiples of the observed counts."""
         some = np.maximum(self.n, 1e-300)
         if self.equal:
             total = float(self.n.sum())
@@ -172,7 +174,7 @@ class _Counted(_Units):
 
 
 class _Expected(_Units):
-    """The outcomes that the scores announce, with as much weight in each unit as they do."""
+    """Units of the outcomes expected from the scores, with their expected weight."""
 
     def __init__(self, question: Question, points: Points) -> None:
         super().__init__(question, points)
@@ -183,7 +185,7 @@ class _Expected(_Units):
         self.variance = self.added(points.w2 * p * (1 - p)) / w2
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> Float64s:
-        """How many times what is expected."""
+        """Draw outcomes, as multiples of the expected weights."""
         shape = (n_draws, len(self.size))
         rate = np.broadcast_to(self.rate, shape)
         size = np.broadcast_to(self.size, shape)
@@ -200,19 +202,21 @@ def _normal_interval(question: Question, level: float) -> tuple[float, float]:
     row, sums, value = question.row, count_sums(question.source), question.value()
     assert row is not None
     if not math.isfinite(value):
-        raise UndefinedError("the log loss is infinite: a row was certain, and wrong")
+        raise UndefinedError("the log loss is infinite: a prediction was certain and wrong")
     reach = -NormalDist().inv_cdf((1 - level) / 2) * math.sqrt(max(_variance(question, sums), 0.0))
     return max(value - reach, row.low), min(value + reach, row.high)
 
 
 def _variance(question: Question, sums: ScoreSums) -> float:
-    """Of a mean over rows, from sums of w^2 x^2, w^2 x and w^2."""
+    """Return the variance of a mean over rows, from sums of w^2 x^2, w^2 x and w^2."""
     row = question.row
     assert row is not None
     if "cells" not in question.source.gives and (sums.kind == "binary" or not len(sums.w2x)):
         raise InputError(SUMS_DO_NOT_VARY)
     if not len(sums.w2x):
-        raise UndefinedError(f"{row.name} of a matrix varies as whole rows do, whose second moments were not counted")
+        raise UndefinedError(
+            f"the variation of {row.name} of a matrix needs second moments of rows, which were not counted"
+        )
     times = sums.n_classes if sums.kind == "multilabel" else 1
     rows, square = sums.n / times, sums.w2 / times
     correction = rows / max(rows - 1, 1)
@@ -226,19 +230,19 @@ def _variance(question: Question, sums: ScoreSums) -> float:
     if facts.variance is not None and sums.kind == "multiclass":
         return correction * facts.variance(sums)
     raise UndefinedError(
-        f"the interval of {row.name} for a {sums.kind} matrix is about classes of one row together, which a statistic "
-        "does not keep: pass the predictions"
+        f"the interval of {row.name} for a {sums.kind} matrix needs all classes of a row together, which a statistic "
+        "does not hold: pass the predictions"
     )
 
 
 def _by_chance(question: Question) -> tuple[float, float]:
-    """Mean and variance of the score that calibrated rows would have."""
+    """Return the mean and variance of the score under perfect calibration."""
     row, sums = question.row, count_sums(question.source)
     assert row is not None
     if row.sums.by_chance is None:
         raise UndefinedError(
-            f"the noise floor of {row.name} is about all classes of a row together: it needs the predictions, not a "
-            "statistic of them"
+            f"the noise floor of {row.name} needs all classes of a row together: pass the predictions, not a statistic "
+            "of them"
         )
     mean, variance = row.sums.by_chance(sums, **row.saying(question.options))
     if variance is None:

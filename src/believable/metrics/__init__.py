@@ -1,4 +1,4 @@
-"""Metrics: one file each. Importing the file enters it into the table, and the table makes it public."""
+"""Metrics, one per file. Importing a file registers its metric in the table, and the table makes it public."""
 
 from believable.metrics.accuracy import accuracy as accuracy
 from believable.metrics.adaptive_calibration_error import adaptive_calibration_error as adaptive_calibration_error
@@ -64,11 +64,11 @@ from believable.metrics.thresholded_adaptive_calibration_error import (
 from believable.metrics.top_label_calibration_error import top_label_calibration_error as top_label_calibration_error
 from believable.metrics.top_r_calibration_error import top_r_calibration_error as top_r_calibration_error
 
-# The table is in the order of names, whatever file a metric shares with its kin.
+# Sort the table by name: files that hold several metrics would break the order otherwise.
 for _name in sorted(METRICS):
     METRICS[_name] = METRICS.pop(_name)
 
-# A metric is public by being in the table; these are not metrics of one number.
+# A metric is public because it is in the table; these names are public too, but return more than one number.
 _MORE = (
     "METRICS",
     "KernelBlocks",
@@ -81,4 +81,4 @@ _MORE = (
     "scorer",
     "smooth_calibration_error_detail",
 )
-PUBLIC_NAMES = sorted({*METRICS, *_MORE})  # an `__all__` made at run time would hide them from type checkers
+PUBLIC_NAMES = sorted({*METRICS, *_MORE})  # type checkers cannot see an `__all__` built at run time

@@ -1,4 +1,4 @@
-"""What the metrics of logistic recalibration share: rows of equal weight, and ends of profile-likelihood intervals."""
+"""Helpers of the logistic metrics: weights as counts of rows, and ends of profile-likelihood intervals."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from believable.stats.source import Points
 
 Interval = Literal["wald", "profile"]
 INTERVALS = ("wald", "profile")
-EXCESS_OF_EQUAL_WEIGHTS = 1e-12  # n sum w^2 / (sum w)^2 exceeds 1 by no more: the weights are equal
-ROUNDING_OF_COUNTS = 1e-9  # share of a count by which it may miss a whole number
+EXCESS_OF_EQUAL_WEIGHTS = 1e-12  # weights are equal if n sum w^2 / (sum w)^2 exceeds 1 by no more than this
+ROUNDING_OF_COUNTS = 1e-9  # relative distance from a whole number that rounding explains
 MAX_PROFILE_STEPS = 100
-FURTHEST_PROFILE_END = 1e30  # an end beyond this is none
-# The root of the deviance is within this share of its goal, and so within its square after one more step.
+FURTHEST_PROFILE_END = 1e30  # an end beyond this counts as infinite
+# The search stops when the root of the deviance is this close to its goal, relatively; one more step squares that.
 PROFILE_TOLERANCE = 1e-7
 
 
 def normal_quantile(level: float) -> float:
-    """z, so that a share `level` of the normal distribution is within -z and z."""
+    """Return the z for which a share `level` of the normal distribution lies between -z and z."""
     return -NormalDist().inv_cdf((1 - level) / 2)
 
 
 def as_counts(points: Points) -> Points | None:
-    """The points with every row counted once, where all rows weigh the same and outcomes are 0 or 1; None otherwise."""
+    """Count every row once; None unless all rows have the same weight and outcomes are 0 or 1."""
     rows, n, w = points.n.astype(np.float64), int(points.n.sum()), float(points.w.sum())
     counts, happened = points.w * (n / w), points.wy * (n / w)
     whole = np.rint(happened)
@@ -41,13 +41,13 @@ def as_counts(points: Points) -> Points | None:
     if np.any(np.abs(happened - whole) > ROUNDING_OF_COUNTS * rows):
         return None
     both = (points.wy > 0) & (points.wy < points.w)
-    if np.any(both & ((whole <= 0) | (whole >= rows))):  # a share next to 0 or 1 is not one of them
+    if np.any(both & ((whole <= 0) | (whole >= rows))):  # a rate close to 0 or 1 must not be rounded to it
         return None
     return replace(points, w=rows, wy=whole, w2=rows, w2y=whole)
 
 
 def counts_for_profile(points: Points) -> Points:
-    """`as_counts`, or an error that says what a likelihood needs."""
+    """Return `as_counts(points)`, or raise an error that says what a likelihood needs."""
     counts = as_counts(points)
     if counts is None:
         raise InputError(
@@ -61,11 +61,11 @@ def counts_for_profile(points: Points) -> Points:
 def profile_end(
     deviance: Callable[[float], tuple[float, float]], best: float, start: float, side: int, level: float
 ) -> float:
-    """Where a convex deviance reaches the quantile of its limit, chi-squared with one degree of freedom.
+    """Return where a convex deviance reaches the quantile of its limit, chi-squared with one degree of freedom.
 
-    `deviance` gives value and derivative and is least at `best`; `side` is 1 for the end above that, -1 for the one
-    below. Newton's method on the root of the deviance, which is nearly a straight line, within a bracket. Infinite
-    where the deviance stays below the quantile as far as numbers mean anything.
+    `deviance` returns value and derivative and is least at `best`; `side` is 1 for the end above `best`, -1 for the one
+    below. The search is Newton's method, within a bracket, on the root of the deviance, which is nearly a straight
+    line. The end is infinite if the deviance is still below the quantile at `FURTHEST_PROFILE_END`.
     """
     goal = normal_quantile(level)
 
@@ -75,7 +75,7 @@ def profile_end(
         value, derivative = deviance(side * place)
         root = math.sqrt(max(value, 0.0))
         furthest = 2 * (1 + abs(place)) * (1 if root < goal else -1)
-        rise = derivative * side  # positive, but for rounding near the least deviance
+        rise = derivative * side  # positive, except for rounding near the minimum
         step = (goal - root) * 2 * root / rise if rise > 0 else furthest
         return RootLook(root - goal, place + min(step, furthest, key=abs))
 

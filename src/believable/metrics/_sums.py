@@ -1,4 +1,4 @@
-"""How metrics of `ScoreSums` get them."""
+"""How the metrics of `ScoreSums` obtain their sums."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from believable.stats.source import is_checked, refuse_extras
 
 
 def score_sums(predictions: Any, actuals: Any = None, sample_weight: Any = None) -> ScoreSums:
-    """The sums that were handed over, or those of the predictions."""
+    """Return the sums of a statistic, or compute those of predictions."""
     if isinstance(predictions, Readable):
         sums = predictions.read_sums()
         refuse_extras(type(predictions).__name__, actuals=actuals, sample_weight=sample_weight)
@@ -20,7 +20,7 @@ def score_sums(predictions: Any, actuals: Any = None, sample_weight: Any = None)
 
 
 def lone_matrix(predictions: Any, actuals: Any, sample_weight: Any) -> Predictions | None:
-    """A matrix that is looked at for one call, whose entries need not all be summed to answer it; None otherwise."""
+    """Return a multiclass matrix passed for this call only, so that not all of its sums are computed; else None."""
     if is_checked(predictions):
         return None
     checked = as_predictions(predictions, actuals, sample_weight)

@@ -28,9 +28,9 @@ def _share(sums: ScoreSums | _Hits) -> float:
     best=1.0,
     reference="—",
     elsewhere={
-        "scikit-learn": "`accuracy_score` takes decisions, p > 0.5 or the argmax; of these the same",
+        "scikit-learn": "`accuracy_score` takes decisions; the same for p > 0.5 or the argmax",
         "torchmetrics": (
-            '`multiclass_accuracy` is the mean over classes by default; `average="micro"` is the same, '
+            '`multiclass_accuracy` is the mean over classes by default; the same with `average="micro"`, and '
             "`binary_accuracy` too"
         ),
         "probmetrics": "`accuracy`: the same",
@@ -40,11 +40,11 @@ def accuracy(predictions: Any, actuals: Any = None, *, sample_weight: Any = None
     """Share of rows whose most probable class is the label.
 
     In [0, 1], 1 is best. Ties go to the lowest class, so a 1-D score of exactly 0.5 predicts 0. Multilabel: share of
-    entries on the right side of 0.5. It says nothing of calibration, and calibration nothing of it: report both.
+    entries on the right side of 0.5. Accuracy does not measure calibration, nor calibration accuracy: report both.
 
     References
     ----------
-    Kept beside the calibration errors because a constant forecast of the base rate is calibrated and useless.
+    No single source. It is in the table because always predicting the base rate is perfectly calibrated, but useless.
 
     Examples
     --------

@@ -19,7 +19,7 @@ def quantile_bins_of_classes(
     threshold: float | None = None,
     pooled: bool = False,
 ) -> BinStats:
-    """Bins of equal weight: of every class, for a matrix."""
+    """Count bins of equal weight; for a matrix, those of every class."""
     notion = notion or ("binary" if source.is_binary else "classwise")
     return count_asked(source, BinsAsked(n_bins, "quantile", notion, threshold=threshold, pooled=pooled))
 
@@ -34,13 +34,13 @@ def quantile_bins_of_classes(
     power=1,
     reference="Nixon et al. 2019",
     elsewhere={
-        "netcal": "`ACE` is another error: the average calibration error",
+        "netcal": "`ACE` is a different metric: the average calibration error",
         "uncertainty-calibration": (
             '`get_ece_em(mode="marginal")`: 15 bins by default, cut halfway between scores; the same where the '
             "number of bins divides that of rows and no scores are equal"
         ),
-        "calibre": "`plugin_calibration_error`: of one event, the same bins, 15 by default, with `norm=2` by default",
-        "calzone": "ECE-C: of one event, interpolated quantiles; rows with the smallest score are left out",
+        "calibre": "`plugin_calibration_error`: for one event, the same bins; by default 15 of them, and `norm=2`",
+        "calzone": "ECE-C: for one event, with interpolated quantiles; rows with the smallest score are left out",
         "MAPIE": (
             '`expected_calibration_error(split_strategy="quantile")`: of n bins, the smallest score is one and '
             "interpolated quantiles make the other n − 1; 50 by default"
@@ -62,12 +62,12 @@ def adaptive_calibration_error(
     pooled: bool = False,
     sample_weight: Any = None,
 ) -> float:
-    """Calibration error over bins of equal weight; of every class, for a matrix.
+    """Calibration error in bins of equal weight; for a matrix, over all classes.
 
-    The notion is "binary" for 1-D scores and "classwise" for a matrix, where each class has bins of its own. A bin
-    counts by the weight in it; Nixon et al. weight ranges and classes equally, which is the same when counts are. In
-    [0, 1], 0 is best. This is not the *average* calibration error that some libraries call ACE: see
-    `average_calibration_error`.
+    The notion is "binary" for 1-D scores and "classwise" for a matrix, where each class has its own bins. Each bin is
+    weighted by the rows in it; Nixon et al. weight bins and classes equally, which is the same when all bins hold
+    equally many rows. In [0, 1], 0 is best. This is not the *average* calibration error that some libraries call ACE:
+    see `average_calibration_error`.
 
     Parameters are those of `expected_calibration_error`.
 

@@ -17,9 +17,9 @@ from believable.stats.source import PointStats, count_points, rows_in, source_of
 
 
 def _points(source: Any) -> PointStats:
-    """The points of every class, whatever the notion."""
+    """Return the points of every class, whatever the notion."""
     if "cells" not in source.gives:
-        raise UndefinedError("the AUC is read from CellStats or predictions, not from BinStats")
+        raise UndefinedError("the AUC cannot be computed from BinStats: pass predictions or CellStats")
     rows = rows_in(source)
     if rows is not None:
         several = rows.kind == "multiclass"
@@ -34,12 +34,12 @@ def _points(source: Any) -> PointStats:
 def _points_of_cells(cells: CellStats) -> PointStats:
     view = cells.view
     if view.notion not in ("binary", "classwise") or view.pooled or view.threshold is not None:
-        raise UndefinedError(f"the AUC is read from cells of the notions binary and classwise, not from {view}")
-    # Of several classes each is rare in most rows, and its order there matters little: cells may be wide.
+        raise UndefinedError(f"the AUC needs cells of the notion binary or classwise, not of {view}")
+    # With several classes, most scores of a class are small and their order matters little, so cells may be wide.
     points = count_points(cells, logits=view.n_strata == 1)
     if view.n_strata != 2 or view.multilabel:
         return points
-    return PointStats(replace(view, stratum=1), points.strata[1:], (1,))  # the other column says the same
+    return PointStats(replace(view, stratum=1), points.strata[1:], (1,))  # the other column has the same AUC
 
 
 def _mean_over_classes(stats: PointStats) -> float:
@@ -63,14 +63,14 @@ def _mean_over_classes(stats: PointStats) -> float:
     },
 )
 def auc(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:
-    """Probability that a row that happened scores above a row that did not; ties count half.
+    """Probability that a random positive scores higher than a random negative; ties count half.
 
-    For more than two classes (and multilabel) the plain mean of the one-vs-rest values. In [0, 1], 1 is best, 1/2 is
-    guessing. Undefined when a class is never or always the label. Calibration does not change it as long as it is
-    increasing, which is why it cannot see miscalibration.
+    For more than two classes, and for multilabel predictions, the unweighted mean of the one-vs-rest values. In [0, 1],
+    1 is best and 1/2 is guessing. Undefined when a class is never or always the label. The AUC depends on the order of
+    the scores only, so it cannot detect miscalibration, and an increasing calibration map leaves it unchanged.
 
-    From `CellStats` (binary or classwise) rows within a cell count as ties: exact when the scores lie on the grid,
-    otherwise off by at most half the share of (positive, negative) pairs that share a cell.
+    From `CellStats` (binary or classwise), rows within a cell count as ties. This is exact when the scores lie on the
+    grid; otherwise the error is at most half the share of (positive, negative) pairs that share a cell.
 
     References
     ----------
@@ -87,7 +87,7 @@ def auc(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> 
 
 
 def _of_rows(rows: Predictions) -> list[float]:
-    """The same without gathering rows of equal scores first."""
+    """Return the AUC of each class from the rows, without first merging rows of equal scores."""
     weight = np.ones(len(rows)) if rows.weights is None else rows.weights
     if rows.kind == "binary":
         return [_one(rows.scores, rows.labels.astype(np.float64), weight, None)]
@@ -103,6 +103,6 @@ def _of_rows(rows: Predictions) -> list[float]:
 def _one(scores: Array, share: Array, weight: Array, k: int | None) -> float:
     positive, negative = weight * share, weight * (1 - share)
     if not positive.any() or not negative.any():
-        which = "one class" if k is None else f"class {k} never, or always"
-        raise UndefinedError(f"the AUC needs positives and negatives; the labels hold {which}")
+        which = "all labels are the same" if k is None else f"class {k} is the label of no row, or of every row"
+        raise UndefinedError(f"the AUC needs positives and negatives, but {which}")
     return _kernels.auc(scores, positive, negative)

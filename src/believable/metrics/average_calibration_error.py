@@ -1,4 +1,4 @@
-"""Average calibration error: every bin counts the same."""
+"""Average calibration error: every bin has the same weight."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _mean_gap(stats: BinStats) -> float:
     reference="Neumann et al. 2018",
     elsewhere={
         "netcal": (
-            "`ACE`: the same mean, in its own bins, left-closed after clipping; elsewhere ACE is the adaptive error"
+            "`ACE`: the same mean, in its own bins, left-closed after clipping; others call the adaptive error ACE"
         ),
     },
 )
@@ -42,10 +42,10 @@ def average_calibration_error(
     sample_weight: Any = None,
     edges: Any = None,
 ) -> float:
-    """Plain mean of the gaps of the non-empty bins, however few rows they hold.
+    """Unweighted mean of the gaps between mean score and observed frequency over the non-empty bins.
 
-    In [0, 1], 0 is best. A bin with one row counts as much as one with a million, so this needs more data than the
-    ECE to say anything. Some libraries call it ACE, which elsewhere is the *adaptive* error.
+    In [0, 1], 0 is best. A bin with one row counts as much as one with a million, so this metric needs more data than
+    the ECE. Some libraries call it ACE, the usual abbreviation of the *adaptive* calibration error.
 
     Parameters are those of `expected_calibration_error`.
 

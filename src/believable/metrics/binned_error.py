@@ -1,4 +1,4 @@
-"""The general binned error: the metrics are choices of notion, bins and norm."""
+"""The general binned error; the binned metrics differ in notion, bins and norm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from believable.stats.source import Source, as_number, not_empty, rows_in
 
 
 def binned_error(stats: BinStats, norm: Norm = 1) -> float:
-    """( sum_c W_c/T |acc_c - conf_c|^p )^(1/p) over the occupied cells c; their maximum for norm="max"."""
+    """Return (sum_c W_c/T |acc_c - conf_c|^p)^(1/p) over the non-empty bins c; the largest gap for norm="max"."""
     power = None if norm == "max" else check_norm(norm)
     not_empty(stats)
     if power == 1:
@@ -26,22 +26,22 @@ def binned_error(stats: BinStats, norm: Norm = 1) -> float:
         gap = np.abs(stats.gap)
         share = stats.w / stats.w.sum(axis=-1, keepdims=True)
         largest = gap.max(axis=-1, keepdims=True)
-        scaled = gap / np.where(largest > 0, largest, 1)  # high powers underflow
+        scaled = gap / np.where(largest > 0, largest, 1)  # high powers would underflow otherwise
         error = largest[..., 0] * np.sum(share * scaled**power, axis=-1) ** (1 / power)
     value: float = as_number(error)
     return value
 
 
 def check_norm(norm: Any) -> float:
-    """A number of at least 1."""
+    """Return the norm, checked to be a number of at least 1."""
     if isinstance(norm, str):
         raise InputError("{argument} must be a number of at least 1 or 'max', got {got!r}", argument="norm", got=norm)
     return _check.number(norm, "norm", 1)
 
 
 # --- other libraries' bins, so that an old number can be reproduced and explained -------------------------------------
-# Each rule is stated as its source has it, oddities included; the recorded values it is tested against are in
-# `tests/oracle`. None of these is how this package bins: see `believable.binning`.
+# Each rule follows its source, oddities included, and is tested against the values recorded in `tests/oracle`. This
+# package's own bins are in `believable.binning`.
 
 
 Tally = tuple[Float64s, Float64s, Float64s]  # weight, mean score and mean outcome of every bin
@@ -56,14 +56,14 @@ def conventional_error(
     notion: Notion | None,
     refused: dict[str, Any],
 ) -> float:
-    """The binned error by another library's rule; `refused` are choices that no other library has."""
+    """Return the binned error by another library's rule; `refused` holds options that no other library has."""
     _check.choice(convention, get_args(Convention), "convention")
     _check.choice(strategy, get_args(Strategy), "strategy")
     n_bins = _check.positive_integer(n_bins, "n_bins")
     rows = rows_in(source)
     if rows is None:
         raise UndefinedError(
-            "{convention=} bins the predictions anew: pass those, not a statistic",
+            "{convention=} makes its own bins: pass the predictions, not a statistic",
             convention=convention,
             argument="convention",
         )
@@ -77,16 +77,20 @@ def conventional_error(
             )
     if rows.weights is not None and convention != "calibre":
         raise InputError(
-            "{convention=} knows no weights: leave sample_weight out", convention=convention, argument="convention"
+            "{convention=} does not support weights: leave sample_weight out",
+            convention=convention,
+            argument="convention",
         )
     if strategy == "quantile" and convention in ("torchmetrics", "relplot"):
-        raise InputError("{convention=} has uniform bins only", convention=convention, argument="convention")
+        raise InputError("{convention=} supports uniform bins only", convention=convention, argument="convention")
     if convention == "netcal" and rows.kind == "multiclass" and rows.n_classes == 2:
-        notion = notion or "binary"  # it reads two columns as P(y = 1)
+        notion = notion or "binary"  # netcal takes two columns as P(y = 1)
     view = rows.view(notion)
     if view.n_strata > 1:
         raise InputError(
-            "{convention=} is for the notions binary and confidence", convention=convention, argument="convention"
+            "{convention=} supports the notions binary and confidence only",
+            convention=convention,
+            argument="convention",
         )
     score, outcome, weight, *_ = rows.all_pairs(view)
     outcome = outcome.astype(np.float64)
@@ -109,7 +113,7 @@ def _tally(index: Array, score: Array, outcome: Array, weight: Array, n_bins: in
 
 
 def _scikit_learn(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
-    """Right-closed; float64 edges by linspace or interpolated percentiles, float32 scores widened."""
+    """Right-closed bins; float64 edges from linspace or interpolated percentiles, with float32 scores widened."""
     steps = np.linspace(0, 1, n_bins + 1)
     edges = steps if strategy == "uniform" else np.percentile(score, steps * 100)
     index = np.searchsorted(edges[1:-1], score.astype(np.float64), side="left")
@@ -117,13 +121,13 @@ def _scikit_learn(score: Array, outcome: Array, weight: Array, n_bins: int, stra
 
 
 def _torchmetrics(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
-    """Left-closed, in the type of the scores (float32 for a matrix); a score of 1 has a bin of its own."""
+    """Left-closed bins in the dtype of the scores (float32 for a matrix); a score of 1 has its own bin."""
     index = np.searchsorted(_torch_linspace(n_bins, score.dtype.type), score, side="right") - 1
     return _tally(index, score, outcome, weight, n_bins + 1)
 
 
 def _torch_linspace(n_bins: int, dtype: Any) -> Array:
-    """torch.linspace(0, 1, M + 1): k * step below the middle, 1 - (M - k) * step, rounded once, above it."""
+    """Reproduce torch.linspace(0, 1, M + 1): k * step below the middle; 1 - (M - k) * step, rounded once, above."""
     from fractions import Fraction
 
     step = dtype(1) / dtype(n_bins)
@@ -133,7 +137,7 @@ def _torch_linspace(n_bins: int, dtype: Any) -> Array:
 
 
 def _netcal(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
-    """Left-closed after clipping to [eps, 1 - eps]; counts by float64 edges, means by edges in the scores' type."""
+    """Left-closed bins after clipping to [eps, 1 - eps]; counts use float64 edges, means edges in the scores' dtype."""
     eps = np.finfo(score.dtype).eps
     score = np.clip(score, eps, 1 - eps)
     steps = np.linspace(0, 1, n_bins + 1)
@@ -148,13 +152,13 @@ def _netcal(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: 
 
 
 def _relplot(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
-    """The truncated quotient of score and width, in the type of the scores; 1 mostly has a bin of its own."""
+    """Bins by the truncated quotient of score and width, in the scores' dtype; 1 mostly has its own bin."""
     index = (score / score.dtype.type(1 / n_bins)).astype(np.intp)
     return _tally(index, score, outcome, weight, n_bins + 1)
 
 
 def _calibre(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
-    """Left-closed linspace bins in float64, or equal mass over distinct scores; never more bins than rows."""
+    """Left-closed linspace bins in float64, or bins of equal mass over distinct scores; never more bins than rows."""
     n_bins = min(n_bins, len(score))
     if strategy == "uniform":
         inner = np.linspace(0, 1, n_bins + 1)[1:-1]
@@ -169,7 +173,7 @@ def _calibre(score: Array, outcome: Array, weight: Array, n_bins: int, strategy:
 
 
 def _uncertainty_calibration(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
-    """Right-closed in float64; edges k/M, or midpoints between the parts of the sorted scores, merged."""
+    """Right-closed bins in float64; edges at k/M, or at midpoints between parts of the sorted scores, merged."""
     if strategy == "uniform":
         upper = np.arange(1, n_bins + 1) / n_bins
     else:
@@ -182,7 +186,7 @@ def _uncertainty_calibration(score: Array, outcome: Array, weight: Array, n_bins
 
 
 def _array_split(score: Array, outcome: Array, weight: Array, n_bins: int, strategy: Strategy) -> Tally:
-    """A stable sort cut into M parts: ties are split, so the value depends on the order of the rows."""
+    """Parts of equal size of the stably sorted scores; ties are split, so the value depends on the order of rows."""
     index = np.empty(len(score), np.intp)
     sizes = [len(part) for part in np.array_split(score, n_bins)]
     index[np.argsort(score, kind="stable")] = np.repeat(np.arange(n_bins), sizes)

@@ -14,7 +14,7 @@ def _mean_square(sums: ScoreSums, scale_by_half: bool = False) -> float:
 
 
 def _by_chance(sums: ScoreSums, scale_by_half: bool = False) -> tuple[float, float | None]:
-    """Mean and variance that calibrated rows have."""
+    """Return the mean and variance under perfect calibration."""
     mean = (sums.brier - sums.spread) / sums.w
     if sums.kind == "binary":
         return mean, sums.spread_variance / sums.w**2
@@ -36,9 +36,9 @@ def _scale(sums: ScoreSums, scale_by_half: bool) -> float:
     reference="Brier 1950",
     elsewhere={
         "scikit-learn": "`brier_score_loss`: the same, but two columns are halved unless `scale_by_half=False`",
-        "calibre": "`brier_score`: of one event, the same",
+        "calibre": "`brier_score`: the same, for one event",
         "probmetrics": (
-            "`brier` has two columns for one event, so it is twice the value of 1-D scores; several classes: the same"
+            "`brier` uses two columns for one event, so it is twice the value of 1-D scores; several classes: the same"
         ),
         "R: rms": "Brier of `val.prob`: the same",
     },
@@ -46,11 +46,11 @@ def _scale(sums: ScoreSums, scale_by_half: bool) -> float:
 def brier_score(
     predictions: Any, actuals: Any = None, *, scale_by_half: bool = False, sample_weight: Any = None
 ) -> float:
-    """Mean squared distance between probability and outcome.
+    """Mean squared difference between predicted probability and outcome.
 
     Binary: mean (p - y)^2, in [0, 1]. Multiclass: mean over rows of the sum over classes, in [0, 2]; two columns give
-    twice the binary value. Multilabel: mean over all entries, in [0, 1]. 0 is best. A soft label counts as its
-    expectation.
+    twice the binary value. Multilabel: mean over all entries, in [0, 1]. 0 is best. A soft label contributes its
+    expected score.
 
     Parameters
     ----------

@@ -11,19 +11,19 @@ from believable.metrics.table import SumFacts, metric
 from believable.stats import ScoreSums
 from believable.stats.sums import OF_ROWS
 
-NO_UNCERTAINTY = 1e-13  # a base rate of 0 or 1, but for rounding
+NO_UNCERTAINTY = 1e-13  # below this, the base rate is 0 or 1 apart from rounding
 
 
 def _saved(sums: ScoreSums) -> float:
     rate = sums.wy / sums.class_weight
     reference = float((rate * (1 - rate)).sum() * sums.class_weight / sums.w)
     if reference <= NO_UNCERTAINTY:
-        raise UndefinedError("the Brier skill score needs more than one outcome: the base rate is already perfect")
+        raise UndefinedError("the Brier skill score needs more than one outcome, but all labels are the same")
     return 1 - sums.brier / sums.w / reference
 
 
 def _variance(sums: ScoreSums) -> float:
-    """Variance of 1 - B / U of a multiclass matrix, U = 1 - sum of squared class shares: both vary, and together."""
+    """Variance of 1 - B / U for a multiclass matrix, U = 1 - sum of squared class shares: B and U are correlated."""
     rate = sums.wy / sums.w
     b, u = sums.brier / sums.w, float((rate * (1 - rate)).sum())
     of_brier, of_rate = -1 / u, -2 * b / u**2
@@ -50,10 +50,10 @@ def _variance(sums: ScoreSums) -> float:
     },
 )
 def brier_skill_score(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:
-    """How much of the Brier score of always saying the base rate is saved.
+    """Relative improvement in Brier score over always predicting the base rate.
 
-    1 - Brier / Brier of the base rates. 1 is best, 0 is no better than the base rate, negative is worse. Undefined
-    when only one class occurs.
+    1 - Brier score / Brier score of the base rates. 1 is best, 0 is no better than the base rates, negative is worse.
+    Undefined when only one class occurs.
 
     References
     ----------

@@ -33,10 +33,10 @@ def _shift(stats: PointStats, *, interval: Interval = "wald", level: float = 0.9
     logits, points, _ = by_logit(points)
     values = shifts(logits, points)
     if values.ndim:
-        return values  # type: ignore[return-value] # of replicates, their values
+        return values  # type: ignore[return-value] # an array, for replicates
     value = float(values)
     if math.isnan(value):
-        raise UndefinedError(f"calibration-in-the-large has no maximum of the likelihood to be found: {TOO_FLAT}")
+        raise UndefinedError(f"calibration-in-the-large cannot be fitted: {TOO_FLAT}")
     if not math.isinf(value):
         return _finite(value, logits, points, interval, level)
     counts = counts_for_profile(points) if interval == "profile" else as_counts(points)
@@ -73,29 +73,30 @@ def calibration_in_the_large(
     r: int | None = None,
     sample_weight: Any = None,
 ) -> Estimate:
-    r"""Shift on the logit scale that makes the mean score the event rate.
+    r"""Shift on the logit scale that makes the mean predicted probability equal the event rate.
 
     .. math:: \operatorname{logit} E\,y = a + \operatorname{logit} p
 
-    with a of maximum likelihood: positive where the scores are too low on the whole, 0 is best. It is -inf where
-    nothing happened and inf where everything did. Scores are clipped to [1e-12, 1 - 1e-12], with one warning that
-    counts them.
+    with a fitted by maximum likelihood. Positive values mean that the scores are too low overall, negative that they
+    are too high; 0 is best. The value is -inf if there are no events, and inf if every row is an event. Scores are
+    clipped to [1e-12, 1 - 1e-12]; one warning says how many were clipped.
 
-    Negatives are known by the weight they leave, that of all rows of a score less that of its positives: a row that
-    shares its score with others of 1e16 times its weight is lost.
+    The weight of the negatives at a score is the total weight there minus that of the positives, so a row is lost to
+    rounding if it shares its score with rows of 1e16 times its weight.
 
-    From `CellStats` each cell stands at its mean score.
+    From `CellStats`, all rows of a cell count at the cell's mean score.
 
     Parameters
     ----------
     interval : {"wald", "profile"}
-        "wald" is the estimate and its standard error, by the sandwich, which allows for weights. "profile" is where
-        the likelihood is not much lower than at its best; it needs rows of equal weight. An infinite estimate has the
-        end of a profile likelihood on its finite side, or, where rows differ in weight, none.
+        "wald" uses the sandwich standard error, which allows for weights. "profile" inverts the likelihood-ratio test;
+        it needs rows of equal weight. An infinite estimate has a profile-likelihood bound on its finite side, or no
+        bound if weights differ.
     level : float
-        Of the interval.
+        Confidence level of the interval.
     notion, r
-        For a matrix; one that keeps no classes or ranks apart. "confidence" if left out.
+        For a matrix: which pairs of score and outcome to use, "confidence" by default. Notions that keep classes or
+        ranks apart are refused.
 
     References
     ----------
@@ -114,7 +115,7 @@ def calibration_in_the_large(
 
 
 def shifts(logits: Float64s, points: Points) -> Array:
-    """The value of a for each replicate; infinite where there is one class."""
+    """Return a for each replicate; infinite where only one class occurs."""
     nothing = ~(points.wy > 0).any(axis=-1)
     everything = ~(points.w - points.wy > 0).any(axis=-1)
     w, wy = np.broadcast_arrays(points.w, points.wy)
@@ -139,7 +140,7 @@ def _finite(value: float, logits: Float64s, points: Points, interval: Interval, 
 
 
 def _deviance(logits: Float64s, counts: Points, best: float) -> Callable[[float], tuple[float, float]]:
-    """Twice what is lost against the best shift, and its derivative; an infinite one loses nothing."""
+    """Return the deviance from the best shift and its derivative; the deviance is 0 at an infinite best shift."""
     one = np.ones((1, len(logits)))
 
     def at(shift: float) -> tuple[float, Float64s, Float64s]:

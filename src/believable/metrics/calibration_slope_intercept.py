@@ -25,19 +25,19 @@ from believable.metrics._logistic import (
 from believable.metrics.table import Estimate, metric
 from believable.stats.source import Points, PointStats, Source, count_points, one_stratum, source_of
 
-AT_LOGIT_0 = 1e-9  # a threshold this near to logit 0 is there
+AT_LOGIT_0 = 1e-9  # a threshold this close to logit 0 counts as 0
 
 
 @dataclass(frozen=True, slots=True)
 class SlopeIntercept:
-    """The line between the logits of scores and of event rates.
+    """The fitted line from the logits of the scores to the logits of the event rates.
 
     Attributes
     ----------
     slope, intercept : Estimate
         b and a, with their intervals.
     n_clipped : int
-        Rows whose scores were moved inwards to have a logit.
+        Number of rows whose scores were clipped to have a finite logit.
     """
 
     slope: Estimate
@@ -60,7 +60,7 @@ def _slope_intercept(stats: PointStats, *, interval: Interval = "wald", level: f
     logits, points, n_clipped = by_logit(points)
     separated = _kernels.separation(logits, points.w, points.wy)
     if separated.ndim:
-        return slopes(logits, points, separated)  # type: ignore[return-value] # of replicates, their values
+        return slopes(logits, points, separated)  # type: ignore[return-value] # an array, for replicates
     if np.isnan(separated):
         what = "scores that are not all equal" if logits[0] == logits[-1] else "both outcomes"
         raise UndefinedError(f"the calibration slope needs {what}")
@@ -103,36 +103,37 @@ def calibration_slope_intercept(
     r: int | None = None,
     sample_weight: Any = None,
 ) -> SlopeIntercept:
-    r"""Slope and intercept of the outcomes on the logits of the scores.
+    r"""Slope and intercept of a logistic regression of the outcomes on the logits of the scores.
 
     .. math:: \operatorname{logit} E\,y = a + b \operatorname{logit} p
 
-    with a and b of maximum likelihood, unpenalised. A slope below 1 says that the scores are too extreme, above 1 too
-    timid; 1 with intercept 0 is best. Scores are clipped to [1e-12, 1 - 1e-12], with one warning that counts them.
+    with a and b fitted by maximum likelihood, without a penalty. A slope below 1 means that the scores are too extreme,
+    above 1 that they are not extreme enough; slope 1 with intercept 0 is best. Scores are clipped to
+    [1e-12, 1 - 1e-12]; one warning says how many were clipped.
 
-    Where a threshold on the scores separates the classes (it may hold rows of both itself), the slope is inf, or -inf
-    if the positives are below. The intercept is then the limit of the best one for ever steeper lines: as a/b tends to
-    minus the threshold, halfway between the classes on the logit scale, it is infinite, unless that is a score of 1/2.
-    Undefined with one class only and with constant scores.
+    If a threshold on the scores separates the classes (rows exactly at the threshold may belong to either), the slope
+    is inf, or -inf if the positives are below. The intercept is then the limit of the best intercept for ever steeper
+    lines. Because a/b tends to minus the threshold, halfway between the classes on the logit scale, it is infinite
+    unless the threshold is a score of 1/2. Undefined if only one class occurs or all scores are equal.
 
-    From `CellStats` each cell stands at its mean score.
+    From `CellStats`, all rows of a cell count at the cell's mean score.
 
     Parameters
     ----------
     interval : {"wald", "profile"}
-        "wald" is the estimate and its standard error, by the sandwich, which allows for weights. "profile" is where
-        the likelihood, at the best value of the other coefficient, is not much lower than at its best; it needs rows
-        of equal weight. An infinite slope has the end of a profile likelihood on its finite side, or, where rows differ
-        in weight, none; the intercept has none.
+        "wald" uses sandwich standard errors, which allow for weights. "profile" inverts the likelihood-ratio test, with
+        the other coefficient at its best value; it needs rows of equal weight. An infinite slope has a
+        profile-likelihood bound on its finite side, or no bound if weights differ; an infinite intercept has none.
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
     notion, r
-        For a matrix; one that keeps no classes or ranks apart. "confidence" if left out.
+        For a matrix: which pairs of score and outcome to use, "confidence" by default. Notions that keep classes or
+        ranks apart are refused.
 
     Returns
     -------
     SlopeIntercept
-        `float()` of it is the slope.
+        Both estimates; `float(result)` is the slope.
 
     References
     ----------
@@ -153,14 +154,14 @@ def calibration_slope_intercept(
 
 
 def slopes(logits: Float64s, points: Points, separated: Array) -> Array:
-    """The slope of each replicate; infinite where a threshold separates it, NaN where it is undefined."""
+    """Return the slope of each replicate; infinite where a threshold separates the classes, NaN where undefined."""
     values = np.where(separated > 0, np.inf, np.where(separated < 0, -np.inf, separated))
     fitted = separated == 0
     if fitted.any():
         w, wy = (part[fitted] for part in np.broadcast_arrays(points.w, points.wy))
         line = Line.of(logits, w, wy)
         found = line.slope
-        for b in np.flatnonzero(~line.sound):  # weights too unequal for the units that all share
+        for b in np.flatnonzero(~line.sound):  # weights too unequal to be scaled like those of the other replicates
             alone = Line.of(logits, w[b], wy[b])
             found[b] = alone.slope if alone.sound else np.nan
         values[fitted] = found
@@ -170,7 +171,7 @@ def slopes(logits: Float64s, points: Points, separated: Array) -> Array:
 def _line(logits: Float64s, points: Points) -> Line:
     line = Line.of(logits, points.w, points.wy)
     if not line.sound:
-        raise UndefinedError(f"the calibration slope has no maximum of the likelihood to be found: {TOO_FLAT}")
+        raise UndefinedError(f"the calibration slope cannot be fitted: {TOO_FLAT}")
     return line
 
 
@@ -201,7 +202,7 @@ def _profile(logits: Float64s, counts: Points, level: float) -> tuple[Estimate, 
 def _deviance(
     fixed: Float64s, free: Float64s, counts: Points, highest: float
 ) -> Callable[[float], tuple[float, float]]:
-    """Twice what is lost against the best line, by the value of one coefficient at the best of the other."""
+    """Return the deviance as a function of one coefficient, with the other at its best value."""
     both, last = np.stack([free, fixed]), np.zeros(1)
 
     def deviance(value: float) -> tuple[float, float]:
@@ -215,22 +216,22 @@ def _deviance(
 
 
 def _infinite(logits: Float64s, points: Points, side: int, level: float) -> tuple[Estimate, Estimate]:
-    """Slope and intercept where a threshold separates the classes: side 1 if the positives are above, -1 if below."""
+    """Slope and intercept when a threshold separates the classes; side is 1 if the positives are above, -1 if below."""
     positive, negative = points.wy, points.w - points.wy
     below, above = (negative, positive) if side > 0 else (positive, negative)
-    lower, upper = np.flatnonzero(below > 0)[-1], np.flatnonzero(above > 0)[0]  # one point, if that holds both
+    lower, upper = np.flatnonzero(below > 0)[-1], np.flatnonzero(above > 0)[0]  # equal if a point has both classes
     threshold = (logits[lower] + logits[upper]) / 2
     if abs(threshold) > AT_LOGIT_0:
         limit = -side * math.copysign(math.inf, threshold)
     else:
-        # Steep lines are judged by the rows nearest to the threshold: there the best one misses both classes alike.
+        # For steep lines only the rows nearest to the threshold matter, and the best line balances both classes there.
         nearest = [lower] if lower == upper else [lower, upper]
         limit = math.log(positive[nearest].sum() / negative[nearest].sum()) / len(nearest)
     intercept = Estimate(limit, -math.inf, math.inf, level, "unbounded")
     counts = as_counts(points)
     if counts is None:
         return Estimate(side * math.inf, -math.inf, math.inf, level, "unbounded"), intercept
-    highest = 0.0  # of the log-likelihood, for ever steeper lines
+    highest = 0.0  # the limit of the log-likelihood for ever steeper lines
     if lower == upper:
         n, k = counts.w[lower], counts.wy[lower]
         highest = float(k * np.log(k / n) + (n - k) * np.log1p(-k / n))

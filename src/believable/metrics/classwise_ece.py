@@ -1,4 +1,4 @@
-"""Class-wise expected calibration error, with the value of every class."""
+"""Class-wise expected calibration error, overall and for each class."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ def classwise_ece(
     sample_weight: Any = None,
     edges: Any = None,
 ) -> tuple[float, list[float]]:
-    """One-vs-rest calibration error of every class, and over all of them.
+    """One-vs-rest calibration error of each class, and over all classes.
 
-    The overall value is the `static_calibration_error` (for uniform bins): the mean of the classes' values when norm
-    is 1 and there is no threshold, and in general the error over all bins of all classes. A class with no entry above
-    the threshold has the value NaN.
+    The overall value is the error over all bins of all classes: the `static_calibration_error` if bins are uniform, and
+    the mean of the classes' values if norm is 1 and there is no threshold. A class with no entry above the threshold
+    has the value NaN.
 
     Parameters are those of `expected_calibration_error`.
 
     Returns
     -------
     overall : float
+        Error over all classes.
     per_class : list of float
+        Error of each class.
 
     References
     ----------

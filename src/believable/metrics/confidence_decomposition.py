@@ -1,4 +1,4 @@
-"""Over- and under-confidence: the two halves of the ECE."""
+"""The ECE split by direction: scores that are too high, and scores that are too low."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, not_em
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceDecomposition:
-    """How much of the calibration error is too much confidence, and how much too little.
+    """The expected calibration error, split into bins that over-predict and bins that under-predict.
 
     Attributes
     ----------
     over : float
-        Sum over bins whose scores are too high of W_c/T (conf - acc).
+        Sum of W_c/T (conf - acc) over the bins whose mean score is too high.
     under : float
-        Sum over bins whose scores are too low of W_c/T (acc - conf).
+        Sum of W_c/T (acc - conf) over the bins whose mean score is too low.
     """
 
     over: float
@@ -28,7 +28,7 @@ class ConfidenceDecomposition:
 
     @property
     def total(self) -> float:
-        """over + under: the expected calibration error."""
+        """Expected calibration error, over + under."""
         return self.over + self.under
 
     def __float__(self) -> float:
@@ -48,10 +48,11 @@ def confidence_decomposition(
     sample_weight: Any = None,
     edges: Any = None,
 ) -> ConfidenceDecomposition:
-    """Split the expected calibration error into its over-confident and under-confident part.
+    """Split the expected calibration error by direction: mean score above or below the observed frequency.
 
-    A bin is over-confident where the mean score is above the mean outcome. For 1-D scores this means "too high",
-    which below 0.5 is not the same as too sure: a score of 0.1 for what happens 30 % of the time counts as under.
+    For confidences (a matrix) the two parts are over- and under-confidence. For 1-D scores they are over- and
+    under-prediction, which is not the same below 0.5: a score of 0.1 for an event with an observed frequency of 30 %
+    counts as `under`, although the model is too sure that there is no event.
 
     Parameters are those of `expected_calibration_error`.
 

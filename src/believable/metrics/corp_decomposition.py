@@ -1,4 +1,4 @@
-"""Proper scores split by the isotonic recalibration."""
+"""Proper scores split by isotonic recalibration."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from believable.stats.source import Points, count_points, mean_over_strata, sour
 
 @dataclass(frozen=True, slots=True)
 class CorpDecomposition:
-    """A mean score as miscalibration less discrimination plus uncertainty.
+    """A proper score, split as miscalibration - discrimination + uncertainty.
 
     Attributes
     ----------
     mcb : float
-        Miscalibration: what recalibrating the scores would save. At least 0, infinite where the score is.
+        Miscalibration: by how much isotonic recalibration would lower the score. At least 0; infinite if the score is.
     dsc : float
-        Discrimination: what recalibrated scores save against always saying the base rate. At least 0.
+        Discrimination: how much lower the recalibrated scores are than always predicting the base rate. At least 0.
     unc : float
-        Uncertainty: the score of always saying the base rate.
+        Uncertainty: the score of always predicting the base rate.
     score : float
         The mean score itself, mcb - dsc + unc.
     """
@@ -51,15 +51,16 @@ def corp_decomposition(
     with S the mean score, q the isotonic recalibration of the scores p (see `corp_curve`), and r the base rate. None of
     the parts is negative.
 
-    From `CellStats` each cell stands at its mean score, and the score is that of the means.
+    From `CellStats`, all rows of a cell count at the cell's mean score, for the score S as well.
 
     Parameters
     ----------
     score : {"brier", "log"}
-        (p - y)^2, or -log of the probability of what happened, which is infinite where that was 0; 0 log 0 is 0.
+        (p - y)^2, or minus the log of the probability of the observed outcome, which is infinite if that probability is
+        0; 0 log 0 is 0.
     notion, r
-        The pairs that are looked at. Where the notion keeps classes or ranks apart, each is split by itself, and
-        the result is the mean: for "classwise", of one-vs-rest scores.
+        Which pairs of score and outcome to use. If the notion keeps classes or ranks apart, each is split separately
+        and the result is the mean: for "classwise", the mean of one-vs-rest scores.
 
     References
     ----------
@@ -86,7 +87,7 @@ def _split(points: Points, score: str) -> tuple[float, float, float, float]:
     recalibrated = float(least(*blocks).sum()) / total
     unc = float(least(*(masses.sum(keepdims=True) for masses in blocks)).sum()) / total
     found = float(mean(positive, negative, np.minimum(points.score, 1)).sum()) / total
-    # The isotonic fit is best for every proper score, so differences below 0 are rounding.
+    # The isotonic fit is optimal for every proper score, so differences below 0 are due to rounding.
     return max(found - recalibrated, 0.0), max(unc - recalibrated, 0.0), unc, found
 
 
@@ -99,7 +100,7 @@ def _log(positive: Float64s, negative: Float64s, p: Float64s) -> Float64s:
         return np.where(positive > 0, -positive * np.log(p), 0) + np.where(negative > 0, -negative * np.log1p(-p), 0)
 
 
-# The scores of a block's own rate are taken from its masses: the rate itself may round to 1, and 1 - rate to 0.
+# A block's score at its own rate is computed from its masses, because the rate may round to 1, and 1 - rate to 0.
 
 
 def _least_brier(positive: Float64s, negative: Float64s) -> Float64s:

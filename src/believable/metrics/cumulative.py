@@ -12,19 +12,19 @@ from believable.stats.source import Points, PointStats, count_points, mean_over_
 
 
 def gap_extremes(points: Points) -> tuple[Any, Any]:
-    """Lowest and highest value of C(s) = sum over p_i <= s of w_i (y_i - p_i) / W, which starts from 0."""
+    """Return the lowest and highest value of C(s) = sum over p_i <= s of w_i (y_i - p_i) / W, which starts from 0."""
     gap = np.cumsum(points.excess, axis=-1)
     return np.minimum(gap.min(axis=-1), 0) / points.total, np.maximum(gap.max(axis=-1), 0) / points.total
 
 
 def largest_gap(points: Points) -> Any:
-    """max |C|."""
+    """Return the largest absolute value of C."""
     low, high = gap_extremes(points)
     return np.maximum(-low, high)
 
 
 def gap_range(points: Points) -> Any:
-    """max C - min C."""
+    """Return the range of C, max C - min C."""
     low, high = gap_extremes(points)
     return high - low
 
@@ -47,8 +47,8 @@ def _mean_largest_gap(points: PointStats) -> float:
     reference="Gupta et al. 2021",
     elsewhere={
         "probmetrics": (
-            "`KolmogorovSmirnovCalibrationMetric`: the same in float32, where no scores are equal; the sum is "
-            "looked at after every row, not every score"
+            "`KolmogorovSmirnovCalibrationMetric`: the same in float32 if no scores are equal; the maximum is taken "
+            "after every row, not after every distinct score"
         ),
         "MAPIE": (
             "`kolmogorov_smirnov_statistic`: divided by √(Σ p (1 − p)) / n, as in `kolmogorov_smirnov_test`; "
@@ -64,25 +64,29 @@ def kolmogorov_smirnov_calibration_error(
     r: int | None = None,
     sample_weight: Any = None,
 ) -> float:
-    """Largest gap between the cumulative outcomes and the cumulative scores, from the lowest score up.
+    """Largest gap between cumulative outcomes and cumulative scores, summed from the lowest score up.
 
-    max over s of `|C(s)|`, C(s) = sum over p_i <= s of w_i (y_i - p_i) / W. No bins: C is looked at after each distinct
-    score, and is 0 before the first. In [0, 1], 0 is best; also called the mean absolute deviation of the empirical
-    cumulative calibration error, ECCE-MAD. Chance alone makes it about 1.25 sqrt(mean p (1 - p) / n).
+    max over s of `|C(s)|`, C(s) = sum over p_i <= s of w_i (y_i - p_i) / W. There are no bins: C is evaluated after
+    each distinct score, and is 0 before the first. In [0, 1], 0 is best; also called the maximum absolute deviation of
+    the empirical cumulative calibration error, ECCE-MAD. A perfectly calibrated model would show about
+    1.25 sqrt(mean p (1 - p) / n).
 
-    Where the notion keeps classes or ranks apart (classwise, top_label, top_r) it is their mean, by weight. From
-    `CellStats` each cell counts as one score, its mean.
+    If the notion keeps classes or ranks apart (classwise, top_label, top_r), the result is their weighted mean. From
+    `CellStats`, all rows of a cell count at the cell's mean score.
 
     Parameters
     ----------
     predictions : array-like of shape (n,) or (n, K), Predictions, or CellStats
+        Scores of one event, or one column of probabilities per class, or cells of them.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     notion : str, optional
-        Which pairs are looked at; "binary" for 1-D scores, "confidence" for a matrix, "classwise" for independent
-        columns if left out.
+        Which pairs of score and outcome to use. By default "binary" for 1-D scores, "confidence" for a matrix,
+        "classwise" for independent columns.
     r : int, optional
         The rank, for the ranked notions.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     References
     ----------
@@ -115,12 +119,12 @@ def _mean_gap_range(points: PointStats) -> float:
     reference="Arrieta-Ibarra et al. 2022",
     elsewhere={
         "probmetrics": (
-            "`kuiper`: the same in float32, where no scores are equal; the sum is looked at after every row, not "
-            "every score"
+            "`kuiper`: the same in float32 if no scores are equal; the range is taken after every row, not after "
+            "every distinct score"
         ),
         "MAPIE": (
-            "`kuiper_statistic`: divided by √(Σ p (1 − p)) / n, as in `kuiper_test`; the 0 at which the sum "
-            "begins is left out; equal scores are moved apart at random"
+            "`kuiper_statistic`: divided by √(Σ p (1 − p)) / n, as in `kuiper_test`; the initial 0 of the sum "
+            "is left out; equal scores are moved apart at random"
         ),
     },
 )
@@ -132,27 +136,30 @@ def kuiper_calibration_error(
     r: int | None = None,
     sample_weight: Any = None,
 ) -> float:
-    """Range of the gap between the cumulative outcomes and the cumulative scores, from the lowest score up.
+    """Range of the gap between cumulative outcomes and cumulative scores, summed from the lowest score up.
 
-    max C - min C, C(s) = sum over p_i <= s of w_i (y_i - p_i) / W. No bins: C is looked at after each distinct score,
-    and is 0 before the first. It is the largest `|sum of w (y - p)| / W` over any interval of scores: the
-    Kolmogorov–Smirnov error looks from one end, this between any two scores, so it is never smaller. In [0, 1], 0 is
-    best; also called the range of the empirical cumulative calibration error, ECCE-R. Chance alone makes it about
-    1.60 sqrt(mean p (1 - p) / n).
+    max C - min C, C(s) = sum over p_i <= s of w_i (y_i - p_i) / W. There are no bins: C is evaluated after each
+    distinct score, and is 0 before the first. The value is the largest `|sum of w (y - p)| / W` over any interval of
+    scores. The Kolmogorov–Smirnov error considers only intervals that start at the lowest score, so it is never larger.
+    In [0, 1], 0 is best; also called the range of the empirical cumulative calibration error, ECCE-R. A perfectly
+    calibrated model would show about 1.60 sqrt(mean p (1 - p) / n).
 
-    Where the notion keeps classes or ranks apart (classwise, top_label, top_r) it is their mean, by weight. From
-    `CellStats` each cell counts as one score, its mean.
+    If the notion keeps classes or ranks apart (classwise, top_label, top_r), the result is their weighted mean. From
+    `CellStats`, all rows of a cell count at the cell's mean score.
 
     Parameters
     ----------
     predictions : array-like of shape (n,) or (n, K), Predictions, or CellStats
+        Scores of one event, or one column of probabilities per class, or cells of them.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     notion : str, optional
-        Which pairs are looked at; "binary" for 1-D scores, "confidence" for a matrix, "classwise" for independent
-        columns if left out.
+        Which pairs of score and outcome to use. By default "binary" for 1-D scores, "confidence" for a matrix,
+        "classwise" for independent columns.
     r : int, optional
         The rank, for the ranked notions.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     References
     ----------

@@ -14,21 +14,21 @@ from believable.stats import BinStats
 from believable.stats.source import QUANTILE, TEN, BinsAsked, Source, as_number, count_asked, not_empty, source_of
 
 Variance = Literal["residual", "label"]
-TWO_BUT_FOR_ROUNDING = 2 - 1e-9  # effective sizes of equal weights may fall short of a whole number
+TWO_BUT_FOR_ROUNDING = 2 - 1e-9  # rounding may push the effective size of equal weights below a whole number
 
 
 @dataclass(frozen=True, slots=True)
 class DebiasedError:
-    """A squared calibration error with the part that noise alone would show taken out.
+    """A squared calibration error with the part due to sampling noise subtracted.
 
     Attributes
     ----------
     squared : float
-        The estimate; negative when the gaps are smaller than noise would make them.
+        The estimate; negative if the gaps are smaller than sampling noise explains.
     value : float
-        The root of its positive part.
+        Square root of its positive part.
     n_cells, n_skipped : int
-        Non-empty bins, and those among them with fewer than two rows, which add nothing.
+        Number of non-empty bins, and of those among them with fewer than two rows, which contribute nothing.
     """
 
     squared: float
@@ -80,9 +80,9 @@ def _less_noise(stats: BinStats, variance: Variance = "residual") -> DebiasedErr
     elsewhere={
         "uncertainty-calibration": (
             "`get_calibration_error`: class-wise and 15 bins by default, cut halfway between scores (one for each"
-            ' score, where fewer than n/4 differ); the variance is that of the labels (`variance="label"`)'
+            ' score, if fewer than n/4 differ); the variance is that of the labels (`variance="label"`)'
         ),
-        "calibre": '`debiased_calibration_error`: of one event, the same bins, 15 by default, with `variance="label"`',
+        "calibre": '`debiased_calibration_error`: for one event, the same bins, 15 by default, with `variance="label"`',
     },
 )
 def debiased_calibration_error(
@@ -99,23 +99,23 @@ def debiased_calibration_error(
     sample_weight: Any = None,
     edges: Any = None,
 ) -> DebiasedError:
-    r"""Root of the squared calibration error, less what sampling noise adds to that.
+    r"""Root of the squared calibration error after subtracting the part due to sampling noise.
 
     .. math:: \sum_c \frac{W_c}{T} \left[ (\mathrm{acc}_c - \mathrm{conf}_c)^2 - \frac{v_c}{n_c} \right]
 
-    with v_c the sample variance of the residuals y - p in bin c. The plug-in error of a perfectly calibrated model is
-    positive; this estimate has mean zero. Its root lies in [0, 1], 0 is best.
+    with v_c the sample variance of the residuals y - p in bin c. For a perfectly calibrated model, the plug-in error is
+    positive, but this estimate has mean zero. Its root, taken of the positive part, lies in [0, 1]; 0 is best.
 
     Parameters
     ----------
     variance : {"residual", "label"}
-        "label" takes acc (1 - acc) / (n_c - 1) for v_c / n_c, as Kumar et al. do; exact only where scores are constant
-        within bins.
+        "label" uses acc (1 - acc) / (n_c - 1) in place of v_c / n_c, as Kumar et al. do; this is exact only if the
+        scores within each bin are equal.
 
     Notes
     -----
-    The other parameters are those of `expected_calibration_error`; bins of equal weight are the default here. With
-    weights n_c is the effective size (sum w)^2 / sum w^2.
+    The other parameters are those of `expected_calibration_error`, but bins of equal weight are the default. With
+    weights, n_c is the effective size (sum w)^2 / sum w^2.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Every metric the input can give, in one call."""
+"""All metrics that the input allows, in one call."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _READ_FROM: dict[Needs, str] = {
     "cells": "CellStats",
     "pairs": "the predictions themselves",
 }
-MAX_ROWS_PAIRED_UNASKED = 5000  # of a matrix: more are compared pair by pair only if asked for
+MAX_ROWS_PAIRED_UNASKED = 5000  # in a larger matrix, rows are compared pair by pair only on request
 
 
 class Evaluation(Mapping[str, float]):
-    """Metric name to value, with what could not be computed and why.
+    """Mapping of metric names to values, with the reasons for those that could not be computed.
 
     Attributes
     ----------
     skipped : mapping of str to str
-        Metrics that this input cannot give, each with its reason.
+        Metrics that cannot be computed from this input, each with its reason.
     notion : str or None
         The notion of the metrics whose name does not fix one: "binary" for 1-D scores, "confidence" for a matrix; None
-        where statistics of several notions were given.
+        if statistics of several notions were given.
     n_bins : int or None
-        The bins asked for; None where a statistic brought its own.
+        The number of bins requested; None if a statistic brought its own bins.
     """
 
     def __init__(
@@ -81,26 +81,30 @@ def evaluate(
     notion: Notion | None = None,
     sample_weight: Any = None,
 ) -> Evaluation:
-    """Compute metrics by name; all that the input can give, if no names are given.
+    """Compute several metrics by name, by default all that the input allows.
 
     Parameters
     ----------
     predictions : array-like, Predictions, a statistic, a sequence of statistics, or a Summary
-        `evaluate([ScoreSums, CellStats])` answers from whichever statistic holds what a metric needs.
+        Scores, or statistics of them. `evaluate([ScoreSums, CellStats])` computes each metric from the statistic that
+        holds what it needs.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     metrics : iterable of str, optional
         Names or aliases ("ece") from the table of metrics.
     n_bins : int, optional
-        For the binned metrics; 10 if left out.
+        Number of bins of the binned metrics, 10 by default.
     notion : str, optional
-        For the metrics whose name does not fix one; "binary" for 1-D scores and "confidence" for a matrix if left out.
+        Notion of the metrics whose name does not fix one. By default "binary" for 1-D scores, "confidence" for a
+        matrix.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------
     Evaluation
-        A mapping of names to floats. What is undefined for this input (the AUC with one class, say) is left out and
-        listed with its reason in `.skipped`.
+        A mapping of names to floats. Metrics that are undefined for this input (the AUC if only one class occurs, for
+        example) are listed in `.skipped` with the reason.
 
     Examples
     --------
@@ -108,7 +112,7 @@ def evaluate(
     >>> {name: round(value, 4) for name, value in result.items()}
     {'expected_calibration_error': 0.2, 'brier_score': 0.0467, 'auc': 1.0}
     >>> evaluate([0.1, 0.2], [0, 0], metrics=["auc"]).skipped["auc"]
-    'the AUC needs positives and negatives; the labels hold one class'
+    'the AUC needs positives and negatives, but all labels are the same'
     """
     rows = list(METRICS.values()) if metrics is None else [find_metric(name) for name in _names(metrics)]
     sources = _sources(predictions, actuals, sample_weight)
@@ -118,17 +122,17 @@ def evaluate(
     for row in rows:
         options = {name: value for name, value in asked.items() if value is not None and name in row.options}
         if metrics is None and row.needs == "pairs" and _is_long(sources[0]):
-            skipped[row.name] = f"it looks at all pairs of rows, which takes long: ask for it by name, {row.alias!r}"
+            skipped[row.name] = f"it compares all pairs of rows, which is slow: ask for it by name, {row.alias!r}"
             continue
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ClippedWarning)  # said when the metric is asked for by itself
+                warnings.simplefilter("ignore", ClippedWarning)  # the metric warns when it is called by itself
                 values[row.name] = _value(row, sources, options)
         except UndefinedError as reason:
             skipped[row.name] = str(reason)
     first, data = sources[0], rows_in(sources[0])
     if data is not None:
-        data.scores  # noqa: B018 - which checks them, where no metric did
+        data.scores  # noqa: B018 - access checks the scores, in case no metric did
     if first.problem is not None:
         return Evaluation(values, skipped, notion or first.default_notion, n_bins or 10)
     notions = {source.default_notion for source in sources} - {None}
@@ -169,13 +173,13 @@ def _value(row: Metric, sources: list[Any], options: dict[str, Any]) -> float:
             return float(row.function(source, **options))
         except (UndefinedError, InputError) as reason:
             reasons.append(str(reason))
-    raise UndefinedError("; ".join(reasons) or f"it is read from {_READ_FROM[row.needs]}")
+    raise UndefinedError("; ".join(reasons) or f"it needs {_READ_FROM[row.needs]}")
 
 
 def _read(row: Metric, summary: Summary, options: dict[str, Any]) -> float:
     if row.needs not in summary.gives:
-        raise UndefinedError(f"it is read from {_READ_FROM[row.needs]}")
+        raise UndefinedError(f"it needs {_READ_FROM[row.needs]}")
     try:
         return float(row.function(summary, **options))
-    except InputError as reason:  # bins that are not made of whole cells, say
+    except InputError as reason:  # for example, bins that are not made of whole cells
         raise UndefinedError(str(reason)) from reason

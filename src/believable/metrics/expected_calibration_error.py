@@ -25,29 +25,30 @@ from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, count_
             '(`convention="scikit-learn"`)'
         ),
         "torchmetrics": (
-            "`CalibrationError`: left-closed bins, 15 by default; 1 has a bin of its own; several classes in "
+            "`CalibrationError`: left-closed bins, 15 by default; 1 has its own bin; several classes in "
             'float32 (`convention="torchmetrics"`)'
         ),
         "netcal": (
-            '`ECE`: left-closed bins after clipping to [eps, 1 − eps]; two columns are P(y = 1) (`convention="netcal"`)'
+            "`ECE`: left-closed bins after clipping to [eps, 1 − eps]; two columns are taken as P(y = 1) "
+            '(`convention="netcal"`)'
         ),
         "uncertainty-calibration": (
             '`get_ece`: the same in float64, 15 bins by default (`convention="uncertainty-calibration"` for '
             "float32 and for `get_ece_em`)"
         ),
         "relplot": (
-            "`binnedECE`: the bin is the truncated quotient of score and width, so left-closed up to rounding; 1 "
-            'has a bin of its own (`convention="relplot"`)'
+            "`binnedECE`: the bin is the truncated quotient of score and width, so left-closed except for rounding; 1 "
+            'has its own bin (`convention="relplot"`)'
         ),
         "calibre": (
-            "`expected_calibration_error`: of one event, left-closed bins, never more than rows "
+            "`expected_calibration_error`: for one event, left-closed bins, never more bins than rows "
             '(`convention="calibre"`)'
         ),
-        "probmetrics": "`ece-15`: that of torchmetrics after clipping to [1e-7, 1 − 1e-7], so 1 has no bin of its own",
+        "probmetrics": "`ece-15`: that of torchmetrics after clipping to [1e-7, 1 − 1e-7], so 1 has no separate bin",
         "calzone": "ECE-H: right-closed bins; rows with a score of 0 are left out",
         "MAPIE": (
-            "`expected_calibration_error`: asked for n bins it makes n − 1, and one more for 0; 50 by default; of"
-            " a matrix `y_true` says whether the argmax was right"
+            "`expected_calibration_error`: for n bins it makes n − 1, and one more for 0; 50 by default; for"
+            " a matrix, `y_true` says whether the argmax was right"
         ),
         "tutorials": (
             "`np.array_split` of sorted scores cuts equal ones apart, so the order of rows matters "
@@ -70,39 +71,39 @@ def expected_calibration_error(
     edges: Any = None,
     convention: Convention | None = None,
 ) -> float:
-    r"""Mean distance between what was predicted and what happened, bin by bin.
+    r"""Mean gap between predicted probability and observed frequency, bin by bin.
 
     .. math:: \left( \sum_c \frac{W_c}{T} \, |\mathrm{acc}_c - \mathrm{conf}_c|^p \right)^{1/p}
 
-    over the non-empty bins c (of every class or rank, where the notion keeps them apart), with W_c the weight in the
-    bin, T the weight in all, acc and conf the weighted means of outcomes and scores. 0 is best, 1 the worst.
+    over the non-empty bins c (of every class or rank, if the notion keeps them apart), with W_c the weight of the bin,
+    T the total weight, acc and conf the weighted means of outcomes and scores. 0 is best, 1 is worst.
 
     Parameters
     ----------
     predictions : array-like of shape (n,) or (n, K), Predictions, BinStats, CellStats or Summary
-        P(y = 1), or one column of probabilities per class. A `Predictions` or a statistic stands for both arguments; a
+        P(y = 1), or one column of probabilities per class. A `Predictions` or a statistic replaces both arguments; a
         statistic brings its own bins and notion.
     actuals : array-like of shape (n,)
         0/1, or class numbers 0..K-1.
     n_bins : int
-        Number of bins; quantile bins may be fewer, because equal scores are never split.
+        Number of bins. There may be fewer quantile bins, because equal scores are never split.
     strategy : {"uniform", "quantile"}
         Bins of equal width, ((m-1)/M, m/M] with 0 in the first, or of equal weight.
     notion : str, optional
-        "binary" (the default for 1-D scores), "confidence" (for a matrix), "top_label", "classwise", "top_r", "rth",
-        "within_top_r".
+        Which pairs of score and outcome to compare: "binary" (the default for 1-D scores), "confidence" (the default
+        for a matrix), "top_label", "classwise", "top_r", "rth", "within_top_r".
     r : int, optional
         The rank, for the last three.
     norm : number >= 1 or "max"
-        The power p.
+        The power p; "max" gives the largest gap.
     threshold : float, optional
-        Keep only entries with a score above it.
+        Keep only entries with a score above this threshold.
     pooled : bool
-        Put classes or ranks into common bins.
+        Pool classes or ranks in common bins.
     sample_weight : array-like of shape (n,), optional
         Importance weights.
     edges : sequence of float or Edges, optional
-        Bins of one's own, from 0 to 1, instead of n_bins and strategy.
+        Custom bin edges, from 0 to 1, instead of n_bins and strategy.
     convention : str, optional
         Reproduce another library's value: "scikit-learn", "torchmetrics", "netcal", "relplot", "calibre",
         "uncertainty-calibration", or "array_split" (the recipe of many tutorials).
@@ -110,6 +111,7 @@ def expected_calibration_error(
     Returns
     -------
     float
+        The calibration error.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Kernel calibration errors of the whole probability vector: the squared one, and its root."""
+"""Kernel calibration errors of the whole probability vector: the squared error, and its root."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Estimator = Literal["unbiased", "biased", "block", "linear"]
 
 
 class KernelPairs(NamedTuple):
-    """What is compared, and how: the two together give every mean over pairs of rows."""
+    """The vectors to compare and the kernel that compares them."""
 
     vectors: Vectors
     similarity: _kernels.Similarity
@@ -55,11 +55,11 @@ def _mean_over_pairs(pairs: KernelPairs, *, estimator: Estimator = "unbiased", b
 def _interval_of_square(
     predictions: Predictions, level: float, options: Mapping[str, Any]
 ) -> tuple[float, float, float]:
-    """Ends and estimate, from the unbiased mean over pairs and its variance.
+    """Return the ends of the interval and the estimate, from the unbiased mean over pairs and its variance.
 
-    The variance of such a mean has two parts (Hoeffding 1948): how much rows differ in their mean over partners, which
-    vanishes when the scores are calibrated, and how much pairs differ, which is left then. A bootstrap would pair rows
-    with themselves and be too large.
+    The variance of such a mean has two parts (Hoeffding 1948): the variation between rows in their mean over partners,
+    which vanishes for calibrated scores, and the variation between pairs, which remains. A bootstrap would pair rows
+    with copies of themselves and overestimate the error.
     """
     asked = {name: options[name] for name in ("kernel", "bandwidth") if name in options}
     vectors, similarity = _pairs(predictions, what="the kernel calibration error", **asked)
@@ -69,7 +69,7 @@ def _interval_of_square(
     partner = sums.rows / (total - w)
     first = 4 * float(np.sum(w**2 * (partner - squared) ** 2)) / total**2
     second = 2 * sums.squares / pairs**2
-    # The means over partners are noisy themselves, which adds the second part twice to the first.
+    # The means over partners are noisy themselves, so the first part contains the second twice.
     reach = -NormalDist().inv_cdf((1 - level) / 2) * float(np.sqrt(max(first - second, second)))
     low, high = squared - reach, squared + reach
     return low, high, squared
@@ -98,43 +98,47 @@ def squared_kernel_calibration_error(
     block_size: int | None = None,
     sample_weight: Any = None,
 ) -> float:
-    """Squared kernel calibration error: are all classes' probabilities right at once, wherever they are alike.
+    """Squared kernel calibration error of the whole probability vector.
 
-    The mean over pairs of rows of h_ij = k(P_i, P_j) <e_i - P_i, e_j - P_j>, e_i the unit vector of row i's label: do
-    rows with similar predictions err in the same direction? The only error here that looks at the whole vector. 1-D
-    scores are the vectors (1 - p, p). In [-2, 2] for kernels of at most 1; 0 is best, and the expected value of the
-    unbiased estimators for calibrated predictions, so that they may be negative.
+    The mean over pairs of rows of h_ij = k(P_i, P_j) <e_i - P_i, e_j - P_j>, with e_i the unit vector of row i's label:
+    do rows with similar predictions err in the same direction? This metric and its root are the only ones here that
+    look at the whole vector. 1-D scores become the vectors (1 - p, p). In [-2, 2] for kernels of at most 1; 0 is best.
+    The unbiased estimators have mean 0 for calibrated predictions, so they can be negative.
 
     - "unbiased": over pairs of different rows, sum of w_i w_j h_ij / (W^2 - sum w^2). It needs two rows.
-    - "biased": over all pairs, each row with itself too, / W^2; never negative. `kernel_calibration_error` is its root.
-    - "block": the mean of the unbiased value of consecutive blocks of `block_size` rows (by the weight of their pairs),
-      without rows at the end that do not fill a block; for n too large for n^2 pairs. **Depends on the order of rows.**
-    - "linear": the same with blocks of 2. Depends on the order of rows too.
+    - "biased": over all pairs, including each row with itself, / W^2; never negative. `kernel_calibration_error` is its
+      root.
+    - "block": the mean of the unbiased values of consecutive blocks of `block_size` rows, weighted by their pairs; rows
+      at the end that do not fill a block are left out. For n too large for n^2 pairs. **Depends on the order of rows.**
+    - "linear": the same with blocks of 2. It depends on the order of rows, too.
 
-    Kernels: "tv" is exp(-TV / nu), TV half the sum of absolute differences; "gaussian" is exp(-d^2 / (2 nu^2)). nu is
-    the bandwidth, or the median distance over all pairs (each row with itself too) of at most 1000 rows, taken evenly
-    from the rows sorted by their descending probabilities, weighted; 1 where the median is 0.
+    Kernels: "tv" is exp(-TV / nu), with TV half the sum of absolute differences; "gaussian" is exp(-d^2 / (2 nu^2)).
+    The default bandwidth nu is the weighted median distance over all pairs (including each row with itself) of at most
+    1000 rows, taken evenly from the rows sorted by their descending probabilities; 1 if that median is 0.
 
-    Soft labels: e_i is the mixture of the two unit vectors, the expected value over independent labels. A row is one
-    row: "unbiased" leaves its pair with itself out, whatever the share.
+    Soft labels: e_i is the mixture of the two unit vectors, the expected value over independent labels. "unbiased"
+    leaves out the pair of a row with itself, whatever its label.
 
-    Time grows as n^2 K (as n B K by blocks of B rows), memory as n K: no n x n matrix is made. Except for 1-D scores
-    with the kernel "tv", where pairs are summed along a line in n log n.
+    Time grows as n^2 K (for blocks of B rows, as n B K) and memory as n K, because no n x n matrix is formed. For 1-D
+    scores with the kernel "tv", time grows as n log n.
 
     Parameters
     ----------
     predictions : array-like of shape (n,) or (n, K), Predictions, or KernelBlocks
-        The last is the block estimator of a stream.
+        Scores of one event, one column of probabilities per class, or the blocks of a stream.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     estimator : {"unbiased", "biased", "block", "linear"}
+        The mean over pairs, as above.
     kernel : {"tv", "gaussian"} or callable
         A callable takes two blocks of rows, arrays of shape (a, K) and (b, K), and returns the (a, b) array of its
         values. It must be symmetric.
     bandwidth : float, optional
-        nu, above 0.
+        The bandwidth nu, above 0.
     block_size : int, optional
-        For "block"; about sqrt(n) if left out.
+        Rows per block for "block", about sqrt(n) by default.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     References
     ----------
@@ -152,7 +156,7 @@ def squared_kernel_calibration_error(
     if block_size is not None:
         if estimator != "block":
             raise InputError(
-                "{argument} goes with estimator='block', not with {estimator!r}",
+                "{argument} applies to estimator='block', not to {estimator!r}",
                 argument="block_size",
                 estimator=estimator,
             )
@@ -166,7 +170,7 @@ def squared_kernel_calibration_error(
 # --- kernel calibration error of the whole probability vector ---------------------------------------------------------
 
 
-ROUNDING_OF_SQUARES = 1e-12  # a squared error this far below 0 may still be 0
+ROUNDING_OF_SQUARES = 1e-12  # rounding can push a squared error of 0 this far below 0
 
 
 def _root(pairs: KernelPairs) -> float:
@@ -201,22 +205,26 @@ def kernel_calibration_error(
     bandwidth: float | None = None,
     sample_weight: Any = None,
 ) -> float:
-    """Kernel calibration error: the root of the biased squared kernel calibration error.
+    """Kernel calibration error of the whole probability vector: the root of the biased squared error.
 
-    sqrt( sum_ij w_i w_j k(P_i, P_j) <e_i - P_i, e_j - P_j> ) / W, each row with itself included: the norm of the mean
+    sqrt( sum_ij w_i w_j k(P_i, P_j) <e_i - P_i, e_j - P_j> ) / W, including each row with itself: the norm of the mean
     of (e - P) k(P, ·), its largest product with a vector field of norm 1. In [0, sqrt(2)] for kernels of at most 1; 0
-    is best. Calibrated predictions have more than 0 by chance, the less the more rows there are.
+    is best. Sampling noise makes it positive even for calibrated predictions, less so the more rows there are.
 
     Vectors, labels, kernels and cost are those of `squared_kernel_calibration_error`.
 
     Parameters
     ----------
     predictions : array-like of shape (n,) or (n, K), or Predictions
+        Scores of one event, or one column of probabilities per class.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     kernel : {"tv", "gaussian"} or callable
         A callable must be a positive semi-definite kernel.
     bandwidth : float, optional
+        The bandwidth nu, above 0; by default the median distance.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     References
     ----------

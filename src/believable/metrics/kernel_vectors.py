@@ -1,4 +1,4 @@
-"""What the kernel calibration errors and their test have in common: vectors, residuals, a kernel, sums over pairs."""
+"""Common ground of the kernel calibration errors and their test: vectors, residuals, kernels, sums over pairs."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from believable.predictions import Predictions
 
 KernelName = Literal["tv", "gaussian"]
 Kernel = KernelName | Callable[[Any, Any], Any]
-ROWS_TO_TRY_A_KERNEL = 64  # rows that a kernel of one's own is tried on
+ROWS_TO_TRY_A_KERNEL = 64  # a callable kernel is checked for symmetry on this many rows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:
-    """Probability vectors P, residuals R (label as a unit vector, less P) and weights of mean 1.
+    """Probability vectors P, residuals R (label as a unit vector, minus P) and weights of mean 1.
 
-    1-D scores are the vectors (1 - p, p), and are kept in `score` too: their total variation is |p - q|, so pairs can
-    be summed along a line. A soft label is the mixture of the two unit vectors.
+    1-D scores become the vectors (1 - p, p), and are also kept in `score`: their total variation distance is |p - q|,
+    so pairs can be summed along a line. A soft label is the mixture of the two unit vectors.
     """
 
     points: Float64s
@@ -36,7 +36,7 @@ class Vectors:
 
     @classmethod
     def of(cls, predictions: Predictions, what: str) -> Vectors:
-        """The vectors behind predictions; independent columns are not one."""
+        """Return the vectors of predictions; multilabel columns do not form one vector and are refused."""
         n = len(predictions)
         weight = np.ones(n) if predictions.weights is None else predictions.weights / predictions.weights.mean()
         if predictions.kind == "multilabel":
@@ -52,11 +52,11 @@ class Vectors:
 
 
 def similarity_of(vectors: Vectors, kernel: Kernel, bandwidth: float | None) -> _kernels.Similarity:
-    """The kernel that was asked for, with its bandwidth: the one given, or the median distance."""
+    """Return the kernel requested, with the bandwidth given or the median distance."""
     if callable(kernel):
         if bandwidth is not None:
             raise InputError(
-                "{argument} goes with the kernels 'tv' and 'gaussian'; a kernel of your own has its own",
+                "{argument} applies to the kernels 'tv' and 'gaussian'; a callable kernel sets its own",
                 argument="bandwidth",
             )
         return _kernels.Similarity(_own(kernel, vectors.points[:ROWS_TO_TRY_A_KERNEL]))
@@ -67,7 +67,7 @@ def similarity_of(vectors: Vectors, kernel: Kernel, bandwidth: float | None) -> 
     if vectors.score is None:
         chosen = vectors.points[rows]
         distance = _kernels.distances(chosen, chosen, kernel)
-    else:  # 1 - p would round the differences of small scores away
+    else:  # the vectors would lose the differences of small scores when 1 - p is rounded
         p = vectors.score[rows]
         distance = np.abs(p[:, None] - p)
         if kernel == "gaussian":
@@ -78,14 +78,14 @@ def similarity_of(vectors: Vectors, kernel: Kernel, bandwidth: float | None) -> 
 
 
 def checked_bandwidth(value: Any) -> float:
-    """A number above 0."""
+    """Return the bandwidth, checked to be a number above 0."""
     if _check.number(value, "bandwidth", 0) == 0:
         raise InputError("{argument} must be above 0, got {got!r}", argument="bandwidth", got=value)
     return float(value)
 
 
 def _own(kernel: Callable[[Any, Any], Any], some: Float64s) -> Callable[[Float64s, Float64s], Float64s]:
-    """A kernel that came from outside, with its answers checked; symmetry on some rows only."""
+    """Wrap a user's kernel so that its values are checked; symmetry is checked on some rows only."""
 
     def checked(x: Float64s, y: Float64s) -> Float64s:
         found = np.asarray(kernel(_read_only(x), _read_only(y)))
@@ -114,12 +114,12 @@ def _read_only(block: Float64s) -> Float64s:
 
 
 def on_a_line(vectors: Vectors, similarity: _kernels.Similarity) -> bool:
-    """Whether the pairs need not be looked at one by one: total variation of 1-D scores."""
+    """Return whether pairs can be summed along a line: total variation of 1-D scores."""
     return vectors.score is not None and similarity.name == "tv"
 
 
 def pair_rows(vectors: Vectors, similarity: _kernels.Similarity) -> _kernels.SkceRows:
-    """Sums of h over the other rows, and of its squares; see `kernels.skce_rows`."""
+    """Return each row's sum of h over the other rows, and the sum of squares; see `_kernels.skce_rows`."""
     w = vectors.weight
     if vectors.score is None or not on_a_line(vectors, similarity):
         return _kernels.skce_rows(vectors.points, vectors.residuals, w, similarity)
@@ -135,9 +135,9 @@ def pair_rows(vectors: Vectors, similarity: _kernels.Similarity) -> _kernels.Skc
 
 
 def unbiased_skce(vectors: Vectors, similarity: _kernels.Similarity) -> float:
-    """Mean of h over pairs of different rows."""
+    """Return the mean of h over pairs of different rows."""
     if len(vectors) < 2:
-        raise UndefinedError("the unbiased SKCE is about pairs of rows: it needs two")
+        raise UndefinedError("the unbiased SKCE compares pairs of rows: it needs at least two rows")
     if vectors.score is not None and on_a_line(vectors, similarity):
         order = _kernels.ascending(vectors.score)
         values = vectors.weight[order] * vectors.residuals[order, 1]
@@ -148,18 +148,18 @@ def unbiased_skce(vectors: Vectors, similarity: _kernels.Similarity) -> float:
 
 
 def line_total(p: Float64s, values: Float64s, bandwidth: float) -> Any:
-    """Sum of w_i w_j h_ij over i != j, for ascending 1-D scores and values w (y - p), along the last axis.
+    """Return the sum of w_i w_j h_ij over i != j, for ascending 1-D scores and values w (y - p), along the last axis.
 
-    <e_i - P_i, e_j - P_j> is twice (y_i - p_i)(y_j - p_j), and each pair counts both ways.
+    The factor 4: <e_i - P_i, e_j - P_j> is twice (y_i - p_i)(y_j - p_j), and each pair counts twice.
     """
     return 4 * (values * _kernels.faded_before(p, values, bandwidth)).sum(axis=-1)
 
 
 def biased_skce(vectors: Vectors, similarity: _kernels.Similarity) -> float:
-    """Mean of h over all pairs, each row with itself included.
+    """Return the mean of h over all pairs, including each row with itself.
 
-    Equal vectors are put together first: residuals that cancel then do so before they are squared, and the root of a
-    value near 0 is as exact as any.
+    Equal vectors are merged first, so that residuals that cancel do so before they are squared. The root of a value
+    near 0 is then as accurate as that of any other.
     """
     values = vectors.residuals * vectors.weight[:, None]
     total = vectors.weight.sum() ** 2
@@ -175,14 +175,14 @@ def biased_skce(vectors: Vectors, similarity: _kernels.Similarity) -> float:
 
 
 def block_sums(vectors: Vectors, similarity: _kernels.Similarity, size: int) -> tuple[Float64s, Float64s]:
-    """Numerators and denominators of the unbiased SKCE of consecutive blocks of rows."""
+    """Return the numerators and denominators of the unbiased SKCE of consecutive blocks of rows."""
     if len(vectors) < size:
-        raise UndefinedError(f"blocks of {size} rows need as many, these are {len(vectors)}")
+        raise UndefinedError(f"a block takes {size} rows, but there are only {len(vectors)}")
     if vectors.score is not None and on_a_line(vectors, similarity):
         rows = len(vectors) // size * size
         excess, w = vectors.residuals[:rows, 1], vectors.weight[:rows].reshape(-1, size)
         p, values = vectors.score[:rows].reshape(-1, size), excess.reshape(-1, size) * w
-        # As in `line_total`; W^2 - sum w^2 without the difference.
+        # As in `line_total`; this sum equals W^2 - sum w^2 without a difference that would cancel.
         pairs = 2 * (w[:, 1:] * np.cumsum(w, axis=1)[:, :-1]).sum(axis=1)
         return 4 * _kernels.pairs_of_blocks(p, values, similarity.bandwidth), pairs
     return _kernels.skce_blocks(vectors.points, vectors.residuals, vectors.weight, similarity, size)

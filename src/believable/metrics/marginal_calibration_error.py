@@ -33,9 +33,9 @@ def _error(stats: BinStats, norm: Norm = 2) -> float:
     reference="Kumar et al. 2019",
     elsewhere={
         "uncertainty-calibration": (
-            "`get_calibration_error(debias=False)`: 15 bins, cut halfway between scores; debiased unless told otherwise"
+            "`get_calibration_error(debias=False)`: 15 bins, cut halfway between scores; debiased by default"
         ),
-        "calibre": "`classwise_ece`: the plain mean over classes of debiased errors, a root for each; 15 bins",
+        "calibre": "`classwise_ece`: the unweighted mean over classes of debiased errors, a root for each; 15 bins",
     },
 )
 def marginal_calibration_error(

@@ -48,10 +48,10 @@ def maximum_calibration_error(
     edges: Any = None,
     convention: Convention | None = None,
 ) -> float:
-    r"""Largest gap between prediction and outcome in any bin.
+    r"""Largest gap between predicted probability and observed frequency in any bin.
 
-    max over the non-empty bins of abs(acc - conf); in [0, 1], 0 is best. One sparse bin decides it: read it with its
-    counts.
+    The maximum of abs(acc - conf) over the non-empty bins; in [0, 1], 0 is best. A single bin with few rows can decide
+    the value, so look at the counts of the bins as well.
 
     Parameters are those of `expected_calibration_error`.
 

@@ -21,8 +21,8 @@ def _points(
     rows = rows_in(source) if unbiased else None
     if rows is not None and rows.label_kind == "f":
         raise UndefinedError(
-            "the unbiased MMCE needs outcomes of 0 and 1, these are soft labels; squared_kernel_calibration_error "
-            "takes them"
+            "the unbiased MMCE needs outcomes of 0 and 1, got soft labels; squared_kernel_calibration_error supports "
+            "them"
         )
     return points
 
@@ -44,7 +44,8 @@ def _norm(points: PointStats, *, unbiased: bool = False, bandwidth: float = 0.4)
     reference="Kumar, Sarawagi and Jain 2018",
     elsewhere={
         "netcal": (
-            "`MMCE`: of a matrix the same; of one column p is compared with whether p > 0.5 was right, another number"
+            "`MMCE`: the same for a matrix; for one column, p is compared with whether p > 0.5 was right, a "
+            "different number"
         ),
     },
 )
@@ -58,32 +59,35 @@ def maximum_mean_calibration_error(
     r: int | None = None,
     sample_weight: Any = None,
 ) -> float:
-    """Largest mean of (y - p) f(p) over smooth functions f, by a Laplace kernel.
+    """Calibration error without bins: the largest mean of (y - p) f(p) over smooth functions f.
 
-    `sqrt( sum_ij w_i w_j (y_i - p_i)(y_j - p_j) exp(-|p_i - p_j| / h) ) / W`, every row with itself included, h = 0.4:
-    the norm of the mean of (y - p) k(p, ·), which is its largest product with a function of norm 1. No bins. In [0, 1],
-    0 is best. Exact for any n: the scores are sorted and one running sum, fading as it goes, sees all pairs.
+    `sqrt( sum_ij w_i w_j (y_i - p_i)(y_j - p_j) exp(-|p_i - p_j| / h) ) / W`, including each row with itself, h = 0.4:
+    the norm of the mean of (y - p) k(p, ·) for a Laplace kernel k, which is its largest product with a function of norm
+    1. In [0, 1], 0 is best. Exact for any n: the scores are sorted, and one decaying running sum covers all pairs.
 
-    With `unbiased=True` the square without its bias: the sum over pairs of different rows divided by W^2 - sum w^2, no
-    root; signed, with mean 0 for calibrated scores.
+    With `unbiased=True`, the unbiased estimate of the square, without a root: the sum over pairs of different rows
+    divided by W^2 - sum w^2. It is signed, with mean 0 for calibrated scores.
 
-    Where the notion keeps classes or ranks apart (classwise, top_label, top_r) it is their mean, by weight. From
-    `CellStats` each cell counts as one score, its mean.
+    If the notion keeps classes or ranks apart (classwise, top_label, top_r), the result is their weighted mean. From
+    `CellStats`, all rows of a cell count at the cell's mean score.
 
     Parameters
     ----------
     predictions : array-like of shape (n,) or (n, K), Predictions, or CellStats
+        Scores of one event, or one column of probabilities per class, or cells of them.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     unbiased : bool
-        The U-statistic instead of the root. It needs two rows of every class or rank, and outcomes of 0 and 1.
+        Return the U-statistic instead of the root. It needs two rows of every class or rank, and outcomes of 0 and 1.
     bandwidth : float
-        h, above 0.
+        The bandwidth h, above 0.
     notion : str, optional
-        Which pairs are looked at; "binary" for 1-D scores, "confidence" for a matrix, "classwise" for independent
-        columns if left out.
+        Which pairs of score and outcome to use. By default "binary" for 1-D scores, "confidence" for a matrix,
+        "classwise" for independent columns.
     r : int, optional
         The rank, for the ranked notions.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     References
     ----------
@@ -107,7 +111,7 @@ def _root(points: Points, bandwidth: float) -> Any:
 
 
 def _unbiased(points: Points, bandwidth: float) -> Any:
-    """Pairs at different scores, and pairs of different rows at one score; likewise their weights."""
+    """Sum pairs at different scores and pairs of different rows at the same score, and divide by their weights."""
     excess, tied = points.excess, points.n > 1
     before = _kernels.faded_before(points.score, excess, bandwidth)
     own = points.w2y * (1 - 2 * points.score) + points.w2 * points.score**2  # w^2 (y - p)^2, for y of 0 and 1
@@ -116,5 +120,5 @@ def _unbiased(points: Points, bandwidth: float) -> Any:
     weight = 2 * (w[..., 1:] * np.cumsum(w, axis=-1)[..., :-1]).sum(axis=-1)
     weight = weight + np.where(tied, w**2 - points.w2, 0).sum(axis=-1)
     if not np.all(weight > 0):
-        raise UndefinedError("the unbiased MMCE is about pairs of rows: it needs two of every class or rank")
+        raise UndefinedError("the unbiased MMCE compares pairs of rows: it needs two rows of every class or rank")
     return pairs / weight

@@ -1,4 +1,4 @@
-"""The Brier score split by bins."""
+"""The Brier score, split with bins."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, not_em
 
 @dataclass(frozen=True, slots=True)
 class MurphyDecomposition:
-    """The Brier score as reliability - resolution + uncertainty + within_variance - within_covariance.
+    """The Brier score, split as reliability - resolution + uncertainty + within_variance - within_covariance.
 
     Attributes
     ----------
     reliability : float
-        Mean of (conf_c - acc_c)^2 over bins, by weight: 0 is best.
+        Weighted mean over bins of (conf_c - acc_c)^2; 0 is best.
     resolution : float
-        Mean of (acc_c - base rate)^2: more is better.
+        Weighted mean over bins of (acc_c - base rate)^2; larger is better.
     uncertainty : float
         base rate (1 - base rate).
     within_variance : float
-        Mean over rows of (p - conf_c)^2, the variance of scores within bins.
+        Mean over rows of (p - conf_c)^2, the variance of the scores within bins.
     within_covariance : float
-        Twice the mean over rows of (p - conf_c)(y - acc_c), the covariance within bins: the factor 2 is in it.
+        Mean over rows of 2 (p - conf_c)(y - acc_c): twice the covariance within bins.
     score : float
         The Brier score.
     """
@@ -52,14 +52,14 @@ def murphy_decomposition(
     sample_weight: Any = None,
     edges: Any = None,
 ) -> MurphyDecomposition:
-    """Split the Brier score into reliability, resolution and uncertainty, and what bins hide.
+    """Split the Brier score into reliability, resolution, uncertainty and variation within bins.
 
     Murphy's three parts add up to the Brier score if all scores of a bin are equal. Otherwise the variance of the
-    scores within bins and their covariance with the outcomes belong to the sum; both vanish with ever narrower bins.
-    The parts depend on the bins; those of `corp_decomposition` do not.
+    scores within bins and their covariance with the outcomes complete the sum; both vanish as bins get narrower. The
+    parts depend on the bins; those of `corp_decomposition` do not.
 
-    Where classes or ranks are kept apart each has its base rate, and all are summed by their weight: for "classwise"
-    the score is the mean of the one-vs-rest scores.
+    If the notion keeps classes or ranks apart, each has its own base rate, and the parts are weighted means over them:
+    for "classwise", the score is the mean of the one-vs-rest scores.
 
     Parameters are those of `expected_calibration_error`.
 

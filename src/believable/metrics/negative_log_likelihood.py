@@ -34,7 +34,7 @@ def _mean(sums: ScoreSums | _Losses) -> float:
 
 
 def _by_chance(sums: ScoreSums) -> tuple[float, float | None]:
-    """Mean and variance that calibrated rows have."""
+    """Return the mean and variance under perfect calibration."""
     return sums.entropy / sums.w, sums.by_chance[1] / sums.w**2 if len(sums.by_chance) else None
 
 
@@ -48,8 +48,7 @@ def _by_chance(sums: ScoreSums) -> tuple[float, float | None]:
     reference="Good 1952",
     elsewhere={
         "scikit-learn": (
-            "`log_loss`: clipped to [eps, 1 − eps] of the type of the scores, so never infinite (`eps=`); "
-            "otherwise the same"
+            "`log_loss`: clipped to [eps, 1 − eps] of the scores' dtype, so never infinite (`eps=`); otherwise the same"
         ),
         "probmetrics": "`logloss`: logarithms are clipped at −87.3, so never infinite; otherwise the same",
     },
@@ -57,15 +56,15 @@ def _by_chance(sums: ScoreSums) -> tuple[float, float | None]:
 def negative_log_likelihood(
     predictions: Any, actuals: Any = None, *, eps: float | None = None, sample_weight: Any = None
 ) -> float:
-    """Mean of minus the logarithm of the probability given to what happened.
+    """Mean negative logarithm of the probability assigned to the observed outcome.
 
-    In nats; 0 is best. A probability of 0 for what happened gives infinity, not a clipped number. Multilabel: mean
-    over all entries. Also called log loss or cross-entropy.
+    In nats; 0 is best. An observed outcome of probability 0 gives infinity, not a clipped number. Multilabel: mean over
+    all entries. Also called log loss or cross-entropy.
 
     Parameters
     ----------
     eps : float, optional
-        Clip probabilities to [eps, 1 - eps] first (needs the predictions, not their sums).
+        Clip probabilities to [eps, 1 - eps] first. This needs the predictions, not their sums.
 
     References
     ----------
@@ -85,7 +84,7 @@ def negative_log_likelihood(
         return _mean(score_sums(predictions, actuals, sample_weight))
     eps = _check.number(eps, "eps", 0, 0.5)
     if isinstance(predictions, Readable):
-        raise UndefinedError("{argument} clips the predictions: pass those, not a statistic", argument="eps")
+        raise UndefinedError("{argument} clips predictions: pass them, not a statistic", argument="eps")
     checked = as_predictions(predictions, actuals, sample_weight)
     terms = log_loss_terms(checked.scores, checked.labels, checked.kind, eps)
     terms = terms if terms.ndim == 1 else terms.mean(axis=1)

@@ -1,4 +1,4 @@
-"""Observed over expected events."""
+"""Ratio of observed to expected events."""
 
 from __future__ import annotations
 
@@ -41,24 +41,24 @@ def _of_sums(sums: ScoreSums) -> Totals:
         return Totals(sums.w, sums.w2, sums.wy[..., 0], sums.wp[..., 0], sums.w2_squared)
     if sums.kind == "multiclass":
         return Totals(sums.w, sums.w2, sums.correct, sums.confidence, sums.w2_squared)
-    raise UndefinedError("the observed/expected ratio is about one outcome: pass one label's column")
+    raise UndefinedError("the observed/expected ratio is defined for one outcome: pass the column of one label")
 
 
 def _ratio(totals: Totals, level: float = 0.95) -> Estimate:
     if np.any(np.asarray(totals.expected) <= 0):
-        raise UndefinedError("the observed/expected ratio needs expected events: all scores are 0")
+        raise UndefinedError("the observed/expected ratio needs a score above 0: all scores are 0")
     with np.errstate(over="ignore"):
         values = np.asarray(totals.observed / totals.expected)
     if np.isinf(values).any():
-        raise UndefinedError("the observed/expected ratio is too large for a number: the scores are next to 0")
+        raise UndefinedError("the observed/expected ratio overflows: all scores are nearly 0")
     if values.ndim:
-        return values  # type: ignore[return-value] # of replicates, their values
+        return values  # type: ignore[return-value] # an array, for replicates
     value = float(values)
     if value <= 0:
         bound = -math.log((1 - level) / 2) / float(totals.expected * (totals.w / totals.w2))
         return Estimate(0.0, 0.0, bound, level, "poisson")
     error = normal_quantile(level) * math.sqrt(totals.squared) / float(totals.observed)
-    with np.errstate(over="ignore"):  # a standard error of hundreds: no upper end
+    with np.errstate(over="ignore"):  # a standard error of hundreds has an infinite upper end
         return Estimate(value, value * math.exp(-error), float(value * np.exp(error)), level, "log")
 
 
@@ -83,27 +83,28 @@ def observed_expected_ratio(
     r: int | None = None,
     sample_weight: Any = None,
 ) -> Estimate:
-    r"""Events that happened over events that the scores announce.
+    r"""Observed number of events divided by the number expected from the scores.
 
     .. math:: \frac{O}{E} = \frac{\sum_i w_i y_i}{\sum_i w_i p_i}
 
-    Above 1 the scores are too low on the whole, below 1 too high; in [0, inf), 1 is best. For a matrix it is of the
-    predicted classes: the accuracy over the mean confidence. Undefined where all scores are 0, or so near that no float
-    holds the ratio.
+    Above 1 the scores are too low overall, below 1 too high; in [0, inf), 1 is best. For a matrix, it is the accuracy
+    of the predicted class divided by the mean confidence. Undefined if all scores are 0, or so small that the ratio
+    overflows.
 
     The interval is symmetric on the log scale, with standard error sqrt(sum w^2 (y - p)^2) / sum w y. Without events it
-    is from 0 to the largest ratio at which a Poisson number of events is 0 with probability (1 - level) / 2, that is to
-    -log((1 - level) / 2) / E, with E times (sum w) / (sum w^2) in place of E where there are weights.
+    runs from 0 to the largest ratio at which a Poisson number of events is 0 with probability (1 - level) / 2, that is
+    to -log((1 - level) / 2) / E; with weights, E (sum w) / (sum w^2) replaces E.
 
-    From `ScoreSums` of a matrix, which hold the squares of all classes and not of the predicted one, the interval is
-    too wide.
+    From `ScoreSums` of a matrix, the interval is too wide, because they hold the squared residuals of all classes and
+    not of the predicted class alone.
 
     Parameters
     ----------
     level : float
-        Of the interval.
+        Confidence level of the interval.
     notion, r
-        For a matrix; one that keeps no classes or ranks apart. "confidence" if left out.
+        For a matrix: which pairs of score and outcome to use, "confidence" by default. Notions that keep classes or
+        ranks apart are refused.
 
     References
     ----------

@@ -45,7 +45,7 @@ def root_mean_square_calibration_error(
     edges: Any = None,
     convention: Convention | None = None,
 ) -> float:
-    r"""Root of the mean squared gap between prediction and outcome, bin by bin.
+    r"""Root mean square gap between predicted probability and observed frequency, bin by bin.
 
     sqrt( sum_c W_c/T (acc_c - conf_c)^2 ); in [0, 1], 0 is best.
 

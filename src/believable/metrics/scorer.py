@@ -15,14 +15,14 @@ from believable.predictions import Predictions
 
 @dataclass(frozen=True)
 class Scorer:
-    """`scorer(estimator, X, y) -> float` for model selection; greater is better. Made by `believable.scorer`.
+    """A callable `scorer(estimator, X, y) -> float` for model selection; greater is better. See `believable.scorer`.
 
     Attributes
     ----------
     name : str
-        The metric.
+        Name of the metric.
     options : dict
-        Passed to it.
+        Options passed to the metric.
     """
 
     name: str
@@ -36,18 +36,17 @@ class Scorer:
 
 
 def scorer(metric: str, **options: Any) -> Scorer:
-    """A metric as a scorer for scikit-learn's `cross_validate`, `GridSearchCV` and others.
+    """Make a scorer of a metric, for scikit-learn's `cross_validate`, `GridSearchCV` and others.
 
-    scikit-learn holds that greater is better, so metrics that are better when lower are negated, as its own
-    `neg_log_loss` is. Called with `sample_weight` it is weighted; scikit-learn's metadata routing cannot ask it for
-    that.
+    In scikit-learn greater is better, so metrics for which lower is better are negated, as in its own `neg_log_loss`.
+    The scorer accepts `sample_weight`, but not through scikit-learn's metadata routing.
 
     Parameters
     ----------
     metric : str
         A name or alias from the table of metrics.
     **options
-        Choices of that metric, such as `n_bins=15`.
+        Options of that metric, such as `n_bins=15`.
 
     Examples
     --------
@@ -61,17 +60,17 @@ def scorer(metric: str, **options: Any) -> Scorer:
     if unknown:
         raise InputError(f"{row.name} has no option {sorted(unknown)[0]!r}; it has {sorted(row.options)}")
     if row.direction is None:
-        raise InputError(f"{row.name} has no better or worse, so it cannot score models")
+        raise InputError(f"higher values of {row.name} are neither better nor worse, so it cannot score models")
     return Scorer(row.name, dict(options))
 
 
 def predictions_of(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Predictions:
-    """The checked predictions of a fitted classifier: P(second class) for two classes, all columns for more."""
+    """Return the checked predictions of a fitted classifier: P(second class) for two classes, else all columns."""
     if not hasattr(estimator, "predict_proba"):
-        raise InputError(f"{type(estimator).__name__} has no predict_proba: calibration is about probabilities")
+        raise InputError(f"{type(estimator).__name__} has no predict_proba: calibration needs probabilities")
     probabilities = estimator.predict_proba(X)
     if isinstance(probabilities, list):
-        raise InputError("predict_proba gives several outputs: score them one by one")
+        raise InputError("predict_proba returns several outputs: score each of them separately")
     matrix: Array = np.asarray(probabilities)
     classes = np.asarray(estimator.classes_).tolist()
     if matrix.ndim == 2 and matrix.shape[1] == 2:

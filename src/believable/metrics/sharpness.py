@@ -1,4 +1,4 @@
-"""Sharpness, mean confidence and mean entropy: how sure scores are, whatever the outcomes."""
+"""Sharpness, mean confidence and mean entropy: how certain the scores are, regardless of the outcomes."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def _variance(sums: ScoreSums) -> float:
     reference="Gneiting et al. 2007",
 )
 def sharpness(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:
-    """Variance of the predictions: how far they move away from their mean.
+    """Variance of the predictions: how widely they spread around their mean.
 
-    The mean over classes of the variances, for a matrix. In [0, 1/4]. A calibrated forecast should be as sharp as it
-    can; 0 is a constant.
+    For a matrix, the mean of the classes' variances. In [0, 1/4]. A calibrated forecast should be as sharp as possible;
+    a constant forecast has sharpness 0.
 
     References
     ----------
@@ -63,7 +63,7 @@ def _confidence(sums: ScoreSums) -> float:
 def mean_confidence(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:
     """Mean probability of the predicted class.
 
-    max(p, 1 - p) for 1-D scores. In [0, 1]. Above the accuracy, the model is over-confident on the whole; below,
+    max(p, 1 - p) for 1-D scores. In [0, 1]. If it is above the accuracy, the model is over-confident overall; if below,
     under-confident.
 
     References
@@ -98,7 +98,7 @@ def _entropy(sums: ScoreSums) -> float:
 def mean_entropy(predictions: Any, actuals: Any = None, *, sample_weight: Any = None) -> float:
     """Mean entropy of the predicted distributions, in nats.
 
-    0 when every prediction is certain, log K when every one is uniform. Multilabel: mean over all entries.
+    0 if every prediction is certain, log K if every prediction is uniform. Multilabel: mean over all entries.
 
     References
     ----------

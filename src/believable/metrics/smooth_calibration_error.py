@@ -1,4 +1,4 @@
-"""Smooth calibration error (smECE): no bins, a bandwidth that chooses itself."""
+"""Smooth calibration error (smECE): no bins, and a bandwidth that follows from the data."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from believable.metrics.table import metric
 from believable.predictions import Pairs, Predictions, View
 from believable.stats.source import Points, PointStats, count_points, mean_over_strata, one_stratum, rows_in, source_of
 
-MAX_ROWS_TO_SORT = 1 << 14  # above, sorting is the larger part of the work, and nothing here needs it
+MAX_ROWS_TO_SORT = 1 << 14  # with more rows, sorting would dominate, and it is not needed
 
 
 @dataclass(frozen=True, slots=True)
 class SmoothError:
-    """The smooth calibration error and the bandwidth it was measured with.
+    """The smooth calibration error and the bandwidth at which it was measured.
 
     Attributes
     ----------
     value : float
+        The smooth calibration error.
     bandwidth : float
-        The same number, unless another bandwidth was asked for.
+        The same number, unless a bandwidth was given.
     """
 
     value: float
@@ -55,7 +56,7 @@ def _smooth_error(points: PointStats, *, bandwidth: float | None = None) -> floa
             "`smECE`: rounded up to a bandwidth of k/1024 and read off a grid; rows with scores of exactly 0 or 1"
             " count half"
         ),
-        "calibre": "`smooth_calibration_error`: of one event, as relplot",
+        "calibre": "`smooth_calibration_error`: for one event, as in relplot",
         "probmetrics": "`smece`: that of relplot",
     },
 )
@@ -68,26 +69,29 @@ def smooth_calibration_error(
     bandwidth: float | None = None,
     sample_weight: Any = None,
 ) -> float:
-    r"""Size of the residuals after smoothing them along the scores, with a bandwidth equal to that size.
+    r"""Calibration error without bins, from residuals smoothed along the scores.
 
     .. math:: \mathrm{smECE}_s = \int_0^1 \left| \frac1W \sum_i w_i K_s(t, p_i) (y_i - p_i) \right| \, dt
 
-    where K_s is the Gaussian of standard deviation s, reflected at 0 and 1 as often as it takes to keep its mass in
-    [0, 1]. This does not increase with s, so there is one s with :math:`smECE_s = s`: the smooth calibration error,
-    found to 1e-6. In [0, 1], 0 is best. Unlike binned errors it moves little when scores move little.
+    where K_s is the Gaussian of standard deviation s, reflected at 0 and 1 as often as needed to keep its mass in
+    [0, 1]. It does not increase with s, so there is exactly one s with :math:`smECE_s = s`: the smooth calibration
+    error, accurate to 1e-6. In [0, 1], 0 is best. Unlike binned errors, it changes little when scores change little.
 
-    One value per class or rank where the notion keeps them apart, averaged by weight. From `CellStats` each cell stands
-    at its mean score.
+    If the notion keeps classes or ranks apart, the result is their weighted mean. From `CellStats`, all rows of a cell
+    count at the cell's mean score.
 
     Parameters
     ----------
     predictions : array-like of shape (n,) or (n, K), Predictions or CellStats
+        Scores of one event, or one column of probabilities per class, or cells of them.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     notion, r : optional
         As in `expected_calibration_error`.
     bandwidth : float, optional
-        Measure with this s, at least 1e-6, instead.
+        Use this s, at least 1e-6, instead of the fixed point.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     References
     ----------
@@ -122,7 +126,7 @@ def smooth_calibration_error_detail(
     bandwidth: float | None = None,
     sample_weight: Any = None,
 ) -> SmoothError:
-    """The smooth calibration error of one set of scores, with its bandwidth.
+    """Compute the smooth calibration error of one set of scores, with its bandwidth.
 
     Parameters are those of `smooth_calibration_error`.
 

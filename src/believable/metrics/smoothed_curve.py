@@ -18,7 +18,7 @@ from believable.stats.source import Points, PointStats, count_points, mean_over_
 
 
 def over_replicates(value: Callable[[Points], Any], points: Points) -> Any:
-    """A value of points; of each replicate apart, where the weights differ between them, and so the smoother does."""
+    """Compute a value of points, one replicate at a time if their weights differ, because the smoother then does."""
     if points.w.ndim == 1:
         return value(points)
     shape = np.broadcast_shapes(points.w.shape, points.wy.shape)
@@ -54,7 +54,7 @@ def _mean_distance(
     elsewhere={
         "calzone": (
             "`lowess_regression_analysis`: local lines instead of parabolas, the nearest half of the rows, and a "
-            "curve that may leave [0, 1]; the same with `degree=1` and equal spans where it does not"
+            "curve that may leave [0, 1]; where it does not, the same as here with `degree=1` and equal spans"
         ),
         "R: rms": "Eavg of `val.prob`: `lowess`, local lines, the nearest two thirds",
     },
@@ -70,26 +70,29 @@ def integrated_calibration_index(
     r: int | None = None,
     sample_weight: Any = None,
 ) -> float:
-    """Mean distance between the scores and the smoothed calibration curve at them.
+    """Mean absolute distance between the smoothed calibration curve and the diagonal, over the scores.
 
-    `sum_i w_i |g(p_i) - p_i| / W`, g the curve of `smoothed_calibration_curve` with local parabolas, as R's loess has
-    them. In [0, 1], 0 is best. `calibration_index` has the median, the 90 % quantile and the maximum beside it.
+    `sum_i w_i |g(p_i) - p_i| / W`, with g the curve of `smoothed_calibration_curve`, with local parabolas as in R's
+    loess. In [0, 1], 0 is best. `calibration_index` also gives the median, the 90 % quantile and the maximum.
 
-    g is fitted at each score where there are up to 2,000 distinct ones, else at 1,000 of them with lines between, half
-    of them at equal distances and half at equal weights; that moves the index by about 1e-6.
+    g is fitted at every score if there are at most 2,000 distinct scores. Otherwise it is fitted at 1,000 of them, half
+    equally spaced and half of equal weight, and interpolated linearly, which changes the index by about 1e-6.
 
-    One value per class or rank where the notion keeps them apart, averaged by weight. From `CellStats` each cell stands
-    at its mean score.
+    If the notion keeps classes or ranks apart, the result is their weighted mean. From `CellStats`, all rows of a cell
+    count at the cell's mean score.
 
     Parameters
     ----------
     predictions : array-like of shape (n,) or (n, K), Predictions or CellStats
+        Scores of one event, or one column of probabilities per class, or cells of them.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     span, bandwidth, degree
-        The smoother, as in `smoothed_calibration_curve`.
+        Settings of the smoother, as in `smoothed_calibration_curve`.
     notion, r : optional
         As in `expected_calibration_error`.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     References
     ----------
@@ -100,7 +103,7 @@ def integrated_calibration_index(
     >>> round(integrated_calibration_index([0.1, 0.2, 0.4, 0.5, 0.7, 0.9], [0, 0, 1, 0, 1, 1]), 4)
     0.1605
     """
-    Smoother.of(span, bandwidth, degree)  # which checks them before anything is counted
+    Smoother.of(span, bandwidth, degree)  # checks the arguments before anything is counted
     points = count_points(source_of(predictions, actuals, sample_weight), notion=notion, r=r)
     return _mean_distance(points, span=span, bandwidth=bandwidth, degree=degree)
 
@@ -114,14 +117,14 @@ def _index(smoother: Smoother, points: Points) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationIndex:
-    """How far the smoothed curve g is from the diagonal, over the scores.
+    """Distances between the smoothed curve g and the diagonal, over the scores.
 
     Attributes
     ----------
     ici : float
         Mean of `|g(p) - p|`.
     e50, e90, emax : float
-        Its median, 90 % quantile and maximum.
+        Median, 90 % quantile and maximum of `|g(p) - p|`.
     eci : float
         100 times the mean of (g(p) - p)^2.
     settings : dict
@@ -150,12 +153,12 @@ def calibration_index(
     r: int | None = None,
     sample_weight: Any = None,
 ) -> CalibrationIndex:
-    """Mean, median, 90 % quantile, maximum and mean square of the distance between scores and smoothed curve.
+    """Mean, median, 90 % quantile, maximum and mean square of the distance between smoothed curve and diagonal.
 
-    Over the rows, of `|g(p_i) - p_i|`: ICI the mean, E50 and E90 the smallest values at which the cumulative weight
-    reaches 50 % and 90 % (less 1e-9), Emax the largest; ECI = 100 times the mean of the squares. g is that of
-    `integrated_calibration_index`, whose parameters these are. Means over classes or ranks where the notion keeps them
-    apart.
+    All are taken over the rows' distances `|g(p_i) - p_i|`: ICI is the mean, E50 and E90 are the smallest values at
+    which the cumulative weight reaches 50 % and 90 % (minus 1e-9), Emax is the maximum, and ECI is 100 times the mean
+    square. The curve g and the parameters are those of `integrated_calibration_index`. If the notion keeps classes or
+    ranks apart, the results are weighted means over them.
 
     References
     ----------
@@ -183,7 +186,7 @@ def _indices(smoother: Smoother, points: Points) -> tuple[float, ...]:
 
 
 def _quantiles(values: Float64s, w: Float64s, shares: tuple[float, ...]) -> Float64s:
-    """The smallest values at which the cumulative weight reaches the shares, less 1e-9."""
+    """Return the smallest values at which the cumulative weight reaches the shares, minus 1e-9."""
     order = np.argsort(values, kind="stable")
     reached = running_sum(w[order])
     return np.asarray(values[order][np.searchsorted(reached, (np.array(shares) - 1e-9) * reached[-1])])
@@ -223,21 +226,24 @@ def local_calibration_score(
 ) -> float:
     """Mean squared distance between the smoothed calibration curve and the diagonal.
 
-    sum_i v_i (g(l_i) - l_i)^2 over the 101 places l_i of `smoothed_calibration_curve`, g the curve and v_i the share of
-    the weight whose scores are nearest to l_i (halves go to the lower). In [0, 1], 0 is best.
+    sum_i v_i (g(l_i) - l_i)^2 over the 101 positions l_i of `smoothed_calibration_curve`, with g the curve and v_i the
+    share of the weight whose scores are nearest to l_i (ties go to the lower position). In [0, 1], 0 is best.
 
-    One value per class or rank where the notion keeps them apart, averaged by weight. From `CellStats` each cell stands
-    at its mean score.
+    If the notion keeps classes or ranks apart, the result is their weighted mean. From `CellStats`, all rows of a cell
+    count at the cell's mean score.
 
     Parameters
     ----------
     predictions : array-like of shape (n,) or (n, K), Predictions or CellStats
+        Scores of one event, or one column of probabilities per class, or cells of them.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     span, bandwidth, degree
-        The smoother, as in `smoothed_calibration_curve`.
+        Settings of the smoother, as in `smoothed_calibration_curve`.
     notion, r : optional
         As in `expected_calibration_error`.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     References
     ----------
@@ -248,7 +254,7 @@ def local_calibration_score(
     >>> round(local_calibration_score([0.1, 0.2, 0.4, 0.5, 0.7, 0.9], [0, 0, 1, 0, 1, 1]), 4)
     0.0067
     """
-    Smoother.of(span, bandwidth, degree)  # which checks them before anything is counted
+    Smoother.of(span, bandwidth, degree)  # checks the arguments before anything is counted
     points = count_points(source_of(predictions, actuals, sample_weight), notion=notion, r=r)
     return _mean_square(points, span=span, bandwidth=bandwidth, degree=degree)
 

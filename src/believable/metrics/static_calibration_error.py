@@ -1,4 +1,4 @@
-"""Static calibration error: every class, bins of equal width."""
+"""Static calibration error: every class, in bins of equal width."""
 
 from __future__ import annotations
 
@@ -31,10 +31,9 @@ def _uniform_bins(
     reference="Nixon et al. 2019; Kull et al. 2019",
     elsewhere={
         "uncertainty-calibration": '`get_ece(mode="marginal")`: the same in float64, 15 bins by default',
-        "calibre": "`classwise_ece` is another error: debiased, of squares, bins of equal weight",
+        "calibre": "`classwise_ece` is a different metric: debiased squared gaps, in bins of equal weight",
         "MAPIE": (
-            "`expected_calibration_error(classwise=True)`: asked for n bins it makes n − 1, and one more for 0; "
-            "50 by default"
+            "`expected_calibration_error(classwise=True)`: for n bins it makes n − 1, and one more for 0; 50 by default"
         ),
     },
 )
@@ -49,11 +48,11 @@ def static_calibration_error(
     sample_weight: Any = None,
     edges: Any = None,
 ) -> float:
-    """Calibration error of the probabilities of all classes, each class apart.
+    """Calibration error of the probabilities of all classes, each class in its own bins.
 
     The mean over classes of their one-vs-rest ECE in bins of equal width (norm 1); also called classwise or marginal
-    ECE. In [0, 1], 0 is best. With many classes most entries are near 0 and near right: look at the classes with
-    `classwise_ece`.
+    ECE. In [0, 1], 0 is best. With many classes, most probabilities are close to 0 and well calibrated, which hides
+    the others: `classwise_ece` shows each class.
 
     Parameters are those of `expected_calibration_error`.
 

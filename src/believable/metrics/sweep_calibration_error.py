@@ -1,4 +1,4 @@
-"""Calibration error with as many bins as keep the accuracies monotone."""
+"""Calibration error with the largest number of bins whose observed frequencies are monotone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from believable.stats.source import (
     source_of,
 )
 
-SAME_ACCURACY = 1e-12  # accuracies of weighted bins that differ by less count as equal
+SAME_ACCURACY = 1e-12  # observed frequencies of weighted bins that differ by less count as equal
 
 
 def _points(source: Source, *, notion: Notion | None = None) -> PointStats:
@@ -46,20 +46,20 @@ def _error_of_points(stats: PointStats) -> float:
     kinds=("binary", "multiclass"),
     reference="Roelofs et al. 2022",
     elsewhere={
-        "calibre": "`sweep_calibration_error`: of one event, the same with `norm=1`; `norm=2` by default",
+        "calibre": "`sweep_calibration_error`: for one event, the same with `norm=1`; `norm=2` by default",
     },
 )
 def sweep_calibration_error(
     predictions: Any, actuals: Any = None, *, notion: Notion | None = None, sample_weight: Any = None
 ) -> float:
-    """Expected calibration error with the number of bins chosen by the data.
+    """Expected calibration error with the number of bins chosen from the data.
 
-    Bins of equal weight, 2, 3, … of them, as long as the accuracies of the bins do not decrease from bin to bin, and
-    at most as many as there are distinct scores; the error at the last such number. In [0, 1], 0 is best. Less biased
-    than a fixed number of bins.
+    The number of bins of equal weight is raised from 1 as long as the observed frequencies do not decrease from bin to
+    bin, to at most the number of distinct scores; the result is the error at the last such number. In [0, 1], 0 is
+    best. Less biased than a fixed number of bins.
 
-    For a notion with one set: "binary", "confidence", "rth" or "within_top_r" need no bins kept apart; others are
-    an error.
+    The notion must be "binary", "confidence", "rth" or "within_top_r"; those that keep classes or ranks apart are
+    refused.
 
     References
     ----------
@@ -79,7 +79,7 @@ def _error(w: Float64s, wp: Float64s, wy: Float64s) -> float:
     sums = np.stack([w, wp, wy])
     n_distinct, reached = sums.shape[1], _kernels.running_sum(sums[0])
     best = _bins(sums, reached, 1)
-    if not _decreases(sums):  # monotone score by score, so in all coarser bins too
+    if not _decreases(sums):  # monotone at single scores, so in all coarser bins too
         best = _bins(sums, reached, n_distinct)
     else:
         for n_bins in range(2, n_distinct + 1):
@@ -91,18 +91,18 @@ def _error(w: Float64s, wp: Float64s, wy: Float64s) -> float:
 
 
 def _bins(sums: Float64s, reached: Array, n_bins: int) -> Float64s:
-    """w, wp and wy of quantile bins, from those of the distinct scores and the cumulative weight."""
+    """Return w, wp and wy of quantile bins, from those of the distinct scores and the cumulative weight."""
     last = np.unique(np.append(_kernels.quantile_positions(reached, n_bins), sums.shape[1] - 1))
     return np.add.reduceat(sums, np.append(0, last[:-1] + 1), axis=1)
 
 
 def _decreases(bins: Float64s) -> bool:
-    """Whether an accuracy is below the one before it."""
+    """Return whether an observed frequency is below the one before it."""
     return bool(np.any(np.diff(bins[2] / bins[0]) < -SAME_ACCURACY))
 
 
 def _exact_sums(source: Source, notion: Notion | None) -> tuple[Float64s, Float64s, Float64s] | None:
-    """Sums of w, wp and wy by score or cell, in ascending order, where they are known to the last digit."""
+    """Return w, wp and wy by score or cell, in ascending order, where they are exact; None otherwise."""
     _needs_cells(source)
     if isinstance(source, CellStats):
         _one_stratum(source.view)
@@ -123,9 +123,11 @@ def _exact_sums(source: Source, notion: Notion | None) -> tuple[Float64s, Float6
 
 def _needs_cells(source: Source) -> None:
     if "cells" not in source.gives:
-        raise UndefinedError("the sweep chooses its bins: it is read from CellStats or predictions, not from BinStats")
+        raise UndefinedError("the sweep chooses its own bins: pass predictions or CellStats, not BinStats")
 
 
 def _one_stratum(view: View) -> None:
     if view.n_strata > 1:
-        raise UndefinedError("the sweep is defined for one set of pairs, not for {notion=}", notion=view.notion)
+        raise UndefinedError(
+            "the sweep needs a notion that keeps no classes or ranks apart, not {notion=}", notion=view.notion
+        )

@@ -1,8 +1,8 @@
-"""The table of metrics: each carries its own facts, and the command line, report, docs and law tests read them.
+"""The table of metrics: each entry holds the facts that the command line, report, docs and law tests read.
 
-A metric has two halves: what it counts, `counts(source, **options) -> statistic`, and what it says of that,
-`says(statistic, **options) -> value`. Its function is the second after the first. What resamples takes them apart: it
-counts once, and asks a stack of a thousand statistics with one call.
+A metric has two halves: `counts(source, **options) -> statistic` reduces the data, and
+`says(statistic, **options) -> value` computes the value from the statistic. The metric's function calls one after the
+other. Resampling uses the halves separately: it counts once, then evaluates a thousand statistics in a single call.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ ALL_KINDS: tuple[Kind, ...] = ("binary", "multiclass", "multilabel")
 
 @dataclass(frozen=True, slots=True)
 class SumFacts:
-    """How a metric of `ScoreSums` varies: what its intervals and floors are made from where the rows are gone.
+    """Sampling variation of a metric of `ScoreSums`, for intervals and noise floors where the rows are gone.
 
     Attributes
     ----------
     mean_of : str
-        The field of `ScoreSums` whose mean over rows it is, up to a constant factor; "" for others.
+        The field of `ScoreSums` whose mean over rows is the metric, apart from a constant factor; "" if there is none.
     without_labels : bool
-        Whether outcomes do not enter it.
+        Whether the metric ignores the outcomes.
     of_predicted : bool
-        Whether it is about the predicted class alone, so that of a matrix the pairs (confidence, correct) say how it
-        varies.
+        Whether only the predicted class matters, so that for a matrix the variance follows from the pairs (confidence,
+        correct).
     variance : callable, optional
-        `sums -> float`: its variance for a multiclass matrix, from second moments of rows, if it is not that of a mean.
+        `sums -> float`: the variance for a multiclass matrix, from second moments of rows, if it is not that of a mean.
     by_chance : callable, optional
-        `(sums, **options) -> (mean, variance)` that calibrated rows would have, with the options of `says`; None for a
-        variance that was not counted.
+        `(sums, **options) -> (mean, variance)` under perfect calibration, with the options of `says`. The variance is
+        None if it was not counted.
     """
 
     mean_of: str = ""
@@ -51,55 +51,56 @@ class SumFacts:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What is known about a metric besides its formula.
+    """Facts about a metric: its names, range, inputs and references.
 
     Attributes
     ----------
     name, alias : str
-        The function's name, and a short one for the command line.
+        The function's name, and a short name for the command line.
     function : callable
-        Takes (predictions, actuals), a `Predictions`, or a statistic it can be read from, and is `says` after `counts`;
-        options that neither half takes are about the rows themselves.
+        The public function. It takes (predictions, actuals), a `Predictions`, or a statistic that holds enough, and
+        calls `counts`, then `says`. Options that neither half takes apply to the rows themselves.
     counts, says : callable
-        The two halves. `counts` takes a source and the options in its signature, and returns what `needs` says: a
+        The two halves. `counts` takes a source and the options in its signature, and returns what `needs` names: a
         `ScoreSums`, a `BinStats`, a `PointStats`, or the pairs of rows that kernels compare. `says` takes that and the
-        options in its own signature; that of an error, and of what reads bins, works along the last axis, so that
-        leading ones may be replicates.
+        options in its own signature. For errors, and for metrics of bins, it works along the last axis, so that the
+        leading axes can be replicates.
     needs : {"sums", "bins", "cells", "pairs"}
-        The smallest thing it can be computed from: `ScoreSums`, `BinStats`, `CellStats`, or the predictions themselves.
+        The smallest input that suffices: `ScoreSums`, `BinStats`, `CellStats`, or the predictions themselves.
     low, high, best : float
-        Range, and the value of a perfect model; best is None where more is neither better nor worse. It may lie inside
-        the range, as 1 does for a slope.
+        The range, and the value of a perfect model; `best` is None if larger is neither better nor worse. It may lie
+        inside the range, as 1 does for a slope.
     kinds : tuple of str
-        The predictions it is defined for.
+        The kinds of predictions for which the metric is defined.
     repeats : bool
-        Whether a row of weight 2 is the same as the row twice (true of plug-in values).
+        Whether a row of weight 2 counts the same as two copies of the row (true of plug-in values).
     bins : str
-        How its bins are made, unless asked otherwise: "uniform", "quantile", "own" (it chooses), or "" without bins.
+        The default bins: "uniform", "quantile", "own" (chosen by the metric), or "" for a metric without bins.
     of : str
-        The notion it has for a matrix.
+        The notion used for a matrix.
     power : float or None
-        The degree to which it grows with the residuals, outcomes less scores: 1 for errors, 2 for squared ones. Its
-        interval is then made by inverting a test, because the plain value is too large near 0. None for other numbers,
-        and for errors that can be 0 where scores are not calibrated.
+        The degree to which the metric grows with the residuals, outcome minus score: 1 for errors, 2 for squared
+        errors. Their intervals come from inverting a test, because the plug-in value is biased upwards near 0. None for
+        other metrics, and for errors that can be 0 although the scores are miscalibrated.
     fixed_point : str
-        The option that turns it into a plain norm of the residuals where it is the fixed point of one (smECE).
+        For a metric that is the fixed point of a norm of the residuals (smECE): the option that fixes the norm.
     signed_by : str
-        The option that makes an error signed, so that chance does not add to it, and `power` is not about it.
+        The option that makes an error signed. Noise then no longer inflates it, and `power` does not apply.
     largest_gap : bool
-        Whether it is the largest gap of any bin, whatever the norm.
+        Whether the metric is the largest gap of any bin, whatever the norm.
     interval : callable, optional
-        `(predictions, level, options) -> (low, high, estimate)`, for a metric that brings its own interval.
+        `(predictions, level, options) -> (low, high, estimate)`, for a metric with its own kind of interval.
     sums : SumFacts
-        How it varies, for a metric of `ScoreSums`.
+        The sampling variation, for a metric of `ScoreSums`.
     spacing : {"uniform", "logit"}
-        The grid of cells that it is best read from: "logit" where it looks at logits, or at the order of small scores.
+        The grid of cells that suits the metric: "logit" if it uses logits, or the order of small scores.
     target : str
-        The metric whose value in the population it estimates, if that is not its own.
+        The metric whose population value is estimated, if that is another one.
     reference : str
+        The publication to cite.
     elsewhere : tuple of (str, str)
-        Other libraries that compute it, or something of its name, and how that differs from this;
-        `tests/oracle/verify_elsewhere.py` runs them.
+        Other libraries that compute this metric, or one of the same name, and how their value differs;
+        `tests/oracle/verify_elsewhere.py` checks these claims.
     """
 
     name: str
@@ -128,33 +129,33 @@ class Metric:
 
     @property
     def summary(self) -> str:
-        """The first line of the function's docstring."""
+        """First line of the function's docstring."""
         return (inspect.getdoc(self.function) or "").partition("\n")[0]
 
     @property
     def direction(self) -> Literal["lower", "higher"] | None:
-        """Which way is better; None where neither is, as for a slope, which is best at 1."""
+        """Direction that is better; None if there is none, as for a slope, which is best at 1."""
         return "lower" if self.best == self.low else "higher" if self.best == self.high else None
 
     @property
     def options(self) -> frozenset[str]:
-        """The names of the function's choices."""
+        """Names of the function's options."""
         return _keywords(self.function) - {"predictions", "actuals", "sample_weight"}
 
     def counting(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options that say what is counted."""
+        """Return the options that `counts` takes."""
         return {name: value for name, value in options.items() if name in _keywords(self.counts)}
 
     def saying(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options that say what is read from it."""
+        """Return the options that `says` takes."""
         return {name: value for name, value in options.items() if name in _keywords(self.says)}
 
     def is_halved(self, options: Mapping[str, Any]) -> bool:
-        """Whether the halves answer all that is asked: an option that neither takes is about the rows themselves."""
+        """Return whether the two halves take all these options; any other option applies to the rows themselves."""
         return set(options) <= _keywords(self.counts) | _keywords(self.says)
 
     def growth(self, options: Mapping[str, Any]) -> float | None:
-        """`power`, if it is an error with these options too."""
+        """Return `power`, or None if these options make the metric something other than an error."""
         return None if not self.is_halved(options) or options.get(self.signed_by) else self.power
 
 
@@ -190,7 +191,7 @@ def metric(
     target: str = "",
     elsewhere: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[Function], Function]:
-    """Enter a function into the table."""
+    """Register a function in the table of metrics."""
 
     def enter(function: Function) -> Function:
         name = function.__name__
@@ -225,12 +226,12 @@ def metric(
 
 
 def find_metric(name: str) -> Metric:
-    """The row of a metric, by name or alias."""
+    """Return a metric's entry in the table, by name or alias."""
     for row in METRICS.values():
         if name in (row.name, row.alias):
             return row
     known = ", ".join(f"{row.name} ({row.alias})" for row in METRICS.values())
-    raise InputError(f"there is no metric {name!r}; known are {known}")
+    raise InputError(f"there is no metric {name!r}; choose from {known}")
 
 
 # --- `Estimate`: a number that comes with its interval ----------------------------------------------------------------
@@ -238,18 +239,18 @@ def find_metric(name: str) -> Metric:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A fitted number and how well it is known.
+    """A fitted number with its confidence interval.
 
     Attributes
     ----------
     value : float
-        Infinite where the fit runs off to infinity (separable data, say).
+        The estimate; infinite where the fit diverges, for example when the classes are separable.
     low, high : float
-        Its confidence interval.
+        Ends of the confidence interval.
     level : float
-        The level of the interval.
+        Confidence level of the interval.
     method : str
-        How the interval was made.
+        How the interval was computed.
     """
 
     value: float

@@ -1,4 +1,4 @@
-"""Thresholded adaptive calibration error: only entries that matter."""
+"""Thresholded adaptive calibration error: only entries above a threshold."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def thresholded_adaptive_calibration_error(
 ) -> float:
     """Adaptive calibration error of the entries with a score above a threshold.
 
-    Bins of equal weight are made from the entries kept, per class. In [0, 1], 0 is best. Without the threshold the
-    many tiny probabilities of unlikely classes wash the error out.
+    Each class has bins of equal weight, made from the entries above the threshold. In [0, 1], 0 is best. Without a
+    threshold, the many tiny probabilities of unlikely classes dilute the error.
 
     Parameters are those of `expected_calibration_error`.
 

@@ -1,4 +1,4 @@
-"""Top-label calibration error: confidence, given which class was predicted."""
+"""Top-label calibration error: calibration of the confidence, given the predicted class."""
 
 from __future__ import annotations
 
@@ -33,10 +33,12 @@ def _bins_by_label(
     power=1,
     reference="Gupta and Ramdas 2022",
     elsewhere={
-        "uncertainty-calibration": '`mode="top-label"` is the confidence, not kept apart by class',
-        "calibre": "`top_label_ece` is the confidence, not kept apart by class, debiased, of squares",
+        "uncertainty-calibration": '`mode="top-label"` is the confidence error, over all predicted classes together',
+        "calibre": (
+            "`top_label_ece` is the confidence error, over all predicted classes together, from debiased squared gaps"
+        ),
         "MAPIE": (
-            "`top_label_ece`: the plain mean over predicted classes, however few rows they have; asked for n bins"
+            "`top_label_ece`: the unweighted mean over predicted classes, however few rows they have; for n bins"
             " it makes n − 1, and one more for 0"
         ),
     },
@@ -52,10 +54,10 @@ def top_label_calibration_error(
     sample_weight: Any = None,
     edges: Any = None,
 ) -> float:
-    """Calibration error of the predicted class's probability, kept apart by predicted class.
+    """Calibration error of the predicted class's probability, with separate bins for each predicted class.
 
-    Never below the ECE of the same bins: errors of opposite sign in different classes do not cancel. In [0, 1], 0 is
-    best. Most libraries say "top-label" where they mean confidence; this one conditions on the label.
+    Never below the ECE of the same bins, because errors of opposite sign in different classes do not cancel. In [0, 1],
+    0 is best. Most libraries say "top-label" for the confidence notion; this metric conditions on the predicted class.
 
     Parameters are those of `expected_calibration_error`.
 

@@ -50,10 +50,10 @@ def top_r_calibration_error(
     sample_weight: Any = None,
     edges: Any = None,
 ) -> float:
-    """Calibration error of the r largest probabilities of each row, kept apart by rank.
+    """Calibration error of the r largest probabilities of each row, with separate bins for each rank.
 
-    The largest probability is compared with how often that class was right, the second largest likewise, to the r-th;
-    r is at most the number of classes. r = 1 is the ECE. In [0, 1], 0 is best.
+    The largest probability is compared with how often that class was right, then the second largest, up to the r-th; r
+    is at most the number of classes. r = 1 is the ECE. In [0, 1], 0 is best.
 
     Parameters are those of `expected_calibration_error`.
 

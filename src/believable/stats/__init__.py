@@ -1,7 +1,7 @@
-"""Statistics: what was counted, as values that add, save and travel.
+"""Statistics: sums over rows as values that can be added, saved and sent.
 
-Nearly every number in this package is a function of one of the first three; a `Summary` holds all of them that one pass
-over rows can give.
+Nearly every number in this package is a function of a `BinStats`, a `CellStats` or a `ScoreSums`; a `Summary` holds
+those that one pass over the rows can give.
 """
 
 from believable.stats.bins import BinStats

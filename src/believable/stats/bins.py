@@ -1,4 +1,4 @@
-"""`BinStats`: the sums of every bin, of one question."""
+"""`BinStats`: sums by bin, for one view of the predictions."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from believable.stats.saved import field_of, float_list
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class BinStats(Counts):
-    """Sums by bin; see `Counts` for the fields.
+    """Sums by bin: counts, weights, scores and outcomes. See `Counts` for the fields.
 
     Attributes
     ----------
     edges : tuple of Edges
-        One set of edges for all strata, or one for each.
+        One set of edges for all strata, or one set for each.
 
     Examples
     --------
@@ -62,20 +62,20 @@ class BinStats(Counts):
         strategy: Strategy = "uniform",
         edges: Edges | tuple[Edges, ...] | Array | list[float] | None = None,
     ) -> BinStats:
-        """Count the pairs of a view (None: the default notion) in bins.
+        """Count the pairs of a view (by default, of the default notion) in bins.
 
-        Quantile bins are made from the data itself, per class or rank where those are kept apart. To count another
-        shard in the same bins, pass `edges=stats.edges`.
+        Quantile bins are made from the data themselves, for each class or rank if those are kept apart. To count
+        another shard in the same bins, pass `edges=stats.edges`.
         """
         view = as_checked(predictions).check_view(view)
         return cls.counted(predictions, view, edges_for(predictions, view, n_bins, strategy, edges))
 
     @classmethod
     def counted(cls, predictions: Predictions, view: View, edges: tuple[Edges, ...], squares: bool = True) -> BinStats:
-        """Count, or remember having counted; without squares, wpp and w2pp are NaN and not worth remembering."""
+        """Count, or return the cached counts; without squares, wpp and w2pp are NaN and nothing is cached."""
         if not squares:
             return cls(view=view, edges=edges, **_sums(predictions, view, edges, squares))
-        # A second metric on the same value costs nothing.
+        # The cache makes a second metric on the same predictions free.
         return predictions.remembered(
             (view, edges, edges[0].strategy),
             lambda: cls(view=view, edges=edges, **_sums(predictions, view, edges, squares)),
@@ -87,11 +87,11 @@ class BinStats(Counts):
 
     @property
     def strategy(self) -> str:
-        """How the bins were made."""
+        """Strategy by which the bins were made."""
         return self.edges[0].strategy
 
     def edges_of(self, stratum: int) -> Edges:
-        """The edges of a stratum."""
+        """Return the edges of a stratum."""
         return self.edges[stratum if len(self.edges) > 1 else 0]
 
     def _mismatch(self, other: BinStats) -> str | None:
@@ -110,7 +110,7 @@ class BinStats(Counts):
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> BinStats:
-        """The statistic behind `to_dict`; a damaged or foreign dictionary is refused."""
+        """Restore a statistic from `to_dict`; a damaged or foreign dictionary raises an error."""
         columns, view = load_counts(cls, saved)
         dtype, strategy = field_of(saved, "dtype", str), field_of(saved, "strategy", str)
         lists = [float_list({"edges": values}, "edges") for values in field_of(saved, "edges", list)]
@@ -124,16 +124,17 @@ class BinStats(Counts):
 
     @classmethod
     def from_columns(cls, view: View, edges: Edges | tuple[Edges, ...], columns: Mapping[str, Any]) -> BinStats:
-        """The statistic of sums that were counted elsewhere, by a database or on a device; they are checked.
+        """Build a statistic from sums computed elsewhere, for example by a database; they are checked.
 
         Parameters
         ----------
         view : View
+            The pairs that were counted.
         edges : Edges or tuple of Edges
-            One set for all strata, or one for each.
+            One set of edges for all strata, or one set for each.
         columns : mapping of str to array-like
-            key = stratum * bins per stratum + bin, n and the sums, as in `Counts`, one entry per occupied (stratum,
-            bin) in any order. Without weights key, n, ny, wp, wpp and wpy are enough.
+            key = stratum * bins per stratum + bin, n and the sums, as in `Counts`, with one entry per non-empty
+            (stratum, bin) in any order. Without weights, key, n, ny, wp, wpp and wpy suffice.
         """
         edges = edges if isinstance(edges, tuple) else (edges,)
         check_sets_of_edges(edges, view)
@@ -153,11 +154,11 @@ class BinStats(Counts):
         return stats
 
     def read_bins(self, asked: BinsAsked) -> BinStats:
-        """The statistic itself, if it has the bins that are asked for."""
+        """Return the statistic itself if it has the bins requested; raise an error otherwise."""
         same_question(self.view, asked.notion, asked.r, asked.threshold, asked.pooled)
         refuse_extras("BinStats", edges=asked.edges)
         if not isinstance(asked.strategy, DefaultStrategy) and self.strategy not in (asked.strategy, "given"):
-            raise UndefinedError(f"this asks for {asked.strategy} bins; the statistic has {self.strategy} bins")
+            raise UndefinedError(f"this needs {asked.strategy} bins, but the statistic has {self.strategy} bins")
         if not isinstance(asked.n_bins, DefaultBins) and asked.n_bins != self.per_stratum:
             raise UndefinedError(
                 f"the statistic has {self.per_stratum} bins, not {asked.n_bins}: count again, or use CellStats"
@@ -165,13 +166,13 @@ class BinStats(Counts):
         return self.pool() if asked.pooled and self.view.n_strata > 1 else self
 
     def only_stratum(self, stratum: int) -> BinStats:
-        """The pairs of one class or rank (from 0)."""
+        """Return the statistic of one class or rank (from 0)."""
         return replace(self, edges=(self.edges_of(stratum),), **self._only(stratum))
 
     def pool(self) -> BinStats:
-        """The strata in common bins."""
+        """Return the statistic with all strata in common bins."""
         if len(self.edges) > 1:
-            raise InputError("classes or ranks with bins of their own cannot be pooled: count with pooled=True")
+            raise InputError("classes or ranks with separate bins cannot be pooled: count with pooled=True")
         return replace(self, view=replace(self.view, pooled=True), **self._rekeyed(self.index))
 
 
@@ -181,7 +182,7 @@ def _words(edges: tuple[Edges, ...]) -> str:
 
 
 def edges_for(predictions: Predictions, view: View, n_bins: int, strategy: Strategy, given: Any) -> tuple[Edges, ...]:
-    """The bins asked for: given, of equal width, or of equal weight."""
+    """Return the edges requested: given, of equal width, or of equal weight."""
     choice(strategy, ("uniform", "quantile"), "strategy")
     dtype = predictions.score_type
     if isinstance(given, Edges):
@@ -214,12 +215,12 @@ def _quantile_edges(predictions: Predictions, view: View, n_bins: int) -> list[E
 
 
 def _by_column(view: View) -> bool:
-    """Whether the strata are the columns of the matrix, each to be had without the others."""
+    """Return whether the strata are the columns of the matrix, so that each can be counted alone."""
     return view.notion == "classwise" and not view.pooled
 
 
 def _quantile_or_whole(scores: Floats, weights: Array | None, n_bins: int) -> Edges:
-    """A class with nothing above the threshold, or never predicted, has one bin that stays empty."""
+    """Return quantile edges; a class without scores (below the threshold, never predicted) gets one empty bin."""
     return (
         Edges._of_scores(scores, n_bins, weights) if len(scores) else Edges((0.0, 1.0), scores.dtype.name, "quantile")
     )
@@ -236,7 +237,7 @@ def _sums(predictions: Predictions, view: View, edges: tuple[Edges, ...], square
         return count(predictions, view, per_stratum, lambda scores, strata: edges[0].index(scores), squares)
 
     def assign(scores: Floats, strata: Ints | None) -> Ints:
-        assert strata is not None  # edges of their own belong to strata kept apart
+        assert strata is not None  # several sets of edges belong to separate strata
         index = np.empty(len(scores), np.intp)
         for g in range(view.n_strata):
             rows = np.flatnonzero(strata == g)

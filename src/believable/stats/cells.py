@@ -41,10 +41,10 @@ from believable.stats.saved import field_of
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class CellStats(Counts):
-    """Sums by cell of a fine grid; see `Counts` for the fields.
+    """Sums by cell of a fine grid, from which bins can be made later. See `Counts` for the fields.
 
-    Uniform bins whose edges are edges of the grid come out as they would from the data. The grid of 50,400 cells nests
-    every number of bins from 2 to 10, and 12, 14, 15, 16, 18, 20, 25, 30, 50, 100 and more.
+    Uniform bins whose edges are edges of the grid are the same as from the data. The grid of 50,400 cells contains the
+    edges of every number of bins from 2 to 10, and of 12, 14, 15, 16, 18, 20, 25, 30, 50, 100 and more.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class CellStats(Counts):
         cells: int = N_CELLS,
         spacing: Spacing = "uniform",
     ) -> CellStats:
-        """Count the pairs of a view (None: the default notion) on a grid."""
+        """Count the pairs of a view (by default, of the default notion) on a grid."""
         view = as_checked(predictions).check_view(view)
         grid = Grid(cells, spacing, predictions.score_type.name)
         return cls(view=view, grid=grid, **_sums(predictions, view, grid))
@@ -79,7 +79,7 @@ class CellStats(Counts):
             return f"they count different things, {self.view} and {other.view}"
         if self.grid != other.grid:
             found = f"their grids differ, {self.grid} and {other.grid}"
-            if self.grid.dtype != other.grid.dtype:  # edges are other numbers there
+            if self.grid.dtype != other.grid.dtype:  # rounding makes the edges different numbers
                 found += "; bins of float32 and float64 scores differ: convert one to the other before counting"
             return found
         return None
@@ -89,7 +89,7 @@ class CellStats(Counts):
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> CellStats:
-        """The statistic behind `to_dict`; a damaged or foreign dictionary is refused."""
+        """Restore a statistic from `to_dict`; a damaged or foreign dictionary raises an error."""
         columns, view = load_counts(cls, saved)
         try:
             grid = Grid(field_of(saved, "cells", int), field_of(saved, "spacing", str), field_of(saved, "dtype", str))
@@ -99,15 +99,17 @@ class CellStats(Counts):
 
     @classmethod
     def from_columns(cls, view: View, grid: Grid, columns: Mapping[str, Any]) -> CellStats:
-        """The statistic of sums that were counted elsewhere, by a database or on a device; they are checked.
+        """Build a statistic from sums computed elsewhere, for example by a database; they are checked.
 
         Parameters
         ----------
         view : View
+            The pairs that were counted.
         grid : Grid
+            The grid of cells.
         columns : mapping of str to array-like
-            key = stratum * len(grid) + cell, n and the sums, as in `Counts`, one entry per occupied (stratum, cell)
-            in any order. Without weights key, n, ny, wp, wpp and wpy are enough.
+            key = stratum * len(grid) + cell, n and the sums, as in `Counts`, with one entry per non-empty (stratum,
+            cell) in any order. Without weights, key, n, ny, wp, wpp and wpy suffice.
         """
         return cls._within(view, grid, columns_of(columns))
 
@@ -120,7 +122,7 @@ class CellStats(Counts):
         return stats
 
     def regrid(self, cells: int) -> CellStats:
-        """The same sums on a coarser grid of the same spacing, each of whose cells is made of whole ones of this grid.
+        """Return the same sums on a coarser grid of the same spacing, whose cells are unions of cells of this grid.
 
         Examples
         --------
@@ -138,7 +140,7 @@ class CellStats(Counts):
         return replace(self, grid=grid, **self._rekeyed(self.stratum * len(grid) + index))
 
     def coarsen(self, bins: int | Edges | tuple[Edges, ...], *, pooled: bool = False) -> BinStats:
-        """The statistic of bins made of whole cells: a number of uniform bins, or edges that lie on the grid."""
+        """Return the statistic of bins made of whole cells: a number of uniform bins, or edges on the grid."""
         if not isinstance(bins, (Edges, tuple)):
             bins = Edges.uniform(bins, self.grid.dtype)
         edges = bins if isinstance(bins, tuple) else (bins,)
@@ -158,7 +160,7 @@ class CellStats(Counts):
         return stats.pool() if pooled else stats
 
     def quantile_edges(self, n_bins: int) -> tuple[Edges, ...]:
-        """Edges of equal weight, per stratum; each boundary is that of the data rounded up to the end of its cell."""
+        """Return edges of equal weight for each stratum: those of the data, rounded up to the end of their cell."""
         n_bins = positive_integer(n_bins, "n_bins")
         upper = self.grid.upper_edges()
         made = []
@@ -172,7 +174,7 @@ class CellStats(Counts):
         return tuple(made)
 
     def above(self, threshold: float) -> CellStats:
-        """The pairs whose score is above an edge of the grid, as `View.threshold` keeps them.
+        """Return the statistic of the pairs whose score is above an edge of the grid, as with `View.threshold`.
 
         Examples
         --------
@@ -184,37 +186,37 @@ class CellStats(Counts):
         edge = np.dtype(self.grid.dtype).type(threshold)
         if not np.isin(edge, self.grid.inner_edges()):
             raise UndefinedError(
-                f"the statistic was counted with threshold={self.view.threshold!r}, and {threshold!r} is no edge of "
-                f"{self.grid}: count again with it"
+                f"the statistic was counted with threshold={self.view.threshold!r}, and {threshold!r} is not an edge "
+                f"of {self.grid}: count again with this threshold"
             )
         if self.view.threshold is not None and threshold < self.view.threshold:
             raise UndefinedError(
                 f"the statistic was counted with threshold={self.view.threshold!r}, not {threshold!r}: count again"
             )
         kept = self.grid.upper_edges()[self.index] > edge
-        kept |= (self.index > self.grid.n_cells) & (edge < 1)  # {1} ends where the last cell does
+        kept |= (self.index > self.grid.n_cells) & (edge < 1)  # {1} has the same upper end as the last cell
         return replace(self, view=view, **{name: getattr(self, name)[kept] for name in ("key", "n", *SUMS)})
 
     @property
     def spacing(self) -> Spacing:
-        """The spacing of the grid."""
+        """Spacing of the grid."""
         return self.grid.spacing
 
     @property
     def score_type(self) -> np.dtype[Any]:
-        """The type that the scores came in."""
+        """Data type of the scores."""
         return np.dtype(self.grid.dtype)
 
     def has_bins(self, n_bins: int) -> bool:
-        """Whether bins of equal width are made of whole cells."""
+        """Return whether this number of bins of equal width can be made of whole cells."""
         return self.grid.spacing == "uniform" and self.grid.n_cells % n_bins == 0
 
     def read_cells(self, notion: Notion | None) -> CellStats:
-        """The cells as they are, whatever they were counted of: who asks compares views."""
+        """Return the cells as they are; the caller has to compare views."""
         return self
 
     def read_bins(self, asked: BinsAsked) -> BinStats:
-        """Bins made of whole cells: given, of equal width, or of equal weight as far as cells tell that."""
+        """Return bins made of whole cells: given, of equal width, or of equal weight as far as cells allow."""
         cells, threshold = self, asked.threshold
         if threshold is not None and cells.view.threshold is None:
             cells = cells.above(threshold)
@@ -230,7 +232,7 @@ class CellStats(Counts):
         return cells.coarsen(cells.quantile_edges(asked.n_bins))
 
     def read_points(self, notion: Notion | None, r: int | None, logits: bool) -> PointStats:
-        """Cells as points, each at its mean score."""
+        """Return the cells as points, each at its mean score."""
         same_question(self.view, notion, r)
         not_empty(self)
         if logits:
@@ -239,29 +241,29 @@ class CellStats(Counts):
         return PointStats(self.view, tuple(self.only_stratum(g).as_points() for g in present), tuple(present))
 
     def as_points(self) -> Points:
-        """The cells of one stratum as points."""
+        """Return the cells of one stratum as points."""
         return Points(self.conf, self.n, self.w, self.wy, self.w2, self.w2y)
 
     def warn_if_crowded(self, n_bins: int) -> None:
-        """Warn where one cell has more weight than a bin of equal weight should, and its scores are not all equal."""
+        """Warn if one cell has more weight than a bin of equal weight should have, and its scores differ."""
         for stratum in range(self.view.n_strata):
             one = self.only_stratum(stratum) if self.view.n_strata > 1 else self
             crowded = (one.w > one.w.sum() / n_bins) & (_spread(one) > 0)
             if crowded.any():
                 share = float(one.w[crowded].max() / one.w.sum())
                 warn_caller(
-                    f"one cell of {self.grid} holds {share:.0%} of the weight, at scores that differ: {n_bins} bins of "
-                    f"equal weight cannot be told apart there; {WHERE_CELLS_ARE_TOO_WIDE}",
+                    f"one cell of {self.grid} holds {share:.0%} of the weight, at scores that differ: it cannot be "
+                    f"split into {n_bins} bins of equal weight; {WHERE_CELLS_ARE_TOO_WIDE}",
                     CoarseCellsWarning,
                 )
                 return
 
     def only_stratum(self, stratum: int) -> CellStats:
-        """The pairs of one class or rank (from 0)."""
+        """Return the statistic of one class or rank (from 0)."""
         return replace(self, **self._only(stratum))
 
     def pool(self) -> CellStats:
-        """The strata on one common grid."""
+        """Return the statistic with all strata on one common grid."""
         index: Int64s = self.index
         return replace(self, view=replace(self.view, pooled=True), **self._rekeyed(index))
 
@@ -283,21 +285,21 @@ def _sums(predictions: Predictions, view: View, grid: Grid) -> dict[str, Any]:
 
 
 def _by_class(predictions: Predictions, view: View) -> bool:
-    """Whether every entry is counted in its column, without weights."""
+    """Return whether every entry is counted in its column, without weights."""
     every = view.notion == "classwise" and view.threshold is None and not view.pooled
     return every and predictions.kind == "multiclass" and predictions.weights is None
 
 
-# --- where cells are too coarse for what is read from them: said, because the number would look right -----------------
+# --- warnings about cells that are too coarse: without them, a wrong number would look right --------------------------
 
 
-MAX_HIDDEN_VARIANCE = 0.01  # share of the variance of logits within cells; above, slopes are off in the second digit
-ROUNDING_OF_VARIANCE = 1e-10  # times (mean score)^2: a variance below is rounding, and the scores of the cell are one
+MAX_HIDDEN_VARIANCE = 0.01  # share of the variance of logits within cells; above, slopes are wrong in the second digit
+ROUNDING_OF_VARIANCE = 1e-10  # a variance below this times (mean score)^2 is rounding: the scores of the cell are equal
 WHERE_CELLS_ARE_TOO_WIDE = "count with spacing='logit', or pass a Summary of 1-D scores, which has both grids"
 
 
 def warn_caller(sentence: str, category: type[Warning]) -> None:
-    """Warn at the line outside this package that what is warned of was asked for from."""
+    """Warn at the line outside this package that made the call."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "believable":
         level, frame = level + 1, frame.f_back
@@ -305,10 +307,10 @@ def warn_caller(sentence: str, category: type[Warning]) -> None:
 
 
 def warn_of_wide_cells(cells: CellStats) -> None:
-    """Warn where uniform cells hold logits that differ: scores so near to 0 or 1 that a cell is wide beside them.
+    """Warn if logits differ within uniform cells, because scores are so close to 0 or 1 that cells are too wide.
 
-    How much they differ is known: the variance of the scores of a cell over (p (1 - p))^2 is that of their logits. Its
-    share of the variance of all logits, each weighted by w p (1 - p), is what the cells do not tell.
+    The variance of logits within a cell is that of its scores divided by (p (1 - p))^2. Its share of the variance of
+    all logits, weighted by w p (1 - p), is what the cells lose.
     """
     if cells.grid.spacing == "logit":
         return
@@ -319,14 +321,13 @@ def warn_of_wide_cells(cells: CellStats) -> None:
     within = float(np.average(_spread(cells) / (p * (1 - p)) ** 2, weights=information))
     if within > MAX_HIDDEN_VARIANCE * (within + between):
         warn_caller(
-            f"scores lie so near to 0 or 1 that {within / (within + between):.0%} of the variance of their logits is "
-            f"within cells of the uniform grid of {cells.grid.n_cells:,}, which stand at their means: "
-            f"{WHERE_CELLS_ARE_TOO_WIDE}",
+            f"scores are so close to 0 or 1 that {within / (within + between):.0%} of the variance of their logits is "
+            f"lost within cells of the uniform grid of {cells.grid.n_cells:,}: {WHERE_CELLS_ARE_TOO_WIDE}",
             CoarseCellsWarning,
         )
 
 
 def _spread(cells: CellStats) -> Float64s:
-    """Variance of the scores within each cell; 0 where that is but rounding."""
+    """Return the variance of the scores within each cell; 0 if it is only rounding."""
     variance = np.maximum(cells.wpp / cells.w - cells.conf**2, 0)
     return np.where(variance > ROUNDING_OF_VARIANCE * cells.conf**2, variance, 0)

@@ -1,4 +1,4 @@
-"""`Counts`: sums of weights, scores and outcomes by (stratum, bin); the common part of `BinStats` and `CellStats`."""
+"""`Counts`: sums of weights, scores and outcomes by (stratum, bin), the base class of `BinStats` and `CellStats`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from believable.stats.readable import ReadableView
 from believable.stats.saved import field_of, float_list, integer_list, open_saved
 from believable.stats.statistic import Statistic, schema_of
 
-DENSE_CODES = 1 << 21  # above this many possible codes, only those that occur are held
-# Blocks much shorter than the table of sums would spend their time adding it.
+DENSE_CODES = 1 << 21  # with more possible codes, only those that occur are stored
+# Blocks much shorter than the table of sums would spend most of their time adding the table.
 ROWS_PER_CODE, MAX_ROWS_PER_BLOCK = 8, 1 << 20
-FEWER_PAIRS = 4  # than codes, by this factor: sorting the pairs is quicker than going through the table
+FEWER_PAIRS = 4  # with this many times fewer pairs than codes, sorting the pairs is faster than scanning the table
 SUMS = ("ny", "w", "wp", "wpp", "wy", "wpy", "w2", "w2p", "w2pp", "w2y", "w2py")
-# Without weights these pairs are equal, so the saved form leaves out the second.
+# Without weights the two sums of each pair are equal, so the saved form omits the first.
 SAME_WITHOUT_WEIGHTS = {"wy": "ny", "w2": "w", "w2p": "wp", "w2pp": "wpp", "w2y": "wy", "w2py": "wpy"}
 _PARTS = (
     *(("ny", "n"), ("wp", "w"), ("wpp", "wp"), ("wy", "w"), ("wpy", "wp")),
@@ -38,12 +38,14 @@ SomeCounts = TypeVar("SomeCounts", bound="Counts")
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class Counts(ReadableView, Statistic):
-    """One entry per occupied (stratum, bin), in ascending order of `key` = stratum * bins per stratum + bin.
+    """Sums with one entry per non-empty (stratum, bin), in ascending order of `key`.
 
     Attributes
     ----------
     view : View
-        What was counted.
+        The pairs that were counted.
+    key : ndarray of int64
+        stratum * bins per stratum + bin.
     n : ndarray of int64
         Number of pairs.
     ny : ndarray
@@ -70,8 +72,10 @@ class Counts(ReadableView, Statistic):
     w2py: Float64s
 
     def __post_init__(self) -> None:
-        for array in {id(array): array for array in _ARRAYS(self)}.values():  # without weights many are one
-            array.setflags(write=False)  # a statistic is a value, and may be shared
+        for array in {
+            id(array): array for array in _ARRAYS(self)
+        }.values():  # without weights, many fields are the same array
+            array.setflags(write=False)  # a statistic may be shared, so it must not change
 
     def __repr__(self) -> str:
         view = self.view
@@ -83,21 +87,21 @@ class Counts(ReadableView, Statistic):
     @property
     @abstractmethod
     def per_stratum(self) -> int:
-        """How many keys a stratum has."""
+        """Number of keys per stratum."""
 
     @abstractmethod
     def _mismatch(self, other: Self) -> str | None:
-        """Why the two cannot be added, if they cannot."""
+        """Return the reason why the two cannot be added; None if they can."""
 
     @abstractmethod
     def _layout(self) -> dict[str, Any]:
-        """What the keys mean, as a plain dictionary."""
+        """Return the meaning of the keys, as a plain dictionary."""
 
     # --- reading ---
 
     @property
     def stratum(self) -> Int64s:
-        """Class or rank of each entry; 0 where the view has one stratum."""
+        """Class or rank of each entry; 0 if the view has one stratum."""
         return self.key // self.per_stratum
 
     @property
@@ -112,17 +116,17 @@ class Counts(ReadableView, Statistic):
 
     @property
     def acc(self) -> Float64s:
-        """Mean outcome of each entry."""
+        """Observed frequency (mean outcome) of each entry."""
         return np.asarray(self.wy / self.w)
 
     @property
     def gap(self) -> Float64s:
-        """acc - conf: positive where the scores are too low, negative where they are too high."""
+        """Gap acc - conf of each entry: positive if the scores are too low, negative if they are too high."""
         return np.asarray((self.wy - self.wp) / self.w)
 
     @property
     def effective_n(self) -> Float64s:
-        """(sum w)^2 / sum w^2: the number of equally weighted pairs that tell as much."""
+        """Effective number of pairs of each entry, (sum w)^2 / sum w^2."""
         return np.asarray(self.w**2 / self.w2)
 
     group = _check.renamed_attribute("group", "stratum")
@@ -140,7 +144,7 @@ class Counts(ReadableView, Statistic):
         return replace(self, **_merged(self, other))
 
     def _only(self, stratum: int) -> dict[str, Any]:
-        """The view and sums of one stratum; keys are sorted, so it is a slice."""
+        """Return the view and sums of one stratum; it is a slice, because keys are sorted."""
         if not 0 <= stratum < self.view.n_strata:
             raise InputError(f"there are {self.view.n_strata} classes or ranks, from 0: got {stratum!r}")
         here = slice(*np.searchsorted(self.key, [stratum * self.per_stratum, (stratum + 1) * self.per_stratum]))
@@ -149,7 +153,7 @@ class Counts(ReadableView, Statistic):
         return {"view": view, "key": self.key[here] - stratum * self.per_stratum, **kept}
 
     def _rekeyed(self, keys: Int64s) -> dict[str, Any]:
-        """The sums under new keys; entries with the same new key are added."""
+        """Return the sums under new keys; entries with the same new key are added."""
         return gather(keys, {name: getattr(self, name) for name in ("n", *SUMS)})
 
     # --- saving ---
@@ -167,7 +171,7 @@ class Counts(ReadableView, Statistic):
 
 
 def _merged(a: Counts, b: Counts) -> dict[str, Any]:
-    """The key, n and sums of both: the keys of the shorter one are looked up in, or let into, those of the longer."""
+    """Return the key, n and sums of both; the keys of the shorter are looked up in, or inserted into, the longer."""
     a, b = (a, b) if len(a.key) >= len(b.key) else (b, a)
     place = np.searchsorted(a.key, b.key)
     new = np.append(a.key, -1)[place] != b.key
@@ -181,7 +185,7 @@ def _merged(a: Counts, b: Counts) -> dict[str, Any]:
         values[of_b] += others
         return values
 
-    # Without weights many sums are one array, and stay one.
+    # Without weights, many sums are the same array; keep it that way.
     columns = {name: (getattr(a, name), getattr(b, name)) for name in ("n", *SUMS)}
     distinct = {(id(mine), id(others)): (mine, others) for mine, others in columns.values()}
     added = {ids: both(*pair) for ids, pair in distinct.items()}
@@ -199,14 +203,14 @@ def gather(keys: Int64s, columns: dict[str, Array]) -> dict[str, Any]:
 
 
 def not_empty(stats: SomeCounts) -> SomeCounts:
-    """Raise when a threshold kept nothing."""
+    """Return the statistic, or raise an error if a threshold left nothing."""
     if not len(stats.key):
         raise UndefinedError(f"no score is above threshold={stats.view.threshold}: there is nothing to measure")
     return stats
 
 
 def as_checked(predictions: Any) -> Predictions:
-    """Statistics are counted from checked predictions."""
+    """Return the predictions, or raise an error if they are not a `Predictions`."""
     if not isinstance(predictions, Predictions):
         raise InputError("statistics are counted from checked predictions: pass Predictions(predictions, actuals)")
     return predictions
@@ -230,7 +234,7 @@ def check_sets_of_edges(edges: Sequence[Any], view: View) -> None:
 def count(
     predictions: Predictions, view: View, per_stratum: int, assign: Assign, squares: bool = True
 ) -> dict[str, Any]:
-    """The key, n and sums of `Counts` for the pairs of a view; `assign` gives the bin of (scores, strata)."""
+    """Return the key, n and sums of `Counts` for the pairs of a view; `assign` gives the bin of (scores, strata)."""
     n_codes = view.n_strata * per_stratum
     if squares and better_sparse(predictions, view, per_stratum):
         return _count_sparse(predictions, view, per_stratum, assign)
@@ -246,13 +250,13 @@ def count(
 
 
 def better_sparse(predictions: Predictions, view: View, per_stratum: int) -> bool:
-    """Whether there are too many codes, or too few pairs, for a table of all codes."""
+    """Return whether there are too many codes, or too few pairs, for a table of all codes."""
     n_codes = view.n_strata * per_stratum
     return n_codes > DENSE_CODES or predictions.n_pairs(view) * FEWER_PAIRS < n_codes
 
 
 def moments(predictions: Predictions, n_codes: int, squares: bool = True) -> Float64s:
-    """Zeros to add to: moments by code, of all pairs and of the positive ones."""
+    """Return zeros for the moments by code, of all pairs and of the positive ones."""
     return np.zeros((2, _kernels.n_moments(predictions.weights is not None, squares), n_codes))
 
 
@@ -273,7 +277,7 @@ def _code(stratum: Ints | None, index: Ints, per_stratum: int) -> Ints:
 
 
 def from_moments(keys: Array | None, total: Float64s, positive: Float64s) -> dict[str, Any]:
-    """Name the moments of the kernels and drop what is not occupied; the keys are 0, 1, 2, … if none are given."""
+    """Name the moments of the kernels and drop empty entries; the keys are 0, 1, 2, … by default."""
     (kept,) = total[0].nonzero()
     if len(kept) < total.shape[1]:
         total, positive = total[:, kept], positive[:, kept]
@@ -281,7 +285,7 @@ def from_moments(keys: Array | None, total: Float64s, positive: Float64s) -> dic
     if len(total) <= _kernels.n_moments(weighted=False, squares=True):  # all weights are 1
         (n, wp), (ny, wpy) = total[:2], positive[:2]
         w, wy, w2, w2p, w2y, w2py = n, ny, n, wp, ny, wpy
-        wpp = w2pp = total[2] if len(total) == 3 else n * np.nan  # not counted
+        wpp = w2pp = total[2] if len(total) == 3 else n * np.nan  # NaN if squares were not counted
     else:
         n, w, wp, w2, w2p = total[:5]
         ny, wy, wpy, w2y, w2py = positive[:5]
@@ -294,7 +298,7 @@ def from_moments(keys: Array | None, total: Float64s, positive: Float64s) -> dic
 
 
 def load_counts(kind: type[Counts], saved: Any) -> tuple[dict[str, Any], View]:
-    """The checked sums and view of a saved statistic."""
+    """Return the checked sums and view of a saved statistic."""
     open_saved(saved, schema_of(kind), 1)
     view = load_view(saved)
     columns: dict[str, Any] = {"key": integer_list(saved, "key"), "n": integer_list(saved, "n")}
@@ -306,7 +310,7 @@ def load_counts(kind: type[Counts], saved: Any) -> tuple[dict[str, Any], View]:
 
 
 def check_columns(columns: Mapping[str, Array]) -> None:
-    """Raise unless these can be the key, n and sums of a statistic, by whatever engine they were counted."""
+    """Raise an error unless these can be the key, n and sums of a statistic, whatever computed them."""
     key = columns["key"]
     if np.any(np.diff(key) <= 0) or (len(key) and key[0] < 0):
         raise SchemaError("the saved keys must increase and not be negative")
@@ -323,7 +327,7 @@ def check_columns(columns: Mapping[str, Array]) -> None:
 
 
 def check_scores(columns: Mapping[str, Array], lower: Array, upper: Array) -> None:
-    """Raise where the mean score of an entry is outside of its bin, but for rounding: another rule counted it."""
+    """Raise an error if a mean score lies outside its bin, except for rounding: then another rule made the bins."""
     mean = columns["wp"] / columns["w"]
     outside = (mean < lower * (1 - 1e-9)) | (mean > upper * (1 + 1e-9))
     if outside.any():
@@ -335,9 +339,9 @@ def check_scores(columns: Mapping[str, Array], lower: Array, upper: Array) -> No
 
 
 def columns_of(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The key, n and sums of a statistic that was counted elsewhere, checked, in ascending order of key.
+    """Check the key, n and sums of a statistic that was computed elsewhere, and sort them by key.
 
-    Columns that are the same without weights may be left out (w is n then, wy is ny, and so on).
+    Without weights, columns that equal others may be left out (w equals n, wy equals ny, and so on).
     """
     unknown = set(given) - {"key", "n", *SUMS}
     missing = {"key", "n", "ny", "wp", "wpp", "wpy"} - set(given)
@@ -363,7 +367,7 @@ def columns_of(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _numbers(values: Any, name: str) -> Float64s:
-    """A new array: what was handed in stays the caller's, and writeable."""
+    """Return numbers as a new array, so that the caller's stays writeable."""
     try:
         array = np.array(values, np.float64)
     except (TypeError, ValueError, OverflowError) as error:
@@ -374,7 +378,7 @@ def _numbers(values: Any, name: str) -> Float64s:
 
 
 def _whole(values: Any, name: str) -> Int64s:
-    """Whole numbers, also where an engine counts in floating point."""
+    """Return whole numbers, even if an engine counted in floating point."""
     array = np.asarray(values)
     if array.dtype.kind in "iu" and array.ndim == 1:
         return array.astype(np.int64)
@@ -385,7 +389,7 @@ def _whole(values: Any, name: str) -> Int64s:
 
 
 def load_view(saved: dict[str, Any]) -> View:
-    """The checked view of a saved statistic."""
+    """Return the checked view of a saved statistic."""
     names = set(View("binary").to_dict())
     description = field_of(saved, "view", dict)
     if set(description) != names:

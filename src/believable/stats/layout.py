@@ -1,4 +1,4 @@
-"""`Layout`: what one pass over rows counts, and on which grids."""
+"""`Layout`: the views that one pass over the rows counts, and their grids."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ NOTIONS: dict[Kind, tuple[Notion, ...]] = {
     "multiclass": ("confidence", "classwise", "top_label"),
     "multilabel": ("classwise",),
 }
-CELLS_OF_GRIDS = (N_CELLS, 5040, 840)  # each nests in the one before it
-MAX_CELLS_PER_VIEW = 1_000_000  # of all strata of a view together: with many classes each gets a coarser grid
+CELLS_OF_GRIDS = (N_CELLS, 5040, 840)  # the edges of each are edges of the one before
+MAX_CELLS_PER_VIEW = 1_000_000  # over all strata of a view: with many classes, each gets a coarser grid
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What to count: the kind of predictions, and views with their grids.
+    """What to count: the kind of predictions, and the views with their grids.
 
     Attributes
     ----------
     kind : {"binary", "multiclass", "multilabel"}
+        Kind of predictions.
     n_classes : int
+        Number of classes.
     views : tuple of (View, Grid)
-        The first is the headline; it alone is counted for subgroups.
+        The views, each with its grid. The first is the main view; subgroups count only that one.
 
     Examples
     --------
@@ -56,11 +58,13 @@ class Layout:
                 raise InputError(f"{view!r} does not fit {self.kind} predictions of {self.n_classes} classes")
         dtypes = {grid.dtype for _, grid in self.views}
         if len(dtypes) > 1:
-            raise InputError(f"scores have one type, the grids of the layout are for {' and '.join(sorted(dtypes))}")
+            raise InputError(
+                f"all grids of a layout must be for one type of scores, got {' and '.join(sorted(dtypes))}"
+            )
 
     @property
     def dtype(self) -> str:
-        """The type of the scores."""
+        """Data type of the scores."""
         return self.views[0][1].dtype
 
     @classmethod
@@ -74,19 +78,19 @@ class Layout:
         cells: int | None = None,
         spacing: Spacing | Sequence[Spacing] | None = None,
     ) -> Layout:
-        """The views of some notions, each on one grid or several.
+        """Return a layout with the views of some notions, each on one or more grids.
 
         Parameters
         ----------
         kind, n_classes, dtype
-            Of the predictions; the type of the scores is that of the grids' edges.
+            Kind of predictions, number of classes, and data type of the scores (and of the grids' edges).
         notions : str, View or sequence of them, optional
-            If left out: "binary" for 1-D scores; "confidence", "classwise" and "top_label" for a matrix; "classwise"
-            for multilabel.
+            By default "binary" for 1-D scores; "confidence", "classwise" and "top_label" for a matrix; "classwise" for
+            multilabel.
         cells : int, optional
-            50,400 if left out, fewer where classes are so many that they would be over a million together.
+            Number of cells: 50,400 by default, fewer if the classes together would have more than a million.
         spacing : {"uniform", "logit"} or both, optional
-            If left out: both for 1-D scores, where the logit-spaced grid is for the tails (slope, AUC, the maps of
+            By default both for 1-D scores, where the logit-spaced grid is for the tails (slope, AUC, recalibration of
             rare events); otherwise uniform.
         """
         _check.choice(kind, get_args(Kind), "kind")
@@ -103,7 +107,7 @@ class Layout:
         return cls(kind, n_classes, tuple(made))
 
     def for_subgroups(self) -> Layout:
-        """The headline alone, on the same cells: bins that suit the whole suit its subgroups."""
+        """Return the layout of subgroups: the main view only, on the same cells."""
         return replace(self, views=self.views[:1])
 
 
@@ -119,7 +123,7 @@ def _name_of(dtype: Any) -> str:
     try:
         return str(np.dtype(dtype).name)
     except TypeError:
-        return str(dtype)  # which the grid refuses, with the names that it takes
+        return str(dtype)  # the grid raises an error that lists the valid names
 
 
 def _cells_for(view: View) -> int:

@@ -1,4 +1,4 @@
-"""Moments and cells straight from the arrays, which are checked while they are counted."""
+"""Moments and cells computed directly from the arrays, which are checked in the same pass."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from believable.stats.sums import ScoreSums, from_pass
 def read_once(
     predictions: Predictions, view: View, partition: _kernels.Partition, squares: bool
 ) -> _kernels.Moments | None:
-    """The moments by (stratum, part) of a view; None where no kernel counts it, or a kernel would rather not."""
+    """Return the moments by (stratum, part) of a view; None if no kernel counts it, or another way is faster."""
     if view.threshold is not None or view.pooled or view.multilabel or predictions.label_kind == "f":
         return None
     if view.notion == "binary":
@@ -37,7 +37,7 @@ def read_once(
 def _matrix_moments(
     predictions: Predictions, view: View, partition: _kernels.Partition, squares: bool
 ) -> _kernels.Moments | None:
-    """Of a matrix with one label to a row: of its largest entries, by class if those are kept apart, or of all."""
+    """Return the moments of a matrix with one label per row: of its largest entries, or of all entries by class."""
     if view.notion == "classwise":
         count = partial(_kernels.classwise_moments, partition=partition, squares=squares)
     else:
@@ -46,24 +46,24 @@ def _matrix_moments(
     return predictions.row_moments(count)
 
 
-# --- sums and cells of 1-D scores from one pass, on several grids at once, by way of `_kernels.binary_pass` -----------
+# --- sums and cells of 1-D scores from one pass, on several grids at once, with `_kernels.binary_pass` ----------------
 
 
 def fits(predictions: Predictions, views: Sequence[tuple[View, Grid]]) -> bool:
-    """Whether this file can count what is asked."""
+    """Return whether one pass can count these views."""
     known = predictions.kind == "binary" and all(view == View("binary") for view, _ in views)
     return known and _n_codes([grid for _, grid in views]) <= DENSE_CODES
 
 
 def sums_and_cells(predictions: Predictions, grids: tuple[Grid, ...]) -> tuple[ScoreSums, list[dict[str, Any]]]:
-    """The score sums, and the key, n and sums of `Counts` on each grid; rows that were not looked at are checked."""
+    """Return the score sums, and the key, n and sums of `Counts` on each grid; unchecked rows are checked."""
     passed = predictions.moments(partial(_kernels.binary_pass, grids=pass_grids(grids))) or _kernels.PassSums.invalid()
     sums = predictions.remember("sums", from_pass(passed.sums))
     return sums, [from_moments(*one) for one in passed.cells]
 
 
 def cells_on(predictions: Predictions, grid: Grid) -> dict[str, Any]:
-    """The key, n and sums of `Counts` alone, on one grid."""
+    """Return only the key, n and sums of `Counts`, on one grid."""
     passed = (
         predictions.moments(partial(_kernels.binary_cells, grids=pass_grids((grid,)))) or _kernels.PassSums.invalid()
     )
@@ -71,13 +71,13 @@ def cells_on(predictions: Predictions, grid: Grid) -> dict[str, Any]:
 
 
 def _n_codes(grids: Sequence[Grid]) -> int:
-    """Sums of cells go from 0 to the sum of the last ones; each with two labels."""
+    """Return the number of codes: one for each possible sum of cell numbers, from 0 up, and for each of two labels."""
     return 2 * (sum(grid.n_cells + 1 for grid in grids) + 1)
 
 
 @lru_cache(maxsize=8)
 def pass_grids(grids: tuple[Grid, ...]) -> tuple[_kernels.PassGrid, ...]:
-    """The grids with what a pass looks up."""
+    """Return the grids with the tables that a pass uses."""
     return tuple(
         _kernels.PassGrid(
             edges=grid.inner_edges().astype(np.float64),
@@ -93,7 +93,7 @@ def pass_grids(grids: tuple[Grid, ...]) -> tuple[_kernels.PassGrid, ...]:
 
 @lru_cache(maxsize=8)
 def cells_of_sums(grids: tuple[Grid, ...]) -> tuple[Ints, ...]:
-    """The cell on each grid behind every sum of cells: as scores grow, whose edge is passed next."""
+    """Return the cell on each grid for every sum of cell numbers: sorted edges say which grid's cell grows next."""
     bounds = [grid.lower_bounds() for grid in grids]
     owner = np.repeat(np.arange(len(grids)), [len(values) for values in bounds])
     owner = owner[np.argsort(np.concatenate(bounds), kind="stable")]

@@ -1,4 +1,4 @@
-"""`Points`: pairs gathered at their distinct scores, which is all that metrics and curves without bins look at."""
+"""`Points`: sums of the pairs at each distinct score, which suffice for metrics and curves without bins."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Points:
-    """The pairs of one stratum (class, rank), by distinct score in ascending order.
+    """The pairs of one stratum (class or rank), by distinct score in ascending order.
 
-    From predictions the scores are those of the data; from `CellStats` each cell stands at its mean score. Sums may
-    have leading axes, one entry for each of many replicates; what reads them works along the last.
+    From predictions, the scores are those of the data; from `CellStats`, each cell becomes one point at its mean score.
+    Sums may have leading axes for replicates; metrics work along the last axis.
 
     Attributes
     ----------
     score : ndarray
+        Distinct scores.
     n : ndarray of int
-        Pairs.
+        Number of pairs.
     w, wy : ndarray
         Sums of w and w y.
     w2, w2y : ndarray
@@ -48,12 +49,12 @@ class Points:
 
     @property
     def total(self) -> Any:
-        """W, the weight of all."""
+        """Total weight W."""
         return self.w.sum(axis=-1)
 
     @property
     def rate(self) -> Float64s:
-        """Mean outcome at each score."""
+        """Observed frequency at each score."""
         return np.asarray(self.wy / self.w)
 
     @property
@@ -63,17 +64,17 @@ class Points:
 
     @property
     def variance(self) -> Float64s:
-        """Variance of `excess` if outcomes happened at the rates of the scores: sum of w^2 p (1 - p)."""
+        """Variance of `excess` if the scores are calibrated: sum of w^2 p (1 - p)."""
         return np.asarray(self.w2 * self.score * (1 - self.score))
 
     def gathered(self, starts: Ints) -> Points:
-        """Neighbouring scores in one, which stands at their mean; `starts` says where each begins."""
+        """Return points with neighbours merged at their mean score; `starts` says where each begins."""
         n, w, wp = (np.add.reduceat(values, starts) for values in (self.n, self.w, self.w * self.score))
         sums = (np.add.reduceat(values, starts, axis=-1) for values in (self.wy, self.w2, self.w2y))
         return Points(wp / w, n, w, *sums)
 
     def merged(self, most: int) -> tuple[Points, Float64s]:
-        """At most `most` points, and the last score that each stands for."""
+        """Return at most `most` points, merged from neighbours, and the last score of each."""
         if len(self.score) <= most:
             return self, self.score
         starts = _kernels.cell_starts(self.score, self.w, most)
@@ -82,9 +83,9 @@ class Points:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointStats(ReadableView):
-    """The points of every stratum of a view; what is resampled in place of rows, and not meant to be kept.
+    """The points of every stratum of a view, as a sequence; resampled in place of rows, and not meant to be saved.
 
-    It is the sequence of its strata. `index` says which classes or ranks these are: those that have pairs.
+    `index` holds the classes or ranks of the strata, which are those with pairs.
     """
 
     gives: ClassVar[frozenset[Needs]] = frozenset({"cells"})
@@ -102,27 +103,27 @@ class PointStats(ReadableView):
         return self.strata[i]
 
     def read_bins(self, asked: BinsAsked) -> BinStats:
-        """Points are finer than bins, but do not say where those would end: an error."""
+        """Raise an error: points are finer than bins, but have no bin edges."""
         same_question(self.view, asked.notion, asked.r, asked.threshold, asked.pooled)
-        raise UndefinedError("this is read from bins, which points do not have")
+        raise UndefinedError("this needs bins, which points do not have")
 
     def read_points(self, notion: Notion | None, r: int | None, logits: bool) -> PointStats:
-        """The statistic itself."""
+        """Return the statistic itself."""
         return self
 
 
-# --- two grids that counted the same pairs, read as one: narrow cells in the middle and in the tails ------------------
+# --- two grids that counted the same pairs, combined: narrow cells in the middle and in the tails ---------------------
 
 
 POINT_SUMS = ("n", "ny", "w", "wp", "wy", "w2", "w2y")
 
 
 def joined(uniform: CellStats, logit: CellStats) -> Points:
-    """The points of one stratum: of logit-spaced cells in the tails, where those are narrower, of uniform ones between.
+    """Return the points of one stratum: logit-spaced cells in the tails, where they are narrower, uniform ones between.
 
-    The grids share no edge there. What lies between the last logit-spaced edge of the tail and the uniform edge where
-    the middle begins is what one grid counted up to there less what the other did: counts come out exactly, sums of
-    scores but for rounding.
+    The grids share no edge at the transition. The pairs between the last logit-spaced edge of the tail and the uniform
+    edge where the middle begins are the difference of what the two grids counted: counts are exact, sums of scores are
+    exact except for rounding.
     """
     cells = uniform.grid.n_cells
     turn = logit.grid.n_cells / (2 * LOGIT_REACH * cells)  # p (1 - p) where cells are as wide on both grids
@@ -144,7 +145,7 @@ def joined(uniform: CellStats, logit: CellStats) -> Points:
 
 
 def _ends(cells: CellStats) -> tuple[Array, Array]:
-    """Where each occupied cell begins and ends; {0} and {1} do both at once."""
+    """Return the lower and upper end of each non-empty cell; for {0} and {1} the two are equal."""
     edges = cells.grid.inner_edges()
     low = np.concatenate([edges[:1], edges])
     return low[cells.index], cells.grid.upper_edges()[cells.index]
@@ -155,11 +156,11 @@ def _sums(cells: CellStats, chosen: Array) -> dict[str, Array]:
 
 
 def _left(all_of: dict[str, Array], part: dict[str, Array], within: tuple[float, float]) -> dict[str, Array]:
-    """What one grid counted beyond the other, as one point; nothing, if that is no pair."""
+    """Return what one grid counted beyond the other, as one point; empty if that is no pair."""
     n, ny, w, wp, wy, w2, w2y = (math.fsum(all_of[name]) - math.fsum(part[name]) for name in POINT_SUMS)
     if n < 0.5:
         return {name: np.empty(0) for name in POINT_SUMS}
-    # Differences of large sums round; what must hold for any pairs is made to hold.
+    # Differences of large sums are rounded, so enforce the bounds that hold for any pairs.
     w = max(w, math.fsum(all_of["w"]) * np.finfo(np.float64).epsneg)
     wp = min(max(wp, w * within[0]), w * within[1])
     wy = 0.0 if ny <= 0 else w if ny >= n else min(max(wy, 0.0), w)

@@ -1,4 +1,4 @@
-"""`Readable`: what metrics, curves and tests ask of a statistic, and what is said where it does not hold that."""
+"""`Readable`: what metrics, curves and tests request of a statistic, and the errors if it does not hold that."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class DefaultBins(int):
-    """The default number of bins, which remembers that nobody asked for it.
+    """The default number of bins, marked as a default.
 
-    A statistic has bins of its own: `n_bins` that was asked for must agree with them, the default need not.
+    A statistic has its own bins: an `n_bins` that the user passed must agree with them, the default need not.
     """
 
 
 class DefaultStrategy(str):
-    """The default strategy, which remembers the same."""
+    """The default strategy, marked as a default."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ QUANTILE: Any = DefaultStrategy("quantile")
 
 
 class BinsAsked(NamedTuple):
-    """The bins that are asked for, and the pairs that they are to hold; see `expected_calibration_error`."""
+    """The bins requested and the pairs to count in them; see `expected_calibration_error`."""
 
     n_bins: int = TEN
     strategy: Strategy = UNIFORM
@@ -48,12 +48,12 @@ class BinsAsked(NamedTuple):
 
 
 class Readable:
-    """A statistic that metrics are read from: it gives what it holds, and refuses the rest with a sentence.
+    """A statistic from which metrics are computed; it raises an error when asked for what it does not hold.
 
     Attributes
     ----------
     gives : frozenset of str
-        What metrics may need and this holds; see `Metric.needs`.
+        Which of the needs of metrics it meets; see `Metric.needs`.
     """
 
     __slots__ = ()
@@ -61,49 +61,49 @@ class Readable:
 
     @property
     def problem(self) -> Kind | None:
-        """The kind of predictions, where every notion of them can be asked for; None for sums, and for one view."""
+        """Kind of predictions, if several notions can be requested; None for sums, and for a single view."""
         return None
 
     @property
     def spacing(self) -> Spacing | None:
-        """The spacing of the grid, where there is one."""
+        """Spacing of the grid; None if there is no grid."""
         return None
 
     @property
     def score_type(self) -> np.dtype[Any]:
-        """The type that the scores came in; float64 where that is not known."""
+        """Data type of the scores; float64 if it is not known."""
         return np.dtype(np.float64)
 
     def class_name(self, k: int) -> str:
-        """What to call class k."""
+        """Return the name of class k."""
         return str(k)
 
     def has_bins(self, n_bins: int) -> bool:
-        """Whether it can be read in so many bins of equal width."""
+        """Return whether it can be divided into this number of bins of equal width."""
         return False
 
     def holds_pairs(self) -> Self:
-        """The statistic itself, or an error where it holds no pairs of scores and outcomes."""
+        """Return the statistic itself; raise an error if it holds no pairs of scores and outcomes."""
         return self
 
     def read_sums(self) -> ScoreSums:
-        """The sums of rows."""
-        raise UndefinedError(f"this metric is read from ScoreSums, not from {type(self).__name__}")
+        """Return the sums over rows."""
+        raise UndefinedError(f"this metric needs ScoreSums or predictions, not a {type(self).__name__}")
 
     def read_bins(self, asked: BinsAsked) -> BinStats:
-        """The sums of the bins that are asked for."""
-        raise UndefinedError(f"this is read from bins, which a {type(self).__name__} does not have")
+        """Return the sums of the bins requested."""
+        raise UndefinedError(f"this needs bins, which a {type(self).__name__} does not have")
 
     def read_points(self, notion: Notion | None, r: int | None, logits: bool) -> PointStats:
-        """The pairs by score; where `logits` are looked at, with a warning if cells are too wide for that."""
-        raise UndefinedError(f"this is read from CellStats or predictions, not from {type(self).__name__}")
+        """Return the pairs by score; with `logits`, warn if cells are too wide for these."""
+        raise UndefinedError(f"this needs CellStats or predictions, not a {type(self).__name__}")
 
     def read_cells(self, notion: Notion | None) -> CellStats | None:
-        """The cells of a notion; None where there are none."""
+        """Return the cells of a notion; None if there are none."""
         return None
 
     def warn_if_crowded(self, n_bins: int) -> None:
-        """Warn where the cells are too wide for so many bins of equal weight."""
+        """Warn if the cells are too wide for this number of bins of equal weight."""
 
 
 class ReadableView(Readable):
@@ -135,10 +135,10 @@ def same_question(
     threshold: float | None = None,
     pooled: bool = False,
 ) -> None:
-    """Raise unless a statistic counted what is asked.
+    """Raise an error unless a statistic counted what is requested.
 
-    Nothing asked is fine: the statistic speaks for itself. A notion that is asked for, or fixed by the name of a
-    metric, asks for all pairs of it, each stratum apart, unless a threshold or pooling are asked for too.
+    Without a request, any statistic will do. A notion that is requested, or fixed by the name of a metric, means all of
+    its pairs with each stratum apart, unless a threshold or pooling is requested too.
     """
     asked_of = [("notion", notion, view.notion), ("r", r, view.r), ("threshold", threshold, view.threshold)]
     for name, asked, counted in asked_of:
@@ -152,7 +152,7 @@ def same_question(
             )
     if view.stratum is not None and notion is not None:
         raise UndefinedError(
-            "the statistic holds {stratum_is} {class_of} alone, not all of {notion=}",
+            "the statistic holds only {stratum_is} {class_of}, not all of {notion=}",
             stratum_is=view.stratum_is,
             class_of=view.stratum,
             notion=notion,
@@ -164,7 +164,9 @@ def same_question(
 
 
 def refuse_extras(what: str, **extras: Any) -> None:
-    """A statistic already holds its outcomes and weights: passing them again is an error."""
+    """Raise an error if outcomes or weights are passed together with a statistic, which already contains them."""
     for name, value in extras.items():
         if value is not None:
-            raise InputError("a {what} already holds what it counted: leave {argument} out", argument=name, what=what)
+            raise InputError(
+                "a {what} already contains outcomes and weights: leave {argument} out", argument=name, what=what
+            )

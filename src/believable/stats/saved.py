@@ -1,4 +1,4 @@
-"""Saved statistics: dictionaries whose every field is checked, and their binary form; nothing is executed."""
+"""Saved statistics: dictionaries with checks of every field, and their binary form; nothing is executed."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from believable.errors import SchemaError
 
 
 def open_saved(saved: Any, schema: str, version: int) -> None:
-    """Raise unless this is a dictionary of that schema, written by this version or an older one."""
+    """Raise an error unless this is a dictionary of that schema, in this version or an older one."""
     if not isinstance(saved, dict) or saved.get("schema") != schema:
         found = saved.get("schema") if isinstance(saved, dict) else type(saved).__name__
         raise SchemaError(f"this is not a saved {schema}: found {found!r}")
     if not isinstance(saved.get("version"), int) or not 1 <= saved["version"] <= version:
         raise SchemaError(
-            f"{schema} version {saved.get('version')!r} cannot be read by this package, which knows up to {version}"
+            f"{schema} version {saved.get('version')!r} cannot be read: this package supports versions up to {version}"
         )
 
 
 def field_of(saved: dict[str, Any], name: str, kind: type) -> Any:
-    """A field of a given type."""
+    """Return a field, checked to be of a given type."""
     if not isinstance(saved.get(name), kind) or isinstance(saved.get(name), bool):
         raise SchemaError(f"the saved {name} must be a {kind.__name__}, got {saved.get(name)!r}")
     return saved[name]
 
 
 def float_list(saved: dict[str, Any], name: str) -> Float64s:
-    """A list of finite numbers, or the array that a file had in its place."""
+    """Return finite numbers, from a list or from the array in a file."""
     array: Float64s = _column(saved, name, np.float64, (int, float), "numbers")
     if not np.isfinite(array).all():
         raise SchemaError(f"the saved {name} must be finite")
@@ -43,7 +43,7 @@ def float_list(saved: dict[str, Any], name: str) -> Float64s:
 
 
 def integer_list(saved: dict[str, Any], name: str) -> Int64s:
-    """A list of integers, or the array that a file had in its place."""
+    """Return integers, from a list or from the array in a file."""
     column: Int64s = _column(saved, name, np.int64, int, "integers")
     return column
 
@@ -64,12 +64,12 @@ def _column(saved: dict[str, Any], name: str, dtype: Any, kind: Any, words: str)
 
 
 def number_out(value: float) -> float | str:
-    """JSON has no infinity: it is written as a word."""
+    """Return a number as JSON can hold it: infinity becomes a word."""
     return "Infinity" if value == math.inf else value
 
 
 def number_in(saved: dict[str, Any], name: str, infinite: bool = False) -> float:
-    """A number written by `number_out`; infinite only where that can be."""
+    """Return a number written by `number_out`; infinity is accepted only if `infinite`."""
     value = saved.get(name)
     if value == "Infinity" and infinite:
         return math.inf
@@ -78,18 +78,18 @@ def number_in(saved: dict[str, Any], name: str, infinite: bool = False) -> float
     return float(value)
 
 
-# --- the checked binary form: what a statistic's dictionary says, with its columns as bytes ---------------------------
-#     8 bytes    mark of such a file; no text begins like it, and a copy in text mode damages it
+# --- the checked binary form: a statistic's dictionary, with its columns as bytes -------------------------------------
+#     8 bytes    magic number; no text file starts with it, and a copy in text mode damages it
 #     4 + 4 + 8  version of the form, length of the header, length of the columns; little-endian, as everything here
 #     header     JSON: {"form": the dictionary with null for each column, "columns": where each belongs, and its length}
-#     columns    int64 or float64, one after the other; first bytes of all entries, then second ones, …, by zlib where
-#                that pays: exponents and counts of neighbours are alike
-#     32 bytes   SHA-256 of all before
+#     columns    int64 or float64, one after the other; the first bytes of all entries, then the second bytes, and so
+#                on, compressed by zlib if that helps (exponents and counts of neighbouring entries are similar)
+#     32 bytes   SHA-256 of everything before
 #
-# The checksum is about accidents. A CRC would find any one damaged place just as surely; SHA-256 finds whatever
-# combination of them a disk or a network makes, and takes 2 ms for a large statistic. It is no signature: a file may
-# still be made to mislead. So what is read passes the checks of `from_dict`, nothing is executed, and nothing inflates
-# to more than `MAX_INFLATION` times the size of the file: the writer sees to that, the reader insists.
+# The checksum protects against accidents. A CRC would find any single damaged place just as well; SHA-256 also finds
+# combinations of them, and takes 2 ms for a large statistic. It is not a signature: a file can still be forged. So
+# everything read passes the checks of `from_dict`, nothing is executed, and nothing may inflate to more than
+# `MAX_INFLATION` times the size of the file: the writer keeps to that limit, and the reader enforces it.
 
 
 FILE_MAGIC = b"\x89believ\n"
@@ -113,7 +113,7 @@ _FOREIGN = (
 
 
 def pack(form: dict[str, Any]) -> bytes:
-    """The bytes of a dictionary whose leaves may be 1-D arrays of int64 or float64."""
+    """Return the bytes of a dictionary whose leaves may be 1-D arrays of int64 or float64."""
     found: list[tuple[list[str | int], Array]] = []
     plain = _without_columns(form, [], found)
     raw = [np.ascontiguousarray(column, _TYPES[_code(column)]).tobytes() for _, column in found]
@@ -146,7 +146,7 @@ def _without_columns(value: Any, path: list[str | int], found: list[tuple[list[s
 
 
 def _by_place(raw: bytes) -> bytes:
-    """The first bytes of all entries, then the second, and so on."""
+    """Reorder bytes: the first bytes of all entries, then the second bytes, and so on."""
     return np.frombuffer(raw, np.uint8).reshape(-1, 8).T.tobytes()
 
 
@@ -158,7 +158,7 @@ def _by_entry(raw: bytes) -> bytes:
 
 
 def check_beginning(data: bytes, name: str) -> None:
-    """Raise unless this begins as a file of this form does, in a version that can be read."""
+    """Raise an error unless this starts like a file of this form, in a version that can be read."""
     if not data:
         raise SchemaError(f"{name} is empty: save the statistic again")
     if not data.startswith(FILE_MAGIC[: len(data)]):
@@ -169,13 +169,13 @@ def check_beginning(data: bytes, name: str) -> None:
     version = _PRELUDE.unpack(data[: _PRELUDE.size])[1]
     if not 1 <= version <= FILE_VERSION:
         raise SchemaError(
-            f"{name} has version {version} of the form, this package knows up to {FILE_VERSION}: install a newer "
-            "believable to read it (or take another copy, if no newer one wrote it)"
+            f"{name} has version {version} of the file format, but this package supports versions up to "
+            f"{FILE_VERSION}: install a newer believable to read it (or take another copy, if no newer one wrote it)"
         )
 
 
 def unpack(data: bytes, name: str) -> dict[str, Any]:
-    """The dictionary behind `pack`; anything that is not exactly what was written is refused."""
+    """Return the dictionary that `pack` wrote; raise an error if anything differs from what was written."""
     check_beginning(data, name)
     _, _, header_size, body_size = _PRELUDE.unpack(data[: _PRELUDE.size])
     size = _PRELUDE.size + header_size + body_size + _DIGEST
@@ -187,7 +187,7 @@ def unpack(data: bytes, name: str) -> dict[str, Any]:
         raise SchemaError(f"{name} is damaged: it has {len(data) - size:,} bytes after its end; take another copy")
     if hashlib.sha256(data[:-_DIGEST]).digest() != data[-_DIGEST:]:
         raise SchemaError(
-            f"{name} is damaged, its checksum is not of its content: save the statistic again, or take another copy"
+            f"{name} is damaged, its checksum does not match: save the statistic again, or take another copy"
         )
     begin = _PRELUDE.size + header_size
     try:
@@ -202,7 +202,7 @@ def unpack(data: bytes, name: str) -> dict[str, Any]:
 
 
 def _fill(form: dict[str, Any], columns: list[dict[str, Any]], body: bytes) -> None:
-    """Put the columns where they belong."""
+    """Insert the columns into the dictionary."""
     lengths = [(_length(one["count"]), _length(one["bytes"])) for one in columns]
     if sum(stored for _, stored in lengths) != len(body):
         raise ValueError("its columns are not as long as its header says")
@@ -239,4 +239,4 @@ def _length(value: Any) -> int:
 
 
 def _no_constant(word: str) -> None:
-    raise ValueError(f"{word} is no number of JSON")
+    raise ValueError(f"{word} is not a JSON number")

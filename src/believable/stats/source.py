@@ -1,4 +1,4 @@
-"""From what a function was handed to the statistic it reads: one way to count, for metrics, curves and pictures."""
+"""How metrics, curves and plots obtain their statistics from arguments: counted from predictions, or read."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ Source = Predictions | BinStats | CellStats | PointStats | Summary
 
 
 def source_of(predictions: Any, actuals: Any = None, sample_weight: Any = None) -> Source:
-    """What a metric was handed: a statistic as it is, anything else as checked predictions."""
-    if type(predictions) not in (np.ndarray, list) and isinstance(predictions, Readable):  # arrays are told quicker
+    """Return a statistic as it is, and anything else as checked predictions."""
+    if type(predictions) not in (np.ndarray, list) and isinstance(predictions, Readable):  # the first test is faster
         source: Any = predictions.holds_pairs()
         refuse_extras(type(predictions).__name__, actuals=actuals, sample_weight=sample_weight)
         return source  # type: ignore[no-any-return]
@@ -42,22 +42,22 @@ def source_of(predictions: Any, actuals: Any = None, sample_weight: Any = None) 
 
 
 def rows_in(source: Any) -> Predictions | None:
-    """The predictions, where these were handed over and not a statistic of them."""
+    """Return the predictions, or None for a statistic."""
     return source if isinstance(source, Predictions) else None
 
 
 def is_checked(source: Any) -> bool:
-    """Whether this is a `Predictions` or a statistic, which hold their outcomes."""
+    """Return whether this is a `Predictions` or a statistic, which contain their outcomes."""
     return isinstance(source, (Predictions, Readable))
 
 
 def count_sums(source: Any) -> ScoreSums:
-    """The `ScoreSums` behind a metric: those of predictions, or held by a statistic."""
+    """Return the `ScoreSums` of predictions or of a statistic."""
     return source.read_sums() if isinstance(source, Readable) else ScoreSums.of(source)
 
 
 def sums_or_source(predictions: Any, actuals: Any = None, sample_weight: Any = None) -> ScoreSums | Source:
-    """What was handed to a function that can be read from sums of rows too."""
+    """Return the source for a function that also accepts `ScoreSums`."""
     if isinstance(predictions, ScoreSums):
         refuse_extras("ScoreSums", actuals=actuals, sample_weight=sample_weight)
         return predictions
@@ -65,7 +65,7 @@ def sums_or_source(predictions: Any, actuals: Any = None, sample_weight: Any = N
 
 
 def event_sums(source: ScoreSums | Source, notion: Notion | None, r: int | None) -> ScoreSums | None:
-    """The sums that are about one event, which one pass gives without sorting; None where pairs are needed."""
+    """Return the sums for one event, which need no sorting; None if the pairs are needed."""
     if isinstance(source, ScoreSums):
         refuse_extras("ScoreSums", notion=notion, r=r)
         return source
@@ -85,14 +85,14 @@ def count_bins(
     pooled: bool = False,
     edges: Any = None,
 ) -> BinStats:
-    """The half of a metric that counts bins, by its options."""
+    """Count bins by the options of a metric: the `counts` half of binned metrics."""
     return count_asked(source, BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges))
 
 
 def count_asked(source: Source, asked: BinsAsked, *, squares: bool = False) -> BinStats:
-    """The `BinStats` that is asked for: counted from predictions, or read from a statistic.
+    """Return the `BinStats` requested: counted from predictions, or read from a statistic.
 
-    `squares` is for metrics that read wpp. Arrays that are looked at for one call are not counted further than that; a
+    `squares` is for metrics that use wpp. Arrays passed for a single call are counted only as far as needed; a
     `Predictions` is counted in full, once.
     """
     _check.choice(asked.strategy, STRATEGIES, "strategy")
@@ -104,20 +104,20 @@ def count_asked(source: Source, asked: BinsAsked, *, squares: bool = False) -> B
 
 
 def has_bins(source: Source, n_bins: int) -> bool:
-    """Whether the source can be read in so many bins of equal width."""
+    """Return whether the source can be divided into this number of bins of equal width."""
     return isinstance(source, Predictions) or source.has_bins(n_bins)
 
 
-# --- from what a function was handed to the points it reads: one way to gather, for all that needs no bins ------------
+# --- points, for everything that needs no bins ------------------------------------------------------------------------
 
 
 def count_points(
     source: Source, *, notion: Notion | None = None, r: int | None = None, logits: bool = False
 ) -> PointStats:
-    """The points of every stratum that has any: one for notions that keep nothing apart.
+    """Return the points of every stratum with pairs; one stratum for notions that keep no classes or ranks apart.
 
-    From a `Summary` they are those of both grids, each where its cells are narrower. What looks at `logits` gets a
-    warning where uniform cells are too wide for that.
+    From a `Summary`, the points come from both grids, each where its cells are narrower. With `logits`, a warning says
+    if uniform cells are too wide for logits.
     """
     if not isinstance(source, Predictions):
         return source.read_points(notion, r, logits)
@@ -128,29 +128,29 @@ def count_points(
 
 
 def one_stratum(points: PointStats, what: str) -> Points:
-    """The points, where there is one stratum; otherwise an error that says what to do."""
+    """Return the points of a single stratum; raise an error that says what to do if there are several."""
     if len(points) > 1:
         raise UndefinedError(
-            f"{what} is about one set of scores, these are {len(points)}: pass one class's column, or a notion with "
-            "one set (confidence, rth, within_top_r)"
+            f"{what} needs one set of scores, but there are {len(points)}: pass the column of one class, or a notion "
+            "with one set (confidence, rth, within_top_r)"
         )
     return points[0]
 
 
 def mean_over_strata(values: Sequence[Any], points: PointStats) -> Any:
-    """The mean of one value per stratum, by weight: classes weigh the same, predicted labels by how often they are."""
+    """Return the weighted mean over strata: classes have equal weights, predicted labels those of their rows."""
     weight = [stratum.total for stratum in points]
     mean = sum(w * value for w, value in zip(weight, values, strict=True)) / sum(weight)
     return as_number(mean if len(points) > 1 else values[0])
 
 
 def as_number(value: Array | float) -> Any:
-    """A float; an array of them where the statistic held replicates."""
+    """Return a float, or an array if the statistic held replicates."""
     return float(value) if np.ndim(value) == 0 else np.asarray(value)
 
 
 def warn_if_crowded(source: Source, n_bins: int) -> None:
-    """Warn where cells are too wide for so many bins of equal weight; rows never are."""
+    """Warn if the cells of a statistic are too wide for this number of bins of equal weight."""
     if not isinstance(source, Predictions):
         source.warn_if_crowded(n_bins)
 

@@ -1,4 +1,4 @@
-"""`Statistic`: what all statistics have in common: parts add up, and are saved, sent and loaded."""
+"""`Statistic`, the base class of all statistics: they can be added, saved, sent and loaded."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _KINDS: dict[str, type[Statistic]] = {}
 
 
 class Statistic(ABC):
-    """What was counted, as a value: it adds, saves and travels, and its size does not grow with the rows.
+    """A set of counts and sums that can be added, saved and sent, and whose size does not grow with the rows.
 
-    There are two saved forms, equal to the last bit: a dictionary for JSON, and a file of bytes, about a quarter as
-    large and several times as fast.
+    There are two saved forms, equal to the last bit: a dictionary for JSON, and a binary file, which is about a quarter
+    as large and several times as fast.
     """
 
     __slots__ = ()
@@ -31,19 +31,19 @@ class Statistic(ABC):
 
     @abstractmethod
     def _form(self) -> dict[str, Any]:
-        """The saved dictionary, with arrays in it: the name and version of its schema, and all fields."""
+        """Return the saved dictionary, with arrays in it: the name and version of its schema, and all fields."""
 
     @classmethod
     @abstractmethod
     def from_dict(cls, saved: dict[str, Any]) -> Self:
-        """The statistic behind `to_dict`; a damaged or foreign dictionary is refused."""
+        """Restore a statistic from `to_dict`; a damaged or foreign dictionary raises an error."""
 
     @abstractmethod
     def __add__(self, other: Self) -> Self:
-        """The statistic of the rows of both; a `MergeError` where they count different things."""
+        """Return the statistic of the rows of both; raise `MergeError` if they count different things."""
 
     def __radd__(self, other: object) -> Self:
-        """So that `sum(parts)` works."""
+        """Make `sum(parts)` work, which starts from 0."""
         if isinstance(other, int) and other == 0:
             return self
         return NotImplemented
@@ -51,18 +51,18 @@ class Statistic(ABC):
     # --- saving ---
 
     def to_dict(self) -> dict[str, Any]:
-        """A dictionary that JSON can hold, with the name and version of its schema; see `from_dict`."""
+        """Return a dictionary that JSON can hold, with the name and version of its schema; see `from_dict`."""
         saved: dict[str, Any] = _as_lists(self._form())
         return saved
 
     def to_bytes(self) -> bytes:
-        """The compact checked form, for a file or a network; see `from_bytes`."""
+        """Return the compact binary form with a checksum, for a file or a network; see `from_bytes`."""
         return pack(self._form())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the compact checked form to a file: whole, or not at all.
+        """Write the compact binary form to a file, completely or not at all.
 
-        A file of that name is replaced when the new one is on the disk, not before.
+        A file of that name is replaced only when the new one is on disk.
 
         Examples
         --------
@@ -81,14 +81,17 @@ class Statistic(ABC):
 
     @classmethod
     def from_bytes(cls, saved: bytes) -> Self:
-        """The statistic behind `to_bytes`; damaged, shortened and foreign bytes are refused, nothing is executed."""
+        """Restore a statistic from `to_bytes`; damaged, truncated or foreign bytes raise an error.
+
+        Nothing is executed.
+        """
         return cls._from_form(unpack(_as_bytes(saved), "the saved statistic"), "the saved statistic")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The statistic of a file that `save` wrote; a damaged, shortened or foreign file is refused.
+        """Load a statistic from a file that `save` wrote; a damaged, truncated or foreign file raises an error.
 
-        Every field is checked as by `from_dict`, and nothing is executed.
+        Every field is checked as in `from_dict`, and nothing is executed.
         """
         return cls._from_form(unpack(_read(path), os.fspath(path)), os.fspath(path))
 
@@ -97,8 +100,8 @@ class Statistic(ABC):
         schema = form.get("schema")
         if schema != schema_of(cls):
             found = str(schema).removeprefix("believable.")
-            door = f": load it with {found}, or with load_statistic, which takes any" if str(schema) in _kinds() else ""
-            raise SchemaError(f"{name} holds a {found}, not a {cls.__name__}{door}")
+            known = f": load it with {found}, or with load_statistic" if str(schema) in _kinds() else ""
+            raise SchemaError(f"{name} holds a {found}, not a {cls.__name__}{known}")
         try:
             return cls.from_dict(form)
         except SchemaError as error:
@@ -106,15 +109,17 @@ class Statistic(ABC):
 
 
 def load_statistic(path: str | os.PathLike[str]) -> Statistic:
-    """The statistic of a file that `save` wrote, whichever it is.
+    """Load a statistic of any kind from a file that `save` wrote.
 
     Parameters
     ----------
     path : str or path-like
+        The file.
 
     Returns
     -------
     BinStats, CellStats, ScoreSums, Summary or KernelBlocks
+        The statistic in the file.
 
     Examples
     --------
@@ -131,8 +136,7 @@ def load_statistic(path: str | os.PathLike[str]) -> Statistic:
     if kind is None:
         found = form.get("schema")
         raise SchemaError(
-            f"{name} holds a {found!r}, which is no statistic that this version knows: install a newer believable, if "
-            "one wrote it"
+            f"{name} holds a {found!r}, which this version does not know: install a newer believable, if one wrote it"
         )
     return kind._from_form(form, name)
 
@@ -142,7 +146,7 @@ def _kinds() -> dict[str, type[Statistic]]:
 
 
 def schema_of(kind: type[Statistic]) -> str:
-    """The name of the saved form."""
+    """Return the name of the saved form."""
     return f"believable.{kind.__name__}"
 
 
@@ -156,12 +160,12 @@ def _as_lists(value: Any) -> Any:
 
 def _as_bytes(saved: Any) -> bytes:
     if not isinstance(saved, (bytes, bytearray, memoryview)):
-        raise SchemaError(f"a saved statistic is bytes, got {type(saved).__name__}: open a file with load")
+        raise SchemaError(f"a saved statistic must be bytes, got {type(saved).__name__}: use load for a file")
     return bytes(saved)
 
 
 def _read(path: str | os.PathLike[str]) -> bytes:
-    """All of a file; of one that is foreign, which may be very large, the beginning is enough."""
+    """Read a file; only the beginning of a foreign one, which may be very large."""
     try:
         with Path(path).open("rb") as file:
             beginning = file.read(64)
@@ -171,7 +175,7 @@ def _read(path: str | os.PathLike[str]) -> bytes:
         raise InputError(f"{os.fspath(path)} cannot be read: {error.strerror or error}") from error
 
 
-# --- `RunningTotal`: many parts added one by one, with the rounding of few additions ----------------------------------
+# --- `RunningTotal`: many parts added one by one, with the rounding error of few additions ----------------------------
 
 
 Kind = TypeVar("Kind", bound=Statistic)
@@ -179,14 +183,14 @@ PARTS_PER_LEVEL = 1000
 
 
 class RunningTotal(Generic[Kind]):
-    """The sum of a stream of statistics.
+    """The sum of a stream of statistics, with little rounding error.
 
-    A million small parts added to one ever larger total round a million times, each time by up to half of the total's
-    last place: 1e-10 of it at worst, 1e-11 where the parts are alike. Here up to a thousand parts make a subtotal, a
-    thousand subtotals the next, and so on: no number takes part in more than a thousand additions for each factor of a
-    thousand in their count, and the sums of 1e9 parts are right to 1e-12. Counts are exact either way.
+    Adding a million small parts to one growing total rounds a million times, each time by up to half a unit in the last
+    place: a relative error of 1e-10 at worst, and 1e-11 if the parts are similar. Here up to a thousand parts make a
+    subtotal, a thousand subtotals the next, and so on. No number takes part in more than a thousand additions for each
+    factor of a thousand in their count, and sums of 1e9 parts are accurate to 1e-12. Counts are exact either way.
 
-    It holds three or four statistics in place of one, and `add` does one addition, rarely two.
+    It holds three or four statistics instead of one, and `add` does one addition, rarely two.
 
     Examples
     --------
@@ -224,9 +228,9 @@ class RunningTotal(Generic[Kind]):
 
     @property
     def value(self) -> Kind | None:
-        """The sum of all parts; None before the first."""
+        """Sum of all parts; None before the first."""
         total: Kind | None = None
-        for one in self._levels:  # the small ones first
+        for one in self._levels:  # small subtotals first, which rounds less
             if one is not None:
                 total = one if total is None else total + one
         return total

@@ -1,4 +1,4 @@
-"""`Summary`: all that one pass over rows keeps."""
+"""`Summary`: everything that one pass over the rows keeps."""
 
 from __future__ import annotations
 
@@ -25,29 +25,30 @@ from believable.stats.statistic import Statistic
 from believable.stats.sums import ScoreSums
 
 SUMMARY_SCHEMA = "believable.Summary"
-MAX_SUBGROUP_LEVELS = 50  # of a column: more values are cut into ranges, or refused
-SAME_SUM = 1e-6  # relative difference: far more than adding up ever loses, far less than damage
+MAX_SUBGROUP_LEVELS = 50  # columns with more values are cut into ranges, or refused
+SAME_SUM = 1e-6  # relative difference, far larger than rounding errors and far smaller than damage
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class Summary(Readable, Statistic):
-    """The sums of rows, the cells of each notion, and the same for every subgroup: what an audit is made from.
+    """Sums over rows, cells of each notion, and the same for every subgroup: all that an audit needs.
 
-    Summaries of parts add up to the summary of the whole, so files, partitions and streams of any length reduce to
-    one. Its size does not grow with the rows.
+    Summaries of parts add up to the summary of the whole, so files, partitions and streams of any length reduce to one
+    summary. Its size does not grow with the rows.
 
     Attributes
     ----------
     sums : ScoreSums
+        Sums over rows.
     cells : tuple of CellStats
-        One for each view and grid of the layout; the first is the headline.
+        One for each view and grid of the layout; the first is the main view.
     by : dict of str to dict of str to Summary
-        Column of subgroups, to level, to the summary of its rows (of the headline alone).
+        For each column and each subgroup in it, the summary of its rows (main view only).
     classes : tuple of str or None
-        Names of the classes, where they were given.
+        Names of the classes, if they were given.
     dropped : dict of str to int
-        Rows that were left out, by reason.
+        Number of rows that were left out, by reason.
 
     Examples
     --------
@@ -68,15 +69,17 @@ class Summary(Readable, Statistic):
     def of(
         cls, predictions: Predictions, layout: Layout | None = None, *, by: Mapping[str, Array] | None = None
     ) -> Summary:
-        """Count checked predictions.
+        """Summarize checked predictions.
 
         Parameters
         ----------
         predictions : Predictions
+            The checked predictions.
         layout : Layout, optional
             What to count; by default `Layout.of` for such predictions.
         by : mapping of str to array-like, optional
-            Columns of subgroups, one entry for each row that is left; None and NaN are the subgroup "missing".
+            Columns of subgroups, with one entry for each row of the predictions; None and NaN make the subgroup
+            "missing".
         """
         kind, n_classes, dtype = as_checked(predictions).kind, predictions.n_classes, predictions.score_type
         layout = Layout.of(kind, n_classes, dtype) if layout is None else layout
@@ -102,12 +105,12 @@ class Summary(Readable, Statistic):
 
     @property
     def kind(self) -> Kind:
-        """Of the predictions."""
+        """Kind of the predictions."""
         return self.sums.kind
 
     @property
     def problem(self) -> Kind:
-        """The kind of predictions: every notion that was counted can be asked for."""
+        """Kind of the predictions; every notion that was counted can be requested."""
         return self.sums.kind
 
     @property
@@ -117,17 +120,17 @@ class Summary(Readable, Statistic):
 
     @property
     def n_classes(self) -> int:
-        """Of the predictions."""
+        """Number of classes of the predictions."""
         return self.sums.n_classes
 
     @property
     def n(self) -> int:
-        """Rows."""
+        """Number of rows."""
         return self.sums.n_rows
 
     @property
     def effective_n(self) -> float:
-        """Rows of equal weight that tell as much."""
+        """Effective number of rows."""
         return self.n * self.sums.w**2 / (self.sums.w2 * self.sums.n)
 
     @property
@@ -138,22 +141,22 @@ class Summary(Readable, Statistic):
 
     @property
     def layout(self) -> Layout:
-        """What was counted."""
+        """Layout of the views that were counted."""
         return Layout(self.kind, self.n_classes, tuple((one.view, one.grid) for one in self.cells))
 
     @property
     def default_notion(self) -> Notion:
-        """The notion of the headline."""
+        """Notion of the main view."""
         return self.cells[0].view.notion
 
     def class_name(self, k: int) -> str:
-        """What to call class k."""
+        """Return the name of class k."""
         return str(k) if self.classes is None else self.classes[k]
 
     def cells_of(
         self, notion: Notion | None = None, *, r: int | None = None, spacing: Spacing = "uniform"
     ) -> CellStats:
-        """The cells of a notion (None: the headline), on the grid asked for if it was counted, else on the other."""
+        """Return the cells of a notion (by default, of the main view), on the grid requested if it was counted."""
         notion = self.default_notion if notion is None else notion
         found = [
             one
@@ -164,14 +167,14 @@ class Summary(Readable, Statistic):
             counted = ", ".join(dict.fromkeys(one.view.notion for one in self.cells))
             raise UndefinedError(
                 f"the summary counted {counted}, not {notion}{'' if r is None else f' with r={r}'}: count again with "
-                "it among the notions"
+                "this notion"
             )
         return next((one for one in found if one.grid.spacing == spacing), found[0])
 
     def cells_in(
         self, notion: Notion | None = None, r: int | None = None, *, spacing: Spacing = "uniform"
     ) -> CellStats:
-        """`cells_of`, with an error where the notion does not fit such predictions."""
+        """Return `cells_of`, after checking that the notion fits such predictions."""
         if notion is not None:
             _check.choice(notion, get_args(Notion), "notion")
             _check.notion_fits(notion, self.kind, self.n_classes)
@@ -179,19 +182,19 @@ class Summary(Readable, Statistic):
 
     @property
     def score_type(self) -> np.dtype[Any]:
-        """The type that the scores came in."""
+        """Data type of the scores."""
         return self.cells[0].score_type
 
     def read_cells(self, notion: Notion | None) -> CellStats:
-        """The cells of a notion (None: the headline), uniform if such were counted."""
+        """Return the cells of a notion (by default, of the main view), on the uniform grid if it was counted."""
         return self.cells_of(notion)
 
     def read_sums(self) -> ScoreSums:
-        """The sums of rows."""
+        """Return the sums over rows."""
         return self.sums
 
     def read_bins(self, asked: BinsAsked) -> BinStats:
-        """Bins of whole cells; of equal weight from the grid that keeps more pairs apart, as tiny scores need."""
+        """Return bins of whole cells; those of equal weight come from the grid that separates more pairs."""
         notion, r = asked.notion, asked.r
         cells = self.cells_in(notion, r)
         if asked.strategy == "quantile" and asked.edges is None and asked.threshold is None:
@@ -200,7 +203,7 @@ class Summary(Readable, Statistic):
         return cells.read_bins(asked)
 
     def read_points(self, notion: Notion | None, r: int | None, logits: bool) -> PointStats:
-        """The points of both grids, each where its cells are narrower; those of one, if one was counted."""
+        """Return points from both grids, each where its cells are narrower; from one, if only one was counted."""
         uniform, logit = self.cells_in(notion, r), self.cells_in(notion, r, spacing="logit")
         if uniform.grid.spacing == logit.grid.spacing:
             return uniform.read_points(None, None, logits)
@@ -247,7 +250,7 @@ class Summary(Readable, Statistic):
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> Summary:
-        """The summary behind `to_dict`; a damaged or foreign dictionary is refused."""
+        """Restore a summary from `to_dict`; a damaged or foreign dictionary raises an error."""
         open_saved(saved, SUMMARY_SCHEMA, 1)
         by = {str(name): field_of({name: levels}, name, dict) for name, levels in field_of(saved, "by", dict).items()}
         sums = ScoreSums.from_dict(field_of(saved, "sums", dict))
@@ -269,12 +272,12 @@ class Summary(Readable, Statistic):
         classes: tuple[Any, ...] | None,
         dropped: Mapping[str, Any],
     ) -> Summary:
-        """A summary of parts that came from elsewhere, or an error where they do not belong together."""
+        """Return a summary of parts from elsewhere; raise an error if they do not belong together."""
         if not cells:
             raise SchemaError("the saved summary has no cells")
         try:
             made = cls(sums=sums, cells=cells, by=by, classes=classes, dropped=dropped)
-            made.layout  # noqa: B018 - which checks that they belong together
+            made.layout  # noqa: B018 - access checks that sums and cells belong together
         except InputError as error:
             raise SchemaError(f"the saved cells do not belong to the sums: {error}") from error
         for one in cells:
@@ -313,14 +316,14 @@ def _words(layout: Layout) -> str:
 
 
 def _pairs(view: View, rows: int) -> int | None:
-    """How many pairs the rows have, where all are kept."""
+    """Return the number of pairs of the rows; None if a view leaves some out."""
     if view.threshold is not None or view.stratum is not None:
         return None
     return rows * {"classwise": view.n_classes, "top_r": view.r or 1}.get(view.notion, 1)
 
 
 def _same_weight(cells: CellStats, sums: ScoreSums, pairs: int) -> bool:
-    """Whether both were summed over the same rows, as far as weights, scores and outcomes tell."""
+    """Return whether both seem to be sums over the same rows, judged by weights, scores and outcomes."""
     per = pairs / sums.n
     found = [(float(cells.w.sum()), sums.w * per), (float(cells.w2.sum()), sums.w2 * per)]
     if cells.view.notion in ("binary", "classwise"):
@@ -329,7 +332,7 @@ def _same_weight(cells: CellStats, sums: ScoreSums, pairs: int) -> bool:
 
 
 def _of_a_level(saved: Any, name: str) -> Summary:
-    """Subgroups have no subgroups of their own; so nothing here goes deeper and deeper."""
+    """Return the summary of a subgroup; it must not have subgroups itself, which bounds the recursion."""
     if isinstance(saved, dict) and saved.get("by"):
         raise SchemaError(f"the saved subgroups of {name} have subgroups of their own")
     return Summary.from_dict(saved)
@@ -337,7 +340,9 @@ def _of_a_level(saved: Any, name: str) -> Summary:
 
 def _columns(by: Any) -> Any:
     if by is not None and not isinstance(by, Mapping):
-        raise InputError(f"by must be a mapping of names to columns, {{'site': sites}} say, got {type(by).__name__}")
+        raise InputError(
+            f"by must be a mapping of names to columns, such as {{'site': sites}}, got {type(by).__name__}"
+        )
     return (by or {}).items()
 
 

@@ -1,7 +1,7 @@
 """`ScoreSums`: the sums behind proper scores, accuracy and sharpness, with second moments for their intervals.
 
-How much rows differ, which intervals need where the rows are gone, is said by the cells of 1-D scores. Of a matrix they
-do not say it, because they hold each class apart; so second moments of what rows add are counted too.
+Intervals without the rows need the variation between rows. For 1-D scores it follows from the cells. For a matrix it
+does not, because cells hold each class separately; so second moments of the rows' contributions are counted too.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ SECOND_MOMENTS = ("w2x", "w2xx", "w2y", "w2y_brier", "by_chance")
 
 
 def row_moments(terms: Mapping[str, Array], weight: Float64s, multilabel: bool) -> dict[str, Float64s]:
-    """The fields `SECOND_MOMENTS` of `ScoreSums`, from the terms of a matrix's rows.
+    """Return the fields `SECOND_MOMENTS` of `ScoreSums`, from the terms of a matrix's rows.
 
-    An infinite log loss counts as 0 here: then there is no interval, and nobody reads them.
+    An infinite log loss counts as 0 here: there is no interval then, and the moments are not used.
     """
     square = weight * weight
     of_rows = [_by_row(terms[name]) for name in OF_ROWS]
@@ -48,9 +48,9 @@ def _by_row(x: Array) -> Float64s:
 
 
 def _variances(p: Float64s, entropy: Float64s, multilabel: bool) -> tuple[Float64s, Float64s]:
-    """Of a row's Brier score and log loss, if its label is drawn from its own probabilities."""
+    """Return the variances of a row's Brier score and log loss, if its label is drawn from its own probabilities."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        if multilabel:  # labels of their own: p (1 - p) (1 - 2p)^2 and p (1 - p) logit(p)^2
+        if multilabel:  # independent labels: p (1 - p) (1 - 2p)^2 and p (1 - p) logit(p)^2
             both = p * (1 - p)
             logit = np.where(both > 0, np.log(p) - np.log1p(-p), 0)
             return (both * (1 - 2 * p) ** 2).sum(axis=1), (both * logit**2).sum(axis=1)
@@ -81,9 +81,9 @@ class ScoreSums(Readable, Statistic):
     Attributes
     ----------
     kind, n_classes
-        What was counted.
+        Kind of predictions and number of classes.
     n : int
-        Rows (entries, for multilabel).
+        Number of rows (of entries, for multilabel).
     w, w2 : float
         Sums of the weights and of their squares.
     brier, nll : float
@@ -97,13 +97,13 @@ class ScoreSums(Readable, Statistic):
     wp, wy, deviation : ndarray
         By class (one entry for 1-D scores): sums of w p, w y and w (p - mean p)^2.
     w2x, w2xx : ndarray
-        For intervals of a matrix: sums over rows of w^2 x and w^2 x^2, with x what a row adds to brier, nll, correct,
-        confidence and entropy. Empty for 1-D scores, whose cells say it, and where an engine did not count them.
+        For intervals of a matrix: sums over rows of w^2 x and w^2 x^2, with x the row's contribution to brier, nll,
+        correct, confidence and entropy. Empty for 1-D scores, where cells suffice, and if an engine did not count them.
     w2y, w2y_brier : ndarray
-        By class: sums of w^2 y and of w^2 y times the row's Brier score; may be empty likewise.
+        By class: sums of w^2 y and of w^2 y times the row's Brier score. May be empty, too.
     by_chance : ndarray
-        Sums of w^2 times the variances that a row's Brier score and log loss have if its label is drawn from its own
-        probabilities; may be empty likewise.
+        Sums of w^2 times the variances of a row's Brier score and log loss if its label is drawn from its own
+        probabilities. May be empty, too.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class ScoreSums(Readable, Statistic):
     by_chance: Float64s = field(default_factory=_nothing)
 
     def __post_init__(self) -> None:
-        for name in (*_BY_CLASS, *SECOND_MOMENTS):  # a statistic is a value, and may be shared
+        for name in (*_BY_CLASS, *SECOND_MOMENTS):  # a statistic may be shared, so it must not change
             getattr(self, name).flags.writeable = False
 
     @classmethod
@@ -158,7 +158,7 @@ class ScoreSums(Readable, Statistic):
             for item in fields(self)[2:]
             if item.name not in SECOND_MOMENTS or len(getattr(self, item.name)) == len(getattr(other, item.name))
         }
-        # Deviations are from each part's own mean (Chan et al. 1983): a sum of squares less a square would cancel.
+        # Each part keeps deviations from its own mean (Chan et al. 1983): a sum of squares minus a square would cancel.
         mine, others = self.class_weight, other.class_weight
         added["deviation"] += (self.wp / mine - other.wp / others) ** 2 * (mine * others / (mine + others))
         return ScoreSums(kind=self.kind, n_classes=self.n_classes, **added)
@@ -170,20 +170,20 @@ class ScoreSums(Readable, Statistic):
 
     @property
     def default_notion(self) -> None:
-        """Sums are of rows, whatever pairs are made of them."""
+        """None: sums over rows do not depend on a notion."""
         return None
 
     def holds_pairs(self) -> Self:
-        """Sums of rows do not say which score had which outcome: an error."""
-        raise UndefinedError("this is not read from ScoreSums: pass CellStats or the predictions")
+        """Raise an error: sums over rows do not record which score had which outcome."""
+        raise UndefinedError("this cannot be computed from ScoreSums: pass CellStats or the predictions")
 
     def read_sums(self) -> ScoreSums:
-        """The statistic itself."""
+        """Return the statistic itself."""
         return self
 
     @property
     def class_weight(self) -> float:
-        """The weight behind each class: that of the rows."""
+        """Weight of each class, which is that of the rows."""
         return self.w / (self.n_classes if self.kind == "multilabel" else 1)
 
     def _form(self) -> dict[str, Any]:
@@ -195,7 +195,7 @@ class ScoreSums(Readable, Statistic):
 
     @classmethod
     def from_dict(cls, saved: dict[str, Any]) -> ScoreSums:
-        """The statistic behind `to_dict`; a damaged or foreign dictionary is refused."""
+        """Restore a statistic from `to_dict`; a damaged or foreign dictionary raises an error."""
         open_saved(saved, SUMS_SCHEMA, 1)
         kind, n_classes = field_of(saved, "kind", str), field_of(saved, "n_classes", int)
         by_class = {name: float_list(saved, name) for name in _BY_CLASS}
@@ -217,7 +217,7 @@ class ScoreSums(Readable, Statistic):
 
 
 def log_loss_terms(scores: Floats, labels: Array, kind: Kind, eps: float = 0.0) -> Float64s:
-    """-log of the probability of what happened, one per row or entry; infinite where that is 0."""
+    """Return -log of the probability of the observed outcome for each row or entry; infinite if it is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         if kind == "multiclass":
             happened = _kernels.label_scores(scores, labels).astype(np.float64)
@@ -233,7 +233,7 @@ def log_loss_terms(scores: Floats, labels: Array, kind: Kind, eps: float = 0.0) 
 
 
 def _of(predictions: Predictions) -> ScoreSums:
-    """By the quickest of three ways; tests hold the other two to `_of_block`."""
+    """Compute the sums in the fastest of three ways; tests compare the other two with `_of_block`."""
     kind, n, n_classes = predictions.kind, len(predictions), predictions.n_classes
     if kind == "binary":
         return from_pass((predictions.moments(_kernels.binary_pass) or _kernels.PassSums.invalid()).sums)
@@ -245,7 +245,7 @@ def _of(predictions: Predictions) -> ScoreSums:
 
 
 def from_pass(sums: dict[str, Any]) -> ScoreSums:
-    """Of 1-D scores, from what `kernels.binary_pass` summed."""
+    """Return the sums of 1-D scores, from the result of `_kernels.binary_pass`."""
     made: dict[str, Any] = {name: np.array([sums[name]]) for name in _BY_CLASS}
     return ScoreSums(kind="binary", n_classes=2, n=sums["n"], **{name: sums[name] for name in _SCALARS}, **made)
 
@@ -257,7 +257,7 @@ def _of_block(predictions: Predictions, rows: slice) -> ScoreSums:
     w2 = weight * weight
 
     def total(values: Array, weights: Float64s = weight) -> float:
-        """Not a matrix product: on a busy machine its threads wait for each other longer than they work."""
+        """Return a weighted sum, without a matrix product, whose threads wait for each other on a busy machine."""
         if predictions.weights is None:
             return float(values.sum())
         return float((weights * (values if values.ndim == 1 else values.sum(axis=1))).sum())
@@ -266,8 +266,8 @@ def _of_block(predictions: Predictions, rows: slice) -> ScoreSums:
         return np.asarray(np.einsum("i,ij->j", weight, values))
 
     nll = terms["nll"]
-    times = p.shape[1] if predictions.kind == "multilabel" else 1  # every entry is a prediction of its own
-    ones = np.ones(correct.shape)  # summed as the others are, so that a share of all is exactly 1
+    times = p.shape[1] if predictions.kind == "multilabel" else 1  # every entry counts as one prediction
+    ones = np.ones(correct.shape)  # summed like the others, so that a share of all rows is exactly 1
     mean = by_class(p) / weight.sum()
     added: dict[str, Any] = {
         name: total(terms[name]) for name in ("brier", "correct", "confidence", "entropy", "spread")
@@ -291,7 +291,7 @@ def _of_block(predictions: Predictions, rows: slice) -> ScoreSums:
 
 
 def row_terms(predictions: Predictions, rows: slice = slice(None)) -> dict[str, Float64s]:
-    """What each row (and class, for some) adds to the sums, before weighting; p and y have one column per class."""
+    """Return what each row (for some, each class) adds to the sums, unweighted; p and y have one column per class."""
     kind, scores, labels = predictions.kind, predictions.scores[rows], predictions.labels[rows]
     p = scores.astype(np.float64)
     p = p[:, None] if kind == "binary" else p

@@ -1,6 +1,6 @@
-"""Kernels in C, called as their twins in NumPy are: these files split rows among threads and make room for results.
+"""Kernels in C, called like their NumPy twins: these files split rows among threads and allocate the results.
 
-The C is in `c/`. Every function lets go of the interpreter's lock while it works, so plain Python threads are enough.
+The C is in `c/`. Every function releases the interpreter lock while it works, so plain Python threads suffice.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Moments of 1-D scores by bin, read once."""
+"""Moments of 1-D scores by bin, from one pass over the rows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from believable._kernels.twins import TWINS, c
 from believable._types import Array, Float64s, Floats, Ints
 
 COUNTED_ROWS_PER_THREAD = 1 << 16
-COPIED_ROWS = 1 << 18  # rows that are copied at a time, where they do not lie next to each other
+COPIED_ROWS = 1 << 18  # rows copied at a time if they are not contiguous
 UNIFORM, TABLE, SEARCH = 0, 1, 2  # as in bins.h
-MOST_FLOAT32_INTEGERS = 1 << 24  # whole numbers that float32 can tell apart
+MOST_FLOAT32_INTEGERS = 1 << 24  # float32 distinguishes whole numbers up to this
 
 
 def bin_moments(scores: Floats, labels: Array, weights: Array | None, partition: Partition, squares: bool) -> Moments:
@@ -44,7 +44,7 @@ def bin_moments(scores: Floats, labels: Array, weights: Array | None, partition:
 
 
 def how_to_find(partition: Partition, n: int) -> tuple[int, Array | None]:
-    """Which of the ways of bins.h finds the bin of a score, and the table for it; a table is not worth it for few."""
+    """Return the method of bins.h that finds the bin of a score, and its table, which is not worth it for few rows."""
     edges = partition.edges
     if partition.uniform and (edges.dtype == np.float64 or len(edges) <= MOST_FLOAT32_INTEGERS):
         return UNIFORM, None
@@ -60,10 +60,10 @@ BINARY_SUM_NAMES = (
     *("w", "w2", "wp", "wy", "brier", "nll", "correct", "confidence", "entropy", "spread", "spread_variance"),
     *("w2_squared", "deviation"),
 )
-ROWS_OF_A_PART = 1 << 16  # whose sums come as one: threads begin at whole parts, so their number changes nothing
-CODES_PER_ROW_FOR_SORTING = 2  # or more: sorting the codes is quicker than going through a table
+ROWS_OF_A_PART = 1 << 16  # rows summed as one part; threads start at whole parts, so their number changes nothing
+CODES_PER_ROW_FOR_SORTING = 2  # from this many codes per row, sorting the codes is faster than scanning a table
 PASS_ROWS_PER_THREAD = 1 << 17
-MOST_GRIDS, MOST_CODES = 8, 1 << 27  # that the C has room for
+MOST_GRIDS, MOST_CODES = 8, 1 << 27  # limits of the arrays in C
 
 
 def binary_pass(scores: Floats, labels: Array, weights: Float64s | None, grids: tuple[PassGrid, ...] = ()) -> PassSums:
@@ -81,7 +81,7 @@ def binary_cells(scores: Floats, labels: Array, weights: Float64s | None, grids:
 
 
 def _known(scores: Floats, labels: Array, grids: tuple[PassGrid, ...]) -> bool:
-    """Whether the C can count this."""
+    """Return whether the C code supports this input."""
     few = len(grids) <= MOST_GRIDS and sum(len(grid.edges) for grid in grids) < MOST_CODES
     native = scores.dtype.isnative and labels.dtype.isnative and labels.dtype.char not in "eg"
     return few and native and not any(grid.searched for grid in grids)
@@ -127,7 +127,7 @@ def _on_grid(found: Ints, by_code: Float64s, cells: Ints, moments: int, soft: bo
 
 
 def _parts(n: int) -> list[tuple[int, int]]:
-    """Ranges of rows, each from the beginning of a part."""
+    """Return ranges of rows, each starting at a part."""
     if n < 2 * PASS_ROWS_PER_THREAD:
         return [(0, n)]
     return [
@@ -137,7 +137,7 @@ def _parts(n: int) -> list[tuple[int, int]]:
 
 
 def _whole(n: int, parts: Float64s) -> Sums:
-    """From parts to all rows; deviations from each part's mean to that of all (Chan et al. 1983)."""
+    """Add the parts; deviations are converted to those from the mean of all rows (Chan et al. 1983)."""
     total = parts[0] if len(parts) == 1 else parts.sum(axis=0)
     sums: Sums = {"n": n, **dict(zip(BINARY_SUM_NAMES, total.tolist(), strict=True))}
     if len(parts) > 1:

@@ -1,4 +1,4 @@
-"""Scores put into cells, and found again by their cell."""
+"""Assignment of scores to cells, and selection of rows by their cell."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def rows_in_cells(scores: Floats, wanted: Array) -> Ints:
 
 
 def rows_wanted(scores: Array, wanted: Array) -> Ints:
-    """Rows in the cells that are wanted; scores are cells already where they are whole numbers."""
+    """Return the rows in the wanted cells; scores of an integer dtype are cells already."""
     wanted = np.ascontiguousarray(wanted, bool).view(np.uint8)
-    found = np.empty(len(scores), np.int64)  # most of which is never touched
+    found = np.empty(len(scores), np.int64)  # most of it stays untouched, and so uses no memory
     parts = ranges(len(scores), BINNED_ROWS_PER_THREAD)
     counts = in_parts(lambda _, *rows: c.rows_in_cells(scores, wanted, found, *rows), parts)
     kept = [found[start : start + n] for (start, _), n in zip(parts, counts, strict=True)]

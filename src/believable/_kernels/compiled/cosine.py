@@ -1,4 +1,4 @@
-"""The size of many smoothed curves, in C; threads share out the curves, eight by eight."""
+"""The size of many smoothed curves, in C; threads process the curves eight at a time."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from believable._kernels.compiled.threads import in_parts, ranges
 from believable._kernels.twins import TWINS, c
 from believable._types import Array, Float64s, Floats, Ints
 
-FEW_CURVES, MANY_NODES = 4, 1 << 10  # so few curves, on more nodes than these, are not worth a table of cosines
-TOO_MANY_NODES = 1 << 16  # nodes from which on eight curves do not fit the cache
+FEW_CURVES, MANY_NODES = 4, 1 << 10  # fewer curves, on more nodes, are not worth a table of cosines
+TOO_MANY_NODES = 1 << 16  # from this many nodes, eight curves do not fit in the cache
 CURVES_AT_ONCE = 8
-NODES_PER_THREAD = 1 << 15  # nodes, of all curves, that a thread is started for
+NODES_PER_THREAD = 1 << 15  # nodes of all curves that justify a thread
 
 
 def smooth_sizes(waves: Float64s, s: Float64s, nodes: Ints) -> Float64s:

@@ -1,4 +1,4 @@
-"""Isotonic regression in C; rows of replicates are shared out among threads."""
+"""Isotonic regression in C; rows of replicates are divided among threads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def pav_blocks(w: Float64s, wy: Float64s) -> tuple[Ints, Float64s]:
 
 
 def _pooled(w: Float64s, wy: Float64s, starts: Ints | None, value: Float64s) -> int:
-    """Blocks of ranges of points are pooled as points are: nothing changes but who does the work."""
+    """Pool points in ranges, then the blocks of the ranges like points; the result does not depend on the ranges."""
     w, wy = np.ascontiguousarray(w, np.float64), np.ascontiguousarray(wy, np.float64)
     blocks = np.empty((len(w), 4))
     parts = ranges(len(w), POOLED_ROWS_PER_THREAD)

@@ -8,8 +8,8 @@ from believable._kernels.compiled.threads import in_parts, ranges
 from believable._kernels.twins import TWINS, c
 from believable._types import Float64s
 
-PART = 1 << 14  # points whose sums come as one, so that the number of threads does not change a bit of them
-AT_LEAST = 1 << 16  # points for a thread
+PART = 1 << 14  # points summed as one part, so that the number of threads does not change the result
+AT_LEAST = 1 << 16  # points that justify a thread
 MOST_COLUMNS = 8  # as in logistic.c
 
 

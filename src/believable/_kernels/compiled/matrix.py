@@ -1,4 +1,4 @@
-"""Moments of a matrix with one label to a row, read once."""
+"""Moments of a matrix with one label per row, from one pass over the rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from believable._kernels.twins import TWINS, c
 from believable._types import Array, Float64s, Floats, Ints
 
 MATRIX_ENTRIES_PER_THREAD = 1 << 17
-COPIED_ENTRIES = 1 << 20  # entries that are copied at a time, where they do not lie next to each other
+COPIED_ENTRIES = 1 << 20  # entries copied at a time if they are not contiguous
 TOP, TOP_BY_CLASS, EVERY = 0, 1, 2  # as in matrix.c
 
 
@@ -46,7 +46,7 @@ def classwise_moments(
 
 
 class _Entries(NamedTuple):
-    """Which entries are counted (as in matrix.c), by how many codes, and how few rows are not worth a thread."""
+    """Which entries are counted (as in matrix.c), the number of codes, and the rows that justify a thread."""
 
     what: int
     n_codes: int
@@ -64,7 +64,7 @@ def _moments(
 ) -> Moments:
     n, width = matrix.shape
     kind, first = how_to_find(partition, n if entries.what != EVERY else n * width)
-    # Each part has a table of its own, to be added.
+    # Each part has its own table; they are added at the end.
     parts = ranges(n, max(MATRIX_ENTRIES_PER_THREAD // width, entries.fewest_rows, 1))
     tables = np.zeros((len(parts), 2, n_moments(weights is not None, squares), entries.n_codes))
     labels = np.ascontiguousarray(labels)
@@ -89,7 +89,7 @@ def _moments(
     return Moments(total, positive, True)
 
 
-# --- What the rows of a matrix of probabilities add to proper scores --------------------------------------------------
+# --- Contributions of the rows of a matrix of probabilities to proper scores ------------------------------------------
 
 
 ROW_SUM_NAMES = ("brier", "nll", "correct", "confidence", "entropy")
@@ -97,8 +97,8 @@ MATRIX_SUM_NAMES = (*ROW_SUM_NAMES, "w", "w2", "spread", "spread_variance")  # t
 N_SUMS = len(MATRIX_SUM_NAMES) + 2 * len(ROW_SUM_NAMES) + 2
 CLASS_SUM_NAMES = ("wp", "deviation", "wy", "w2y", "w2y_brier")
 MATRIX_TILE_ROWS = 64
-MOST_PARTS, PARTS_AND_CLASSES, FEWEST_PARTS = 64, 1 << 17, 4  # sums of parts are small beside the data
-SUM_ENTRIES_PER_THREAD = 1 << 16  # entries for a thread
+MOST_PARTS, PARTS_AND_CLASSES, FEWEST_PARTS = 64, 1 << 17, 4  # keep the sums of parts small compared with the data
+SUM_ENTRIES_PER_THREAD = 1 << 16  # entries that justify a thread
 
 
 def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None, tolerance: float = np.inf) -> MatrixSums:
@@ -108,7 +108,7 @@ def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None, toleranc
         return made
     matrix, labels = np.ascontiguousarray(matrix), np.ascontiguousarray(labels)
     weights = None if weights is None else np.ascontiguousarray(weights)
-    # How rows are cut into parts does not depend on the threads, so neither does a bit of the result.
+    # The parts do not depend on the number of threads, so neither does the result.
     wanted = max(FEWEST_PARTS, min(MOST_PARTS, PARTS_AND_CLASSES // n_classes))
     each = max(MATRIX_TILE_ROWS, -(-n // (wanted * MATRIX_TILE_ROWS)) * MATRIX_TILE_ROWS)
     parts = -(-n // each)
@@ -121,7 +121,7 @@ def matrix_sums(matrix: Floats, labels: Ints, weights: Float64s | None, toleranc
 
 
 def _whole(n: int, sums: Float64s, by_class: Float64s) -> dict[str, Any]:
-    """From parts to all rows; deviations from each part's mean to that of all (Chan et al. 1983)."""
+    """Add the parts; deviations are converted to those from the mean of all rows (Chan et al. 1983)."""
     total, of_classes = (sums[0], by_class[0]) if len(sums) == 1 else (sums.sum(axis=0), by_class.sum(axis=0))
     whole: dict[str, Any] = {
         "n": n,

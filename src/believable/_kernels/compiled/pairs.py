@@ -16,9 +16,9 @@ from believable._types import Float64s
 if TYPE_CHECKING:
     from believable._kernels.pairs import Similarity
 
-N_STRIPS = 8  # shares of the work, by which sums are put together, whoever did them
+N_STRIPS = 8  # shares of the work, added in a fixed order whichever thread computed them
 ROWS_FOR_STRIPS = 512
-DIFFERENCES_PER_THREAD = 1 << 20  # of entries
+DIFFERENCES_PER_THREAD = 1 << 20  # differences of entries that justify a thread
 TV, GAUSSIAN = 0, 1
 
 
@@ -27,7 +27,7 @@ def _kind(name: object) -> int:
 
 
 def _scale(similarity: Similarity) -> float:
-    """The kernel is exp(-scale * sum of differences); too narrow for a number, it is infinite."""
+    """Return the scale of the kernel exp(-scale * sum of differences); infinite if the bandwidth is too small."""
     nu = similarity.bandwidth
     if nu < 1e-150:
         return inf
@@ -78,7 +78,7 @@ def skce_blocks(
 
 
 def distances(x: Float64s, y: Float64s, name: str) -> Float64s:
-    """Distances of all pairs of rows."""
+    """Return the distances of all pairs of rows."""
     x, y = np.ascontiguousarray(x, np.float64), np.ascontiguousarray(y, np.float64)
     out, width = np.empty((len(x), len(y))), x.shape[1]
     kind = _kind(name)
@@ -92,10 +92,10 @@ def distances(x: Float64s, y: Float64s, name: str) -> Float64s:
     return out
 
 
-# --- Sums over all pairs of sorted points; replicates are shared out among threads ------------------------------------
+# --- Sums over all pairs of sorted points; replicates are divided among threads ---------------------------------------
 
 
-POINTS_PER_THREAD = 1 << 14  # points that are not worth a thread
+POINTS_PER_THREAD = 1 << 14  # points that justify a thread
 FADED_SUMS, FADED_BEFORE, FADED_AROUND, FADED_FORM = range(4)
 
 

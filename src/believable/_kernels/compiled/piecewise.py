@@ -1,4 +1,4 @@
-"""Places between knots, and lines from one to the next; see the twins in `believable._kernels.piecewise`."""
+"""Search and linear interpolation between knots; see the twins in `believable._kernels.piecewise`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from believable._kernels.compiled.threads import in_parts, ranges
 from believable._kernels.twins import TWINS, c
 from believable._types import Array, Float64s, Floats, Ints
 
-NUMBERS_PER_THREAD = 1 << 15  # numbers for a thread
+NUMBERS_PER_THREAD = 1 << 15  # numbers that justify a thread
 FEWEST_LOOKUP_CELLS, MOST_LOOKUP_CELLS = 1 << 12, 1 << 16
 
 
@@ -64,7 +64,7 @@ def _below(x: Floats, knots: Floats, or_equal: bool) -> Ints:
 
 
 def _table(knots: Floats, n: int) -> tuple[Array | None, float, float]:
-    """How many knots lie in cells before each, and the map to cells; no table where it would not be worth it."""
+    """Return the number of knots before each cell, and the function to cells; no table if it is not worth it."""
     n_cells = FEWEST_LOOKUP_CELLS
     while n_cells < 2 * len(knots) and n_cells < MOST_LOOKUP_CELLS:
         n_cells *= 2
@@ -78,6 +78,6 @@ def _table(knots: Floats, n: int) -> tuple[Array | None, float, float]:
         place = (knots - low) * scale if usable else knots
     if not usable:
         return None, 0.0, 0.0
-    cell = np.minimum(place, knots.dtype.type(n_cells - 1)).astype(np.int32)  # the map of piecewise.c
+    cell = np.minimum(place, knots.dtype.type(n_cells - 1)).astype(np.int32)  # as in piecewise.c
     first = np.searchsorted(cell, np.arange(n_cells + 1), side="left").astype(np.int32)
     return first, float(low), float(scale)

@@ -1,4 +1,4 @@
-"""Logits as probabilities."""
+"""Conversion of logits to probabilities, in C."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ PROBABILITIES_PER_THREAD = 1 << 15
 
 
 def plain(logits: Array) -> Floats:
-    """In C order, of float32 or float64."""
+    """Return logits in C order, as float32 or float64."""
     return np.ascontiguousarray(logits, np.float32 if logits.dtype == np.float32 else np.float64)
 
 
 def of_rows(logits: Array, temperature: float) -> Float64s:
-    """softmax(z / T) by row."""
+    """Return softmax(z / T) by row."""
     logits = plain(logits)
     n, width = logits.shape
     result = np.empty((n, width))

@@ -1,4 +1,4 @@
-"""Outcomes and labels that are drawn again and again, in C; threads share out the replicates."""
+"""Outcomes and labels that are drawn repeatedly, in C; replicates are divided among threads."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from believable._types import Array, Float64s
 if TYPE_CHECKING:
     from believable._kernels.pairs import Similarity
 
-DRAWS_PER_THREAD = 1 << 16  # draws that a thread is started for
-RESAMPLED_TILE_ROWS = 256  # rows of a tile: the more, the longer are the lists of rows with the same label
+DRAWS_PER_THREAD = 1 << 16  # draws that justify a thread
+RESAMPLED_TILE_ROWS = 256  # rows of a tile; more rows make longer lists of rows with the same label
 
 
 def redrawn_labels(

@@ -1,4 +1,4 @@
-"""The largest entries of each row, and what is smallest and largest of all."""
+"""The largest entries of each row, and the extremes of all entries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from believable._kernels.twins import TWINS, c
 from believable._types import Array, Floats, Ints
 
 ROW_ENTRIES_PER_THREAD = 1 << 18
-MOST_RANKS = 64  # above, sorting beats keeping a list
+MOST_RANKS = 64  # for more ranks, sorting is faster than keeping a list
 
 
 def extrema(values: Array) -> tuple[float, float]:
@@ -51,7 +51,7 @@ def top_ranked(matrix: Floats, r: int) -> tuple[Floats, Ints]:
 
 
 def _taken(array: Array, types: str) -> bool:
-    """Whether C takes this array as it is."""
+    """Return whether C accepts this array without a copy."""
     return array.flags.c_contiguous and array.dtype.char in types and array.dtype.isnative and array.size > 0
 
 
@@ -70,6 +70,6 @@ def _largest(matrix: Floats, r: int) -> tuple[Floats, Ints]:
 
 
 def _widest(found: list[tuple[float, float]]) -> tuple[float, float]:
-    """The extremes of several; NaN if one of them is."""
+    """Return the extremes over several ranges; NaN if one of them is."""
     low, high = np.array(found).T
     return float(low.min()), float(high.max())

@@ -1,6 +1,6 @@
-"""Rows in the order of their scores: few are sorted at once, many are spread over cells and those sorted, in threads.
+"""Sorting of rows by score: few rows are sorted directly, many are distributed over cells that threads sort.
 
-A run of equal scores never leaves its cell, so what is made of sorted rows is made where they are sorted.
+A run of equal scores never leaves its cell, so results from sorted rows are computed right where they are sorted.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from believable._kernels.values import ByScore
 from believable._types import Array, Float64s, Floats, Ints
 
 Result = TypeVar("Result")
-Work = Callable[[Array, int, int], Result]  # of sorted items, from here to there
+Work = Callable[[Array, int, int], Result]  # takes sorted items, start and stop
 
-SCORES_FOR_NUMPY = 256  # scores that NumPy sorts while we would still ask for memory
-ROWS_FOR_CELLS = 1 << 15  # rows that are spread over cells first
-CELL_BITS = 11  # of the cells they are spread over
-SAMPLED_ROWS = 1 << 10  # rows that say where the cells are
-TRIMMED_ROWS = 4  # but for so many of the lowest and the highest
+SCORES_FOR_NUMPY = 256  # fewer scores are sorted by NumPy faster than memory can be allocated for C
+ROWS_FOR_CELLS = 1 << 15  # from this many rows, they are first distributed over cells
+CELL_BITS = 11  # logarithm of the number of cells
+SAMPLED_ROWS = 1 << 10  # rows from which the range of the cells is estimated
+TRIMMED_ROWS = 4  # lowest and highest sampled rows that are ignored
 
 
 def sort_pairs(score: Floats, outcome: Array, weight: Array | None) -> tuple[Floats, Array, Array | None]:
@@ -110,7 +110,7 @@ def _doubles(values: Array) -> Float64s:
 
 
 def _nothing(items: Array, start: int, stop: int) -> None:
-    """Sorted is all they should be."""
+    """Do nothing, if rows only have to be sorted."""
 
 
 def _of_pairs(score: Floats, labels: Array) -> list[Array]:
@@ -133,14 +133,14 @@ def _of_rows(score: Array, first: Float64s, second: Float64s, n_sums: int) -> li
 
 
 def _joined(columns: list[Array], found: list[tuple[int, int]]) -> list[Array]:
-    """What each thread wrote from its place on, without the gaps between."""
+    """Return what the threads wrote, without the gaps between their ranges."""
     if sum(n for _, n in found) == len(columns[0]):
         return columns
     return [np.concatenate([column[start : start + n] for start, n in found]) for column in columns]
 
 
 def _sorted(score: Array, labels: Array | None, work: Work[Result]) -> tuple[Array, list[Result]]:
-    """The items in order, and what work made of each range of them; packed keys, or keys and rows without labels."""
+    """Return the sorted items and the result of `work` for each range; items are packed keys, or keys and rows."""
     n = len(score)
     score = _doubles(score) if labels is None else np.ascontiguousarray(score)
     shape: Any = (n, 2) if labels is None else n
@@ -171,9 +171,9 @@ def _sorted(score: Array, labels: Array | None, work: Work[Result]) -> tuple[Arr
 
 
 def _cells(score: Array, labels: Array | None, kind: Any) -> tuple[int, int]:
-    """The lowest key of the cells, and the bits by which keys are shifted to become cells: only speed hangs on these.
+    """Return the lowest key of the cells, and the bits by which keys are shifted; both affect only the speed.
 
-    But the bit of the label is always shifted away: pairs of one score are in one cell.
+    The bit of the label is always shifted away, so that pairs of the same score are in the same cell.
     """
     some = np.ascontiguousarray(score[:: len(score) // SAMPLED_ROWS])
     none = None if labels is None else np.zeros(len(some), np.uint8)

@@ -1,6 +1,6 @@
-"""Passes over logits in C, for `kernels.temperature`.
+"""Passes over logits in C, for `believable._kernels.temperature`.
 
-Rows are cut into blocks, whose sums are added in one order however many threads there are.
+Rows are divided into blocks, whose sums are added in a fixed order, however many threads there are.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from believable._kernels.twins import c
 from believable._kernels.values import LogitRows
 from believable._types import Float64s, Floats, Ints
 
-BLOCK_ENTRIES, BLOCK_ROWS = 1 << 16, 128  # entries and rows of a block, at most
-LOGITS_PER_THREAD = 1 << 16  # that are worth a thread of their own
+BLOCK_ENTRIES, BLOCK_ROWS = 1 << 16, 128  # largest number of entries and rows of a block
+LOGITS_PER_THREAD = 1 << 16  # logits that justify a thread
 
 
 def logit_rows(logits: Floats, labels: Ints, weights: Float64s | None = None) -> LogitRows:
@@ -64,10 +64,10 @@ def tempered(logits: Floats, temperature: float) -> Float64s:
 
 
 def _in_reach(b: float) -> bool:
-    """Of float32."""
+    """Return whether b is in the range of float32."""
     return 1e-30 < b < 1e30
 
 
 def _parts(n: int, width: int, block: int) -> list[tuple[int, int]]:
-    """Ranges of blocks."""
+    """Return ranges of blocks for the threads."""
     return ranges(n, max(1, LOGITS_PER_THREAD // (width * block)))

@@ -1,8 +1,8 @@
-"""Work shared out among threads, by ranges of rows.
+"""Division of work among threads, by ranges of rows.
 
 Threads are started for one call and joined before it returns: starting one takes a twentieth of a millisecond, and
-there is no pool that a forked process would inherit without its threads. Work that is itself one of several parts done
-at the same time is not shared out again.
+there is no pool that a forked process would inherit without its threads. Work that already runs in one of several
+threads is not divided again.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import TypeVar
 
 Result = TypeVar("Result")
 
-MOST_THREADS = 16  # memory is the limit long before
+MOST_THREADS = 16  # memory bandwidth is the limit long before that
 
 _here = local()
 
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """What this thread does inside is not shared out among others: the caller has threads of its own at work."""
+    """Keep the work inside this context on one thread, because the caller already runs several."""
     before = getattr(_here, "alone", False)
     _here.alone = True
     try:
@@ -33,9 +33,9 @@ def alone() -> Iterator[None]:
 
 
 def n_threads() -> int:
-    """BELIEVABLE_THREADS; or OMP_NUM_THREADS, by which pools of processes stay small; or the cores we may use.
+    """Return BELIEVABLE_THREADS, else OMP_NUM_THREADS (which pools of processes set), else the available cores.
 
-    One, inside of `alone`.
+    Inside `alone`, it is 1.
     """
     if getattr(_here, "alone", False):
         return 1
@@ -48,7 +48,7 @@ def n_threads() -> int:
 
 
 def ranges(n: int, at_least: int, most: int | None = None) -> list[tuple[int, int]]:
-    """A range of rows for every thread (of at most `most`, if given), none shorter than `at_least` unless alone."""
+    """Return a range of rows for each of at most `most` threads, none shorter than `at_least` if there are several."""
     if n < 2 * at_least:
         return [(0, n)]
     parts = min(n_threads(), n // at_least, most or MOST_THREADS)
@@ -57,7 +57,7 @@ def ranges(n: int, at_least: int, most: int | None = None) -> list[tuple[int, in
 
 
 def in_parts(work: Callable[[int, int, int], Result], parts: list[tuple[int, int]]) -> list[Result]:
-    """work(number, start, stop) for every range at the same time, the first of them here; results in order."""
+    """Call work(number, start, stop) for every range in parallel, the first in this thread; return results in order."""
     if len(parts) == 1:
         return [work(0, *parts[0])]
     results: list[Result | BaseException | None] = [None] * len(parts)
@@ -66,7 +66,7 @@ def in_parts(work: Callable[[int, int, int], Result], parts: list[tuple[int, int
         try:
             with alone():
                 results[number] = work(number, *parts[number])
-        except BaseException as error:  # raised again by whoever waits
+        except BaseException as error:  # raised again in the waiting thread
             results[number] = error
 
     threads = [Thread(target=run, args=(number,), daemon=True) for number in range(1, len(parts))]
@@ -75,7 +75,7 @@ def in_parts(work: Callable[[int, int, int], Result], parts: list[tuple[int, int
         for thread in threads:
             thread.start()
             started.append(thread)
-    except RuntimeError:  # no more threads, as when the interpreter is shutting down: the rest is done here
+    except RuntimeError:  # no more threads, for example at shutdown: do the rest here
         pass
     for number in (0, *range(1 + len(started), len(parts))):
         run(number)

@@ -24,7 +24,7 @@ static char type_of(const Py_buffer *view)
     }
 }
 
-/* Entries of an array may lie at any byte, if it was made of a file, say. C must not read them there. */
+/* Entries of an array may be unaligned, for example if it maps a file. C must not read them there. */
 static int align(Array *array, int written)
 {
     if ((uintptr_t)array->data % (size_t)array->view.itemsize == 0)

@@ -71,7 +71,7 @@ PyObject *unfit(const char *name);
 #define FUSED
 #endif
 
-/* Ask for memory that is written to soon. */
+/* Prefetch memory that is written to soon. */
 #if defined(__GNUC__)
 #define PREFETCH(address) __builtin_prefetch((address), 1)
 #else
@@ -86,7 +86,7 @@ PyObject *unfit(const char *name);
 #define WIDER
 #endif
 
-/* Before a loop: the compiler may reorder what it reduces, so that vectors can. */
+/* Before a loop: lets the compiler reorder a reduction, so that it can vectorise. */
 #define AS_TEXT(...) #__VA_ARGS__
 #if defined(__GNUC__)
 #define TOGETHER(...) _Pragma(AS_TEXT(omp simd __VA_ARGS__))

@@ -7,21 +7,21 @@
 #include "coded.h"
 #include "logarithm.h"
 
-#define ROWS 256       /* of a block: its buffers stay in the nearest cache */
-#define AHEAD 16       /* rows whose slots are asked for before they are needed: tables do not fit a near cache */
-#define PART 65536     /* rows whose sums are handed back as one: what is added up does not depend on the threads */
-#define LANES 8        /* that rows of a block take turns in: sums vectorise, and round less */
-#define BY_ITSELF 4096 /* rows that a slot sums by itself before they are put to the others of its code */
+#define ROWS 256       /* rows of a block, whose buffers fit in the L1 cache */
+#define AHEAD 16       /* rows whose slots are prefetched: the tables do not fit in a near cache */
+#define PART 65536     /* rows summed as one part, so that the result does not depend on the threads */
+#define LANES 8        /* rows of a block alternate among lanes: sums vectorise, and round less */
+#define BY_ITSELF 4096 /* rows that a slot sums before it is added to its code */
 #define MOST_GRIDS 8
-#define MOST_CELLS (1 << 27) /* of a code, so that places and codes fit into an int32 */
-#define LARGEST_LOGIT 36.75  /* of a float64 below 1: log(2^53 - 1), and a little for rounding */
+#define MOST_CELLS (1 << 27) /* largest sum of cells of a code, so that positions and codes fit into an int32 */
+#define LARGEST_LOGIT 36.75  /* logit of the float64 below 1, log(2^53 - 1), plus a little for rounding */
 
 enum { W, W2, WP, WY, BRIER, NLL, CORRECT, CONFIDENCE, ENTROPY, SPREAD, SPREAD_VARIANCE, W2_SQUARED, DEVIATION };
 #define N_SUMS 13
 
 typedef struct {
     const double *edges;   /* n + 1 of them */
-    const int32_t *table;  /* of logit-spaced cells: edges below the scores next to 1 */
+    const int32_t *table;  /* for logit-spaced cells: number of edges below the scores next to 1 */
     Py_ssize_t n, n_table; /* cells between {0} and {1}; last entry of the table */
     double reach;
 } Grid;
@@ -32,7 +32,7 @@ typedef struct {
     int n_grids, moments, soft;
     double *sums;          /* N_SUMS for each part */
     double *table, *more;  /* by code: moments of outcome 0 (of all rows, if labels are shares), and of outcome 1 */
-    int32_t *codes;        /* in place of the tables */
+    int32_t *codes;        /* used instead of the tables */
     int spilled;           /* something is in `more` */
 } Pass;
 
@@ -52,13 +52,13 @@ WIDER static void widen(const Array *array, Py_ssize_t start, Py_ssize_t n, doub
     OF_ENTRIES(array->type, WIDEN)
 }
 
-/* Blocks are filled up to whole lanes with rows that weigh nothing in any sum. */
+/* Blocks are padded to whole lanes with rows of weight 0. */
 static Py_ssize_t filled(Py_ssize_t n)
 {
     return (n + LANES - 1) / LANES * LANES;
 }
 
-/* Whether scores and labels are what they should be. */
+/* Whether scores and labels are valid. */
 WIDER static int is_valid(const Block *block, Py_ssize_t n)
 {
     int32_t bad = 0;
@@ -125,7 +125,7 @@ WIDER static void sum_block(const Block *block, Py_ssize_t n, double *sums)
     sums[DEVIATION] = total(deviation);
 }
 
-/* Deviations are from each part's own mean (Chan et al. 1983): a sum of squares less a square would cancel. */
+/* Deviations are from each part's own mean (Chan et al. 1983): a sum of squares minus a square would cancel. */
 static void add_sums(double *into, const double *part)
 {
     const double mine = into[W], others = part[W];
@@ -165,7 +165,7 @@ WIDER static void place_logit(Block *block, Py_ssize_t n, double per_unit, doubl
     }
 }
 
-/* What a table says, if that is a cell. */
+/* The entry of a table, if it is a valid cell. */
 INLINE int32_t capped(int32_t cell, int32_t last)
 {
     return (uint32_t)cell < (uint32_t)last ? cell : last;

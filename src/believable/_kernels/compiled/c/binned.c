@@ -6,17 +6,17 @@
 #include "moments.h"
 
 #define PIECE 1024   /* rows */
-#define BLOCK 16384  /* rows that are summed by themselves, unless tables are long: short chains round less */
-#define LANES 4      /* tables that rows take turns in, so that they need not wait for each other */
-#define FEW 1024     /* entries of a table, up to which there are LANES of them */
+#define BLOCK 16384  /* rows summed separately, unless tables are long, because short chains round less */
+#define LANES 4      /* tables among which rows alternate, so that additions do not wait for each other */
+#define FEW 1024     /* tables of no more entries are repeated LANES times */
 
 typedef struct {
-    const char *scores, *labels; /* bytes, so that rows are found whatever the type */
+    const char *scores, *labels; /* bytes, so that rows can be addressed whatever the type */
     size_t score_size, label_size;
     const double *weights;
     Bins bins;
     int weighted, squares, lanes;
-    Py_ssize_t entries; /* of a table: codes x moments */
+    Py_ssize_t entries; /* entries of a table: codes x moments */
     double *tables;
 } Job;
 
@@ -140,7 +140,7 @@ static int sum_rows(const Job *job, char score, Codes codes, Py_ssize_t start, P
             const double *weights = job->weighted ? job->weights + at : NULL;
             bad |= codes(scores, job->labels + (size_t)at * job->label_size, n, &job->bins, code);
             if (bad)
-                return 1; /* the sums mean nothing, and a score may be no number */
+                return 1; /* the sums are invalid, and a score may be NaN */
             (score == 'f' ? add_floats : add_doubles)(job, scores, weights, code, n);
         }
         add_tables(job, out);

@@ -9,10 +9,10 @@ enum { UNIFORM, TABLE, SEARCH }; /* edges k/M; any edges, with a table of where 
 #define LOOKUP 4096              /* cells of the table */
 
 typedef struct {
-    const void *edges;    /* n + 1 of them, in the type of the scores */
-    const int32_t *first; /* of TABLE: the number of inner edges in cells before this one */
+    const void *edges;    /* n + 1 edges, in the type of the scores */
+    const int32_t *first; /* for TABLE: the number of inner edges in cells before this one */
     Py_ssize_t n;
-    int kind, apart; /* apart: 0 and 1 have bins of their own, before and after the others */
+    int kind, apart; /* apart: 0 and 1 have separate bins, before and after the others */
 } Bins;
 
 /* The bin of a score in [0, 1]. Edges k/M are divided anew, which is exactly what was rounded when they were made, and
@@ -47,7 +47,7 @@ BIN_OF(bin_of_float, float)
 BIN_OF(bin_of_double, double)
 
 #define MOST_BINS (INT32_MAX / 4) /* so that codes of bins and labels are an int32 */
-#define MOST_FLOATS (1 << 24)     /* whole numbers that a float can tell apart */
+#define MOST_FLOATS (1 << 24)     /* a float distinguishes whole numbers up to this */
 
 /* Bins for scores of a type, from edges and the table, if there is one. n is 0 if no score could safely be looked for:
  * what the table says must be bins. */

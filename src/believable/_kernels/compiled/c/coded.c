@@ -2,7 +2,7 @@
  * do. */
 #include "coded.h"
 
-#define MOST_BITS 11 /* of a code that one round of sorting looks at */
+#define MOST_BITS 11 /* bits of a code that one round of sorting uses */
 
 /* --- few rows: sorted by code ------------------------------------------------------------------------------------- */
 
@@ -155,7 +155,7 @@ static PyObject *occupied(PyObject *self, PyObject *const *args, Py_ssize_t n_ar
 typedef struct {
     const int32_t *found, *cells; /* codes, and the cell of every code */
     const double *sums;
-    Py_ssize_t n, n_codes, moments, room; /* room: cells that there is room for */
+    Py_ssize_t n, n_codes, moments, room; /* room: number of cells that fit */
     int soft;
     int64_t *keys;
     double *of_all, *of_positive; /* of shape (moments, room) */

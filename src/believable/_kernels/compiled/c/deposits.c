@@ -1,14 +1,14 @@
 /* Rows put into cells along a line, and rows found again by their cell. */
 #include "arrays.h"
 
-#define CELLS 4096  /* of [0, 1], and one more for 1 itself */
-#define BLOCK 65536 /* rows whose weights are summed by themselves: short chains round less */
+#define CELLS 4096  /* cells of [0, 1], and one more for 1 itself */
+#define BLOCK 65536 /* rows whose weights are summed separately, because short chains round less */
 
 typedef struct {
-    double sum[3], lost[3]; /* what rounding took from each sum, to be taken off again */
+    double sum[3], lost[3]; /* rounding error of each sum, subtracted at the end */
 } Cell;
 
-/* The cell of a score in [0, 1]; what is none has one too. */
+/* The cell of a score in [0, 1]; an invalid score gets some cell too. */
 INLINE Py_ssize_t cell_of_float(float p)
 {
     return (Py_ssize_t)((p > 0 ? p < 1 ? p : 1.0f : 0.0f) * (float)CELLS);

@@ -1,7 +1,7 @@
 /* Isotonic regression by pooling adjacent violators: blocks on a stack, the last of which takes in what is below it. */
 #include "arrays.h"
 
-#define CHAIN 1024    /* terms of a sum that are added by themselves: short chains round less */
+#define CHAIN 1024    /* terms of a sum that are added separately, because short chains round less */
 #define LANES 4
 #define EXTREME 1e100 /* weights beyond which, or below whose inverse, products might not be numbers */
 
@@ -89,7 +89,7 @@ static int are_in_order(const Block *blocks, Py_ssize_t m, Py_ssize_t n)
     return 1;
 }
 
-/* Means of blocks that end at n, summed afresh; they do not fall. */
+/* Means of blocks that end at n, summed again from the points; they do not decrease. */
 static void average(const double *w, const double *wy, Py_ssize_t n, Block *blocks, Py_ssize_t m)
 {
     double highest = -INFINITY;
@@ -121,7 +121,7 @@ static void fit(const double *w, const double *wy, Py_ssize_t n, Block *blocks, 
 /* Values at x between those at places `at`, n of them; level beyond the ends. */
 static void between(const double *x, Py_ssize_t n_x, const double *at, const double *value, Py_ssize_t n, double *out)
 {
-    Py_ssize_t k = 0; /* the first place that is not below */
+    Py_ssize_t k = 0; /* the first position that is not below */
     for (Py_ssize_t i = 0; i < n_x; i++) {
         while (k < n && at[k] < x[i])
             k++;

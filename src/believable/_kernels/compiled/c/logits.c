@@ -55,7 +55,7 @@
             memcpy((LOGIT *)bottom + r, low, (size_t)count * sizeof(LOGIT));                                           \
         }                                                                                                              \
     }                                                                                                                  \
-    /* How far the labels' logits are behind, and the largest difference; -1 if a label is no number of a column. */   \
+    /* How far the labels' logits are behind, and the largest difference; -1 if a label is not a column. */   \
     static double NAME##_behind(const LOGIT *z, Py_ssize_t rows, Py_ssize_t width, const LOGIT *top,                   \
                                 const LOGIT *bottom, const int64_t *labels, double *behind)                            \
     {                                                                                                                  \

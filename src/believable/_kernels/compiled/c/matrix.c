@@ -8,8 +8,8 @@
 #include "rows.h"
 
 #define BLOCK 16384 /* rows, at least, that are summed by themselves: short chains of additions round less */
-#define LANES 4     /* tables that rows take turns in, so that they need not wait for each other */
-#define FEW 256     /* entries of a table that there are LANES of: more would crowd the rows out of the nearest cache */
+#define LANES 4     /* tables among which rows alternate, so that additions do not wait for each other */
+#define FEW 256     /* tables of no more entries are repeated LANES times: more would not fit in the L1 cache */
 
 enum { TOPS, BY_CLASS, EVERY_ENTRY }; /* what is counted: largest entries, or those by column, or all by column */
 
@@ -286,7 +286,7 @@ static int narrow_piece(Job *job, Py_ssize_t start, Py_ssize_t n)
         return 1;                                                                                                      \
     }
 
-#define STRETCH 64 /* columns that are looked at together */
+#define STRETCH 64 /* columns that are checked together */
 #define float_LEAST FLT_TRUE_MIN
 #define double_LEAST DBL_TRUE_MIN
 #define float_EPSILON FLT_EPSILON

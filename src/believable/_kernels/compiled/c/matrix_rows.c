@@ -6,7 +6,7 @@
 
 #define TILE_ROWS 64
 #define TILE 16384      /* entries, about */
-#define FEW_CLASSES 32  /* up to here tiles are turned */
+#define FEW_CLASSES 32  /* tiles of no more classes are transposed */
 #define LANES 8
 #define TINY 2.2250738585072014e-308 /* 0 log 0 is 0: whatever the logarithm is, as long as it is finite */
 
@@ -28,7 +28,7 @@ typedef struct {
     double *tile, *means;                       /* the tile; sums of p, squared deviations and means by class */
     double w[TILE_ROWS], own[TILE_ROWS], brier[TILE_ROWS];
     Py_ssize_t label[TILE_ROWS];
-    double tolerance; /* of the sum of a row, which should be 1 */
+    double tolerance; /* tolerance of the sum of a row, which should be 1 */
     Rows rows;
 } Job;
 
@@ -259,7 +259,7 @@ WIDER static void sum_classes(const Job *job, Py_ssize_t n, double weight, doubl
         }
 }
 
-/* Deviations are from each part's own mean (Chan et al. 1983): a sum of squares less a square would cancel. */
+/* Deviations are from each part's own mean (Chan et al. 1983): a sum of squares minus a square would cancel. */
 WIDER static void add_classes(double *into, Py_ssize_t n_classes, double mine, const double *wp,
                               const double *deviation, double others)
 {
@@ -275,7 +275,7 @@ WIDER static void add_classes(double *into, Py_ssize_t n_classes, double mine, c
 
 /* --- a range of rows ---------------------------------------------------------------------------------------------- */
 
-/* Adds the rows from start to stop to the sums of a part; 0 if a label is none, or a row is not what it should be. */
+/* Adds the rows from start to stop to the sums of a part; 0 if a label or a row is invalid. */
 static int run(Job *job, Py_ssize_t start, Py_ssize_t stop, double *sums, double *by_class)
 {
     double of_tile[N_SUMS], *const wp = job->means + job->padded, *const deviation = wp + job->padded;

@@ -11,7 +11,7 @@ typedef struct {
     double low, scale; /* the cell of x is (x - low) * scale, in the type of x */
 } Knots;
 
-/* How many knots lie below x, or are equal to it, where that counts too; NaN is above all. */
+/* The number of knots below x, or, with or_equal, not above it; NaN is above all. */
 #define BELOW(NAME, SCORE)                                                                                             \
     INLINE Py_ssize_t NAME(SCORE x, const Knots *k, int or_equal)                                                      \
     {                                                                                                                  \

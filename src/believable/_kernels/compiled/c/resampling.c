@@ -1,14 +1,14 @@
-/* Sums by cell of outcomes that are drawn again and again, and of pairs of drawn labels. */
+/* Sums by cell of outcomes that are drawn repeatedly, and of pairs of drawn labels. */
 #include "arrays.h"
 
-#define BLOCK 256 /* rows that are gone through for every replicate before the next */
-#define FEW 32    /* classes up to which the label is counted, and not searched for */
+#define BLOCK 256 /* rows processed for every replicate before the next block */
+#define FEW 32    /* for no more classes, the label is counted instead of searched */
 
 /* --- labels drawn from the probabilities of their rows --- */
 
 typedef struct {
     const double *uniform, *reached, *weights; /* (draws, n), (n, width), (n) or NULL */
-    const int32_t *cells;                      /* (n, width); negative where nothing is counted */
+    const int32_t *cells;                      /* (n, width); negative if an entry is not counted */
     double *out;                               /* (draws, n_cells) */
     Py_ssize_t n, width, n_cells;
 } Labels;

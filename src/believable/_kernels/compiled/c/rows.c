@@ -2,7 +2,7 @@
 #include "rows.h"
 
 #define PIECE 4096 /* entries of many columns */
-#define SMALL 1024 /* and of few: they, their bins and their places in a table shall fit the nearest cache */
+#define SMALL 1024 /* entries of few columns: with their bins and positions in a table they fit in the L1 cache */
 #define TURNED 64  /* rows; a multiple of BESIDE */
 #define STRETCH 64 /* columns searched together */
 
@@ -64,7 +64,7 @@ int labels_as_columns(const Array *labels, Py_ssize_t start, Py_ssize_t n, Py_ss
                 for (int j = 0; j < BESIDE; j++) {                                                                     \
                     const SCORE p = turned[k * TURNED + i + j];                                                        \
                     const int32_t better = p > high[j] ? k : 0;                                                        \
-                    at[j] = better > at[j] ? better : at[j]; /* written in any case: a choice would wait */            \
+                    at[j] = better > at[j] ? better : at[j]; /* without a branch, which would wait */            \
                     high[j] = p > high[j] ? p : high[j];                                                               \
                     least[j] = p < least[j] ? p : least[j];                                                            \
                     total[j] += p;                                                                                     \

@@ -4,12 +4,12 @@
 
 #include "bins.h"
 
-#define FEW_COLUMNS 32 /* up to here, rows are looked at side by side */
-#define BESIDE 16      /* so many of them; and so many lanes of a longer row */
+#define FEW_COLUMNS 32 /* rows of no more columns are processed side by side */
+#define BESIDE 16      /* this many rows side by side; or this many lanes of a longer row */
 
 #define MOST_ROWS 1024 /* in a piece */
 
-/* How many rows make a piece. */
+/* The number of rows of a piece. */
 Py_ssize_t rows_in_piece(Py_ssize_t width);
 
 /* The labels of some rows as indices of columns, 0 in place of those that are none; whether all are. */

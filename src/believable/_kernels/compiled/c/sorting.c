@@ -6,7 +6,7 @@
  * thread. */
 #include "sorting.h"
 
-#define CHAIN 1024 /* terms of a sum that are added by themselves: short chains round less */
+#define CHAIN 1024 /* terms of a sum that are added separately, because short chains round less */
 
 #define OWN_KEY(item) (item)
 SORT_OF(sort_packed32, uint32_t, uint32_t, OWN_KEY)
@@ -289,7 +289,7 @@ static Py_ssize_t distinct_keyed(const Keyed *items, Py_ssize_t n_rows, Py_ssize
     for (Py_ssize_t i = start; i < stop; at++) {
         const uint64_t key = items[i].key, only = items[i].row;
         const Py_ssize_t from = i;
-        if (only < (uint64_t)n_rows && (i + 1 == stop || items[i + 1].key != key)) { /* mostly, a score is of one row */
+        if (only < (uint64_t)n_rows && (i + 1 == stop || items[i + 1].key != key)) { /* usually a single row */
             const double first = u[only], second = v[only], square = first * first;
             score[at] = double_of_key(key), n[at] = 1, out[0][at] = first;
             out[1][at] = out[2] == NULL ? second : first * second;

@@ -6,9 +6,9 @@
 
 #include "arrays.h"
 
-#define FEW_ITEMS 24    /* that are inserted one by one */
-#define MOST_BITS 12    /* of a key that choose the cell: more cells than 4096 do not stay in the cache */
-#define DEEPEST 17      /* every level uses up 4 bits of a key at least: 64 / 4 levels are enough */
+#define FEW_ITEMS 24    /* cells of no more items are sorted by insertion */
+#define MOST_BITS 12    /* bits of a key that choose the cell: more than 4096 cells do not fit in the cache */
+#define DEEPEST 17      /* every level uses at least 4 bits of a key, so 64 / 4 levels suffice */
 #define LEVEL ((1 << MOST_BITS) + 1)
 #define ROOM_FOR_COUNTS (DEEPEST * (size_t)LEVEL * sizeof(uint32_t))
 

@@ -2,12 +2,12 @@
 #include "exponential.h"
 
 #define STRETCH 4096 /* columns after which sums of lanes are added up: longer chains of float32 would round too much */
-#define ROWS 128     /* of a block, at most */
-#define FEW 64       /* columns up to which lanes are rows, not columns */
-#define FURTHEST 1e200 /* as in Python: no label is further behind, so that sums are finite */
+#define ROWS 128     /* rows of a block, at most */
+#define FEW 64       /* for no more columns, lanes are rows instead of columns */
+#define FURTHEST 1e200 /* as in Python: labels further behind are clipped, so that sums are finite */
 #define LOG2_E 1.4426950408889634
 #define LOG_2 0.6931471805599453
-#define LEAST -1009.0      /* 2^y of less is nothing */
+#define LEAST -1009.0      /* 2^y of smaller numbers is negligible */
 #define LEAST_FLOAT -115.0 /* in float32 */
 
 /* The four sums of `rows` rows, in sums[j * ROWS + row]. Each loop is over LANES entries, which have sums of their own,
@@ -113,7 +113,7 @@ static double total_of(double *values, Py_ssize_t n)
     return n == 1 ? values[0] : 0;
 }
 
-/* Derivatives of the cost of a block's rows, times b, b^2, b^3: cumulants of x, less the label's own x. */
+/* Derivatives of the cost of a block's rows, times b, b^2, b^3: cumulants of x, minus the label's x. */
 WIDER static void cumulants(const double *restrict sums, const double *restrict behind, const double *weights,
                             Py_ssize_t rows, double b, double *restrict first, double *restrict second,
                             double *restrict third)

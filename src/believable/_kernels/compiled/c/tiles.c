@@ -2,9 +2,9 @@
 #include "exponential.h"
 
 #define SIDE 64   /* rows of a tile; a multiple of LANES */
-#define CHUNK 64  /* classes at a time, so that what they are read from stays in the cache; a multiple of 4 */
-#define LANES 8   /* sums that take turns along a row */
-#define SMALL 24  /* rows of a block up to which its pairs are taken one by one */
+#define CHUNK 64  /* classes at a time, so that their source stays in the cache; a multiple of 4 */
+#define LANES 8   /* sums that alternate along a row */
+#define SMALL 24  /* pairs of blocks of no more rows are processed one by one */
 
 enum { TV, GAUSSIAN }; /* sums of absolute differences, or of their squares */
 
@@ -82,7 +82,7 @@ INLINE void add_columns(const double *x, const double *y, Py_ssize_t width, Py_s
                         Py_ssize_t rows, Py_ssize_t columns, double *into, int kind, int products)
 {
     for (Py_ssize_t i = 0; i < rows; i += 2) {
-        /* An odd last row goes twice, and the second time into a row that nobody reads. */
+        /* An odd last row is processed twice, the second time into a row that is never read. */
         const double *one = x + i * width + first, *two = i + 1 < rows ? one + width : one;
         for (Py_ssize_t k = 0; k < chunk; k += 4) {
             double a[4], b[4];
