@@ -56,7 +56,7 @@ def title_of(value: Cascade) -> str:
     ends = f"{100 * saving.level:.4g} % interval {saving.low:+.3g} … {saving.high:+.3g}"
     return (
         f"Routes {share} of {thousands(value.n)} rows to the slow model\n"
-        f"Saves {saving.value:+.3g} per row over the {value.cheaper} model alone, {ends}"
+        f"Saves {saving.value:+.3g} per row over the {value.cheaper} model, {ends}"
     )
 
 

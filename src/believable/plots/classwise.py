@@ -80,12 +80,11 @@ def plot_classwise_reliability(
     side = PANEL_INCHES if len(shown) > MAX_LARGE_PANELS else LARGE_PANEL_INCHES
     figure = new_figure(side * n_columns + 0.4, (side + 0.3) * n_lines + 0.85, shown=save_path is None)
     axes = np.atleast_1d(figure.subplots(n_lines, n_columns, sharex=True, sharey=True, squeeze=False)).ravel()
+    names = _titles([source.class_name(k) for k in shown], int(side * LETTERS_PER_INCH))
     for position, k in enumerate(shown):
         ax = axes[position]
         draw_reliability(Reliability.of(each[k], level=level), ax, legend=False)
-        name = source.class_name(k)
-        name = shortened(f"Class {name}" if name.isdigit() else name, int(side * LETTERS_PER_INCH))
-        ax.set_title(f"{name}\nECE {errors[k]:.3f}", fontsize=9.5, color=INK, loc="left")
+        ax.set_title(f"{names[position]}\nECE {errors[k]:.3f}", fontsize=9.5, color=INK, loc="left")
         ax.set(xlabel="", ylabel="")
         ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
         ax.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
@@ -106,6 +105,16 @@ def plot_classwise_reliability(
     return figure
 
 
+def _titles(names: list[str], most: int) -> list[str]:
+    """Return the titles of the panels: long names lose their end, or their middle where they begin alike."""
+    whole = [f"Class {name}" if name.isdigit() else name for name in names]
+    short = [shortened(name, most) for name in whole]
+    if len(set(short)) == len(set(whole)):
+        return short
+    half = most // 2
+    return [name if len(name) <= most else f"{name[:half].rstrip()}…{name[1 - half :].lstrip()}" for name in whole]
+
+
 def _grid(n: int, n_columns: int | None) -> tuple[int, int]:
     """Return the number of rows and columns of panels."""
     most = MAX_COLUMNS if n_columns is None else _check.positive_integer(n_columns, "n_columns")
@@ -123,6 +132,7 @@ def _common_legend(figure: Figure) -> None:
         found.values(),
         found.keys(),
         loc="outside lower left",
+        borderaxespad=1.0,
         fontsize=8.5,
         frameon=False,
         ncols=min(4, 1 + int(figure.get_figwidth() / 2.6)),

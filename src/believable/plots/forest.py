@@ -57,7 +57,7 @@ def draw_subgroups(value: Subgroups, ax: Axes, groups: Sequence[Subgroup] | None
     all_rows = f"All rows: {overall.estimate:.3g}, interval shaded"
     ax.axvline(overall.estimate, color=GREY, lw=1.2, zorder=1, label=all_rows)
     words = f"Estimate, {100 * value.level:.4g} % interval"
-    for flagged, colour, label in ((False, INK, words), (True, FLAG, f"{words}: miscalibrated")):
+    for flagged, colour, label in ((False, INK, words), (True, FLAG, f"{words}: flagged")):
         some = [(y, group) for y, group in known if group.flagged == flagged]
         low, middle, high = ([getattr(group, name) for _, group in some] for name in ("low", "estimate", "high"))
         if some:
@@ -117,8 +117,8 @@ def title_of(value: Subgroups, n_shown: int) -> str:
     """Return how many subgroups are miscalibrated, and how many are left out."""
     flagged = len(value.flagged)
     count = f"{flagged or 'None'} of {len(value)} subgroups {'are' if flagged > 1 else 'is'}"
-    rest = "" if n_shown == len(value) else f"; the {n_shown} with the smallest p-values are shown"
-    return f"{count} miscalibrated\nFalse discovery rate {value.rate:g}{rest}"
+    rest = "" if n_shown == len(value) else f"; the {n_shown} smallest p-values are shown"
+    return f"{count} flagged as miscalibrated\nFalse discovery rate {value.rate:g}{rest}"
 
 
 def plot_subgroup_forest(
@@ -141,8 +141,8 @@ def plot_subgroup_forest(
     """Draw a forest plot of a metric by subgroup: interval, noise floor, rows, and flags.
 
     Small subgroups show large errors even if they are calibrated; the tick in each line, the noise floor, says how
-    large. Filled dots are estimates of the error in the population, open ones the plain values, which are too large near
-    0. Subgroups in colour are miscalibrated, at a false discovery rate that allows for their number.
+    large. Filled dots are estimates of the error in the population, open ones the plain values, which are too large
+    near 0. Subgroups in colour are miscalibrated, at a false discovery rate that allows for their number.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def plot_subgroup_forest(
     >>> y = rng.random(2000) < np.where(site == "south", 0.8 * p, p)
     >>> figure = plot_subgroup_forest(p, y, site, random_state=0)
     >>> figure.axes[0].get_title("left").partition("\\n")[0]
-    '1 of 2 subgroups is miscalibrated'
+    '1 of 2 subgroups is flagged as miscalibrated'
     """
     max_groups = _check.positive_integer(max_groups, "max_groups")
     if isinstance(predictions, Subgroups):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_POINTS_DRAWN = 2000  # of a line; more cannot be seen
+MAX_TITLE_LINES_IN_SMALL_PANEL = 3
 SMALL_SCORES_END = 0.25  # if no score and hardly a rate is above, the frame ends before 1
 ROUND_MULTIPLES = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
@@ -181,9 +182,16 @@ def spread(n: int, *also: int) -> Ints:
 
 
 def headed(ax: Axes, *lines: str | None, pad: float | None = None) -> None:
-    """Write these lines, but for empty ones, as a title above the left end; one that is too wide goes on below."""
-    size = 10.5 * scale_of(ax)
-    text = wrapped(ax, "\n".join(filter(None, lines)), size, width_right_of(ax))
+    """Write these lines, but for empty ones, as a title above the left end; one that is too wide goes on below.
+
+    In a small panel the last of them are left out, where they would take too much of its height.
+    """
+    size, width = 10.5 * scale_of(ax), width_right_of(ax)
+    given = "\n".join(filter(None, lines)).split("\n")
+    text = wrapped(ax, "\n".join(given), size, width)
+    while scale_of(ax) < 1 and len(given) > 1 and text.count("\n") >= MAX_TITLE_LINES_IN_SMALL_PANEL:
+        del given[-1]
+        text = wrapped(ax, "\n".join(given), size, width)
     ax.set_title(text, fontsize=size, color=INK, loc="left", pad=pad)
 
 
@@ -233,7 +241,7 @@ class Drawing:
         if legend:
             legend_outside(self.ax, under, columns)
         if not is_own(self.ax) and self.ax.get_axes_locator() is None:
-            self.ax.set_axes_locator(StayInCell())
+            self.ax.set_axes_locator(StayInCell(self.ax))
         figure = figure_of(self.ax)
         save(figure, self.save_path)
         return figure

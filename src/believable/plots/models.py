@@ -109,7 +109,8 @@ def with_earlier(
     What was drawn of the earlier ones is taken away: all of them are drawn again, side by side.
     """
     shown: _Shown[Value] | None = getattr(ax, KEPT_ON_AX, None)
-    if shown is None or shown.kind != kind or not any(artist.axes is ax for artist in shown.artists):
+    still_there = ax.get_children()
+    if shown is None or shown.kind != kind or not any(artist in still_there for artist in shown.artists):
         return list(new), title  # a new ax, or one that was cleared
     _few_enough(len(shown.models) + len(new))
     _take_away(ax, shown.artists)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def draw_over_time(value: History, ax: Axes) -> Axes:
     """Draw each window at its end (interval and value, coloured where flagged), the noise floor and the first alarm."""
     words = f"{100 * value.level:.4g} % interval"
-    for flagged, colour, label in ((False, INK, words), (True, FLAG, f"{words}: miscalibrated")):
+    for flagged, colour, label in ((False, INK, words), (True, FLAG, f"{words}: flagged")):
         some = [one for one in value if one.flagged == flagged]
         if some:
             at = [one.end for one in some]
@@ -58,7 +58,7 @@ def title_of(value: History) -> str:
     count = f"{flagged or 'None'} of {len(value)} windows {'are' if flagged > 1 else 'is'}"
     rang = next((one for one in value if one.alarm), None)
     alarm = "No alarm" if rang is None else f"Alarm in the window that ends {_end_in_words(rang.end)}"
-    return f"{count} miscalibrated\n{alarm} (false-alarm rate {value.alpha:g})"
+    return f"{count} flagged as miscalibrated\n{alarm} (false-alarm rate {value.alpha:g})"
 
 
 def _end_in_words(end: Any) -> str:

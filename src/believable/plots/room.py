@@ -100,13 +100,19 @@ def scale_of(ax: Axes) -> float:
     return max(min(wide, high, 1.0), SMALLEST_SCALE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StayInCell:
     """The place of an ax such that its title, labels and legend stay in its cell.
 
     matplotlib asks for it whenever it draws, so that it holds in a window that is made larger too. It takes the place
     of a layout engine, which does not know how the histogram and the legend grow with the ax.
     """
+
+    ax: Axes
+
+    def get_subplotspec(self) -> SubplotSpec | None:
+        """Return the place in the grid, which `tight_layout` asks for."""
+        return self.ax.get_subplotspec()
 
     def __call__(self, ax: Any, renderer: Any) -> Bbox:
         """Return the box of the ax in parts of the figure."""
@@ -139,7 +145,7 @@ class StayInCell:
 
 
 def width_right_of(ax: Axes, start: Axes | None = None) -> float:
-    """Return how many pixels there are from the left end of an ax, or of one that hangs on it, to the end of its room."""
+    """Return the pixels from the left end of an ax, or of one that hangs on it, to the end of its room."""
     cell = cell_of(ax) if ax.get_subplotspec() is not None else figure_of(ax).bbox
     margin = (ax if start is None else start).bbox.x0 - ax.get_tightbbox(for_layout_only=True).x0
     return float(cell.width - max(margin, 0) - 4 * PIXELS_BETWEEN_PANELS)
