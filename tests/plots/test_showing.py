@@ -17,14 +17,14 @@ import warnings
 warnings.simplefilter("error")
 import matplotlib
 matplotlib.use("agg")
-matplotlib.rcParams["figure.max_open_warning"] = 2
+matplotlib.rcParams["figure.max_open_warning"] = 1
 {before}
 import sys
 import believable
 
 scores, outcomes = [0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1]
 figure = believable.plot_reliability_diagram(scores, outcomes)
-for i in range(3):
+for i in range(2):
     believable.plot_confidence_histogram(scores, outcomes, save_path="picture.png")
 {after}
 """
@@ -48,7 +48,7 @@ def test_a_script_can_show_its_figures(tmp_path, before, after):
 def test_every_new_figure_is_known_to_pyplot(tmp_path):
     """Those of several panels too; those that are saved, or drawn on a given ax, add none."""
     plt.close("all")
-    calibrated = believable.calibrate(P, Y, "platt", n_resamples=20, random_state=0)
+    calibrated = believable.calibrate(P, Y, "platt", n_resamples=100, random_state=0)
     believable.plot_classwise_reliability(MATRIX, LABELS)
     believable.plot_improvement(calibrated)
     assert len(plt.get_fignums()) == 2

@@ -132,7 +132,7 @@ def _common_legend(figure: Figure) -> None:
         found.values(),
         found.keys(),
         loc="outside lower left",
-        borderaxespad=1.0,
+        borderaxespad=0.2,  # a layout leaves room for the legend itself, and none around it
         fontsize=8.5,
         frameon=False,
         ncols=min(4, 1 + int(figure.get_figwidth() / 2.6)),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 FULL_SIZE_INCHES = (4.4, 4.0)  # a panel at least this wide and high has words of full size
 SMALLEST_SCALE = 0.7
 PIXELS_BETWEEN_PANELS = 4
+PASSES = 2
 OUTER_MARGIN = 0.13  # the share of a figure that labels at its edge may take; matplotlib leaves at most 0.125
 WIDE_PANEL = 1.2  # a panel so many times as wide as high has room beside a square ax
 AT_THE_EDGE = 0.25  # words of the figure itself that lie within this share of it are at its edge
@@ -116,32 +117,42 @@ class StayInCell:
 
     def __call__(self, ax: Any, renderer: Any) -> Bbox:
         """Return the box of the ax in parts of the figure."""
-        from matplotlib.transforms import Bbox
-
-        given: Bbox = ax.get_position(original=True)
-        figure = ax.get_figure(root=False)
+        place: Bbox = ax.get_position(original=True)
         if ax.get_subplotspec() is None:
-            return given
-        legend = ax.get_legend()
-        rest = [artist for artist in ax.get_default_bbox_extra_artists() if artist is not legend]
-        box = ax.get_tightbbox(renderer, call_axes_locator=False, bbox_extra_artists=rest, for_layout_only=True)
-        own = ax.bbox  # after its aspect was applied at the given place
-        hanging = max([(own.y0 - child.bbox.y0) / own.height for child in ax.child_axes] + [0.0])
-        bottom, right = box.y0, max(box.x1 - own.x1, 0)
-        if legend is not None:
-            words = legend.get_window_extent(renderer)
-            if words.x0 > own.x1:
-                right = max(right, words.x1 - own.x1)
-            else:
-                bottom = min(bottom, words.y0)
-        below = own.y0 - bottom - hanging * own.height
-        cell = cell_of(ax).padded(-PIXELS_BETWEEN_PANELS)
-        x0, x1 = cell.x0 + own.x0 - box.x0, cell.x1 - right
-        y1 = cell.y1 - (box.y1 - own.y1)
-        y0 = y1 - (y1 - cell.y0 - below) / (1 + hanging)
-        x1 = max(x1, x0 + MIN_SHARE_OF_CELL * cell.width)
-        y0 = min(y0, y1 - MIN_SHARE_OF_CELL * cell.height)
-        return Bbox.from_extents(x0, y0, x1, y1).transformed(figure.transSubfigure.inverted())
+            return place
+        try:
+            for _ in range(PASSES):  # the labels of the ticks change with the size of the ax, and their width with them
+                ax.set_axes_locator(lambda _ax, _renderer, here=place: here)
+                place = _within_cell(ax, renderer)
+        finally:
+            ax.set_axes_locator(self)
+        return place
+
+
+def _within_cell(ax: Any, renderer: Any) -> Bbox:
+    """Return where the ax has to be for all around it to stay in its cell, by what there is around it now."""
+    from matplotlib.transforms import Bbox
+
+    legend = ax.get_legend()
+    rest = [artist for artist in ax.get_default_bbox_extra_artists() if artist is not legend]
+    box = ax.get_tightbbox(renderer, bbox_extra_artists=rest, for_layout_only=True)
+    own = ax.bbox  # with its aspect
+    hanging = max([(own.y0 - child.bbox.y0) / own.height for child in ax.child_axes] + [0.0])
+    bottom, right = box.y0, max(box.x1 - own.x1, 0)
+    if legend is not None:
+        words = legend.get_window_extent(renderer)
+        if words.x0 > own.x1:
+            right = max(right, words.x1 - own.x1)
+        else:
+            bottom = min(bottom, words.y0)
+    below = own.y0 - bottom - hanging * own.height
+    cell = cell_of(ax).padded(-PIXELS_BETWEEN_PANELS)
+    x0, x1 = cell.x0 + own.x0 - box.x0, cell.x1 - right
+    y1 = cell.y1 - (box.y1 - own.y1)
+    y0 = y1 - (y1 - cell.y0 - below) / (1 + hanging)
+    x1 = max(x1, x0 + MIN_SHARE_OF_CELL * cell.width)
+    y0 = min(y0, y1 - MIN_SHARE_OF_CELL * cell.height)
+    return Bbox.from_extents(x0, y0, x1, y1).transformed(ax.get_figure(root=False).transSubfigure.inverted())
 
 
 def width_right_of(ax: Axes, start: Axes | None = None) -> float:
