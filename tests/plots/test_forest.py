@@ -46,7 +46,7 @@ def test_every_group_has_its_line(found):
     assert np.allclose(measured, [group.value for group in found])
     beside = [text.get_text() for text in ax.texts]
     assert beside == ["Rows", *(str(group.n) for group in found)]
-    assert ax.get_xlabel() == "expected calibration error"
+    assert ax.get_xlabel() == "Expected calibration error"
 
 
 def test_all_rows_are_a_line(found):

@@ -24,7 +24,7 @@ def test_before_and_after():
     assert titles[1].startswith(f"After (platt)\nECE {expected_calibration_error(after, n_bins=15):.3f}")
     gain = result.improvement.gains["log_loss"]
     words = figure.get_suptitle()
-    assert f"{gain.value:+.4f} gained, 95 % interval {gain.low:+.4f} … {gain.high:+.4f}" in words
+    assert f"improved by {gain.value:+.4f}, 95 % interval {gain.low:+.4f} … {gain.high:+.4f}" in words
     assert "smECE" in words
 
 
@@ -49,7 +49,7 @@ def test_raw_scores_and_infinite_losses():
     infinite = plot_improvement(believable.calibrate(p, y, "platt", **QUICK)).get_suptitle()
     assert infinite.startswith("log loss inf → ")
     assert "nan" not in infinite
-    assert "gained" not in infinite.splitlines()[0]
+    assert "improved" not in infinite.splitlines()[0]
 
 
 def test_refusals():

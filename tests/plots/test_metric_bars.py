@@ -39,7 +39,7 @@ def test_bars_are_values_intervals_and_chance():
     (intervals,) = (part for part in lines.values() if len(part) == 4 and np.ptp(part[0][:, 1]) == 0)
     assert np.allclose([part[:, 0] for part in intervals], [(b.interval.low, b.interval.high) for b in found])
     values = [text.get_text() for text in ax.texts]
-    assert sorted(values) == sorted(["value", *(f"{bar.interval.value:.3f}" for bar in found)])
+    assert sorted(values) == sorted(["Value", *(f"{bar.interval.value:.3f}" for bar in found)])
     assert [label.get_text().replace("\n", " ") for label in ax.get_yticklabels()] == [
         "expected calibration error",
         "root mean square calibration error",

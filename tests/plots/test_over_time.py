@@ -53,7 +53,7 @@ def test_what_is_drawn_is_what_was_found():
     assert np.allclose([drawn[one.end] for one in history], [(one.low, one.high) for one in history])
     colours = {part.get_label(): part.get_color()[0] for part in ax.collections}
     assert np.allclose(colours["95 % interval: flagged"], to_rgba(FLAG))
-    assert ax.get_ylabel() == "expected calibration error\n(binary, 10 bins)"
+    assert ax.get_ylabel() == "ECE (binary, 10 bins)"
 
 
 def test_the_title_says_what_there_is():

@@ -135,6 +135,6 @@ def plot_cascade(
             random_state=random_state,
             sample_weight=sample_weight,
         )
-    drawing = Drawing.on(ax, title, save_path, size=(6.4, 5.2))
+    drawing = Drawing.on(ax, title, save_path, size=(6.9, 5.2))
     draw_cascade(value, drawing.ax)
     return drawing.finished(title_of(value))

@@ -158,7 +158,8 @@ def _within_cell(ax: Any, renderer: Any) -> Bbox:
 def width_right_of(ax: Axes, start: Axes | None = None) -> float:
     """Return the pixels from the left end of an ax, or of one that hangs on it, to the end of its room."""
     cell = cell_of(ax) if ax.get_subplotspec() is not None else figure_of(ax).bbox
-    margin = (ax if start is None else start).bbox.x0 - ax.get_tightbbox(for_layout_only=True).x0
+    around: Any = ax.get_tightbbox(for_layout_only=True)
+    margin = (ax if start is None else start).bbox.x0 - around.x0
     return float(cell.width - max(margin, 0) - 4 * PIXELS_BETWEEN_PANELS)
 
 
