@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -41,7 +43,7 @@ def is_own(ax: Axes) -> bool:
 
 
 def cell_of(ax: Axes) -> Bbox:
-    """Return the part of the figure that belongs to an ax, in pixels: up to halfway to the next panels.
+    """Return the part of the figure that belongs to an ax, in pixels: the grid's panels share it without a gap.
 
     Titles and legends of the figure itself have their own room. An ax that is in no grid has its box and nothing more.
     """
@@ -64,15 +66,12 @@ def _cell_in_grid(spec: SubplotSpec, figure: Any) -> Bbox:
         left, bottom, right, upper = _free_part(figure)
         x0, x1 = max(left, lefts[0] - OUTER_MARGIN), min(right, rights[-1] + OUTER_MARGIN)
         y0, y1 = max(bottom, bottoms[-1] - OUTER_MARGIN), min(upper, tops[0] + OUTER_MARGIN)
-    rows, columns = spec.rowspan, spec.colspan
-    if columns.start > 0:
-        x0 = (rights[columns.start - 1] + lefts[columns.start]) / 2
-    if columns.stop < len(lefts):
-        x1 = (rights[columns.stop - 1] + lefts[columns.stop]) / 2
-    if rows.start > 0:
-        y1 = (bottoms[rows.start - 1] + tops[rows.start]) / 2
-    if rows.stop < len(tops):
-        y0 = (bottoms[rows.stop - 1] + tops[rows.stop]) / 2
+    across = np.cumsum([0.0, *(rights - lefts)])  # a wider column has a wider cell, and equal ones have equal cells
+    down = np.cumsum([0.0, *(tops - bottoms)])
+    columns = x0 + (x1 - x0) * across / across[-1]
+    rows = y1 - (y1 - y0) * down / down[-1]
+    x0, x1 = columns[spec.colspan.start], columns[spec.colspan.stop]
+    y0, y1 = rows[spec.rowspan.stop], rows[spec.rowspan.start]
     return Bbox.from_extents(x0, y0, x1, y1)
 
 

@@ -143,6 +143,6 @@ def plot_threshold(
             clusters=clusters,
             sample_weight=sample_weight,
         )
-    drawing = Drawing.on(ax, title, save_path, size=(6.2, 4.9))
+    drawing = Drawing.on(ax, title, save_path, size=(6.7, 4.9))
     draw_threshold(value, drawing.ax)
     return drawing.finished(title_of(value))
