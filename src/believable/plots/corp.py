@@ -24,7 +24,15 @@ from believable.plots.frame import (
     square_frame,
 )
 from believable.plots.histogram import ScoreHistogram, hang_histogram
-from believable.plots.models import given_models, named, remember, rows_of_models, style_of, with_earlier
+from believable.plots.models import (
+    MAX_MODELS_WITH_BANDS,
+    given_models,
+    named,
+    remember,
+    rows_of_models,
+    style_of,
+    with_earlier,
+)
 from believable.plots.style import BAR, GREY, INK, shortened, thousands
 
 if TYPE_CHECKING:
@@ -34,7 +42,6 @@ if TYPE_CHECKING:
     from believable.stats.source import Source
 
 Bands = Literal["both", "consistency", "confidence"]
-MAX_MODELS_WITH_BANDS = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -21,6 +21,7 @@ Value = TypeVar("Value")
 Framed = TypeVar("Framed", bound="HasLimit")
 KEPT_ON_AX = "_believable_models"  # the attribute of an ax that remembers its models, for the next call
 PAIR = 2  # scores and labels
+MAX_MODELS_WITH_BANDS = 2  # more bands than that lie over each other
 
 
 class HasLimit(Protocol):

@@ -29,7 +29,15 @@ from believable.plots.frame import (
     square_frame,
 )
 from believable.plots.histogram import ScoreHistogram, hang_histogram
-from believable.plots.models import given_models, named, remember, rows_of_models, style_of, with_earlier
+from believable.plots.models import (
+    MAX_MODELS_WITH_BANDS,
+    given_models,
+    named,
+    remember,
+    rows_of_models,
+    style_of,
+    with_earlier,
+)
 from believable.plots.style import BAR, INK, shortened, thousands
 
 if TYPE_CHECKING:
@@ -40,7 +48,6 @@ if TYPE_CHECKING:
 
 Method = Literal["local", "kernel", "logistic"]
 OPTIONS_OF_METHOD = {"local": ("span", "bandwidth", "degree"), "kernel": ("bandwidth",), "logistic": ()}
-MAX_MODELS_WITH_BANDS = 2
 METHODS_IN_WORDS = {
     "local": "Smoothed curve (loess)",
     "kernel": "Smoothed curve (kernel)",
