@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Corner = Literal["upper left", "lower right"]
-MAX_FOLDS = 100
+MAX_FOLDS_DRAWN = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -359,9 +359,12 @@ def _fold_tables(source: Source, asked: BinsAsked, folds: Any, level: float) -> 
             shape=fold_of_row.shape,
         )
     names, fold = np.unique(fold_of_row, return_inverse=True)
-    if len(names) > MAX_FOLDS:
+    if len(names) > MAX_FOLDS_DRAWN:
         raise InputError(
-            "{argument} must name at most {most} folds, got {got}", argument="folds", most=MAX_FOLDS, got=len(names)
+            "{argument} must name at most {most} folds, got {got}",
+            argument="folds",
+            most=MAX_FOLDS_DRAWN,
+            got=len(names),
         )
     parts = (rows.take(np.flatnonzero(fold == k)) for k in range(len(names)))
     return tuple(table_of(count_asked(part, asked), level) for part in parts)
