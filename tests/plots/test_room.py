@@ -43,11 +43,11 @@ def test_panels_keep_to_themselves(name, place, layout):
 
 def test_the_title_of_a_figure_has_its_room():
     """A suptitle lies above the panels' own titles, also after `tight_layout` and in a larger window."""
-    figure, axes = plt.subplots(2, 2, figsize=(9, 8))
-    above = figure.suptitle("Four models")
+    figure, axes = plt.subplots(2, 1, figsize=(5, 8))
+    above = figure.suptitle("Two models")
     for ax in axes.ravel():
         believable.plot_reliability_diagram(P, Y, ax=ax)
-    for change in (lambda: None, figure.tight_layout, lambda: figure.set_size_inches(12, 9)):
+    for change in (lambda: None, figure.tight_layout, lambda: figure.set_size_inches(6, 10)):
         change()
         figure.draw_without_rendering()
         written = [words_of(ax) for ax in axes.ravel()]

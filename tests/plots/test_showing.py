@@ -25,7 +25,7 @@ import believable
 scores, outcomes = [0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1]
 figure = believable.plot_reliability_diagram(scores, outcomes)
 for i in range(2):
-    believable.plot_confidence_histogram(scores, outcomes, save_path="picture.png")
+    believable.plot_confidence_histogram(scores, outcomes, save_path="picture.svg")
 {after}
 """
 
@@ -52,7 +52,7 @@ def test_every_new_figure_is_known_to_pyplot(tmp_path):
     believable.plot_classwise_reliability(MATRIX, LABELS)
     believable.plot_improvement(calibrated)
     assert len(plt.get_fignums()) == 2
-    believable.plot_classwise_reliability(MATRIX, LABELS, save_path=tmp_path / "a.png")
+    believable.plot_confidence_histogram(MATRIX, LABELS, save_path=tmp_path / "a.svg")
     assert len(plt.get_fignums()) == 2
     _, ax = plt.subplots()
     believable.plot_reliability_diagram(P, Y, ax=ax)
