@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
+
+import pytest
 
 if importlib.util.find_spec("torch") is None:
     collect_ignore_glob = ["src/believable/torch", "tests/torch"]  # whole folders: even their conftest needs torch
@@ -13,3 +16,11 @@ else:
         for package, files in needed.items()
         if importlib.util.find_spec(package) is None
     ]
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_stays_open():
+    """Close what a test or an example left with pyplot, which warns of too many figures."""
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")

@@ -30,7 +30,7 @@ ONLY_IN_PYTHON = {
         "edges",
     ),
     *("eps", "errors", "estimator", "ignore_label", "interval", "layout", "limit", "metric", "metrics", "multilabel"),
-    *("names", "norm", "notions", "pairs", "r", "scores", "soft_labels", "source"),
+    *("folds", "name", "names", "norm", "notions", "pairs", "r", "scores", "soft_labels", "source"),
 }
 NOT_CALLED = {"cli", "torch", "decide", "engines", "streams", "cascade.py", "toolbox.py"}  # by the command line
 SAME_IN_BOTH = {"predictions"}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
+from matplotlib.text import Text
 
 
 def line(ax, words):
@@ -44,6 +45,23 @@ def nothing_is_cut(figure):
         if box.x0 < -1 or box.y0 < -1 or box.x1 > figure.bbox.x1 + 1 or box.y1 > figure.bbox.y1 + 1:
             return False
     return not any(_touching(labels) for ax in axes for labels in (ax.get_xticklabels(), ax.get_yticklabels()))
+
+
+def words_of(ax):
+    """What is written on an ax and what hangs on it, and can be seen: each with its box."""
+    axes = [ax, *ax.child_axes]
+    hidden = set().union(*(_out_of_view(one) for one in axes))
+    found = {text for one in axes for text in one.findobj(Text) if text.get_text() and text.get_visible()}
+    return {text: text.get_window_extent() for text in found - hidden}
+
+
+def overlapping(boxes, others):
+    """The pairs of words whose boxes lie over each other by more than a pixel each way."""
+    return [
+        (one.get_text(), other.get_text())
+        for (one, a), (other, b) in product(boxes.items(), others.items())
+        if one is not other and min(a.x1, b.x1) - max(a.x0, b.x0) > 1 and min(a.y1, b.y1) - max(a.y0, b.y0) > 1
+    ]
 
 
 def _out_of_view(ax):

@@ -19,18 +19,18 @@ def test_the_curve_and_its_points():
     found = believable.cascade(P, Y, **COSTS)
     figure = plot_cascade(found, title="mine")
     ax = figure.axes[0]
-    x, y = line(ax, "cost of the cascade")
+    x, y = line(ax, "Cost of the cascade")
     assert np.allclose(x, 100 * found.curve.routed)
     assert np.allclose(y, found.curve.cost)
-    assert np.allclose(line(ax, "if the scores")[1], found.curve.promised)
-    assert line(ax, "chosen, cut").ravel() == pytest.approx([100 * found.routed, found.cost])
-    assert line(ax, "fast model alone").ravel() == pytest.approx([0, found.cost_fast_only])
-    assert line(ax, "slow model alone").ravel() == pytest.approx([100, found.cost_slow_only])
-    assert line(ax, "by theory")[1] == pytest.approx([found.theoretical_cost])
+    assert np.allclose(line(ax, "Expected from the scores")[1], found.curve.promised)
+    assert line(ax, "Chosen cut").ravel() == pytest.approx([100 * found.routed, found.cost])
+    assert line(ax, "Fast model alone").ravel() == pytest.approx([0, found.cost_fast_only])
+    assert line(ax, "Slow model alone").ravel() == pytest.approx([100, found.cost_slow_only])
+    assert line(ax, "Theoretical cut")[1] == pytest.approx([found.theoretical_cost])
     first, second, third = title(figure).splitlines()
     assert first == "mine"
-    assert second == f"{100 * found.routed:.3g} % of 400 rows routed; saved over the {found.cheaper} model alone:"
-    assert third.startswith(f"{found.saving.value:+.3g} per row, 95 % interval")
+    assert second == f"Routes {100 * found.routed:.3g} % of 400 rows to the slow model"
+    assert third.startswith(f"Saves {found.saving.value:+.3g} per row over the {found.cheaper} model, 95 % interval")
     assert len(legend(ax)) == 6
 
 
@@ -38,7 +38,7 @@ def test_data_are_cascaded_first(tmp_path):
     """Without a `Cascade` it is computed, with the same choices, and saved."""
     figure = plot_cascade(MATRIX, LABELS, tmp_path / "a.svg", slow=LABELS, **COSTS)
     found = believable.cascade(MATRIX, LABELS, slow=LABELS, **COSTS)
-    assert line(figure.axes[0], "chosen")[1] == pytest.approx([found.cost])
+    assert line(figure.axes[0], "Chosen")[1] == pytest.approx([found.cost])
     assert (tmp_path / "a.svg").stat().st_size > 1000
 
 

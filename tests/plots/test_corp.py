@@ -16,8 +16,8 @@ def test_the_curve_is_the_isotonic_one():
     """The line runs through the isotonic curve at every score."""
     ax = believable.plot_corp_diagram(P, Y, band=None).axes[0]
     curve = believable.corp_curve(P, Y)
-    assert np.allclose(np.interp(curve.x, *line(ax, "isotonic")), curve.y, atol=1e-12)
-    assert legend(ax) == ["isotonic curve (CORP)", "perfect calibration"]
+    assert np.allclose(np.interp(curve.x, *line(ax, "Isotonic")), curve.y, atol=1e-12)
+    assert legend(ax) == ["Isotonic curve (CORP)", "Perfect calibration"]
 
 
 def test_pooled_scores_are_drawn_thick_and_others_as_dots():
@@ -53,10 +53,10 @@ def test_both_bands_are_drawn_unless_asked_otherwise():
     """The default shows what chance explains and what is known."""
     ax = believable.plot_corp_diagram(P, Y, n_resamples=20, random_state=0).axes[0]
     assert legend(ax) == [
-        "isotonic curve (CORP)",
+        "Isotonic curve (CORP)",
         "95 % of curves, if calibrated",
         "95 % confidence band",
-        "perfect calibration",
+        "Perfect calibration",
     ]
 
 
@@ -88,7 +88,7 @@ def test_cells_are_drawn_like_data():
     """A statistic with one cell for each score gives the same curve; bins do not suffice."""
     data = Predictions(HEAPED, Y)
     ax = believable.plot_corp_diagram(CellStats.of(data), band=None).axes[0]
-    assert np.allclose(line(ax, "isotonic"), line(believable.plot_corp_diagram(data, band=None).axes[0], "isotonic"))
+    assert np.allclose(line(ax, "Isotonic"), line(believable.plot_corp_diagram(data, band=None).axes[0], "Isotonic"))
     with pytest.raises(UndefinedError, match="this needs CellStats or predictions"):
         believable.plot_corp_diagram(BinStats.of(data))
 

@@ -29,8 +29,8 @@ def test_the_line_is_the_cumulative_gap(p, w):
     """The line is C over the share of the weight, the band two standard deviations of chance."""
     ax = believable.plot_cumulative_differences(p, Y, sample_weight=w, random_state=0).axes[0]
     share, gap, deviation = literal(p, Y, w)
-    assert np.allclose(line(ax, "cumulative difference"), [share, gap], atol=1e-12)
-    x, low, high = band(ax, "two standard deviations")
+    assert np.allclose(line(ax, "Cumulative difference"), [share, gap], atol=1e-12)
+    x, low, high = band(ax, "deviations, if calibrated")
     assert np.allclose(x, share)
     assert np.allclose(high, 2 * deviation)
     assert np.allclose(low, -2 * deviation)
@@ -45,13 +45,13 @@ def test_extremes_are_marked_with_the_errors():
     test = believable.kuiper_test(P, Y)
     marked = next(one for one in ax.collections if str(one.get_label()).startswith("KS")).get_segments()[0]
     assert np.ptp(marked[:, 1]) == pytest.approx(ks)
-    x, y = line(ax, "cumulative")
+    x, y = line(ax, "Cumulative")
     assert marked[0, 0] == x[np.argmax(np.abs(y))]
     bracket = next(c for c in ax.containers if hasattr(c, "has_yerr"))[2][0].get_segments()[0]
     assert np.ptp(bracket[:, 1]) == pytest.approx(kuiper)
     chance = f"p = {test.p_value:.3f}" if test.p_value >= 0.001 else "p < 0.001"
     assert title(figure).splitlines()[0] == f"KS {ks:.3f}   Kuiper {kuiper:.3f}, {chance}   n = 400"
-    assert f"KS {ks:.3f}: furthest from 0" in legend(ax)
+    assert f"KS {ks:.3f}: largest distance from 0" in legend(ax)
 
 
 def test_scores_are_told_above():
@@ -68,7 +68,7 @@ def test_many_rows_keep_their_extremes():
     rng = np.random.default_rng(0)
     p = rng.random(10_000)
     y = rng.random(10_000) < p
-    x, gap = line(believable.plot_cumulative_differences(p, y).axes[0], "cumulative")
+    x, gap = line(believable.plot_cumulative_differences(p, y).axes[0], "Cumulative")
     assert len(x) < 2100
     assert np.ptp(gap) == pytest.approx(believable.kuiper_calibration_error(p, y))
 
@@ -77,7 +77,7 @@ def test_cells_are_drawn_like_data():
     """A statistic with one cell for each score gives the same line."""
     data = Predictions(HEAPED, Y)
     pictures = (believable.plot_cumulative_differences(source, random_state=0) for source in (data, CellStats.of(data)))
-    one, other = (line(figure.axes[0], "cumulative") for figure in pictures)
+    one, other = (line(figure.axes[0], "Cumulative") for figure in pictures)
     assert np.allclose(one, other)
 
 

@@ -39,20 +39,20 @@ def test_every_group_has_its_line(found):
     assert [dots(ax)[y] for y in where] == pytest.approx([group.estimate for group in found])
     drawn = {segment[0, 1]: segment[:, 0] for part in ax.collections for segment in part.get_segments()}
     assert np.allclose([drawn[y] for y in where], [(group.low, group.high) for group in found])
-    chance, at = line(ax, "chance alone")
+    chance, at = line(ax, "Noise floor")
     assert np.allclose(chance, [group.floor for group in found])
     assert list(at) == where
-    measured, _ = line(ax, "value in the data")
+    measured, _ = line(ax, "Observed value")
     assert np.allclose(measured, [group.value for group in found])
     beside = [text.get_text() for text in ax.texts]
-    assert beside == ["rows", *(str(group.n) for group in found)]
-    assert ax.get_xlabel() == "expected calibration error"
+    assert beside == ["Rows", *(str(group.n) for group in found)]
+    assert ax.get_xlabel() == "Expected calibration error"
 
 
 def test_all_rows_are_a_line(found):
     """The estimate of all rows goes through all groups, its interval behind it."""
     ax = believable.plot_subgroup_forest(found).axes[0]
-    assert line(ax, "all rows")[0] == pytest.approx([found.overall.estimate] * 2)
+    assert line(ax, "All rows")[0] == pytest.approx([found.overall.estimate] * 2)
     corners = ax.patches[0].get_corners()[:, 0]
     assert (corners.min(), corners.max()) == pytest.approx((found.overall.low, found.overall.high))
 
@@ -63,8 +63,8 @@ def test_flagged_groups_are_in_colour(found):
     figure = believable.plot_subgroup_forest(replace(found, groups=groups))
     ax = figure.axes[0]
     assert [label.get_text() for label in ax.get_yticklabels() if label.get_color() == FLAG] == ["old"]
-    assert title(figure) == "1 of 4 groups is off by more than chance explains\nfalse discovery rate 0.05"
-    assert "estimate, 95 % interval: beyond chance" in legend(ax)
+    assert title(figure) == "1 of 4 subgroups is flagged as miscalibrated\nFalse discovery rate 0.05"
+    assert "Estimate, 95 % interval: flagged" in legend(ax)
     coloured = [one for one in ax.lines if one.get_color() == FLAG and len(one.get_xdata())]
     assert [len(one.get_xdata()) for one in coloured] == [1]
 
@@ -76,7 +76,7 @@ def test_predictions_are_grouped_first(found):
     assert dots(ax) == pytest.approx(dots(believable.plot_subgroup_forest(found).axes[0]))
     other = believable.plot_subgroup_forest(P, Y, SITE, metric="brier", n_resamples=100, random_state=0, level=0.8)
     assert other.axes[0].get_xlabel() == "Brier score"
-    assert "estimate, 80 % interval" in legend(other.axes[0])
+    assert "Estimate, 80 % interval" in legend(other.axes[0])
     assert [label.get_text() for label in other.axes[0].get_yticklabels()] == ["south", "north"]
 
 
@@ -95,7 +95,7 @@ def test_too_many_groups_show_those_furthest_from_chance():
     figure = believable.plot_subgroup_forest(made(12), max_groups=3)
     names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert names == ["a column", "group 9", "group 10", "group 11"]
-    assert title(figure).endswith("; the 3 furthest from chance are shown")
+    assert title(figure).endswith("; the 3 smallest p-values are shown")
 
 
 def test_long_names_and_many_groups_fit():

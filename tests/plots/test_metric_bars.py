@@ -31,15 +31,15 @@ def test_bars_are_values_intervals_and_chance():
     ax = believable.plot_metrics(P, Y, CHEAP, n_resamples=100, random_state=3).axes[0]
     found = metric_bars(believable.Predictions(P, Y), CHEAP, n_resamples=100, random_state=3)
     at = [0, -1, -2, -3]
-    assert [bars(ax, "value")[y] for y in at] == pytest.approx([bar.interval.value for bar in found])
-    assert [bars(ax, "chance alone, 19")[y] for y in at] == pytest.approx([bar.floor.q95 for bar in found])
+    assert [bars(ax, "Value")[y] for y in at] == pytest.approx([bar.interval.value for bar in found])
+    assert [bars(ax, "Noise floor, 95")[y] for y in at] == pytest.approx([bar.floor.q95 for bar in found])
     lines = {str(part.get_label()): part.get_segments() for part in ax.collections}
-    average = lines.pop("chance alone, on average")
+    average = lines.pop("Noise floor, mean")
     assert [segment[0, 0] for segment in average] == pytest.approx([bar.floor.mean for bar in found])
     (intervals,) = (part for part in lines.values() if len(part) == 4 and np.ptp(part[0][:, 1]) == 0)
     assert np.allclose([part[:, 0] for part in intervals], [(b.interval.low, b.interval.high) for b in found])
     values = [text.get_text() for text in ax.texts]
-    assert sorted(values) == sorted(["value", *(f"{bar.interval.value:.3f}" for bar in found)])
+    assert sorted(values) == sorted(["Value", *(f"{bar.interval.value:.3f}" for bar in found)])
     assert [label.get_text().replace("\n", " ") for label in ax.get_yticklabels()] == [
         "expected calibration error",
         "root mean square calibration error",
@@ -59,17 +59,17 @@ def test_values_are_those_of_the_metrics():
 def test_more_than_chance_is_in_colour():
     """Of miscalibrated scores all bars are in colour, of calibrated ones most are not; the title counts them."""
     ax = (figure := believable.plot_metrics(P, Y, CHEAP, n_resamples=100, random_state=0)).axes[0]
-    assert title(figure) == "4 of 4 errors are more than chance explains\nn = 400"
-    assert "value beyond chance" in legend(ax)
+    assert title(figure) == "4 of 4 errors are above the noise floor\nn = 400"
+    assert "Value above the noise floor" in legend(ax)
     colours = {
-        one.patches[0].get_facecolor() for one in ax.containers if str(one.get_label()).startswith("value beyond")
+        one.patches[0].get_facecolor() for one in ax.containers if str(one.get_label()).startswith("Value above")
     }
     assert colours == {to_rgba(FLAG)}
     rng = np.random.default_rng(1)
     p = rng.random(300)
     fine = believable.plot_metrics(p, rng.random(300) < p, ["ece"], n_resamples=100, random_state=0, title="mine")
-    assert title(fine) == "mine\nnone of 1 errors is more than chance explains\nn = 300"
-    assert "value" in legend(fine.axes[0])
+    assert title(fine) == "mine\nNone of 1 errors is above the noise floor\nn = 300"
+    assert "Value" in legend(fine.axes[0])
 
 
 def test_what_is_undefined_says_why():
@@ -77,7 +77,7 @@ def test_what_is_undefined_says_why():
     figure = believable.plot_metrics(P, Y, ["ece", "sce"], n_resamples=100, random_state=0)
     words = [text.get_text().replace("\n", " ") for text in figure.axes[0].texts]
     assert "static_calibration_error is defined for multiclass and multilabel predictions, these are binary" in words
-    assert title(figure).startswith("1 of 1 errors is more")
+    assert title(figure).startswith("1 of 1 errors is above")
     assert nothing_is_cut(figure)
     with pytest.raises(UndefinedError, match="defined for multiclass"):
         believable.plot_metrics(P, Y, ["sce"])
@@ -128,5 +128,5 @@ def test_infinite_values_end_with_the_axis():
     (bar,) = metric_bars(believable.Predictions(P, Y), ["ece"], n_resamples=100, random_state=0)
     endless = replace(bar, interval=replace(bar.interval, value=float("inf"), high=float("inf")))
     ax = draw_metrics((bar, endless), Figure().subplots())
-    assert bars(ax, "value")[-1] == ax.get_xlim()[1] < 1
+    assert bars(ax, "Value")[-1] == ax.get_xlim()[1] < 1
     assert "inf" in [text.get_text() for text in ax.texts]

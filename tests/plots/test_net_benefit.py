@@ -19,13 +19,13 @@ def test_the_lines_are_the_curve():
     found = believable.net_benefit(P, Y, **QUICK)
     figure = believable.plot_net_benefit(P, Y, **QUICK)
     ax = figure.axes[0]
-    assert np.allclose(line(ax, "treat where"), [found.threshold, found.net_benefit])
-    assert np.allclose(line(ax, "treat everyone"), [found.threshold, found.treat_all])
+    assert np.allclose(line(ax, "Treat where"), [found.threshold, found.net_benefit])
+    assert np.allclose(line(ax, "Treat everyone"), [found.threshold, found.treat_all])
     _, low, high = band(ax, "interval at each threshold")
     assert np.allclose([low, high], [found.low, found.high])
-    assert line(ax, "better than both")[0].tolist() == list(found.surely_useful[0])
+    assert line(ax, "Better than both")[0].tolist() == list(found.surely_useful[0])
     first, last = max(found.useful, key=lambda ends: ends[1] - ends[0])
-    assert title(figure).startswith(f"better than treating all and none at thresholds {first:g} … {last:g}\nn = 400")
+    assert title(figure).startswith(f"Better than treating all or none at thresholds {first:g} … {last:g}\nn = 400")
 
 
 def test_several_models(tmp_path):
@@ -34,7 +34,7 @@ def test_several_models(tmp_path):
     figure = believable.plot_net_benefit(
         models, Y, thresholds=[0.1, 0.2, 0.3], title="both", save_path=tmp_path / "a.png", **QUICK
     )
-    assert legend(figure.axes[0]) == ["treat everyone", "treat no one", "one", "other"]
+    assert legend(figure.axes[0]) == ["Treat everyone", "Treat no one", "one", "other"]
     assert line(figure.axes[0], "other")[0].tolist() == [0.1, 0.2, 0.3]
     assert nothing_is_cut(figure)
     assert (tmp_path / "a.png").stat().st_size > 5000

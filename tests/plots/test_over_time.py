@@ -44,28 +44,27 @@ def test_what_is_drawn_is_what_was_found():
     """Values, intervals, chance and the first alarm stand at the end of each window."""
     history = made()
     ax = believable.plot_calibration_over_time(history).axes[0]
-    at, values = line(ax, "value in the data")
+    at, values = line(ax, "Observed value")
     assert at.tolist() == [one.end for one in history]
     assert np.allclose(values, [one.value for one in history])
-    assert np.allclose(line(ax, "chance alone")[1], 0.02)
-    assert line(ax, "the alarm rings")[0].tolist() == [2500, 2500]
+    assert np.allclose(line(ax, "Noise floor")[1], 0.02)
+    assert line(ax, "Alarm")[0].tolist() == [2500, 2500]
     drawn = {segment[0, 0]: segment[:, 1] for part in ax.collections for segment in part.get_segments()}
     assert np.allclose([drawn[one.end] for one in history], [(one.low, one.high) for one in history])
     colours = {part.get_label(): part.get_color()[0] for part in ax.collections}
-    assert np.allclose(colours["95 % interval: beyond chance"], to_rgba(FLAG))
-    assert ax.get_ylabel() == "expected calibration error\n(binary, 10 bins)"
+    assert np.allclose(colours["95 % interval: flagged"], to_rgba(FLAG))
+    assert ax.get_ylabel() == "ECE (binary, 10 bins)"
 
 
 def test_the_title_says_what_there_is():
     """How many windows are off, and when the alarm rang."""
     words = title(believable.plot_calibration_over_time(made(), title="mine"))
     assert words == (
-        "mine\n3 of 6 windows are off by more than chance explains\n"
-        "alarm in the window that ends 2,500 (rate of false alarms 0.01)"
+        "mine\n3 of 6 windows are flagged as miscalibrated\nAlarm in the window that ends 2,500 (false-alarm rate 0.01)"
     )
     quiet = believable.plot_calibration_over_time(made(rang=9, flagged=9))
-    assert title(quiet).startswith("none of 6 windows is off by more than chance explains\nno alarm")
-    assert legend(quiet.axes[0]) == ["95 % interval", "value in the data", "chance alone, on average"]
+    assert title(quiet).startswith("None of 6 windows is flagged as miscalibrated\nNo alarm")
+    assert legend(quiet.axes[0]) == ["95 % interval", "Observed value", "Noise floor, mean"]
 
 
 DAYS = [datetime(2026, 3, 1) + timedelta(days=k) for k in range(40)]

@@ -75,7 +75,7 @@ def test_a_summary_knows_the_names_of_classes():
     names = [f"kind {k}" for k in range(MATRIX.shape[1])]
     data = believable.Predictions(MATRIX, np.array(names)[LABELS], classes=names)
     panels = believable.plot_classwise_reliability(believable.Summary.of(data)).axes
-    assert [ax.get_title("left").splitlines()[0] for ax in panels] == [f"class {name}" for name in names]
+    assert [ax.get_title("left").splitlines()[0] for ax in panels] == names
 
 
 def test_classes_share_one_legend():
@@ -84,7 +84,7 @@ def test_classes_share_one_legend():
     (legend,) = figure.legends
     words = [text.get_text() for text in legend.get_texts()]
     assert sorted(set(words)) == sorted(words)
-    assert {"scores too high", "perfect calibration"} <= set(words)
+    assert {"Over-predicts", "Perfect calibration"} <= set(words)
     for _ in range(2):  # the layout settles in the second
         figure.draw_without_rendering()
     boxes = [ax.xaxis.label.get_window_extent() for ax in figure.axes if ax.get_xlabel()]
@@ -140,7 +140,7 @@ def test_statistics_are_drawn_like_data():
         assert np.allclose(points(believable.plot_reliability_diagram(stats).axes[0]), expected)
     quantile = BinStats.of(data, strategy="quantile")
     figure = believable.plot_reliability_diagram(quantile)
-    assert figure.axes[0].child_axes[0].get_ylabel() == "density"
+    assert figure.axes[0].child_axes[0].get_ylabel() == "Density"
 
 
 def test_coarse_and_logit_cells_are_drawn():
@@ -159,9 +159,9 @@ def test_every_class_has_its_panel():
     figure = believable.plot_classwise_reliability(data)
     _, per_class = believable.classwise_ece(data)
     titles = [ax.get_title("left") for ax in figure.axes]
-    assert titles == [f"class {name}\nECE {ece:.3f}" for name, ece in zip(names, per_class, strict=True)]
+    assert titles == [f"{name}\nECE {ece:.3f}" for name, ece in zip(names, per_class, strict=True)]
     chosen = believable.plot_classwise_reliability(data, classes=[2, 0])
-    assert [ax.get_title("left").split()[1] for ax in chosen.axes] == ["cat", "ant"]
+    assert [ax.get_title("left").split()[0] for ax in chosen.axes] == ["cat", "ant"]
 
 
 def test_many_classes_show_the_worst():

@@ -20,14 +20,14 @@ def test_the_first_rows_in_their_new_order():
     figure = plot_ranking(found, top=10, title="mine")
     ax = figure.axes[0]
     rows = found.order[:10]
-    assert np.allclose(line(ax, "score"), [P[rows], range(1, 11)])
-    assert np.allclose(line(ax, "ranked by this (aversion 1)")[0], found.adjusted[rows])
+    assert np.allclose(line(ax, "Score"), [P[rows], range(1, 11)])
+    assert np.allclose(line(ax, "Ranked by this (aversion 1)")[0], found.adjusted[rows])
     drawn = ax.collections[0].get_segments()
     assert np.allclose([part[:, 0] for part in drawn], np.column_stack([found.low, found.high])[rows])
     names = [text.get_text() for text in ax.texts]
-    assert sorted(names) == sorted([f"row {row}" for row in rows] + ["now"])
+    assert sorted(names) == sorted([f"row {row}" for row in rows] + ["Now"])
     new = int(np.sum(found.plain_rank[rows] > 10))
-    assert title(figure) == f"mine\nbeing unsure counts against a row\n{new} of the first 10 are new there"
+    assert title(figure) == f"mine\nUncertainty counts against a row\n{new} of the first 10 are new"
 
 
 def test_lines_lead_from_the_old_order():
@@ -38,7 +38,7 @@ def test_lines_lead_from_the_old_order():
     drawn = sorted(tuple(one.get_ydata()) for one in beside.lines)
     assert drawn == sorted(zip(found.plain_rank[rows], found.rank[rows], strict=True))
     names = [text.get_text() for text in beside.texts]
-    assert sorted(names) == sorted([f"row {row}" for row in np.flatnonzero(found.plain_rank <= 10)] + ["by score"])
+    assert sorted(names) == sorted([f"row {row}" for row in np.flatnonzero(found.plain_rank <= 10)] + ["By score"])
 
 
 def test_scores_are_ranked_first(tmp_path):
@@ -49,10 +49,10 @@ def test_scores_are_ranked_first(tmp_path):
         P, tmp_path / "a.png", interval=(P - 0.1, P + 0.2), aversion=-1, clusters=query, query=1, names=names, top=3
     )
     best = 200 + np.argsort(-P[200:])[:3]
-    assert [text.get_text() for text in figure.axes[0].texts if text.get_text() != "now"] == [
+    assert [text.get_text() for text in figure.axes[0].texts if text.get_text() != "Now"] == [
         names[row] for row in sorted(best)
     ]
-    assert title(figure) == "being unsure counts in favour of a row\nthe first 3 are the same rows"
+    assert title(figure) == "Uncertainty counts in favour of a row\nNo change among the first 3"
     assert (tmp_path / "a.png").stat().st_size > 1000
 
 

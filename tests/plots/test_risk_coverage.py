@@ -18,14 +18,14 @@ def test_the_line_is_the_curve():
     found = believable.selective(P, Y, **QUICK)
     figure = believable.plot_risk_coverage(P, Y, **QUICK)
     ax = figure.axes[0]
-    drawn = line(ax, "risk of what")
+    drawn = line(ax, "Risk of the answers")
     assert np.allclose(drawn[:, 1:], [100 * found.coverage, 100 * found.risk])
     assert np.allclose(drawn[:, 0], [0, 100 * found.risk[0]])
-    x, best = line(ax, "best possible order")
+    x, best = line(ax, "Best possible order")
     assert best[-1] == pytest.approx(100 * found.risk[-1])
     assert (best[x < 100 * (1 - found.risk[-1]) - 1e-9] == 0).all()
     assert f"AURC {found.area:.4f}" in title(figure)
-    assert f"best possible order: area {found.best:.4f}" in legend(ax)
+    assert f"Best possible order: area {found.best:.4f}" in legend(ax)
 
 
 def area_below(x, y):
@@ -42,15 +42,15 @@ def test_areas_are_those_of_the_title(heaped):
     source = believable.Predictions(p, shares.astype(float), soft_labels=True)
     found = believable.selective(source, **QUICK)
     ax = believable.plot_risk_coverage(source, **QUICK).axes[0]
-    assert area_below(*line(ax, "best possible order")) == pytest.approx(found.best, abs=0.003)
-    x, low, high = band(ax, "excess")
+    assert area_below(*line(ax, "Best possible order")) == pytest.approx(found.best, abs=0.003)
+    x, low, high = band(ax, "Excess")
     assert area_below(x, high) - area_below(x, low) == pytest.approx(found.excess, abs=0.003)
 
 
 def test_one_confidence_is_a_line():
     """Scores that are all the same are answered together, at one risk."""
     figure = believable.plot_risk_coverage(np.full(10, 0.7), [1] * 6 + [0] * 4, **QUICK)
-    assert np.allclose(line(figure.axes[0], "risk of what"), [[0, 100], [40, 40]])
+    assert np.allclose(line(figure.axes[0], "Risk of the answers"), [[0, 100], [40, 40]])
 
 
 def test_several_models(tmp_path):
@@ -60,7 +60,7 @@ def test_several_models(tmp_path):
     words = legend(figure.axes[0])
     assert [text.split(":")[0] for text in words] == ["one", "other"]
     assert f"{other.area:.4f}" in words[1]
-    assert title(figure) == "both\nrisk–coverage curves, 95 % intervals"
+    assert title(figure) == "both\nRisk–coverage curves, 95 % intervals"
     assert nothing_is_cut(figure)
     assert (tmp_path / "a.png").stat().st_size > 5000
 
@@ -75,5 +75,5 @@ def test_refusals():
     """No models, and more than can be told apart."""
     with pytest.raises(InputError, match="the dict is empty"):
         believable.plot_risk_coverage({}, Y)
-    with pytest.raises(InputError, match="at most 6 models can be told apart in one picture, got 7"):
-        believable.plot_risk_coverage({str(i): P for i in range(7)}, Y)
+    with pytest.raises(InputError, match="at most 8 models can be told apart in one picture, got 9"):
+        believable.plot_risk_coverage({str(i): P for i in range(9)}, Y)

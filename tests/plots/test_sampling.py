@@ -34,7 +34,7 @@ def test_edges_belong_below():
 
 @pytest.mark.parametrize(
     ("strategy", "end", "words"),
-    [("margin", 1, "margin"), ("entropy", math.log(4), "entropy, in nats"), ("confidence", 1, "confidence")],
+    [("margin", 1, "Margin"), ("entropy", math.log(4), "Entropy, in nats"), ("confidence", 1, "Confidence")],
 )
 def test_classes_are_shown_by_their_strategy(strategy, end, words):
     """The axis is what the strategy looks at; the least sure rows lie together at one end."""
@@ -50,10 +50,10 @@ def test_the_picture(tmp_path):
     figure = plot_uncertainty_sample(P, 50, tmp_path / "a.png", random_share=0.2, random_state=0, title="mine")
     ax = figure.axes[0]
     assert sum(bar.get_height() for bar in ax.patches) == 400
-    assert legend(ax) == ["sampled: least sure (40)", "sampled: at random (10)", "not sampled (350)"]
+    assert legend(ax) == ["Sampled: least certain (40)", "Sampled: at random (10)", "Not sampled (350)"]
     assert title(figure) == "mine\n50 of 400 rows sampled"
     assert (tmp_path / "a.png").stat().st_size > 1000
-    assert legend(plot_uncertainty_sample(P, 400).axes[0]) == ["sampled: least sure (400)"]
+    assert legend(plot_uncertainty_sample(P, 400).axes[0]) == ["Sampled: least certain (400)"]
 
 
 @pytest.mark.slow

@@ -11,9 +11,9 @@ from tests.plots.data import DIFFICULT, LABELS, MATRIX, P, W, Y
 from tests.plots.drawn import band, legend, line, nothing_is_cut, title
 
 CURVES = {
-    "local": (lambda *a, **k: believable.smoothed_calibration_curve(*a, degree=2, **k), "smoothed curve (loess)"),
-    "kernel": (believable.kernel_calibration_curve, "smoothed curve (kernel)"),
-    "logistic": (believable.logistic_calibration_curve, "logistic curve"),
+    "local": (lambda *a, **k: believable.smoothed_calibration_curve(*a, degree=2, **k), "Smoothed curve (loess)"),
+    "kernel": (believable.kernel_calibration_curve, "Smoothed curve (kernel)"),
+    "logistic": (believable.logistic_calibration_curve, "Logistic curve"),
 }
 
 
@@ -26,8 +26,8 @@ def test_curve_and_band_are_those_of_the_method(method):
     assert np.allclose(line(ax, words), [curve.x, curve.y])
     x, low, high = band(ax, "confidence band")
     assert np.allclose([x, low, high], [curve.x, curve.low, curve.high])
-    assert legend(ax) == [words, "80 % confidence band", "perfect calibration"]
-    assert np.allclose(line(ax, "perfect"), [[0, 1], [0, 1]])
+    assert legend(ax) == [words, "80 % confidence band", "Perfect calibration"]
+    assert np.allclose(line(ax, "Perfect"), [[0, 1], [0, 1]])
 
 
 def test_titles_tell_the_error_with_its_settings():

@@ -15,12 +15,12 @@ def test_the_lines_are_the_curve():
     found = believable.threshold_for(P, Y, precision=0.7)
     figure = believable.plot_threshold(P, Y, precision=0.7)
     ax = figure.axes[0]
-    assert np.allclose(line(ax, "precision of the rows"), [100 * found.curve.share, found.curve.precision])
-    assert np.allclose(line(ax, "lower bound"), [100 * found.curve.share, found.curve.lower])
-    assert np.allclose(line(ax, "cut").ravel(), [100 * found.share, found.lower])
-    assert f"cut {found.cut:.4g}: keeps {100 * found.share:.3g} %" in legend(ax)
+    assert np.allclose(line(ax, "Precision of the rows"), [100 * found.curve.share, found.curve.precision])
+    assert np.allclose(line(ax, "Lower bound"), [100 * found.curve.share, found.curve.lower])
+    assert np.allclose(line(ax, "Cut").ravel(), [100 * found.share, found.lower])
+    assert f"Cut {found.cut:.4g}: keeps {100 * found.share:.3g} %" in legend(ax)
     assert title(figure).startswith(
-        f"score ≥ {found.cut:.4g}: precision ≥ 0.7 with 95 % confidence\nkeeps {found.n_kept} of 400"
+        f"Score ≥ {found.cut:.4g}: precision ≥ 0.7 with 95 % confidence\nKeeps {found.n_kept} of 400"
     )
     assert title(believable.plot_threshold(found)) == title(figure)
 
@@ -31,10 +31,10 @@ def test_nothing_promised_is_said(tmp_path):
     assert (tmp_path / "a.png").stat().st_size > 5000
     assert title(figure).splitlines() == [
         "mine",
-        "no cut can be promised precision ≥ 0.9 with 95 % confidence",
-        "n = 20; without a mistake it takes 29 rows above the cut",
+        "No cut guarantees precision ≥ 0.9 with 95 % confidence",
+        "n = 20; even without an error that takes 29 rows above the cut",
     ]
-    assert not any(words.startswith("cut") for words in legend(figure.axes[0]))
+    assert not any(words.startswith("Cut") for words in legend(figure.axes[0]))
     assert "; the highest 61 have " in title(believable.plot_threshold(P, Y, precision=0.9))
 
 

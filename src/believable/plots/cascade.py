@@ -25,17 +25,17 @@ def draw_cascade(value: Cascade, ax: Axes) -> Axes:
     theory = int(np.searchsorted(curve.cut, value.theoretical_cut, side="right")) - 1
     at = spread(len(curve.cut), best, theory)
     x = 100 * curve.routed
-    ax.plot(x[at], curve.cost[at], lw=1.8, color=INK, zorder=3, label="cost of the cascade")
-    promised = "if the scores could be believed"
+    ax.plot(x[at], curve.cost[at], lw=1.8, color=INK, zorder=3, label="Cost of the cascade")
+    promised = "Expected from the scores"
     ax.plot(x[at], curve.promised[at], ls=(0, (4, 3)), lw=1.2, color=GREY, zorder=2, label=promised)
     ends = (("fast", 0, value.cost_fast_only, "o"), ("slow", 100, value.cost_slow_only, "s"))
     for name, where, cost, marker in ends:
         ax.axhline(cost, color=TOO_LOW, lw=0.8, ls=(0, (1, 2)), zorder=1)
-        label = f"{name} model alone: {cost:.4g}"
+        label = f"{name.capitalize()} model alone: {cost:.4g}"
         ax.plot([where], [cost], marker, ms=6.5, color=TOO_LOW, zorder=5, clip_on=False, label=label)
-    words = f"by theory, cut {value.theoretical_cut:.3g}: {value.theoretical_cost:.4g}"
+    words = f"Theoretical cut {value.theoretical_cut:.3g}: {value.theoretical_cost:.4g}"
     ax.plot([x[theory]], [curve.cost[theory]], "D", ms=7, mfc="none", mec=INK, zorder=5, clip_on=False, label=words)
-    words = f"chosen, cut {value.cut:.3g}: {value.cost:.4g}"
+    words = f"Chosen cut {value.cut:.3g}: {value.cost:.4g}"
     ax.plot([x[best]], [curve.cost[best]], "o", ms=8, color=FLAG, zorder=6, clip_on=False, label=words)
     _frame(ax, [curve.cost, curve.promised, np.array([value.cost_fast_only, value.cost_slow_only])])
     return ax
@@ -45,16 +45,19 @@ def _frame(ax: Axes, costs: list[Any]) -> None:
     low, high = min(float(each.min()) for each in costs), max(float(each.max()) for each in costs)
     room = 0.06 * (high - low) or 0.05
     ax.set(xlim=(0, 100), ylim=(0 if low < 0.4 * high else low - room, high + room))
-    ax.set(xlabel="% of rows routed to the slow model, least confident first", ylabel="cost per row")
+    ax.set(xlabel="Rows routed to the slow model (%), least confident first", ylabel="Cost per row")
     plain(ax)
 
 
 def title_of(value: Cascade) -> str:
-    """What is routed, and what that saves on rows that did not choose the cut."""
+    """Return what is routed, and what that saves on rows that did not choose the cut."""
     saving = value.saving
-    what = f"{100 * value.routed:.3g} % of {thousands(value.n)} rows routed" if value.routed else "nothing is routed"
+    share = f"{100 * value.routed:.3g} %" if value.routed else "none"
     ends = f"{100 * saving.level:.4g} % interval {saving.low:+.3g} … {saving.high:+.3g}"
-    return f"{what}; saved over the {value.cheaper} model alone:\n{saving.value:+.3g} per row, {ends}"
+    return (
+        f"Routes {share} of {thousands(value.n)} rows to the slow model\n"
+        f"Saves {saving.value:+.3g} per row over the {value.cheaper} model, {ends}"
+    )
 
 
 @renamed(groups="clusters")
@@ -76,11 +79,11 @@ def plot_cascade(
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Cost per row of a cascade against the share of rows that is routed to the slow model.
+    """Draw the cost per row of a cascade against the share of rows that is routed to the slow model.
 
-    The line begins with the fast model alone and ends where both are asked about every row. The dashed line is what
-    the scores promise: it lies below where the fast model is over-confident. The saving in the title is measured on
-    rows that did not choose the cut.
+    The line begins with the fast model alone and ends where both are asked about every row. The dashed line is the cost
+    expected from the scores: it lies below where the fast model is over-confident. The saving in the title is measured
+    on rows that did not choose the cut.
 
     Parameters
     ----------
@@ -91,7 +94,7 @@ def plot_cascade(
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
     ax : matplotlib Axes, optional
-        Draw here instead of on a new figure; the legend hangs below it, so leave room or use a layout engine.
+        Draw here instead of on a new figure.
     title : str, optional
         A first line for the title.
 
@@ -106,7 +109,7 @@ def plot_cascade(
     >>> p = rng.random(2000)
     >>> figure = plot_cascade(p, rng.random(2000) < p, cost_fast=0.01, cost_slow=0.2)
     >>> figure.axes[0].get_xlabel()
-    '% of rows routed to the slow model, least confident first'
+    'Rows routed to the slow model (%), least confident first'
     """
     if isinstance(predictions, Cascade):
         if any(each is not None for each in (actuals, cost_fast, cost_slow, slow, sample_weight)):
@@ -132,6 +135,6 @@ def plot_cascade(
             random_state=random_state,
             sample_weight=sample_weight,
         )
-    drawing = Drawing.on(ax, title, save_path, size=(6.4, 5.2))
+    drawing = Drawing.on(ax, title, save_path, size=(6.9, 5.2))
     draw_cascade(value, drawing.ax)
     return drawing.finished(title_of(value))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +15,16 @@ from believable._types import Strategy
 from believable.errors import InputError
 from believable.metrics.binned_error import binned_error
 from believable.plots.reliability import Reliability, draw_reliability
-from believable.plots.style import INK, new_figure, save, thousands
+from believable.plots.style import INK, axis_labels, new_figure, save, shortened, thousands
 from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, source_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+PANEL_INCHES, LARGE_PANEL_INCHES = 2.3, 3.0
+MAX_LARGE_PANELS = 3
+MAX_COLUMNS = 5
+LETTERS_PER_INCH = 10  # of a title
 
 
 def plot_classwise_reliability(
@@ -30,12 +36,12 @@ def plot_classwise_reliability(
     *,
     classes: Sequence[int] | None = None,
     max_classes: int = 12,
-    n_columns: int = 5,
+    n_columns: int | None = None,
     level: float = 0.95,
     sample_weight: Any = None,
     edges: Any = None,
 ) -> Figure:
-    """One-vs-rest reliability diagram of every class.
+    """Draw the one-vs-rest reliability diagram of every class.
 
     Parameters
     ----------
@@ -47,10 +53,10 @@ def plot_classwise_reliability(
         The classes to show, in this order.
     max_classes : int
         If there are more and none were chosen, those with the largest calibration error are shown, worst first.
-    n_columns : int
-        Panels in a row.
+    n_columns : int, optional
+        The number of panels in a row. Left out: at most five, with rows of about the same length.
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
 
     Returns
     -------
@@ -60,7 +66,7 @@ def plot_classwise_reliability(
     --------
     >>> figure = plot_classwise_reliability([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]], [0, 2])
     >>> [ax.get_title("left") for ax in figure.axes]
-    ['class 0\\nECE 0.250', 'class 1\\nECE 0.350', 'class 2\\nECE 0.400']
+    ['Class 0\\nECE 0.250', 'Class 1\\nECE 0.350', 'Class 2\\nECE 0.400']
     """
     source = source_of(predictions, actuals, sample_weight)
     stats = count_asked(source, BinsAsked(n_bins, strategy, notion="classwise", edges=edges))
@@ -70,30 +76,54 @@ def plot_classwise_reliability(
     errors = np.array([binned_error(one) for one in each])
     shown, note = _choose(errors, classes, max_classes)
 
-    n_columns = min(_check.positive_integer(n_columns, "n_columns"), len(shown))
-    n_lines = math.ceil(len(shown) / n_columns)
-    figure = new_figure(2.3 * n_columns + 0.4, 2.6 * n_lines + 0.75)
+    n_lines, n_columns = _grid(len(shown), n_columns)
+    side = PANEL_INCHES if len(shown) > MAX_LARGE_PANELS else LARGE_PANEL_INCHES
+    figure = new_figure(side * n_columns + 0.4, (side + 0.3) * n_lines + 0.85, shown=save_path is None)
     axes = np.atleast_1d(figure.subplots(n_lines, n_columns, sharex=True, sharey=True, squeeze=False)).ravel()
+    names = _titles([source.class_name(k) for k in shown], int(side * LETTERS_PER_INCH))
     for position, k in enumerate(shown):
         ax = axes[position]
         draw_reliability(Reliability.of(each[k], level=level), ax, legend=False)
-        ax.set_title(f"class {source.class_name(k)}\nECE {errors[k]:.3f}", fontsize=9.5, color=INK, loc="left")
-        ax.set(xlabel="", ylabel="", xticks=[0, 0.5, 1], yticks=[0, 0.5, 1])
+        ax.set_title(f"{names[position]}\nECE {errors[k]:.3f}", fontsize=9.5, color=INK, loc="left")
+        ax.set(xlabel="", ylabel="")
+        ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+        ax.set_yticks([0, 0.5, 1], ["0", "0.5", "1"])
+        ax.tick_params(labelbottom=position + n_columns >= len(shown))  # also above a place that is left empty
     for ax in axes[len(shown) :]:
         ax.remove()
+    x_label, y_label = axis_labels("classwise", binned=True)
     lowest = axes[(n_lines - 1) * n_columns : len(shown)]
-    lowest[(len(lowest) - 1) // 2].set_xlabel("predicted probability of the class", fontsize=10)
-    figure.supylabel("observed frequency", fontsize=10, color=INK)
+    middle = lowest[(len(lowest) - 1) // 2]  # the legend of a figure would lie over its label
+    middle.set_xlabel(x_label, fontsize=10, x=0.5 if len(lowest) % 2 else 1.1)
+    figure.supylabel(y_label, fontsize=10, color=INK)
     _common_legend(figure)
     bins = f"{stats.per_stratum} {stats.strategy} bins"
-    words = f"mean ECE {errors.mean():.3f}, n = {thousands(n_rows)}, {bins}{note}"
+    words = f"Mean ECE {errors.mean():.3f}, n = {thousands(n_rows)}, {bins}{note}"
+    words = textwrap.fill(words, int(figure.get_figwidth() * LETTERS_PER_INCH))
     figure.suptitle(words, fontsize=10.5, color=INK, x=0.01, ha="left")
     save(figure, save_path)
     return figure
 
 
+def _titles(names: list[str], most: int) -> list[str]:
+    """Return the titles of the panels: long names lose their end, or their middle where they begin alike."""
+    whole = [f"Class {name}" if name.isdigit() else name for name in names]
+    short = [shortened(name, most) for name in whole]
+    if len(set(short)) == len(set(whole)):
+        return short
+    half = most // 2
+    return [name if len(name) <= most else f"{name[:half].rstrip()}…{name[1 - half :].lstrip()}" for name in whole]
+
+
+def _grid(n: int, n_columns: int | None) -> tuple[int, int]:
+    """Return the number of rows and columns of panels."""
+    most = MAX_COLUMNS if n_columns is None else _check.positive_integer(n_columns, "n_columns")
+    n_lines = math.ceil(n / most)
+    return n_lines, math.ceil(n / n_lines) if n_columns is None else min(most, n)
+
+
 def _common_legend(figure: Figure) -> None:
-    """One legend for all panels, below them."""
+    """Write one legend for all panels, below them."""
     found: dict[str, Any] = {}
     for ax in figure.axes:
         handles, labels = ax.get_legend_handles_labels()
@@ -102,6 +132,7 @@ def _common_legend(figure: Figure) -> None:
         found.values(),
         found.keys(),
         loc="outside lower left",
+        borderaxespad=0.2,  # a layout leaves room for the legend itself, and none around it
         fontsize=8.5,
         frameon=False,
         ncols=min(4, 1 + int(figure.get_figwidth() / 2.6)),

@@ -1,9 +1,10 @@
-"""The CORP diagram: the isotonic reliability curve, with what chance explains and what is known."""
+"""The CORP diagram: the isotonic reliability curve, with its consistency and confidence bands."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -23,11 +24,22 @@ from believable.plots.frame import (
     square_frame,
 )
 from believable.plots.histogram import ScoreHistogram, hang_histogram
-from believable.plots.style import BAR, GREY, INK, thousands
+from believable.plots.models import (
+    MAX_MODELS_WITH_BANDS,
+    given_models,
+    named,
+    remember,
+    rows_of_models,
+    style_of,
+    with_earlier,
+)
+from believable.plots.style import BAR, GREY, INK, shortened, thousands
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from believable.stats.source import Source
 
 Bands = Literal["both", "consistency", "confidence"]
 
@@ -98,41 +110,81 @@ class CorpDiagram:
         )
 
 
-def draw_corp(value: CorpDiagram, ax: Axes) -> Axes:
-    """Draw the diagonal, the bands, and the curve: thick where scores are pooled, dots at scores that stand alone."""
-    first, last, rate = pooled_blocks(value.curve)
-    corners = np.column_stack([np.column_stack([first, last]).ravel(), np.repeat(rate, 2)])
-    ax.plot(*corners.T, color=INK, lw=1, zorder=3, clip_on=value.limit < 1, label="isotonic curve (CORP)")
-    wide = last > first
-    ax.hlines(rate[wide], first[wide], last[wide], color=INK, lw=2.6, zorder=3)
-    if not wide.all():  # a line of no dots would still claim room at the corner of the figure
-        ax.plot(first[~wide], rate[~wide], "o", ms=3, color=INK, zorder=4, clip_on=value.limit < 1)
-    for band, colour, alpha, words in (
-        (value.consistency, GREY, 0.35, "{:.4g} % of curves, if calibrated"),
-        (value.confidence, BAR, 0.5, "{:.4g} % confidence band"),
-    ):
-        if band is not None and band.low is not None and band.high is not None:
-            label = words.format(100 * band.settings["level"])
-            draw_band(ax, band.x, band.low, band.high, colour, label, alpha)
+def draw_corp(value: CorpDiagram | Mapping[str, CorpDiagram], ax: Axes, *, name: str = "") -> Axes:
+    """Draw the isotonic curve of one model or several by name, the bands, and the diagonal.
+
+    The curve is thick where scores are pooled, with dots at scores that stand alone. Of two models the confidence bands
+    are drawn, of more the lines alone.
+    """
+    models = {name: value} if isinstance(value, CorpDiagram) else dict(value)
+    limit = max(one.limit for one in models.values())
+    for i, (each, one) in enumerate(models.items()):
+        _draw_curve(one, ax, limit, each, None if len(models) == 1 else i)
+        for band, words in _bands(one, len(models)):
+            if band is None or band.low is None or band.high is None:
+                continue
+            colour, alpha = (GREY, 0.35) if band is one.consistency else (BAR, 0.5)
+            if len(models) > 1:
+                colour, alpha, words = style_of(i).colour, 0.15, ""
+            draw_band(ax, band.x, band.low, band.high, colour, words.format(100 * band.settings["level"]), alpha)
     draw_diagonal(ax)
-    square_frame(ax, value.notion, value.limit)
+    square_frame(ax, next(iter(models.values())).notion, limit)
     return ax
 
 
+def _draw_curve(value: CorpDiagram, ax: Axes, limit: float, name: str, i: int | None) -> None:
+    """Draw the curve of a lone model (i is None), or of model i of several."""
+    first, last, rate = pooled_blocks(value.curve)
+    corners = np.column_stack([np.column_stack([first, last]).ravel(), np.repeat(rate, 2)])
+    style = style_of(0 if i is None else i)
+    colour = INK if i is None else style.colour
+    label = shortened(name, 30) or "Isotonic curve (CORP)"
+    if i is not None:
+        mcb, dsc = (f"{part:.{_decimals(value)}f}" for part in (value.parts.mcb, value.parts.dsc))
+        label = f"{shortened(name, 22)}, MCB {mcb}, DSC {dsc}"
+    dashes = "-" if i is None else style.dashes
+    ax.plot(*corners.T, color=colour, lw=1 if i is None else 1.6, ls=dashes, zorder=3, clip_on=limit < 1, label=label)
+    if i is not None:
+        return
+    wide = last > first
+    ax.hlines(rate[wide], first[wide], last[wide], color=colour, lw=2.6, zorder=3)
+    if not wide.all():  # a line of no dots would still claim room at the corner of the figure
+        ax.plot(first[~wide], rate[~wide], "o", ms=3, color=colour, zorder=4, clip_on=limit < 1)
+
+
+def _bands(value: CorpDiagram, n_models: int) -> list[tuple[Curve | None, str]]:
+    """Return the bands that are drawn, and their words."""
+    confidence = (value.confidence, "{:.4g} % confidence band")
+    if n_models == 1:
+        return [(value.consistency, "{:.4g} % of curves, if calibrated"), confidence]
+    return [confidence] if n_models <= MAX_MODELS_WITH_BANDS else []
+
+
 def pooled_blocks(curve: Curve) -> tuple[Float64s, Float64s, Float64s]:
-    """First score, last score and rate of each run of scores that the isotonic fit gives the same rate."""
+    """Return first score, last score and rate of each run of scores that the isotonic fit gives the same rate."""
     starts = np.flatnonzero(np.concatenate([[True], np.diff(curve.y) != 0]))
     ends = np.append(starts[1:], len(curve.y)) - 1
     return curve.x[starts], curve.x[ends], curve.y[starts]
 
 
 def title_of(value: CorpDiagram) -> str:
-    """The parts, how they add up, and the number of rows."""
-    parts = value.parts
-    digits = decimals(max(parts.unc, parts.score if parts.score < np.inf else 0))
+    """Return the parts, how they add up, and the number of rows."""
+    parts, digits = value.parts, _decimals(value)
     mcb, dsc, unc, score = (f"{x:.{digits}f}" for x in (parts.mcb, parts.dsc, parts.unc, parts.score))
     name = "Brier score" if value.score == "brier" else "log score"
     return f"MCB {mcb}   DSC {dsc}   UNC {unc}\n{name} {score} = MCB - DSC + UNC, n = {thousands(value.n)}"
+
+
+def _decimals(value: CorpDiagram) -> int:
+    return decimals(max(value.parts.unc, value.parts.score if value.parts.score < np.inf else 0))
+
+
+def title_of_several(values: Sequence[CorpDiagram]) -> str:
+    """Return how many models and rows there are, and what the letters mean."""
+    bands = [one.confidence.settings["level"] for one in values if one.confidence is not None]
+    shown = len(values) <= MAX_MODELS_WITH_BANDS and bands
+    words = f"\n{100 * bands[0]:.4g} % confidence bands" if shown else ""
+    return f"{rows_of_models([one.n for one in values])}\nMCB: miscalibration, DSC: discrimination{words}"
 
 
 def plot_corp_diagram(
@@ -142,6 +194,7 @@ def plot_corp_diagram(
     show_histogram: bool = True,
     *,
     ax: Axes | None = None,
+    name: str | None = None,
     band: Bands | None = "both",
     score: Literal["brier", "log"] = "brier",
     level: float = 0.95,
@@ -153,29 +206,33 @@ def plot_corp_diagram(
     limit: float | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Reliability diagram without bins: the isotonic curve of `corp_curve` with its bands.
+    """Draw a reliability diagram without bins: the isotonic curve of `corp_curve` with its bands.
 
     The title splits the Brier score into miscalibration (MCB: what recalibrating would save), discrimination (DSC) and
-    uncertainty (UNC), see `corp_decomposition`. Where the curve leaves the grey band around the diagonal, chance hardly
-    explains it.
+    uncertainty (UNC), see `corp_decomposition`. The curve of a calibrated model stays within the grey band around the
+    diagonal.
 
     Parameters
     ----------
-    predictions : array-like of shape (n,) or (n, K), Predictions or CellStats
+    predictions : array-like of shape (n,) or (n, K), Predictions, CellStats, or a dict of them by name
+        A dict of up to eight models is drawn in one diagram, with confidence bands for up to two; its values may be
+        (scores, labels) pairs too.
     actuals : array-like of shape (n,)
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
     show_histogram : bool
-        Whether the spread of the scores hangs below.
+        Whether the histogram of the scores is drawn below.
     ax : matplotlib Axes, optional
-        Draw here instead of on a new figure; histogram and legend hang below it, so leave room or use a layout engine.
+        Draw here instead of on a new figure. A second call on the same ax adds a model.
+    name : str, optional
+        The name of the model in the legend.
     band : {"both", "consistency", "confidence"} or None
-        "consistency" lies around the diagonal, where the curve would be if the scores were calibrated; "confidence"
-        around the curve, where the rates may be.
+        "consistency" lies around the diagonal: where the curve would be if the scores were calibrated. "confidence"
+        lies around the curve: where the rates may be.
     score : {"brier", "log"}
         The score that is split in the title.
     level, n_resamples, random_state
-        Of the bands, as in `corp_curve`.
+        Settings of the bands, as in `corp_curve`.
     notion, r : optional
         As in `expected_calibration_error`; one that keeps no classes or ranks apart.
     sample_weight : array-like of shape (n,), optional
@@ -201,17 +258,33 @@ def plot_corp_diagram(
     Brier score 0.025 = MCB - DSC + UNC, n = 4
     """
     _check.choice(show_histogram, (True, False), "show_histogram")
-    gathered = Gathered.of(predictions, actuals, sample_weight, notion, r, "the CORP diagram")
-    value = CorpDiagram.of(
-        gathered,
-        band=band,
-        score=score,
-        level=level,
-        n_resamples=n_resamples,
-        random_state=random_state,
-        limit=limit,
-    )
-    drawing = Drawing.on(ax, title, save_path, size=(4.8, 7.1 if show_histogram else 5.9))
-    draw_corp(value, drawing.ax)
-    below = hang_histogram(value.histogram, drawing.ax) if show_histogram else None
-    return drawing.finished(title_of(value), under=below)
+    n_models = len(predictions) if isinstance(predictions, Mapping) else 1
+    drawn: Bands | None = band
+    if n_models > 1 and band is not None:  # a band that is not drawn need not be computed
+        drawn = "confidence" if n_models <= MAX_MODELS_WITH_BANDS and band != "consistency" else None
+    rng = generator(random_state)
+
+    def compute(source: Source, end: float | None) -> CorpDiagram:
+        return CorpDiagram.of(
+            Gathered.of(source, notion=notion, r=r, what="the CORP diagram"),
+            band=drawn,
+            score=score,
+            level=level,
+            n_resamples=n_resamples,
+            random_state=rng,
+            limit=end,
+        )
+
+    _check.choice(band, (None, "both", "consistency", "confidence"), "band")
+    new = given_models(predictions, actuals, sample_weight, name, limit, compute)
+    height = (7.1 if show_histogram else 5.9) + 0.14 * (len(new) - 1)
+    drawing = Drawing.on(ax, title, save_path, size=(4.8, height))
+    models, title = with_earlier(drawing.ax, "corp", new, title)
+    before = drawing.ax.get_children()
+    values, alone = named(models), len(models) == 1
+    draw_corp(values, drawing.ax)
+    below = hang_histogram([one.histogram for one in values.values()], drawing.ax) if show_histogram else None
+    words = title_of(models[0][1]) if alone else title_of_several([*values.values()])
+    figure = replace(drawing, title=title).finished(words, under=below, columns=2 if alone else 1)
+    remember(drawing.ax, "corp", models, before, title)
+    return figure

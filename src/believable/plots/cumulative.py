@@ -1,4 +1,4 @@
-"""Cumulative differences: outcomes less scores, added up from the lowest score."""
+"""Cumulative differences: outcomes minus scores, added up from the lowest score."""
 
 from __future__ import annotations
 
@@ -10,15 +10,26 @@ import numpy as np
 
 from believable._types import Float64s, Notion
 from believable.inference.cumulative_tests import kuiper_test
-from believable.plots.frame import Drawing, Gathered, decimals, spread
-from believable.plots.style import GREY, INK, TOO_HIGH, TOO_LOW, plain, thousands
+from believable.plots.frame import Drawing, Gathered, axis_above, decimals, spread
+from believable.plots.room import scale_of
+from believable.plots.style import (
+    GREY,
+    INK,
+    TOO_HIGH,
+    TOO_LOW,
+    axis_labels,
+    directions,
+    is_confidence,
+    plain,
+    thousands,
+)
 from believable.stats.source import source_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-N_SHARE_TICKS = 6
+N_SHARE_TICKS, N_SHARE_TICKS_IN_SMALL_PANEL = 6, 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,13 +43,13 @@ class CumulativeDifferences:
     gap : ndarray
         C = sum over those of w (y - p) / W.
     deviation : ndarray
-        Its standard deviation if outcomes happened at the rates of the scores.
+        Its standard deviation if the scores were calibrated.
     score : ndarray
         The distinct scores, one fewer.
     ks, kuiper : float
         `max |C|` and `max C - min C`.
     p_value : float
-        Of the Kuiper test.
+        The p-value of the Kuiper test.
     notion : str
     n : int
     """
@@ -65,21 +76,21 @@ class CumulativeDifferences:
 
     @property
     def furthest(self) -> int:
-        """Where `|C|` is largest."""
+        """Return where `|C|` is largest."""
         return int(np.argmax(np.abs(self.gap)))
 
     @property
     def lowest(self) -> int:
-        """Where C is smallest."""
+        """Return where C is smallest."""
         return int(np.argmin(self.gap))
 
     @property
     def highest(self) -> int:
-        """Where C is largest."""
+        """Return where C is largest."""
         return int(np.argmax(self.gap))
 
     def score_at(self, share: float) -> float:
-        """The score of the row that so large a share of the weight reaches."""
+        """Return the score up to which rows make up this share of the weight."""
         reached = self.share[1:] * (1 + 1e-12)
         return float(self.score[min(int(np.searchsorted(reached, share)), len(self.score) - 1)])
 
@@ -89,16 +100,16 @@ def _from_nothing(values: Float64s) -> Float64s:
 
 
 def draw_cumulative(value: CumulativeDifferences, ax: Axes) -> Axes:
-    """Draw C over the share of rows, what chance alone would do, and the extremes that KS and Kuiper measure."""
+    """Draw C over the share of rows, its spread if calibrated, and the extremes that KS and Kuiper measure."""
     shown = spread(len(value.gap), value.lowest, value.highest)
     x, gap, two = value.share[shown], value.gap[shown], 2 * value.deviation[shown]
-    ax.plot(x, gap, color=INK, lw=1.5, zorder=3, label="cumulative difference")
-    ax.fill_between(x, -two, two, color=GREY, alpha=0.3, lw=0, zorder=1, label="chance: two standard deviations")
+    ax.plot(x, gap, color=INK, lw=1.5, zorder=3, label="Cumulative difference")
+    ax.fill_between(x, -two, two, color=GREY, alpha=0.3, lw=0, zorder=1, label="Two standard deviations, if calibrated")
     ax.axhline(0, ls=(0, (4, 3)), lw=1, color=GREY, zorder=2)
     at, way = value.share[value.furthest], value.gap[value.furthest]
     colour = TOO_HIGH if way < 0 else TOO_LOW
     digits = decimals(value.kuiper)
-    ax.vlines(at, 0, way, color=colour, lw=2, zorder=4, label=f"KS {value.ks:.{digits}f}: furthest from 0")
+    ax.vlines(at, 0, way, color=colour, lw=2, zorder=4, label=f"KS {value.ks:.{digits}f}: largest distance from 0")
     low, high = value.gap[value.lowest], value.gap[value.highest]
     ax.errorbar(
         [1.03],
@@ -108,24 +119,19 @@ def draw_cumulative(value: CumulativeDifferences, ax: Axes) -> Axes:
         fmt="none",
         elinewidth=1.5,
         capsize=4,
-        label=f"Kuiper {value.kuiper:.{digits}f}: highest less lowest",
+        label=f"Kuiper {value.kuiper:.{digits}f}: highest minus lowest",
     )
     ax.hlines([low, high], [value.share[value.lowest], value.share[value.highest]], 1.03, color=INK, lw=0.6, ls=":")
-    ax.set(xlim=(0, 1.06), xlabel="share of rows, lowest scores first", ylabel="observed less predicted, added up")
-    ax.set_xticks(np.linspace(0, 1, N_SHARE_TICKS))
+    ax.set(xlim=(0, 1.06), xlabel="Share of rows, lowest scores first", ylabel="Cumulative difference")
+    shares = np.linspace(0, 1, N_SHARE_TICKS if scale_of(ax) == 1 else N_SHARE_TICKS_IN_SMALL_PANEL)
+    ax.set_xticks(shares)
     plain(ax)
-    above = ax.secondary_xaxis("top")
-    above.set_xticks(
-        np.linspace(0, 1, N_SHARE_TICKS), [_score_in_words(value.score_at(s)) for s in np.linspace(0, 1, N_SHARE_TICKS)]
-    )
-    above.set_xlabel("score", fontsize=9, color=INK)
-    above.tick_params(colors=INK, labelsize=9, color=GREY)
-    above.spines["top"].set_visible(False)
+    axis_above(ax, shares, [_score_in_words(value.score_at(s)) for s in shares], axis_labels(value.notion)[0])
     return ax
 
 
 def _score_in_words(score: float) -> str:
-    """A score in a few characters, also next to 0 and 1."""
+    """Write a score in a few characters, also next to 0 and 1."""
     if 0 < score < 0.1:
         return f"{score:.2g}" if score >= 1e-4 else "<0.0001"
     if score < 1 and f"{score:.3f}" == "1.000":
@@ -134,12 +140,14 @@ def _score_in_words(score: float) -> str:
 
 
 def title_of(value: CumulativeDifferences) -> str:
-    """The errors, the test, and how to read the line."""
+    """Return the errors, the test, and how to read the line."""
+    verb = "is " if is_confidence(value.notion) else ""
+    over, under = (verb + words.lower() for words in directions(value.notion))
     digits = decimals(value.kuiper)
     p = f"p = {value.p_value:.3f}" if value.p_value >= 0.001 else "p < 0.001"
     return (
         f"KS {value.ks:.{digits}f}   Kuiper {value.kuiper:.{digits}f}, {p}   n = {thousands(value.n)}\n"
-        "falls where scores are too high, rises where they are too low"
+        f"Falls where the model {over}, rises where it {under}"
     )
 
 
@@ -156,12 +164,12 @@ def plot_cumulative_differences(
     sample_weight: Any = None,
     title: str | None = None,
 ) -> Figure:
-    """Outcomes less scores, added up from the lowest score: no bins, no smoothing.
+    """Draw outcomes minus scores, added up from the lowest score: no bins, no smoothing.
 
     C = sum over p_i <= s of w_i (y_i - p_i) / W, against the share of the weight with such scores. Its slope between
-    two places is the mean difference there: the line falls where scores are too high and rises where they are too low.
-    If the scores are calibrated it is a random walk, 95 times in 100 within the grey band at each place. The
-    Kolmogorov–Smirnov error is how far it gets from 0, the Kuiper error its range.
+    two points is the mean difference between them: the line falls where the model over-predicts and rises where it
+    under-predicts. If the scores are calibrated it is a random walk, which at each point is within the grey band 95 %
+    of the time. The Kolmogorov–Smirnov error is its largest distance from 0, the Kuiper error its range.
 
     Parameters
     ----------
@@ -170,11 +178,11 @@ def plot_cumulative_differences(
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
     ax : matplotlib Axes, optional
-        Draw here instead of on a new figure; the legend hangs below it, so leave room or use a layout engine.
+        Draw here instead of on a new figure.
     notion, r : optional
         As in `expected_calibration_error`; one that keeps no classes or ranks apart.
     n_resamples, random_state
-        Of the p-value of the Kuiper test, where it is by resampling, see `kuiper_test`.
+        For the p-value of the Kuiper test, where it is found by resampling; see `kuiper_test`.
     sample_weight : array-like of shape (n,), optional
     title : str, optional
         A first line for the title.

@@ -1,4 +1,4 @@
-"""The forest plot of subgroups: for whom are the scores off, and by more than chance?"""
+"""The forest plot of subgroups: for whom are the scores miscalibrated?"""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from believable.plots.style import (
     FLAG,
     GREY,
     INK,
+    capitalised,
     in_words,
     plain,
     shortened,
@@ -32,49 +33,49 @@ INCHES_PER_SUBGROUP, INCHES_PER_LETTER = 0.24, 0.08
 
 
 def chosen(value: Subgroups, most: int) -> tuple[Subgroup, ...]:
-    """All groups in their order; if there are too many, those that chance explains least, flagged ones first."""
+    """Return all subgroups in their order; if there are too many, flagged ones and those with the smallest p-values."""
     if len(value) <= most:
         return value.groups
-    order = sorted(range(len(value)), key=lambda i: _chance_explains(value.groups[i]))
+    order = sorted(range(len(value)), key=lambda i: _by_evidence(value.groups[i]))
     return tuple(value.groups[i] for i in sorted(order[:most]))
 
 
-def _chance_explains(group: Subgroup) -> tuple[bool, float, float]:
+def _by_evidence(group: Subgroup) -> tuple[bool, float, float]:
     if group.value is None or group.floor is None:
         return True, 2.0, 0.0
     return not group.flagged, 1.0 if group.p_value is None else group.p_value, -abs(group.value - group.floor)
 
 
 def draw_subgroups(value: Subgroups, ax: Axes, groups: Sequence[Subgroup] | None = None) -> Axes:
-    """Draw a line for each group: interval and estimate, measured value, chance alone, rows; and that of all rows."""
+    """Draw a line for each subgroup (interval, estimate, observed value, noise floor, rows) and one for all rows."""
     lines = _lines(value.groups if groups is None else groups)
     rows = [(-y, group) for y, (_, group) in enumerate(lines) if group is not None]
     known = [(y, group) for y, group in rows if group.value is not None]
     ends = _ends(value, [group for _, group in known])
     overall = value.overall
     ax.axvspan(*np.clip([overall.low, overall.high], *ends), color=GREY, alpha=0.2, lw=0, zorder=0)
-    all_rows = f"all rows: {overall.estimate:.3g}, interval shaded"
+    all_rows = f"All rows: {overall.estimate:.3g}, interval shaded"
     ax.axvline(overall.estimate, color=GREY, lw=1.2, zorder=1, label=all_rows)
-    words = f"estimate, {100 * value.level:.4g} % interval"
-    for flagged, colour, label in ((False, INK, words), (True, FLAG, f"{words}: beyond chance")):
+    words = f"Estimate, {100 * value.level:.4g} % interval"
+    for flagged, colour, label in ((False, INK, words), (True, FLAG, f"{words}: flagged")):
         some = [(y, group) for y, group in known if group.flagged == flagged]
         low, middle, high = ([getattr(group, name) for _, group in some] for name in ("low", "estimate", "high"))
         if some:
             draw_intervals(ax, [y for y, _ in some], low, middle, high, colour, label, ends)
-    chance = [(group.floor, y) for y, group in known if group.floor is not None]
+    floors = [(group.floor, y) for y, group in known if group.floor is not None]
     measured = [(group.value, y) for y, group in known if group.value not in (None, group.estimate)]
-    if chance:
-        ax.plot(*zip(*chance, strict=True), "|", ms=11, mew=2.2, color=BAR, zorder=2, label="chance alone, on average")
+    if floors:
+        ax.plot(*zip(*floors, strict=True), "|", ms=11, mew=2.2, color=BAR, zorder=2, label="Noise floor, mean")
     if measured:
-        ax.plot(*zip(*measured, strict=True), "o", ms=5.5, mfc="none", mec=GREY, zorder=3, label="value in the data")
+        ax.plot(*zip(*measured, strict=True), "o", ms=5.5, mfc="none", mec=GREY, zorder=3, label="Observed value")
 
     headed = lines[0][1] is None
-    beside(ax, 0 if headed else 0.85, "rows", INK, 48)
+    beside(ax, 0 if headed else 0.85, "Rows", INK, 48)
     for y, group in rows:
         beside(ax, y, thousands(group.n), GREY if group.value is None else INK, 48)
         if group.value is None:
             inside(ax, y, shortened(group.note or "undefined", 58))
-    ax.set(xlim=ends, ylim=(0.4 - len(lines), 0.6 if headed else 1.2), xlabel=in_words(value.metric))
+    ax.set(xlim=ends, ylim=(0.4 - len(lines), 0.6 if headed else 1.2), xlabel=capitalised(in_words(value.metric)))
     plain(ax)
     _name_lines(ax, lines)
     return ax
@@ -92,7 +93,7 @@ def _name_lines(ax: Axes, lines: list[tuple[str, Subgroup | None]]) -> None:
 
 
 def _lines(groups: Sequence[Subgroup]) -> list[tuple[str, Subgroup | None]]:
-    """The words of each line and its group; a line without one names the column that follows."""
+    """Return the words of each line and its subgroup; a line without one names the column that follows."""
     headed = len({group.column for group in groups}) > 1 or any(group.column != "group" for group in groups)
     lines: list[tuple[str, Subgroup | None]] = []
     for i, group in enumerate(groups):
@@ -103,7 +104,7 @@ def _lines(groups: Sequence[Subgroup]) -> list[tuple[str, Subgroup | None]]:
 
 
 def _ends(value: Subgroups, groups: list[Subgroup]) -> tuple[float, float]:
-    """Of the axis: all that is drawn, with room; from 0 for what cannot be less."""
+    """Return the ends of the axis: all that is drawn, with room; from 0 for what cannot be less."""
     numbers = [value.overall.low, value.overall.high, value.overall.estimate]
     numbers += [x for g in groups for x in (g.value, g.low, g.high, g.estimate, g.floor) if x is not None]
     finite = np.array([x for x in numbers if np.isfinite(x)] or [0.0])
@@ -113,11 +114,11 @@ def _ends(value: Subgroups, groups: list[Subgroup]) -> tuple[float, float]:
 
 
 def title_of(value: Subgroups, n_shown: int) -> str:
-    """How many groups are off, and what was left out."""
+    """Return how many subgroups are miscalibrated, and how many are left out."""
     flagged = len(value.flagged)
-    count = f"{flagged or 'none'} of {len(value)} groups {'are' if flagged > 1 else 'is'}"
-    rest = "" if n_shown == len(value) else f"; the {n_shown} furthest from chance are shown"
-    return f"{count} off by more than chance explains\nfalse discovery rate {value.rate:g}{rest}"
+    count = f"{flagged or 'None'} of {len(value)} subgroups {'are' if flagged > 1 else 'is'}"
+    rest = "" if n_shown == len(value) else f"; the {n_shown} smallest p-values are shown"
+    return f"{count} flagged as miscalibrated\nFalse discovery rate {value.rate:g}{rest}"
 
 
 def plot_subgroup_forest(
@@ -137,11 +138,11 @@ def plot_subgroup_forest(
     max_groups: int = 40,
     title: str | None = None,
 ) -> Figure:
-    """Forest plot of a metric by subgroup: interval, what chance alone would show, rows, and flags.
+    """Draw a forest plot of a metric by subgroup: interval, noise floor, rows, and flags.
 
-    Small groups show large errors by chance; the tick beside each says how large. Filled dots are estimates of the
-    error in the population, open ones the plain values, which are too large near 0. Groups in colour are off by more
-    than chance explains, with their number allowed for.
+    Small subgroups show large errors even if they are calibrated; the tick in each line, the noise floor, says how
+    large. Filled dots are estimates of the error in the population, open ones the plain values, which are too large
+    near 0. Subgroups in colour are miscalibrated, at a false discovery rate that allows for their number.
 
     Parameters
     ----------
@@ -152,9 +153,9 @@ def plot_subgroup_forest(
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
     ax : matplotlib Axes, optional
-        Draw here instead of on a new figure; the legend hangs below it, so leave room or use a layout engine.
+        Draw here instead of on a new figure.
     max_groups : int
-        If there are more, flagged ones are shown, then those that chance explains least.
+        If there are more, flagged ones are shown, then those with the smallest p-values.
     title : str, optional
         A first line for the title.
 
@@ -170,7 +171,7 @@ def plot_subgroup_forest(
     >>> y = rng.random(2000) < np.where(site == "south", 0.8 * p, p)
     >>> figure = plot_subgroup_forest(p, y, site, random_state=0)
     >>> figure.axes[0].get_title("left").partition("\\n")[0]
-    '1 of 2 groups is off by more than chance explains'
+    '1 of 2 subgroups is flagged as miscalibrated'
     """
     max_groups = _check.positive_integer(max_groups, "max_groups")
     if isinstance(predictions, Subgroups):

@@ -13,6 +13,7 @@ import numpy as np
 from believable import _check
 from believable._types import Float64s, Ints, Notion
 from believable.errors import InputError
+from believable.plots.room import StayInCell, is_own, legend_outside, scale_of, width_right_of, wrapped
 from believable.plots.style import GREY, INK, axis_labels, figure_of, new_figure, plain, save
 from believable.stats.points import Points, PointStats
 from believable.stats.source import count_points, one_stratum, source_of
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_POINTS_DRAWN = 2000  # of a line; more cannot be seen
+MAX_TITLE_LINES_IN_SMALL_PANEL = 3
 SMALL_SCORES_END = 0.25  # if no score and hardly a rate is above, the frame ends before 1
 ROUND_MULTIPLES = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
@@ -58,22 +60,22 @@ class Gathered:
 
     @property
     def points(self) -> Points:
-        """The stratum."""
+        """Return the only stratum."""
         return self.stats.strata[0]
 
     @property
     def notion(self) -> str:
-        """Which pairs they are."""
+        """Return which pairs of scores and outcomes these are."""
         return self.stats.view.notion
 
     @property
     def n(self) -> int:
-        """Pairs."""
+        """Return the number of pairs."""
         return int(self.points.n.sum())
 
 
 def frame_end(asked: float | None, score: Float64s, rate: Float64s, weight: Float64s) -> float:
-    """Where the axes end: where asked; else at 1, or at a round number above small scores and 99 % of their rates.
+    """Return where the axes end: where asked; else at 1, or at a round number above small scores and 99 % of the rates.
 
     The rates of the last hundredth may be anything: in rare events an isotonic curve often ends with one lone hit.
     """
@@ -89,7 +91,7 @@ def frame_end(asked: float | None, score: Float64s, rate: Float64s, weight: Floa
 
 
 def next_round_number(value: float) -> float:
-    """The next round number; 1 for 0."""
+    """Return the next round number above a value; 1 for 0."""
     if value <= 0:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -97,25 +99,26 @@ def next_round_number(value: float) -> float:
 
 
 def decimals(value: float) -> int:
-    """How many show three digits of a value; at least 3."""
+    """Return how many decimals show three digits of a value; at least 3."""
     return 3 if not 0 < value < 0.1 else min(3 - math.ceil(math.log10(value)), 8)
 
 
 def draw_diagonal(ax: Axes) -> None:
-    """Where calibrated scores lie."""
-    ax.plot([0, 1], [0, 1], ls=(0, (4, 3)), lw=1, color=GREY, zorder=2, label="perfect calibration")
+    """Draw the line on which calibrated scores lie."""
+    ax.plot([0, 1], [0, 1], ls=(0, (4, 3)), lw=1, color=GREY, zorder=2, label="Perfect calibration")
 
 
-def square_frame(ax: Axes, notion: str, limit: float) -> None:
-    """Scores against rates, on equal axes."""
-    x_label, y_label = axis_labels(notion)
+def square_frame(ax: Axes, notion: str, limit: float, *, binned: bool = False) -> None:
+    """Set up equal axes, of scores and of rates."""
+    x_label, y_label = axis_labels(notion, binned=binned)
     ax.set(xlim=(0, limit), ylim=(0, limit), xlabel=x_label, ylabel=y_label)
-    ax.set_aspect("equal", adjustable="box", anchor="N")  # what hangs below has the room
+    # What hangs below needs the room there; beside other panels the title and the legend need that to the right.
+    ax.set_aspect("equal", adjustable="box", anchor="N" if is_own(ax) else "NW")
     plain(ax)
 
 
 def draw_band(ax: Axes, x: Float64s, low: Float64s, high: Float64s, colour: str, label: str, alpha: float) -> None:
-    """A band between two lines; a bar where there is one score only."""
+    """Draw a band between two lines; a bar where there is one score only."""
     if len(x) == 1:
         ax.vlines(x, low, high, color=colour, alpha=alpha, lw=8, zorder=1, label=label)
         return
@@ -126,7 +129,7 @@ def draw_band(ax: Axes, x: Float64s, low: Float64s, high: Float64s, colour: str,
 def draw_intervals(
     ax: Axes, at: Sequence[float], low: Any, middle: Any, high: Any, colour: str, label: str, ends: tuple[float, float]
 ) -> None:
-    """Horizontal intervals with a dot each, cut at the ends of the axis."""
+    """Draw horizontal intervals with a dot each, cut at the ends of the axis."""
     low, middle, high = (np.clip(np.asarray(part, np.float64), *ends) for part in (low, middle, high))
     ax.hlines(at, low, high, color=colour, lw=1.6, zorder=4)
     ax.plot(middle, at, "o", ms=4.5, color=colour, zorder=5, clip_on=False)  # many lie at 0, on the frame
@@ -134,43 +137,62 @@ def draw_intervals(
 
 
 def beside(ax: Axes, y: float, words: str, colour: str, points: float) -> None:
-    """Words to the right of an ax, ending so many points from it."""
+    """Write words to the right of an ax, ending so many points from it."""
     ax.annotate(
         words,
         (1, y),
         xycoords=("axes fraction", "data"),
-        xytext=(points, 0),
+        xytext=(points * scale_of(ax), 0),
         textcoords="offset points",
         ha="right",
         va="center",
-        fontsize=9,
+        fontsize=9 * scale_of(ax),
         color=colour,
         annotation_clip=False,
     )
 
 
 def inside(ax: Axes, y: float, words: str) -> None:
-    """Words in place of something that could not be drawn."""
+    """Write words in place of something that could not be drawn."""
     ax.annotate(
         words,
         (0.02, y),
         xycoords=("axes fraction", "data"),
         va="center",
-        fontsize=8,
+        fontsize=8 * scale_of(ax),
         color=GREY,
         style="italic",
     )
 
 
+def axis_above(ax: Axes, at: Any, labels: Sequence[str], name: str) -> None:
+    """Put a second axis above an ax, with labels of its own."""
+    scale = scale_of(ax)
+    above = ax.secondary_xaxis("top")
+    above.set_xticks(at, labels)
+    above.set_xlabel(name, fontsize=9 * scale, color=INK)
+    above.tick_params(colors=INK, labelsize=9 * scale, color=GREY)
+    above.spines["top"].set_visible(False)
+
+
 def spread(n: int, *also: int) -> Ints:
-    """At most some 2,000 of n positions in order, both ends and `also` among them."""
+    """Return at most some 2,000 of n positions in order, both ends and `also` among them."""
     evenly = np.linspace(0, n - 1, min(n, MAX_POINTS_DRAWN)).astype(np.int64)
     return np.union1d(evenly, np.array(also, np.int64))
 
 
 def headed(ax: Axes, *lines: str | None, pad: float | None = None) -> None:
-    """The title: these lines, but for empty ones, above the left end."""
-    ax.set_title("\n".join(filter(None, lines)), fontsize=10.5, color=INK, loc="left", pad=pad)
+    """Write these lines, but for empty ones, as a title above the left end; one that is too wide goes on below.
+
+    In a small panel the last of them are left out, where they would take too much of its height.
+    """
+    size, width = 10.5 * scale_of(ax), width_right_of(ax)
+    given = "\n".join(filter(None, lines)).split("\n")
+    text = wrapped(ax, "\n".join(given), size, width)
+    while scale_of(ax) < 1 and len(given) > 1 and text.count("\n") >= MAX_TITLE_LINES_IN_SMALL_PANEL:
+        del given[-1]
+        text = wrapped(ax, "\n".join(given), size, width)
+    ax.set_title(text, fontsize=size, color=INK, loc="left", pad=pad)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,8 +222,10 @@ class Drawing:
         *,
         size: tuple[float, float],
     ) -> Drawing:
-        """Take the caller's ax, or make a figure of that size in inches."""
-        return cls(new_figure(*size).subplots() if ax is None else ax, ax is None, title, save_path)
+        """Take the caller's ax, or make a figure of that size in inches; one that is saved need not be shown."""
+        if ax is not None:
+            return cls(ax, False, title, save_path)
+        return cls(new_figure(*size, shown=save_path is None).subplots(), True, title, save_path)
 
     def finished(
         self,
@@ -215,28 +239,9 @@ class Drawing:
         if self.title or lines:
             headed(self.ax, self.title, *lines, pad=pad)
         if legend:
-            legend_below(self.ax, under, columns)
+            legend_outside(self.ax, under, columns)
+        if not is_own(self.ax) and self.ax.get_axes_locator() is None:
+            self.ax.set_axes_locator(StayInCell(self.ax))
         figure = figure_of(self.ax)
         save(figure, self.save_path)
         return figure
-
-
-def legend_below(ax: Axes, under: Axes | None = None, columns: int = 1) -> None:
-    """The words of an ax, below it or below what hangs there: nothing that is drawn can lie under them."""
-    from matplotlib.transforms import ScaledTranslation
-
-    lowest = ax if under is None else under
-    handles, labels = ax.get_legend_handles_labels()
-    past_the_label = ScaledTranslation(0, -0.5, figure_of(ax).dpi_scale_trans)
-    lowest.legend(
-        handles,
-        labels,
-        loc="upper left",
-        bbox_to_anchor=(0, 0),
-        bbox_transform=lowest.transAxes + past_the_label,
-        fontsize=8.5,
-        frameon=False,
-        ncols=columns,
-        borderpad=0,
-        borderaxespad=0,
-    )

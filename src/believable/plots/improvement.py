@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from believable.binning import Edges
 from believable.errors import InputError
 from believable.plots.reliability import plot_reliability_diagram
-from believable.plots.style import INK, new_figure, save
+from believable.plots.style import INK, capitalised, new_figure, save
 from believable.recalibrate import Calibration, Improvement
 from believable.recalibrate.crossfit import SCORE_WORDS
 from believable.stats.source import TEN, UNIFORM
@@ -32,9 +32,10 @@ def plot_improvement(
     level: float = 0.95,
     title: str | None = None,
 ) -> Figure:
-    """Reliability diagrams of the scores as they were, and recalibrated, with what was gained.
+    """Draw the reliability diagrams before and after recalibration, with the improvement in the title.
 
-    Every row of the second diagram was mapped by a map that had not seen it, so it shows what to expect of new rows.
+    Every row of the second diagram was recalibrated by a calibration map that was fitted without it, so the diagram
+    shows what to expect on new rows.
 
     Parameters
     ----------
@@ -45,7 +46,7 @@ def plot_improvement(
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
     level : float
-        Of the intervals of the bins.
+        Confidence level of the intervals of the bins.
     title : str, optional
         A first line for the title.
 
@@ -59,13 +60,13 @@ def plot_improvement(
     >>> from believable.readers import load_demo
     >>> figure = plot_improvement(believable.calibrate(load_demo()["naive_bayes"], method="platt"))
     >>> [ax.get_title("left").splitlines()[0] for ax in figure.axes[:2]]
-    ['before', 'after (platt)']
+    ['Before', 'After (platt)']
     """
     if not isinstance(result, (Calibration, Improvement)):
         raise InputError(f"plot_improvement takes what believable.calibrate returns, got a {type(result).__name__}")
     improvement = result.improvement if isinstance(result, Calibration) else result
     after = f"after ({result.method})" if isinstance(result, Calibration) else "after"
-    figure = new_figure(9.6, 6.4)
+    figure = new_figure(9.6, 6.4, shown=save_path is None)
     axes = figure.subplots(1, 2)
     panels = ((improvement.predictions_before, improvement.name_before), (improvement.predictions_after, after))
     for ax, (predictions, name) in zip(axes, panels, strict=True):
@@ -78,7 +79,7 @@ def plot_improvement(
             r=r,
             edges=edges,
             level=level,
-            title=name,
+            title=capitalised(name),
         )
     lines = [title] if title else []
     lines += [
@@ -94,4 +95,6 @@ def _line(improvement: Improvement, name: str) -> str:
     line = f"{SCORE_WORDS[name]} {before:.4f} → {after:.4f}"
     if not math.isfinite(gain.value):
         return line
-    return f"{line}: {gain.value:+.4f} gained, {100 * gain.level:.4g} % interval {gain.low:+.4f} … {gain.high:+.4f}"
+    return (
+        f"{line}: improved by {gain.value:+.4f}, {100 * gain.level:.4g} % interval {gain.low:+.4f} … {gain.high:+.4f}"
+    )

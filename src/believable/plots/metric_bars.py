@@ -1,4 +1,4 @@
-"""Several calibration errors as bars, each with its interval and what chance alone would show."""
+"""Several calibration errors as bars, each with its interval and its noise floor."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DEFAULT_METRIC_BARS = ("ece", "rmsce", "smece", "ici", "ks", "kuiper")
 
 @dataclass(frozen=True, slots=True)
 class MetricBar:
-    """One metric.
+    """The value of one metric, with its interval and noise floor.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class MetricBar:
 
     @property
     def beyond_chance(self) -> bool:
-        """Whether chance alone shows as much less than one time in twenty."""
+        """Whether perfectly calibrated scores would show as much less than 5 % of the time."""
         return self.interval is not None and self.floor is not None and self.interval.value > self.floor.q95
 
 
@@ -63,7 +63,7 @@ def metric_bars(
     n_resamples: int = 1000,
     random_state: Any = None,
 ) -> tuple[MetricBar, ...]:
-    """Value, interval and noise floor of each metric; an error where none is defined."""
+    """Return value, interval and noise floor of each metric; raise an error where none is defined."""
     rng = generator(random_state)
     rows = [_as_error(name) for name in ([metrics] if isinstance(metrics, str) else metrics)]
     if not rows:
@@ -94,7 +94,7 @@ def _as_error(name: str) -> Metric:
 
 
 def draw_metrics(bars: Sequence[MetricBar], ax: Axes) -> Axes:
-    """Draw a bar for each metric, its interval on it, and behind it what chance alone would show."""
+    """Draw a bar for each metric, its interval on it, and its noise floor behind it."""
     known = [bar for bar in bars if bar.interval is not None and bar.floor is not None]
     found, floors = [bar.interval for bar in known], [bar.floor for bar in known]
     at = np.array([-bars.index(bar) for bar in known])
@@ -105,13 +105,13 @@ def draw_metrics(bars: Sequence[MetricBar], ax: Axes) -> Axes:
     seen = np.concatenate([value, high, q95])
     right = 1.06 * float(np.max(seen, initial=1e-9, where=np.isfinite(seen)))
 
-    ax.barh(at, np.minimum(q95, right), 0.8, color=GREY, alpha=0.35, zorder=1, label="chance alone, 19 times in 20")
-    ax.vlines(mean, at - 0.4, at + 0.4, color=INK, lw=1, ls=":", zorder=3, label="chance alone, on average")
+    ax.barh(at, np.minimum(q95, right), 0.8, color=GREY, alpha=0.35, zorder=1, label="Noise floor, 95th percentile")
+    ax.vlines(mean, at - 0.4, at + 0.4, color=INK, lw=1, ls=":", zorder=3, label="Noise floor, mean")
     beyond = np.array([bar.beyond_chance for bar in known])
-    for which, colour, words in ((beyond, FLAG, "value beyond chance"), (~beyond, BAR, "value")):
+    for which, colour, words in ((beyond, FLAG, "Value above the noise floor"), (~beyond, BAR, "Value")):
         if which.any():
             ax.barh(at[which], np.minimum(value[which], right), 0.44, color=colour, zorder=2, label=words)
-    words = f"estimate, {100 * known[0].interval.level:.4g} % interval" if known[0].interval else ""
+    words = f"Estimate, {100 * known[0].interval.level:.4g} % interval" if known[0].interval else ""
     draw_intervals(ax, at.tolist(), low, middle, high, INK, words, (0, right))
 
     for y, bar in enumerate(bars):
@@ -119,8 +119,8 @@ def draw_metrics(bars: Sequence[MetricBar], ax: Axes) -> Axes:
             inside(ax, -y, textwrap.fill(bar.note, 56, max_lines=2, placeholder=" …"))
         else:
             beside(ax, -y, f"{bar.interval.value:.{decimals(bar.interval.value)}f}", INK, 46)
-    beside(ax, 0.75, "value", INK, 46)
-    ax.set(xlim=(0, right), ylim=(0.4 - len(bars), 0.95), xlabel="error")
+    beside(ax, 0.75, "Value", INK, 46)
+    ax.set(xlim=(0, right), ylim=(0.4 - len(bars), 0.95), xlabel="Error")
     ax.locator_params(axis="x", nbins=6)  # labels of many digits need room
     ax.set_yticks([-y for y in range(len(bars))], [textwrap.fill(in_words(bar.name), 24) for bar in bars])
     plain(ax)
@@ -143,11 +143,11 @@ def plot_metrics(
     sample_weight: Any = None,
     title: str | None = None,
 ) -> Figure:
-    """Calibration errors as bars, each with its interval and what chance alone would show.
+    """Draw calibration errors as bars, each with its interval and its noise floor.
 
-    The grey box behind a bar is what perfectly calibrated scores like these show 19 times in 20, the dotted line in it
-    what they show on average. The dot and line on a bar are the estimate of the error in the population and its
-    interval; the plain value is too large near 0, so it may lie beyond them.
+    The grey box behind a bar ends at the 95th percentile of what perfectly calibrated scores would show; the dotted
+    line in it is the mean. The dot and line on a bar are the estimate of the error in the population and its interval;
+    the plain value is too large near 0, so it may lie beyond them.
 
     Parameters
     ----------
@@ -158,13 +158,13 @@ def plot_metrics(
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
     ax : matplotlib Axes, optional
-        Draw here instead of on a new figure; the legend hangs below it, so leave room or use a layout engine.
+        Draw here instead of on a new figure.
     n_bins : int, optional
         For the binned metrics; 10 if left out.
     notion : str, optional
         For the metrics whose name does not fix one.
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
     n_resamples, random_state
         As in `interval` and `noise_floor`.
     sample_weight : array-like of shape (n,), optional
@@ -179,7 +179,7 @@ def plot_metrics(
     --------
     >>> figure = plot_metrics([0.1, 0.2, 0.8, 0.9] * 20, [0, 0, 1, 1] * 20, ["ece", "smece"], random_state=0)
     >>> print(figure.axes[0].get_title("left"))
-    2 of 2 errors are more than chance explains
+    2 of 2 errors are above the noise floor
     n = 80
     """
     source: Any = predictions
@@ -204,7 +204,7 @@ def plot_metrics(
 
 
 def title_of(bars: Sequence[MetricBar]) -> str:
-    """How many errors are more than chance."""
+    """Return how many errors are above the noise floor."""
     beyond = sum(bar.beyond_chance for bar in bars)
     n = sum(bar.interval is not None for bar in bars)
-    return f"{beyond or 'none'} of {n} errors {'are' if beyond > 1 else 'is'} more than chance explains"
+    return f"{beyond or 'None'} of {n} errors {'are' if beyond > 1 else 'is'} above the noise floor"

@@ -1,4 +1,4 @@
-"""Miscalibration against the score: how far off, which way, and where."""
+"""Miscalibration against the score: how large, which way, and where."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from believable.curves.smoothed import Degree
 from believable.plots.frame import Drawing, Gathered, draw_band
 from believable.plots.histogram import hang_histogram
 from believable.plots.smoothed import METHODS_IN_WORDS, Method, SmoothedCalibration
-from believable.plots.style import GREY, INK, TOO_HIGH, TOO_LOW, axis_labels, plain
+from believable.plots.style import GREY, INK, TOO_HIGH, TOO_LOW, axis_labels, directions, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,20 +21,21 @@ if TYPE_CHECKING:
 
 
 def draw_miscalibration(value: SmoothedCalibration, ax: Axes) -> Axes:
-    """Draw curve less score with its band, and the area up to the zero line in the colour of its direction."""
+    """Draw curve minus score with its band, and the area up to the zero line in the colour of its direction."""
     curve = value.curve
     gap = curve.y - curve.x
     low, high = (curve.y if end is None else end for end in (curve.low, curve.high))
     marker = "o" if len(gap) == 1 else ""
     ax.plot(
-        curve.x, gap, marker=marker, color=INK, lw=2, zorder=4, label=f"{METHODS_IN_WORDS[value.method]} less score"
+        curve.x, gap, marker=marker, color=INK, lw=2, zorder=4, label=f"{METHODS_IN_WORDS[value.method]} minus score"
     )
     words = f"{100 * curve.settings['level']:.4g} % confidence band"
     draw_band(ax, curve.x, low - curve.x, high - curve.x, GREY, words, 0.3)
-    ax.axhline(0, ls=(0, (4, 3)), lw=1, color=GREY, zorder=3, label="perfect calibration")
+    ax.axhline(0, ls=(0, (4, 3)), lw=1, color=GREY, zorder=3, label="Perfect calibration")
+    over, under = directions(value.notion)
     for colour, words, here, surely in (
-        (TOO_HIGH, "scores too high", gap < 0, high < curve.x),
-        (TOO_LOW, "scores too low", gap > 0, low > curve.x),
+        (TOO_HIGH, over, gap < 0, high < curve.x),
+        (TOO_LOW, under, gap > 0, low > curve.x),
     ):
         if here.any():
             _shade(ax, curve.x, gap, here, colour, 0.25, "" if surely.any() else words)
@@ -43,7 +44,7 @@ def draw_miscalibration(value: SmoothedCalibration, ax: Axes) -> Axes:
     ends = np.concatenate([gap, [0], *(np.quantile(end - curve.x, [0.02, 0.98]) for end in (low, high))])
     margin = 0.08 * np.ptp(ends) or 0.05
     ax.set(xlim=(0, value.limit), ylim=(ends.min() - margin, ends.max() + margin))
-    ax.set(xlabel=axis_labels(value.notion)[0], ylabel="observed less predicted")
+    ax.set(xlabel=axis_labels(value.notion)[0], ylabel="Observed minus predicted")
     plain(ax)
     return ax
 
@@ -73,10 +74,11 @@ def plot_miscalibration(
     limit: float | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Smoothed calibration curve less the score, against the score: how far the scores are off, and which way.
+    """Draw the smoothed calibration curve minus the score, against the score.
 
-    The picture of `plot_smoothed_calibration` with the diagonal laid flat, which shows small gaps. Below zero the
-    scores are too high, above it too low. The colour is pale where the band holds zero, so that the gap may be chance.
+    The picture of `plot_smoothed_calibration` with the diagonal laid flat, which shows small gaps. The model
+    over-predicts below zero and under-predicts above it. The colour is pale where the band includes zero, so that the
+    gap may be noise.
 
     Parameters
     ----------
@@ -94,7 +96,7 @@ sample_weight, title
     --------
     >>> figure = plot_miscalibration([0.1, 0.2, 0.4, 0.5, 0.7, 0.9], [0, 0, 1, 0, 1, 1])
     >>> print(figure.axes[0].get_ylabel())
-    observed less predicted
+    Observed minus predicted
     """
     _check.choice(show_histogram, (True, False), "show_histogram")
     gathered = Gathered.of(predictions, actuals, sample_weight, notion, r, "a smoothed curve")

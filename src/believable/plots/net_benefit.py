@@ -31,10 +31,10 @@ def draw_net_benefit(value: DecisionCurve | Mapping[str, DecisionCurve], ax: Axe
     """Draw net benefit over the threshold, for one model or several by name, beside treating all and none."""
     models = {"": value} if isinstance(value, DecisionCurve) else dict(value)
     first = next(iter(models.values()))
-    ax.plot(first.threshold, first.treat_all, color=GREY, lw=1.4, zorder=2, label="treat everyone")
-    ax.axhline(0, color=INK, lw=1.0, ls=(0, (1.5, 1.5)), zorder=2, label="treat no one")
+    ax.plot(first.threshold, first.treat_all, color=GREY, lw=1.4, zorder=2, label="Treat everyone")
+    ax.axhline(0, color=INK, lw=1.0, ls=(0, (1.5, 1.5)), zorder=2, label="Treat no one")
     for i, (name, one) in enumerate(models.items()):
-        label = shortened(name, 30) if name else "treat where score ≥ threshold"
+        label = shortened(name, 30) if name else "Treat where score ≥ threshold"
         ax.plot(
             one.threshold,
             one.net_benefit,
@@ -55,23 +55,23 @@ def draw_net_benefit(value: DecisionCurve | Mapping[str, DecisionCurve], ax: Axe
         top = max(top, float(first.high.max()))
     top = top if top > 0 else 0.1
     ax.set(xlim=(0, _end(first)), ylim=(-FRAME_BELOW_ZERO * top, 1.05 * top))
-    ax.set(xlabel="threshold probability", ylabel="net benefit (cases found per row)")
+    ax.set(xlabel="Threshold probability", ylabel="Net benefit")
     plain(ax)
     return ax
 
 
 def _mark_sure(value: DecisionCurve, ax: Axes) -> None:
-    """A bar along the bottom where the model beats both beyond chance."""
+    """Draw a bar along the bottom where the whole interval of the model is above both."""
     from matplotlib.transforms import blended_transform_factory
 
     along = blended_transform_factory(ax.transData, ax.transAxes)
     for i, (low, high) in enumerate(value.surely_useful):
-        label = "better than both beyond chance" if i == 0 else None
+        label = f"Better than both ({100 * value.level:.4g} % confidence)" if i == 0 else None
         ax.plot([low, high], [0.015, 0.015], color=MODEL_COLOURS[2], lw=5, transform=along, zorder=3, label=label)
 
 
 def _end(value: DecisionCurve) -> float:
-    """Of the axis: the last threshold, or where nobody is treated any more, if that is well before."""
+    """Return the end of the axis: the last threshold, or where nobody is treated any more, if that is well before."""
     last = float(value.threshold[-1])
     treated = value.threshold[value.treated > 0]
     reached = float(treated[-1]) if len(treated) else last
@@ -79,12 +79,12 @@ def _end(value: DecisionCurve) -> float:
 
 
 def title_of(value: DecisionCurve) -> str:
-    """Where the model is of use."""
+    """Return where the model is of use."""
     rows = f"n = {thousands(value.n)}, prevalence {value.prevalence:.3g}"
     if not value.useful:
-        return f"at no threshold better than treating all and none\n{rows}"
+        return f"At no threshold better than treating all or none\n{rows}"
     low, high = max(value.useful, key=lambda ends: ends[1] - ends[0])
-    return f"better than treating all and none at thresholds {low:g} … {high:g}\n{rows}"
+    return f"Better than treating all or none at thresholds {low:g} … {high:g}\n{rows}"
 
 
 @renamed(groups="clusters")
@@ -102,7 +102,7 @@ def plot_net_benefit(
     sample_weight: Any = None,
     title: str | None = None,
 ) -> Figure:
-    """Decision curve of one model or several, beside treating everyone and treating no one.
+    """Draw the decision curve of one model or several, beside treating everyone and treating no one.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def plot_net_benefit(
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
     ax : matplotlib Axes, optional
-        Draw here instead of on a new figure; the legend hangs below it, so leave room or use a layout engine.
+        Draw here instead of on a new figure.
     title : str, optional
         A first line for the title.
 
@@ -125,7 +125,7 @@ def plot_net_benefit(
     --------
     >>> figure = plot_net_benefit([0.1, 0.3, 0.6, 0.9], [0, 0, 1, 1], random_state=0)
     >>> print(figure.axes[0].get_title("left"))
-    better than treating all and none at thresholds 0.11 … 0.9
+    Better than treating all or none at thresholds 0.11 … 0.9
     n = 4, prevalence 0.5
     """
     rng = generator(random_state)

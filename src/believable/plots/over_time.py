@@ -1,4 +1,4 @@
-"""Calibration over time: when did the scores stop being believable?"""
+"""Calibration over time: since when are the scores miscalibrated?"""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 
 def draw_over_time(value: History, ax: Axes) -> Axes:
-    """Draw each window at its end: interval and value, in colour beyond chance; chance alone; the first alarm."""
+    """Draw each window at its end (interval and value, coloured where flagged), the noise floor and the first alarm."""
     words = f"{100 * value.level:.4g} % interval"
-    for flagged, colour, label in ((False, INK, words), (True, FLAG, f"{words}: beyond chance")):
+    for flagged, colour, label in ((False, INK, words), (True, FLAG, f"{words}: flagged")):
         some = [one for one in value if one.flagged == flagged]
         if some:
             at = [one.end for one in some]
             ax.vlines(at, [one.low for one in some], [one.high for one in some], color=colour, lw=2, label=label)
     at = [one.end for one in value]
     values = [one.value for one in value]
-    ax.plot(at, values, "o", ms=5, mfc="white", mec=GREY, zorder=3, label="value in the data")
-    ax.plot(at, [one.floor for one in value], color=BAR, lw=2.2, zorder=1, label="chance alone, on average")
+    ax.plot(at, values, "o", ms=5, mfc="white", mec=GREY, zorder=3, label="Observed value")
+    ax.plot(at, [one.floor for one in value], color=BAR, lw=2.2, zorder=1, label="Noise floor, mean")
     rang = next((one.end for one in value if one.alarm), None)
     if rang is not None:
-        ax.axvline(rang, color=TOO_HIGH, lw=1.4, ls="--", zorder=0, label="the alarm rings")
+        ax.axvline(rang, color=TOO_HIGH, lw=1.4, ls="--", zorder=0, label="Alarm")
     ax.set_ylim(0, 1.08 * max(max(one.high, one.value, one.floor, 1e-3) for one in value))
-    ax.set_ylabel(f"expected calibration error\n({value.notion}, {value.n_bins} bins)")
-    ax.set_xlabel("end of the window")
+    ax.set_ylabel(f"ECE ({value.notion}, {value.n_bins} bins)")
+    ax.set_xlabel("End of the window")
     plain(ax)
     if isinstance(at[0], datetime):
         _dates(ax)
@@ -53,12 +53,12 @@ def _dates(ax: Axes) -> None:
 
 
 def title_of(value: History) -> str:
-    """How many windows are off, and whether the alarm rang."""
+    """Return how many windows are miscalibrated, and whether there was an alarm."""
     flagged = sum(one.flagged for one in value)
-    count = f"{flagged or 'none'} of {len(value)} windows {'are' if flagged > 1 else 'is'}"
+    count = f"{flagged or 'None'} of {len(value)} windows {'are' if flagged > 1 else 'is'}"
     rang = next((one for one in value if one.alarm), None)
-    alarm = "no alarm" if rang is None else f"alarm in the window that ends {_end_in_words(rang.end)}"
-    return f"{count} off by more than chance explains\n{alarm} (rate of false alarms {value.alpha:g})"
+    alarm = "No alarm" if rang is None else f"Alarm in the window that ends {_end_in_words(rang.end)}"
+    return f"{count} flagged as miscalibrated\n{alarm} (false-alarm rate {value.alpha:g})"
 
 
 def _end_in_words(end: Any) -> str:
@@ -74,11 +74,11 @@ def plot_calibration_over_time(
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Figure:
-    """The calibration error of each window of a stream, with its interval, what chance alone would show, and the alarm.
+    """Draw the calibration error of each window of a stream, with its interval, its noise floor, and the alarm.
 
     Bars are intervals for the error in the population, open dots the plain values, which are too large near 0. A
-    window in colour is off by more than chance explains, looked at alone; some are by chance. The dashed line is the
-    alarm, which allows for all the looks.
+    window in colour is miscalibrated by a test of that window alone, so some calibrated ones are coloured too. The
+    dashed line is the alarm, which allows for the number of windows.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def plot_calibration_over_time(
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
     ax : matplotlib Axes, optional
-        Draw here instead of on a new figure; the legend hangs below it, so leave room or use a layout engine.
+        Draw here instead of on a new figure.
     title : str, optional
         A first line for the title.
 
@@ -104,7 +104,7 @@ def plot_calibration_over_time(
     ...     monitor.update(p, rng.random(500) < (p if day < 4 else p**2))
     >>> figure = plot_calibration_over_time(monitor)
     >>> figure.axes[0].get_title("left").partition("\\n")[2]
-    'alarm in the window that ends 2,500 (rate of false alarms 0.01)'
+    'Alarm in the window that ends 2,500 (false-alarm rate 0.01)'
     """
     value: Any = history.history if isinstance(history, CalibrationMonitor) else history
     if not isinstance(value, History):

@@ -1,4 +1,4 @@
-"""A ranking that counts being unsure: the first rows with their intervals, and where each came from."""
+"""A risk-aware ranking: the first rows with their intervals, and where each came from."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from believable._types import Ints
 from believable.decide.ranking import Ranking, risk_aware_rank
 from believable.errors import InputError
 from believable.plots.frame import Drawing
+from believable.plots.room import cell_of, scale_of
 from believable.plots.style import FLAG, GREY, INK, TOO_LOW, figure_of, plain, shortened
 
 if TYPE_CHECKING:
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
 INCHES_PER_ROW = 0.24
 MAX_ROW_NAME_LENGTH = 18
 LINES_BESIDE_AX = (-1.8, -0.1)  # where the lines between the two orders lie, in inches from the ax
+LINES_IN_SMALL_PANEL = (-0.6, -0.05)
+ROWS_PER_INCH_IN_SMALL_PANEL = 8
 
 
 def first_rows(value: Ranking, most: int, query: int = 0) -> Ints:
-    """The first rows of a query, best first."""
+    """Return the first rows of a query, best first."""
     order = value.order[value.query[value.order] == query]
     return np.asarray(order[:most])
 
@@ -36,12 +39,12 @@ def draw_ranking(value: Ranking, ax: Axes, rows: Ints, names: Sequence[Any] | No
     """Draw score, interval and adjusted score of the first rows of a query; to the left, how the order changed."""
     rank = value.rank[rows]
     ax.hlines(rank, value.low[rows], value.high[rows], color=GREY, lw=1.6, zorder=2)
-    of = "interval" if value.by == "interval" else "one standard deviation either side"
+    of = "Interval" if value.by == "interval" else "± 1 standard deviation"
     ax.plot([], [], lw=1.6, color=GREY, label=of)
-    ax.plot(value.scores[rows], rank, "o", ms=5.5, mfc="white", mec=INK, zorder=3, label="score")
-    label = f"ranked by this (aversion {value.aversion:g})"
+    ax.plot(value.scores[rows], rank, "o", ms=5.5, mfc="white", mec=INK, zorder=3, label="Score")
+    label = f"Ranked by this (aversion {value.aversion:g})"
     ax.plot(value.adjusted[rows], rank, "|", ms=11, mew=2.4, color=INK, zorder=4, label=label)
-    ax.set(ylim=(len(rows) + 0.6, 0.4), xlabel="score")
+    ax.set(ylim=(len(rows) + 0.6, 0.4), xlabel="Score")
     ax.set_yticks([])
     plain(ax)
     ax.spines["left"].set_visible(False)
@@ -50,7 +53,7 @@ def draw_ranking(value: Ranking, ax: Axes, rows: Ints, names: Sequence[Any] | No
 
 
 def _draw_slopes(value: Ranking, ax: Axes, rows: Ints, names: Sequence[Any] | None) -> None:
-    """Lines from the places by score alone to the places now, with the names of both orders at either side."""
+    """Draw lines from the places by score alone to the places now, with the names of both orders at either side."""
     beside = _to_the_left(ax)
     same_query = np.flatnonzero(value.query == value.query[rows[0]])
     was, now = value.plain_rank, value.rank
@@ -64,27 +67,28 @@ def _draw_slopes(value: Ranking, ax: Axes, rows: Ints, names: Sequence[Any] | No
             _label(beside, 0, int(was[row]), name)
         if now[row] <= len(rows):
             _label(ax, 1, int(now[row]), name)
-    _label(beside, 0, 0.1, "by score", "bold")
-    _label(ax, 1, 0.1, "now", "bold")
+    _label(beside, 0, 0.1, "By score", "bold")
+    _label(ax, 1, 0.1, "Now", "bold")
     beside.set(xlim=(0, 1), ylim=ax.get_ylim(), xticks=[], yticks=[])
     beside.spines[:].set_visible(False)
-    for colour, words in ((TOO_LOW, "moved up"), (FLAG, "moved down")):
+    for colour, words in ((TOO_LOW, "Moved up"), (FLAG, "Moved down")):
         if colour in colours:
             ax.plot([], [], lw=1.5, color=colour, label=words)
 
 
 def _to_the_left(ax: Axes) -> Axes:
-    """An ax beside this one, as high, and so many inches wide: in parts of its width, a layout would find no rest."""
+    """Make an ax beside this one, as high. Its width is in inches, so that it does not grow with the other."""
     from matplotlib.transforms import ScaledTranslation, blended_transform_factory
 
     corner: Any = ax.transAxes
     from_corner = figure_of(ax).dpi_scale_trans + ScaledTranslation(0, 0, corner)
     where = blended_transform_factory(from_corner, ax.transAxes)
-    return ax.inset_axes((LINES_BESIDE_AX[0], 0, LINES_BESIDE_AX[1] - LINES_BESIDE_AX[0], 1), transform=where)
+    left, right = LINES_BESIDE_AX if scale_of(ax) == 1 else LINES_IN_SMALL_PANEL
+    return ax.inset_axes((left, 0, right - left, 1), transform=where)
 
 
 def _label(ax: Axes, side: int, place: float, words: str, weight: str = "normal") -> None:
-    """Words outside an ax, to the left or right of a place."""
+    """Write words outside an ax, to the left or right of a place."""
     ax.annotate(
         words,
         (side, place),
@@ -93,7 +97,7 @@ def _label(ax: Axes, side: int, place: float, words: str, weight: str = "normal"
         textcoords="offset points",
         ha="left" if side else "right",
         va="center",
-        fontsize=8.5,
+        fontsize=8.5 * scale_of(ax),
         fontweight=weight,
         color=INK,
         annotation_clip=False,
@@ -101,12 +105,12 @@ def _label(ax: Axes, side: int, place: float, words: str, weight: str = "normal"
 
 
 def title_of(value: Ranking, rows: Ints) -> str:
-    """Which way being unsure counts, and how many are new among the first."""
+    """Return which way uncertainty counts, and how many rows are new among the first."""
     new = int(np.count_nonzero(value.plain_rank[rows] > len(rows)))
     way = "against" if value.aversion > 0 else "in favour of" if value.aversion < 0 else "neither for nor against"
-    first = f"the first {len(rows)}" if len(rows) > 1 else "the first"
-    said = f"{new} of {first} {'are' if new > 1 else 'is'} new there" if new else f"{first} are the same rows"
-    return f"being unsure counts {way} a row\n{said}"
+    first = f"the first {len(rows)}" if len(rows) > 1 else "the first row"
+    said = f"{new} of {first} {'are' if new > 1 else 'is'} new" if new else f"No change among {first}"
+    return f"Uncertainty counts {way} a row\n{said}"
 
 
 @renamed(groups="clusters")
@@ -124,7 +128,7 @@ def plot_ranking(
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Figure:
-    """The first rows of a risk-aware ranking: intervals, what they were ranked by, and their places by score alone.
+    """Draw the first rows of a risk-aware ranking: their intervals, what ranked them, and their places by score alone.
 
     To the left, lines lead from each row's place by score to its place now; those that end at the foot have left the
     first rows, or come from behind them.
@@ -138,14 +142,13 @@ def plot_ranking(
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
     top : int
-        So many rows, from 1 to 60.
+        The number of rows, from 1 to 60; in a small panel, as many as fit.
     query : int
         Which query, numbered from 0 as they first appear in clusters.
     names : sequence, optional
         What to call each row; its number otherwise.
     ax : matplotlib Axes, optional
-        Draw here instead of on a new figure; the two orders stand to its left, so leave room or use a
-        layout engine.
+        Draw here instead of on a new figure; the two orders stand to its left.
     title : str, optional
         A first line for the title.
 
@@ -157,8 +160,8 @@ def plot_ranking(
     --------
     >>> figure = plot_ranking([0.9, 0.8, 0.5], interval=([0.4, 0.7, 0.45], [1.0, 0.9, 0.55]))
     >>> print(figure.axes[0].get_title("left"))
-    being unsure counts against a row
-    the first 3 are the same rows
+    Uncertainty counts against a row
+    No change among the first 3
     """
     top = _check.positive_integer(top, "top", 1, 60)
     query = _check.positive_integer(query, "query", 0)
@@ -168,6 +171,9 @@ def plot_ranking(
         value = predictions
     else:
         value = risk_aware_rank(predictions, variance=variance, interval=interval, aversion=aversion, clusters=clusters)
+    if ax is not None and scale_of(ax) < 1:
+        inches = cell_of(ax).height / figure_of(ax).dpi - 1.1
+        top = min(top, max(int(ROWS_PER_INCH_IN_SMALL_PANEL * inches), 3))
     rows = first_rows(value, top, query)
     if not len(rows):
         raise InputError(f"there is no query {query}: they are numbered from 0 to {int(value.query.max())}")

@@ -1,9 +1,10 @@
-"""The reliability diagram: what was predicted against what happened."""
+"""The reliability diagram: observed frequency against mean predicted probability."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,17 +16,11 @@ from believable.curves.binned import table_of
 from believable.errors import InputError
 from believable.metrics.binned_error import binned_error
 from believable.metrics.scorer import predictions_of
-from believable.plots.frame import Drawing, Gathered, frame_end
+from believable.plots.frame import Drawing, Gathered, decimals, draw_diagonal, frame_end, square_frame
 from believable.plots.histogram import HISTOGRAM_BINS, ScoreHistogram, hang_histogram
-from believable.plots.style import (
-    GREY,
-    INK,
-    TOO_HIGH,
-    TOO_LOW,
-    axis_labels,
-    plain,
-    thousands,
-)
+from believable.plots.models import given_models, named, remember, rows_of_models, style_of, with_earlier
+from believable.plots.room import figure_of, scale_of
+from believable.plots.style import GREY, INK, TOO_HIGH, TOO_LOW, directions, shortened, thousands
 from believable.stats import BinStats
 from believable.stats.source import (
     TEN,
@@ -36,7 +31,6 @@ from believable.stats.source import (
     has_bins,
     not_empty,
     rows_in,
-    source_of,
 )
 
 if TYPE_CHECKING:
@@ -44,6 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Corner = Literal["upper left", "lower right"]
+MAX_FOLDS_DRAWN = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,8 +51,12 @@ class Reliability:
     ece, mce : float
         The errors of the same bins.
     notion, strategy : str
-    histogram : ReliabilityTable
+    histogram : ReliabilityTable or ScoreHistogram
         Bins of equal width for the histogram of scores; the table itself where only a statistic was given.
+    limit : float
+        Where the axes end.
+    folds : tuple of ReliabilityTable
+        The same bins in each fold of a cross-validation.
     """
 
     table: ReliabilityTable
@@ -65,11 +64,13 @@ class Reliability:
     mce: float
     notion: str
     strategy: str
-    histogram: ReliabilityTable
+    histogram: ReliabilityTable | ScoreHistogram
+    limit: float = 1.0
+    folds: tuple[ReliabilityTable, ...] = ()
 
     @classmethod
     def of(cls, stats: BinStats, histogram: BinStats | None = None, level: float = 0.95) -> Reliability:
-        """Read it off a statistic with one stratum."""
+        """Read the diagram off a statistic with one stratum."""
         not_empty(stats)
         table = table_of(stats, level)
         return cls(
@@ -82,43 +83,108 @@ class Reliability:
         )
 
 
-def draw_reliability(value: Reliability, ax: Axes, *, legend: bool = True, limit: float = 1.0) -> Axes:
-    """Draw the diagonal, the bins at their mean score with interval, and the gaps between them and the diagonal."""
+def draw_reliability(
+    value: Reliability | Mapping[str, Reliability], ax: Axes, *, legend: bool = True, limit: float = 1.0, name: str = ""
+) -> Axes:
+    """Draw the diagonal and the bins at their mean score, with intervals, of one model or of several by name.
+
+    The bars between the diagonal and the bins of a lone model show which way it errs. Several models have a colour, a
+    marker and a kind of line each.
+    """
+    if isinstance(value, Reliability):
+        notion = value.notion
+        _draw_one(value, ax, limit, name)
+    else:
+        notion = next(iter(value.values())).notion
+        for i, (each, one) in enumerate(value.items()):
+            _draw_among_others(one, ax, i, each, limit)
+    draw_diagonal(ax)
+    square_frame(ax, notion, limit, binned=True)
+    if legend and isinstance(value, Reliability):
+        table = value.table
+        full = table.n > 0
+        corner = _free_corner(table.conf[full], table.acc[full], table.low[full], table.high[full], limit)
+        ax.legend(
+            loc=corner or "upper left",
+            fontsize=8 * scale_of(ax),
+            frameon=corner is None,
+            framealpha=0.85,
+            edgecolor="none",
+        )
+    return ax
+
+
+def _draw_one(value: Reliability, ax: Axes, limit: float, name: str) -> None:
     table = value.table
     full = table.n > 0
     x, y = table.conf[full], table.acc[full]
-    ax.plot([0, 1], [0, 1], ls=(0, (4, 3)), lw=1, color=GREY, zorder=1, label="perfect calibration")
-    for colour, words, here in ((TOO_HIGH, "scores too high", y < x), (TOO_LOW, "scores too low", y > x)):
-        if here.any():
+    too_high, too_low = directions(value.notion)
+    for colour, words, here in ((TOO_HIGH, too_high, y < x), (TOO_LOW, too_low, y > x)):
+        if here.any() and not value.folds:
             ax.vlines(x[here], x[here], y[here], color=colour, alpha=0.45, lw=5, zorder=2, label=words)
-    reach = np.abs(np.stack([y - table.low[full], table.high[full] - y]))
+    _draw_folds(value, ax, GREY, limit, f"Each of {len(value.folds)} folds")
     ax.errorbar(
         x,
         y,
-        yerr=reach,
+        yerr=np.abs(np.stack([y - table.low[full], table.high[full] - y])),
         fmt="o-",
         ms=4.5,
-        lw=1.2,
+        lw=1.8 if value.folds else 1.2,
         elinewidth=1,
         capsize=2.5,
         color=INK,
         ecolor=INK,
         zorder=3,
         clip_on=limit < 1,  # rates of 0 and 1 lie on the frame
-        label=f"mean of bin, {100 * table.level:.0f} % interval",
+        label=f"{shortened(name, 24) or ('All folds' if value.folds else 'Bin')}, {100 * table.level:.4g} % interval",
     )
-    x_label, y_label = axis_labels(value.notion)
-    ax.set(xlim=(0, limit), ylim=(0, limit), xlabel=x_label, ylabel=y_label)
-    ax.set_aspect("equal", adjustable="box", anchor="N")  # what hangs below has the room
-    plain(ax)
-    if legend:
-        corner = _free_corner(x, y, table.low[full], table.high[full], limit)
-        ax.legend(loc=corner or "upper left", fontsize=8, frameon=corner is None, framealpha=0.85, edgecolor="none")
-    return ax
+
+
+def _draw_among_others(value: Reliability, ax: Axes, i: int, name: str, limit: float) -> None:
+    """Draw one of several models: its intervals are pale, and a little beside those of the others."""
+    from matplotlib.transforms import ScaledTranslation
+
+    table, style = value.table, style_of(i)
+    full = table.n > 0
+    x, y = table.conf[full], table.acc[full]
+    aside = ax.transData + ScaledTranslation((i % 2 - 0.5) * 1.5 / 72, 0, figure_of(ax).dpi_scale_trans)
+    bars = ax.vlines(x, table.low[full], table.high[full], color=style.colour, alpha=0.3, lw=1.3, zorder=2)
+    bars.set(transform=aside, clip_on=limit < 1)
+    _draw_folds(value, ax, style.colour, limit, None)
+    ax.plot(
+        x,
+        y,
+        marker=style.marker,
+        ls=style.dashes,
+        ms=4.5,
+        mew=0,
+        lw=1.6,
+        color=style.colour,
+        zorder=4 - 0.05 * i,
+        clip_on=limit < 1,
+        label=f"{shortened(name, 26)}, ECE {value.ece:.{decimals(value.limit * 0.1)}f}",
+    )
+
+
+def _draw_folds(value: Reliability, ax: Axes, colour: str, limit: float, label: str | None) -> None:
+    alpha = 0.85 if label else 0.35
+    for i, table in enumerate(value.folds):
+        full = table.n > 0
+        words = label if i == 0 and label else None
+        ax.plot(
+            table.conf[full],
+            table.acc[full],
+            lw=0.9,
+            color=colour,
+            alpha=alpha,
+            zorder=2,
+            clip_on=limit < 1,
+            label=words,
+        )
 
 
 def _free_corner(x: Float64s, y: Float64s, low: Float64s, high: Float64s, limit: float) -> Corner | None:
-    """Where the legend hides nothing: above the diagonal at the left, below it at the right, or None."""
+    """Return where the legend hides nothing: above the diagonal at the left, below it at the right, or None."""
     at = np.linspace(0, limit, 101)
     line = np.interp(at, x, y, left=np.nan, right=np.nan)
     left, right = (at < 0.58 * limit, x < 0.58 * limit), (at > 0.42 * limit, x > 0.42 * limit)
@@ -130,11 +196,24 @@ def _free_corner(x: Float64s, y: Float64s, low: Float64s, high: Float64s, limit:
 
 
 def title_of(value: Reliability) -> str:
-    """The errors, then what they were computed from."""
-    bins = f"{len(value.table)} {value.strategy} bins"
+    """Return the errors, then what they were computed from."""
     empty = int((value.table.n == 0).sum())
     occupied = f", {empty} empty" if empty else ""
-    return f"ECE {value.ece:.3f}   MCE {value.mce:.3f}\nn = {thousands(int(value.table.n.sum()))}, {bins}{occupied}"
+    rows = f"n = {thousands(int(value.table.n.sum()))}"
+    return f"ECE {value.ece:.3f}   MCE {value.mce:.3f}\n{rows}, {_bins(value)}{occupied}"
+
+
+def title_of_several(values: Sequence[Reliability]) -> str:
+    """Return how many models and rows there are, and what the points and bars are."""
+    bins = {_bins(one) for one in values}
+    levels = {one.table.level for one in values}
+    words = [*bins] if len(bins) == 1 else []
+    words += [f"bars: {100 * min(levels):.4g} % intervals"] if len(levels) == 1 else []
+    return "\n".join(filter(None, [rows_of_models([int(one.table.n.sum()) for one in values]), ", ".join(words)]))
+
+
+def _bins(value: Reliability) -> str:
+    return f"{len(value.table)} {value.strategy} bins"
 
 
 def plot_reliability_diagram(
@@ -146,6 +225,8 @@ def plot_reliability_diagram(
     show_histogram: bool = True,
     *,
     ax: Axes | None = None,
+    name: str | None = None,
+    folds: Any = None,
     notion: Notion | None = None,
     r: int | None = None,
     threshold: float | None = None,
@@ -156,23 +237,31 @@ def plot_reliability_diagram(
     limit: float | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Reliability diagram with the interval of every bin and a histogram of the scores below.
+    """Draw the reliability diagram of one model or several, with intervals and a histogram of the scores below.
 
-    Points below the diagonal are scores that are too high. A bin whose interval crosses the diagonal may owe its gap to
-    chance.
+    A model over-predicts where its points lie below the diagonal and under-predicts where they lie above. Where the
+    interval of a bin crosses the diagonal, the data do not show which.
 
     Parameters
     ----------
-    predictions, actuals, n_bins, strategy, notion, r, threshold, pooled, sample_weight, edges
-        As in `expected_calibration_error`; the notion must have one curve (see `plot_classwise_reliability`).
+    predictions : array-like, Predictions, a statistic, or a dict of them by name
+        As in `expected_calibration_error`; the notion must have one curve (see `plot_classwise_reliability`). A dict
+        of up to eight models is drawn in one diagram; its values may be (scores, labels) pairs too.
+    actuals, n_bins, strategy, notion, r, threshold, pooled, sample_weight, edges
+        As in `expected_calibration_error`, for every model.
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
     show_histogram : bool
-        Whether the spread of the scores hangs below.
+        Whether the histogram of the scores is drawn below.
     ax : matplotlib Axes, optional
-        Draw here instead of on a new figure; the histogram hangs below it, so leave room or use a layout engine.
+        Draw here instead of on a new figure. A second call on the same ax adds a model, with the next colour and in the
+        same legend.
+    name : str, optional
+        The name of the model in the legend.
+    folds : array-like of shape (n,), optional
+        The cross-validation fold of each row. Each fold is drawn as a faint line, in the bins of all rows.
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
     limit : float, optional
         Where the axes end. Left out: at 1, or at a round number above the bins where all scores are small.
     title : str, optional
@@ -181,11 +270,11 @@ def plot_reliability_diagram(
     Returns
     -------
     matplotlib Figure
-        Made outside pyplot, so nothing has to be closed; show it in a notebook or save it.
+        Known to pyplot where that is imported and nothing is saved, so `plt.show()` shows it.
 
     Notes
     -----
-    `plot_reliability_diagram.from_estimator` draws that of a fitted scikit-learn classifier.
+    `plot_reliability_diagram.from_estimator` draws the diagram of a fitted scikit-learn classifier.
 
     Examples
     --------
@@ -193,30 +282,96 @@ def plot_reliability_diagram(
     >>> print(figure.axes[0].get_title("left"))
     ECE 0.150   MCE 0.200
     n = 4, 5 uniform bins, 2 empty
+
+    Two models of the same rows:
+
+    >>> models = {"first": [0.1, 0.2, 0.8, 0.9], "second": [0.3, 0.4, 0.6, 0.7]}
+    >>> figure = plot_reliability_diagram(models, [0, 0, 1, 1], n_bins=5)
+    >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    ['first, ECE 0.150', 'second, ECE 0.350', 'Perfect calibration']
+
+    The folds of a cross-validation:
+
+    >>> figure = plot_reliability_diagram([0.1, 0.2, 0.8, 0.9], [0, 0, 1, 1], n_bins=2, folds=[0, 1, 0, 1])
+    >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    ['Each of 2 folds', 'Perfect calibration', 'All folds, 95 % interval']
     """
     _check.choice(show_histogram, (True, False), "show_histogram")
-    source = source_of(predictions, actuals, sample_weight)
     asked = BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges)
+
+    def compute(source: Source, end: float | None) -> Reliability:
+        return _computed(source, asked, level, end, folds, with_histogram=show_histogram)
+
+    new = given_models(predictions, actuals, sample_weight, name, limit, compute)
+    height = (6.0 if show_histogram else 4.9) + (0.0 if len(new) == 1 else 0.7 + 0.14 * len(new))
+    drawing = Drawing.on(ax, title, save_path, size=(4.8, height))
+    return _draw_all(drawing, new, show_histogram=show_histogram)
+
+
+def _draw_all(drawing: Drawing, new: list[tuple[str, Reliability]], *, show_histogram: bool) -> Figure:
+    ax = drawing.ax
+    models, title = with_earlier(ax, "reliability", new, drawing.title)
+    drawing = replace(drawing, title=title)
+    before = ax.get_children()
+    values = named(models)
+    first, alone = models[0][1], len(models) == 1
+    limit = max(one.limit for one in values.values())
+    inside = alone and scale_of(ax) == 1  # in a small panel a legend would cover the bins
+    draw_reliability(first if alone else values, ax, legend=inside, limit=limit, name=models[0][0])
+    below = hang_histogram([one.histogram for one in values.values()], ax) if show_histogram else None
+    words = title_of(first) if alone else title_of_several([*values.values()])
+    figure = drawing.finished(words, legend=not inside, under=below)
+    remember(ax, "reliability", models, before, title)
+    return figure
+
+
+def _computed(
+    source: Source, asked: BinsAsked, level: float, limit: float | None, folds: Any, *, with_histogram: bool
+) -> Reliability:
+    """Count the bins, those of the histogram and those of each fold."""
     stats = count_asked(source, asked)
     one_curve(stats)
     histogram = None
-    rows = rows_in(source)
-    if show_histogram and has_bins(source, HISTOGRAM_BINS):
+    if with_histogram and has_bins(source, HISTOGRAM_BINS):
         histogram = count_asked(source, asked._replace(n_bins=HISTOGRAM_BINS, strategy=UNIFORM, edges=None))
     value = Reliability.of(stats, histogram, level)
-
     full = value.table.n > 0
     end = frame_end(limit, value.table.conf[full], value.table.acc[full], value.table.weight[full])
-    drawing = Drawing.on(ax, title, save_path, size=(4.8, 6.0 if show_histogram else 4.9))
-    draw_reliability(value, drawing.ax, limit=end)
-    if show_histogram:
-        finer = end < 1 and rows is not None and threshold is None and not pooled
-        hang_histogram(_up_to(end, source, notion, r) if finer else value.histogram, drawing.ax)
-    return drawing.finished(title_of(value), legend=False)
+    value = replace(value, limit=end, folds=_fold_tables(source, asked._replace(edges=stats.edges), folds, level))
+    if with_histogram and end < 1 and rows_in(source) is not None and asked.threshold is None and not asked.pooled:
+        value = replace(value, histogram=_up_to(end, source, asked.notion, asked.r))
+    return value
+
+
+def _fold_tables(source: Source, asked: BinsAsked, folds: Any, level: float) -> tuple[ReliabilityTable, ...]:
+    """Return the bins of each fold, which are those of all rows."""
+    if folds is None:
+        return ()
+    rows = rows_in(source)
+    if rows is None:
+        raise InputError("{argument} needs the rows, not a statistic of them", argument="folds")
+    fold_of_row = np.asarray(folds)
+    if fold_of_row.shape != (len(rows),):
+        raise InputError(
+            "{argument} must name the fold of each of {n} rows, got shape {shape}",
+            argument="folds",
+            n=len(rows),
+            shape=fold_of_row.shape,
+        )
+    names, fold = np.unique(fold_of_row, return_inverse=True)
+    if len(names) > MAX_FOLDS_DRAWN:
+        raise InputError(
+            "{argument} must name at most {most} folds, got {got}",
+            argument="folds",
+            most=MAX_FOLDS_DRAWN,
+            got=len(names),
+        )
+    parts = (rows.take(np.flatnonzero(fold == k)) for k in range(len(names)))
+    return tuple(table_of(count_asked(part, asked), level) for part in parts)
 
 
 def _up_to(end: float, source: Source, notion: Notion | None, r: int | None) -> ScoreHistogram:
-    """A histogram of the scores that are shown, where the axes end before 1."""
+    """Count the scores that are shown, where the axes end before 1."""
     gathered = Gathered.of(source, notion=notion, r=r)
     return ScoreHistogram.of(gathered.points, gathered.dtype, end)
 
@@ -233,7 +388,7 @@ def one_curve(stats: BinStats) -> None:
 
 
 def from_estimator(estimator: Any, X: Any, y: Any, *, sample_weight: Any = None, **options: Any) -> Figure:
-    """The diagram of a fitted scikit-learn classifier on data X, y; options are those of `plot_reliability_diagram`."""
+    """Draw the diagram of a fitted scikit-learn classifier on data X, y; options as in `plot_reliability_diagram`."""
     return plot_reliability_diagram(predictions_of(estimator, X, y, sample_weight), **options)
 
 

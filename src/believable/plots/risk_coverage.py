@@ -1,4 +1,4 @@
-"""The risk–coverage curve: how often answers are wrong if only the surest are given."""
+"""The risk–coverage curve: the error rate if only the most confident answers are given."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def draw_risk_coverage(value: RiskCoverage | Mapping[str, RiskCoverage], ax: Axe
     for i, (name, one) in enumerate(models.items()):
         at = spread(len(one.risk))
         interval = f"{one.area:.4f} ({one.low:.4f} … {one.high:.4f})"
-        label = f"{shortened(name, 30)}: area {interval}" if name else "risk of what is answered"
+        label = f"{shortened(name, 30)}: area {interval}" if name else "Risk of the answers"
         x, y = 100 * np.append(0, one.coverage[at]), 100 * np.append(one.risk[0], one.risk[at])  # from 0 on
         ax.plot(
             x,
@@ -51,25 +51,25 @@ def draw_risk_coverage(value: RiskCoverage | Mapping[str, RiskCoverage], ax: Axe
         highest = max(highest, float(one.risk[later].max()))
     if len(models) == 1:
         (one,) = models.values()
-        label = f"best possible order: area {one.best:.4f}"
+        label = f"Best possible order: area {one.best:.4f}"
         x, y = 100 * one.best_coverage, 100 * one.best_risk
         ax.plot(x, y, color=GREY, lw=1.2, ls=(0, (4, 3)), zorder=3, label=label)
         coverage = np.linspace(1e-3, 1, 1000)
         best, ours = np.interp(100 * coverage, x, y), 100 * one.risk_at(coverage)  # in steps, as the line is
-        ax.fill_between(100 * coverage, best, ours, color=MODEL_COLOURS[0], alpha=0.12, lw=0, label="excess")
-        ax.axhline(100 * one.risk[-1], color=GREY, lw=0.8, ls=":", zorder=2, label="any order, on average")
+        ax.fill_between(100 * coverage, best, ours, color=MODEL_COLOURS[0], alpha=0.12, lw=0, label="Excess")
+        ax.axhline(100 * one.risk[-1], color=GREY, lw=0.8, ls=":", zorder=2, label="Random order, on average")
     ax.set(xlim=(0, 100), ylim=(0, 100 * min(next_round_number(1.05 * highest), 1.0)))
-    ax.set(xlabel="answered (%), surest first", ylabel="wrong answers among them (%)")
+    ax.set(xlabel="Answered (%), most confident first", ylabel="Error rate (%)")
     plain(ax)
     return ax
 
 
 def title_of(value: RiskCoverage) -> str:
-    """The area and what it is above."""
+    """Return the area, its excess over the best possible one, and the error rate of all answers."""
     return (
         f"AURC {value.area:.4f} ({100 * value.level:.4g} % interval {value.low:.4f} … {value.high:.4f})   "
         f"excess {value.excess:.4f}\n"
-        f"n = {thousands(int(value.n[-1]))}, {100 * value.risk[-1]:.3g} % wrong if all are answered"
+        f"n = {thousands(int(value.n[-1]))}, error rate {100 * value.risk[-1]:.3g} % if all are answered"
     )
 
 
@@ -87,7 +87,7 @@ def plot_risk_coverage(
     sample_weight: Any = None,
     title: str | None = None,
 ) -> Figure:
-    """Risk against coverage, for one model or several.
+    """Draw risk against coverage, for one model or several.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def plot_risk_coverage(
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
     ax : matplotlib Axes, optional
-        Draw here instead of on a new figure; the legend hangs below it, so leave room or use a layout engine.
+        Draw here instead of on a new figure.
     title : str, optional
         A first line for the title.
 
@@ -110,7 +110,7 @@ def plot_risk_coverage(
     --------
     >>> figure = plot_risk_coverage([0.9, 0.2, 0.6, 0.7], [1, 0, 0, 1], random_state=0)
     >>> print(figure.axes[0].get_title("left").splitlines()[1])
-    n = 4, 25 % wrong if all are answered
+    n = 4, error rate 25 % if all are answered
     """
     rng = generator(random_state)
 
@@ -129,5 +129,5 @@ def plot_risk_coverage(
     drawing = Drawing.on(ax, title, save_path, size=(5.6, 4.9))
     draw_risk_coverage(models, drawing.ax)
     first = next(iter(models.values()))
-    words = title_of(first) if len(models) == 1 else f"risk–coverage curves, {100 * first.level:.4g} % intervals"
+    words = title_of(first) if len(models) == 1 else f"Risk–coverage curves, {100 * first.level:.4g} % intervals"
     return drawing.finished(words, columns=2 if len(models) == 1 else 1)

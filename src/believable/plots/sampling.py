@@ -1,4 +1,4 @@
-"""Which scores a sample of unsure rows was taken from."""
+"""Which scores a sample of uncertain rows was taken from."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 SAMPLE_HISTOGRAM_BINS = 40
 AXIS_LABEL_OF_STRATEGY = {
-    "margin": "margin: largest probability less the second",
-    "entropy": "entropy, in nats",
-    "confidence": "confidence: largest probability",
+    "margin": "Margin: largest probability minus the second",
+    "entropy": "Entropy, in nats",
+    "confidence": "Confidence: largest probability",
 }
 
 
@@ -33,7 +33,7 @@ class SampledScores:
     Attributes
     ----------
     edges : ndarray
-        Of 40 bins of equal width; each owns its upper edge, the first also its lower one.
+        The edges of 40 bins of equal width; each owns its upper edge, the first also its lower one.
     n, unsure, drawn : ndarray of int
         Rows in each bin: all, those sampled as least sure, and those drawn at random.
     x_label : str
@@ -59,7 +59,7 @@ class SampledScores:
         scores = checked_scores(predictions)
         unsure, drawn = sampled(scores, n, strategy, random_share, random_state)
         if scores.ndim == 1:
-            x, top, x_label = scores.astype(np.float64), 1.0, "predicted probability"
+            x, top, x_label = scores.astype(np.float64), 1.0, "Predicted probability"
         else:
             x, top, x_label = sureness(scores, strategy), 1.0, AXIS_LABEL_OF_STRATEGY[strategy]
         if scores.ndim == 2 and strategy == "entropy":
@@ -75,10 +75,10 @@ class SampledScores:
 def draw_uncertainty_sample(value: SampledScores, ax: Axes) -> Axes:
     """Draw the histogram of all rows, the sampled ones at its foot."""
     width = np.diff(value.edges)
-    parts = [(value.unsure, FLAG, "sampled: least sure"), (value.drawn, INK, "sampled: at random")]
+    parts = [(value.unsure, FLAG, "Sampled: least certain"), (value.drawn, INK, "Sampled: at random")]
     left = value.n - value.unsure - value.drawn
     bottom = np.zeros(len(width))
-    for count, colour, words in (*parts, (left, BAR, "not sampled")):
+    for count, colour, words in (*parts, (left, BAR, "Not sampled")):
         if count.sum():
             label = f"{words} ({thousands(int(count.sum()))})"
             ax.bar(
@@ -93,7 +93,7 @@ def draw_uncertainty_sample(value: SampledScores, ax: Axes) -> Axes:
                 label=label,
             )
         bottom = bottom + count
-    ax.set(xlim=(0, value.edges[-1]), xlabel=value.x_label, ylabel="rows")
+    ax.set(xlim=(0, value.edges[-1]), xlabel=value.x_label, ylabel="Rows")
     plain(ax)
     return ax
 
@@ -109,7 +109,7 @@ def plot_uncertainty_sample(
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Histogram of the scores with the rows that `uncertainty_sample` takes marked.
+    """Draw a histogram of the scores, with the rows that `uncertainty_sample` takes marked.
 
     For one event the scores are P(y = 1), and the sample lies around 1/2; for classes they are what the strategy looks
     at.
@@ -121,7 +121,7 @@ def plot_uncertainty_sample(
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
     ax : matplotlib Axes, optional
-        Draw here instead of on a new figure; the legend hangs below it, so leave room or use a layout engine.
+        Draw here instead of on a new figure.
     title : str, optional
         A first line for the title.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from believable import _check
@@ -28,18 +29,29 @@ from believable.plots.frame import (
     square_frame,
 )
 from believable.plots.histogram import ScoreHistogram, hang_histogram
-from believable.plots.style import BAR, INK, thousands
+from believable.plots.models import (
+    MAX_MODELS_WITH_BANDS,
+    given_models,
+    named,
+    remember,
+    rows_of_models,
+    style_of,
+    with_earlier,
+)
+from believable.plots.style import BAR, INK, shortened, thousands
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from believable.stats.source import Source
+
 Method = Literal["local", "kernel", "logistic"]
 OPTIONS_OF_METHOD = {"local": ("span", "bandwidth", "degree"), "kernel": ("bandwidth",), "logistic": ()}
 METHODS_IN_WORDS = {
-    "local": "smoothed curve (loess)",
-    "kernel": "smoothed curve (kernel)",
-    "logistic": "logistic curve",
+    "local": "Smoothed curve (loess)",
+    "kernel": "Smoothed curve (kernel)",
+    "logistic": "Logistic curve",
 }
 
 
@@ -99,8 +111,13 @@ class SmoothedCalibration:
 
     @property
     def title(self) -> str:
-        """The summary, then the number of rows."""
+        """Return the summary, then the number of rows."""
         return f"{self.summary}\nn = {thousands(self.n)}"
+
+    @property
+    def error(self) -> str:
+        """Return the error, or for the logistic curve its two numbers, without the settings."""
+        return self.summary.partition("   (")[0].replace("   ", ", ")
 
 
 def _local(
@@ -121,17 +138,46 @@ def _kernel(gathered: Gathered, bandwidth: float | None, level: float) -> tuple[
     return curve, f"smECE {error:.{digits}f}   (bandwidth: {window})"
 
 
-def draw_smoothed(value: SmoothedCalibration, ax: Axes) -> Axes:
-    """Draw the diagonal, the curve and its band."""
-    curve = value.curve
-    marker = "o" if len(curve.x) == 1 else ""
-    ax.plot(curve.x, curve.y, marker=marker, color=INK, lw=2, zorder=3, label=METHODS_IN_WORDS[value.method])
-    if curve.low is not None and curve.high is not None:
-        words = f"{100 * curve.settings['level']:.4g} % confidence band"
-        draw_band(ax, curve.x, curve.low, curve.high, BAR, words, 0.5)
+def draw_smoothed(value: SmoothedCalibration | Mapping[str, SmoothedCalibration], ax: Axes, *, name: str = "") -> Axes:
+    """Draw the curve of one model or several by name, with bands for up to two, and the diagonal."""
+    models = {name: value} if isinstance(value, SmoothedCalibration) else dict(value)
+    first = next(iter(models.values()))
+    for i, (each, one) in enumerate(models.items()):
+        curve, style, alone = one.curve, style_of(i), len(models) == 1
+        ax.plot(
+            curve.x,
+            curve.y,
+            marker=style.marker if len(curve.x) == 1 else "",
+            color=INK if alone else style.colour,
+            ls="-" if alone else style.dashes,
+            lw=2,
+            zorder=4 - 0.05 * i,
+            label=_label(one, each, alone=alone),
+        )
+        if curve.low is not None and curve.high is not None and len(models) <= MAX_MODELS_WITH_BANDS:
+            words = f"{100 * curve.settings['level']:.4g} % confidence band"
+            colour, alpha = (BAR, 0.5) if alone else (style.colour, 0.15)
+            draw_band(ax, curve.x, curve.low, curve.high, colour, words if alone else "", alpha)
     draw_diagonal(ax)
-    square_frame(ax, value.notion, value.limit)
+    square_frame(ax, first.notion, max(one.limit for one in models.values()))
     return ax
+
+
+def _label(value: SmoothedCalibration, name: str, *, alone: bool) -> str:
+    if alone:
+        return shortened(name, 30) or METHODS_IN_WORDS[value.method]
+    return f"{shortened(name, 26)}, {value.error}"
+
+
+def title_of_several(values: Sequence[SmoothedCalibration]) -> str:
+    """Return how many models and rows there are, and what the lines are."""
+    first = values[0]
+    words = METHODS_IN_WORDS[first.method] if len({one.method for one in values}) == 1 else ""
+    bands = (
+        f"{100 * first.curve.settings['level']:.4g} % confidence bands" if len(values) <= MAX_MODELS_WITH_BANDS else ""
+    )
+    rows = rows_of_models([one.n for one in values])
+    return "\n".join(filter(None, [rows, ", ".join(filter(None, [words, bands]))]))
 
 
 def plot_smoothed_calibration(
@@ -141,6 +187,7 @@ def plot_smoothed_calibration(
     show_histogram: bool = True,
     *,
     ax: Axes | None = None,
+    name: str | None = None,
     method: Method = "local",
     span: float | None = None,
     bandwidth: float | None = None,
@@ -152,29 +199,33 @@ def plot_smoothed_calibration(
     limit: float | None = None,
     title: str | None = None,
 ) -> Figure:
-    """Smoothed calibration curve with its band, and a histogram of the scores below.
+    """Draw the smoothed calibration curve of one model or several, and a histogram of the scores below.
 
-    The band is that of each point by itself, and does not know of the bias that smoothing brings.
+    The band holds at each point by itself, and does not account for the bias of smoothing.
 
     Parameters
     ----------
-    predictions : array-like of shape (n,) or (n, K), Predictions or CellStats
+    predictions : array-like of shape (n,) or (n, K), Predictions, CellStats, or a dict of them by name
+        A dict of up to eight models is drawn in one diagram, with bands for up to two; its values may be
+        (scores, labels) pairs too.
     actuals : array-like of shape (n,)
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
     show_histogram : bool
-        Whether the spread of the scores hangs below.
+        Whether the histogram of the scores is drawn below.
     ax : matplotlib Axes, optional
-        Draw here instead of on a new figure; histogram and legend hang below it, so leave room or use a layout engine.
+        Draw here instead of on a new figure. A second call on the same ax adds a model.
+    name : str, optional
+        The name of the model in the legend.
     method : {"local", "kernel", "logistic"}
         `smoothed_calibration_curve` with the ICI in the title, `kernel_calibration_curve` with the smECE, or
         `logistic_calibration_curve` with its slope and intercept.
     span, degree : optional
-        Of the local curve and its ICI; 0.75 and 2 if left out, as in `integrated_calibration_index`.
+        Settings of the local curve and its ICI; 0.75 and 2 if left out, as in `integrated_calibration_index`.
     bandwidth : float, optional
-        Of the local or the kernel curve, and of the error.
+        Bandwidth of the local or the kernel curve, and of the error.
     level : float
-        Of the band.
+        Confidence level of the band.
     notion, r : optional
         As in `expected_calibration_error`; one that keeps no classes or ranks apart.
     sample_weight : array-like of shape (n,), optional
@@ -200,11 +251,22 @@ def plot_smoothed_calibration(
     n = 6
     """
     _check.choice(show_histogram, (True, False), "show_histogram")
-    gathered = Gathered.of(predictions, actuals, sample_weight, notion, r, "a smoothed curve")
-    value = SmoothedCalibration.of(
-        gathered, method, span=span, bandwidth=bandwidth, degree=degree, level=level, limit=limit
-    )
-    drawing = Drawing.on(ax, title, save_path, size=(4.8, 7.0 if show_histogram else 5.8))
-    draw_smoothed(value, drawing.ax)
-    below = hang_histogram(value.histogram, drawing.ax) if show_histogram else None
-    return drawing.finished(value.title, under=below)
+
+    def compute(source: Source, end: float | None) -> SmoothedCalibration:
+        gathered = Gathered.of(source, notion=notion, r=r, what="a smoothed curve")
+        return SmoothedCalibration.of(
+            gathered, method, span=span, bandwidth=bandwidth, degree=degree, level=level, limit=end
+        )
+
+    new = given_models(predictions, actuals, sample_weight, name, limit, compute)
+    height = (7.0 if show_histogram else 5.8) + 0.1 * (len(new) - 1)
+    drawing = Drawing.on(ax, title, save_path, size=(4.8, height))
+    models, title = with_earlier(drawing.ax, "smoothed", new, title)
+    before = drawing.ax.get_children()
+    values, alone = named(models), len(models) == 1
+    draw_smoothed(values, drawing.ax)
+    below = hang_histogram([one.histogram for one in values.values()], drawing.ax) if show_histogram else None
+    words = models[0][1].title if alone else title_of_several([*values.values()])
+    figure = replace(drawing, title=title).finished(words, under=below)
+    remember(drawing.ax, "smoothed", models, before, title)
+    return figure

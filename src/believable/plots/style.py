@@ -1,13 +1,16 @@
-"""What all pictures share: colours, words, a figure that belongs to nobody else, saving, and several models in one."""
+"""What all pictures share: colours, words, new figures, saving, and several models in one."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from believable.errors import InputError, MissingDependencyError
 from believable.metrics import find_metric
+from believable.plots.room import figure_of as figure_of
+from believable.plots.room import scale_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,30 +21,29 @@ GREY = "#9aa5b1"
 BAR = "#8fb3d9"
 TOO_HIGH = "#c8472f"
 TOO_LOW = "#2a6fb0"
-FLAG = "#d9822b"  # more than chance explains, whichever way
-MODEL_COLOURS = (TOO_LOW, FLAG, "#3d8f5f", "#8a5fb0", INK, TOO_HIGH)  # told apart by colour-blind readers too
+FLAG = "#d9822b"  # above the noise floor, in either direction
+# Seven are Okabe and Ito's (2008). All eight differ by 16 or more in CIELAB, for each kind of colour-blindness too.
+MODEL_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", INK, "#56b4e9", "#e69f00", "#b2182b")
 MODEL_LINE_STYLES = ("-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1.5, 2)))
+MODEL_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<")
 PROPER_NAMES = (("kolmogorov smirnov", "Kolmogorov–Smirnov"), ("kuiper", "Kuiper"), ("brier", "Brier"), ("auc", "AUC"))
-AXIS_LABELS_OF_NOTION = {
-    "binary": ("predicted probability", "observed frequency"),
-    "confidence": ("confidence", "accuracy"),
-    "top_label": ("confidence", "accuracy"),
-}
+CONFIDENCE_NOTIONS = ("confidence", "top_label")
 
 
-def new_figure(width: float, height: float) -> Figure:
-    """A figure outside pyplot: nothing global changes and nothing has to be closed."""
+def new_figure(width: float, height: float, *, shown: bool = False) -> Figure:
+    """Make a figure of that size in inches.
+
+    One to be shown belongs to pyplot where pyplot is in use, so that `plt.show()` finds it. Any other, and every one
+    where nobody has imported pyplot, belongs to nobody and need not be closed.
+    """
     try:
         from believable.plots.picture import Picture
     except ImportError as error:
         raise MissingDependencyError("pictures need matplotlib: pip install matplotlib") from error
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if shown and pyplot is not None:
+        return pyplot.figure(FigureClass=Picture, figsize=(width, height), layout="constrained")  # type: ignore[no-any-return]
     return Picture(figsize=(width, height), layout="constrained")
-
-
-def figure_of(ax: Axes) -> Figure:
-    """The whole figure that an ax lies in."""
-    figure: Any = ax.get_figure(root=True)
-    return figure  # type: ignore[no-any-return]
 
 
 def save(figure: Figure, path: str | os.PathLike[str] | None) -> None:
@@ -57,21 +59,36 @@ def save(figure: Figure, path: str | os.PathLike[str] | None) -> None:
 
 
 def plain(ax: Axes) -> None:
-    """Two spines, quiet ticks."""
+    """Leave two spines and quiet ticks, with words as large as the panel allows."""
+    scale = scale_of(ax)
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(GREY)
-    ax.tick_params(colors=INK, labelsize=9, color=GREY)
+    ax.tick_params(colors=INK, labelsize=9 * scale, color=GREY)
     for axis in (ax.xaxis, ax.yaxis):
-        axis.label.set_color(INK)
+        axis.label.set(color=INK, fontsize=10 * scale)
 
 
-def axis_labels(notion: str) -> tuple[str, str]:
-    """What to call the scores and the rates of a notion."""
-    return AXIS_LABELS_OF_NOTION.get(notion, ("score", "frequency"))
+def axis_labels(notion: str, *, binned: bool = False) -> tuple[str, str]:
+    """Return what the axes of scores and rates are called; a bin is drawn at the mean of its scores."""
+    score, rate = (
+        ("confidence", "Accuracy") if is_confidence(notion) else ("predicted probability", "Observed frequency")
+    )
+    return f"Mean {score}" if binned else score.capitalize(), rate
+
+
+def directions(notion: str) -> tuple[str, str]:
+    """Return what a model does whose curve lies below the diagonal, and one whose curve lies above."""
+    verb = "confident" if is_confidence(notion) else "predicts"
+    return f"Over-{verb}", f"Under-{verb}"
+
+
+def is_confidence(notion: str) -> bool:
+    """Whether scores are confidences in the predicted class, and rates are accuracies."""
+    return notion in CONFIDENCE_NOTIONS
 
 
 def in_words(metric: str) -> str:
-    """What to call a metric: the words of its name, also for an alias."""
+    """Return what to call a metric: the words of its name, also for an alias."""
     try:
         name = find_metric(metric).name
     except InputError:
@@ -82,19 +99,24 @@ def in_words(metric: str) -> str:
     return words
 
 
+def capitalised(text: str) -> str:
+    """Return the text with a capital first letter, and the rest as it is."""
+    return text[:1].upper() + text[1:]
+
+
 def shortened(text: str, most: int) -> str:
-    """The text in one line, or its beginning and an ellipsis."""
+    """Return the text in one line, or its beginning and an ellipsis."""
     text = " ".join(text.split())
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def thousands(n: int) -> str:
-    """1234567 as 1,234,567."""
+    """Write 1234567 as 1,234,567."""
     return f"{n:,}"
 
 
 def by_name(predictions: Any, compute: Callable[[Any], Any], *kinds: type) -> dict[str, Any]:
-    """What is drawn of each model: of one (with no name), or of several given by name.
+    """Return what is drawn of each model: of one (with no name), or of several given by name.
 
     Values that were computed before are taken as they are.
     """

@@ -15,6 +15,7 @@ from believable._types import Float64s
 from believable.decide.words import confidence_words, word_ends
 from believable.errors import InputError
 from believable.plots.frame import Drawing
+from believable.plots.room import cell_of, figure_of, is_own, scale_of
 from believable.plots.style import INK, plain, shortened
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ END_OF_LOG_ODDS_AXIS = 0.999
 WORD_BAND_SHADES = ("#9db8d6", "#c0d2e6", "#dfe9f3", "#eef0f2", "#f8e6d3", "#f0cba3", "#e5ac70")
 INCHES_PER_PROBABILITY = 0.26
 MAX_PROBABILITIES_DRAWN = 40
+WORD_BANDS_IN_SMALL_PANEL = (0.01, 0.10, 0.90, 0.99)
+INCHES_FOR_WORDS_OF_BANDS = 7.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,9 +42,9 @@ class SpokenScores:
     p, low, high : ndarray
         Probabilities and the ends of their intervals; the same three times without.
     words : tuple of str
-        As `confidence_words` has it.
+        The words of `confidence_words`.
     names : tuple of str
-        What each is about.
+        What each probability is about.
     """
 
     p: Float64s
@@ -52,7 +55,7 @@ class SpokenScores:
 
     @classmethod
     def of(cls, p: Any, interval: Any = None, names: Any = None) -> SpokenScores:
-        """Find the words; a lone probability is a list of one."""
+        """Find the words; a lone probability counts as a list of one."""
         rows = np.atleast_1d(_check.numeric(p, "p"))
         if np.ndim(p) == 0 and np.ndim(interval) == 1:
             interval = tuple(interval)
@@ -73,9 +76,12 @@ def draw_confidence_words(value: SpokenScores, ax: Axes) -> Axes:
     """Draw the bands of the scale with their words above, and a line for each probability with its own to the right."""
     ends = [_place(np.array(each)) for each in (0.0, *WORD_BANDS, 1.0)]
     lines = -np.arange(len(value.p), dtype=np.float64)
+    wide = is_wide(ax)
     for i, (left, right) in enumerate(pairwise(ends)):
         ax.axvspan(float(left), float(right), color=WORD_BAND_SHADES[i], lw=0, zorder=0)
         middle = 0.0 if i == 0 else 1.0 if i == len(WORD_BANDS) else (WORD_BANDS[i - 1] + WORD_BANDS[i]) / 2
+        if not wide:
+            continue
         word = "\n".join(wrap(confidence_words(middle, style="word"), 11, break_long_words=False))
         x = float(left + right) / 2
         ax.text(x, 1.0, word, transform=ax.get_xaxis_transform(), ha="center", va="bottom", fontsize=7.5, color=INK)
@@ -89,12 +95,13 @@ def draw_confidence_words(value: SpokenScores, ax: Axes) -> Axes:
             xytext=(8, 0),
             textcoords="offset points",
             va="center",
-            fontsize=9,
+            fontsize=9 * scale_of(ax),
             color=INK,
             annotation_clip=False,
         )
-    ax.set(xlim=(float(ends[0]), float(ends[-1])), ylim=(0.5 - len(lines), 0.5), xlabel="probability (%)")
-    ax.set_xticks([float(each) for each in ends[1:-1]], [f"{100 * each:g}" for each in WORD_BANDS])
+    ax.set(xlim=(float(ends[0]), float(ends[-1])), ylim=(0.5 - len(lines), 0.5), xlabel="Probability (%)")
+    marked = [each for each in WORD_BANDS if wide or each in WORD_BANDS_IN_SMALL_PANEL]
+    ax.set_xticks([float(_place(np.array(each))) for each in marked], [f"{100 * each:g}" for each in marked])
     plain(ax)
     ax.set_yticks(lines, [shortened(name, 30) for name in value.names])
     ax.tick_params(axis="y", length=0)
@@ -104,8 +111,13 @@ def draw_confidence_words(value: SpokenScores, ax: Axes) -> Axes:
     return ax
 
 
+def is_wide(ax: Axes) -> bool:
+    """Whether the words of the bands fit side by side above them; each probability has its words beside it anyway."""
+    return is_own(ax) or cell_of(ax).width >= INCHES_FOR_WORDS_OF_BANDS * figure_of(ax).dpi
+
+
 def _place(p: Float64s) -> Float64s:
-    """On the axis of log-odds, which has room for both 1 % and 99 %."""
+    """Return the place on the axis of log-odds, which has room for both 1 % and 99 %."""
     inside = np.clip(p, 1 - END_OF_LOG_ODDS_AXIS, END_OF_LOG_ODDS_AXIS)
     return np.asarray(np.log(inside / (1 - inside)))
 
@@ -119,7 +131,7 @@ def plot_confidence_words(
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Figure:
-    """The scale of words as bands, with probabilities and intervals on it and what is said about each.
+    """Draw the scale of words as bands, with probabilities and intervals on it and what is said about each.
 
     The axis is that of log-odds, so that 1 % and 99 % have room; beyond 0.1 % and 99.9 % it ends. The bands are where
     the word of a lone probability changes; an interval that crosses a border gets the weaker word that holds all of
@@ -134,9 +146,9 @@ def plot_confidence_words(
     names : sequence, optional
         What each probability is about.
     ax : matplotlib Axes, optional
-        Draw here instead of on a new figure; the words stand above and beside it, so leave room or use a layout engine.
+        Draw here instead of on a new figure. Where it is narrow, the words above the bands are left out.
     title : str, optional
-        Above the words.
+        A title above the words.
 
     Returns
     -------
@@ -155,4 +167,4 @@ def plot_confidence_words(
         )
     drawing = Drawing.on(ax, title, save_path, size=(8.4, 1.9 + INCHES_PER_PROBABILITY * len(value.p)))
     draw_confidence_words(value, drawing.ax)
-    return drawing.finished(pad=44, legend=False)
+    return drawing.finished(pad=44 if is_wide(drawing.ax) else None, legend=False)
