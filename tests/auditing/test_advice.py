@@ -122,7 +122,9 @@ def test_the_worst_subgroup_is_named():
     site = rng.choice(["north", "south", "west"], 6000)
     y = (rng.random(6000) < np.where(site == "south", 0.6 * p, p)).astype(int)
     advice = found(p, y, by={"site": site})[0]
-    assert "Look at site = south by itself: it over-predicts (average prediction 49.6 %, observed rate 29.5 %)." in advice
+    assert (
+        "Look at site = south by itself: it over-predicts (average prediction 49.6 %, observed rate 29.5 %)." in advice
+    )
 
 
 def test_the_other_way_round():

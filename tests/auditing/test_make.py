@@ -209,7 +209,9 @@ def test_a_subgroup_that_the_whole_hides(monkeypatch):
     y = rng.random(8000) < np.where(site == "south", 0.5 * p, p)
     found = audit(p, y, by={"site": site}, fix=False)
     assert (found.verdict.miscalibrated, found.verdict.answer) == (False, "use with care")
-    assert found.verdict.headline.startswith("Use with care. For site = south, on average it says 49 %, but it happens 24 %")
+    assert found.verdict.headline.startswith(
+        "Use with care. For site = south, on average it says 49 %, but it happens 24 %"
+    )
     fine = audit(p[400:], y[400:], by={"site": site[400:]}, fix=False)
     assert (fine.verdict.answer, fine.verdict.findings) == ("yes", ())
     site = np.where(np.arange(8000) < 1200, "south", "north")  # now the whole is wrong too, by little

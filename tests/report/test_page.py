@@ -97,7 +97,14 @@ def data_of(page):
 def test_a_page_says_what_the_audit_says(demo):
     """Verdict, key numbers, advice, tables and provenance are in the HTML itself, before any script runs."""
     read = Reader(as_page(demo))
-    for words in (demo.verdict.label, *demo.verdict.headline.split(". ", 1), *demo.advice, *demo.caveats, demo.fix.advice, demo.no_fix):
+    for words in (
+        demo.verdict.label,
+        *demo.verdict.headline.split(". ", 1),
+        *demo.advice,
+        *demo.caveats,
+        demo.fix.advice,
+        demo.no_fix,
+    ):
         assert words in read.text
     for one in demo.metrics:
         assert number(one.value) in read.text

@@ -116,7 +116,7 @@ def joint_test(points: Points, alpha: float, n_draws: int, rng: np.random.Genera
 
 
 def _compared(groups: ScoreGroups, drawn: Float64s, covariance: Array, alpha: float) -> JointTest:
-    looks, units = _looks(groups, np.vstack([groups.excess, drawn]), covariance)  # the first column is what was observed
+    looks, units = _looks(groups, np.vstack([groups.excess, drawn]), covariance)  # the first column: what was observed
     ascending = np.sort(looks, axis=1)
     at_least_as_far = looks.shape[1] - np.array(
         [np.searchsorted(row, one * (1 - 1e-9), side="left") for row, one in zip(ascending, looks, strict=True)]
@@ -138,8 +138,8 @@ def _compared(groups: ScoreGroups, drawn: Float64s, covariance: Array, alpha: fl
 def _looks(groups: ScoreGroups, excess: Float64s, covariance: Array) -> tuple[Float64s, Float64s]:
     """How far each row of `excess` is from 0 in each way of looking, and what one unit of that is in the mean gap.
 
-    All but the line are sums of gaps, of which the mean gap cannot be smaller. That of slope and intercept is the
-    largest of a weighted sum of gaps, over its standard error; the mean gap times the largest weight is at least as much.
+    All but the line are sums of gaps, and the mean gap cannot be smaller than these. That of slope and intercept is the
+    largest of a weighted sum of gaps over its standard error; the mean gap times the largest weight is at least that.
     """
     by = np.stack([np.ones_like(groups.logit), groups.logit])
     line, spread = excess @ by.T, by @ covariance @ by.T
