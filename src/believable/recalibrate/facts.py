@@ -7,6 +7,7 @@ read back with every field checked, and applied in another language.
 from __future__ import annotations
 
 import difflib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -216,6 +217,20 @@ def as_method(method: Any) -> Recalibrator:
     """A recalibrator as it is, or a new one by its name."""
     is_one = any(isinstance(method, cls) for cls in RECALIBRATORS.values())
     return method if is_one else find_recalibrator(method)()
+
+
+NAMES_OF_PEOPLE = ("Platt", "Dirichlet", "Venn", "Abers")
+
+
+def in_words(class_name: str) -> str:
+    """Return what to call a recalibrator in a sentence.
+
+    >>> in_words("TemperatureScaling"), in_words("PlattScaling"), in_words("BetaCDFCalibration")
+    ('temperature scaling', 'Platt scaling', 'beta CDF calibration')
+    """
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]+", class_name)
+    said = " ".join(word if word in NAMES_OF_PEOPLE or word.isupper() else word.lower() for word in words)
+    return said.replace("Venn Abers", "Venn–Abers")
 
 
 def _nearest(name: str) -> str:
