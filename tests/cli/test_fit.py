@@ -195,7 +195,7 @@ def test_warnings_are_sentences(tmp_path):
     [
         (
             ["--method", "temprature"],
-            "method 'temprature' is not known; did you mean 'temperature'? There are: identity,",
+            "method 'temprature' is not known; did you mean 'temperature'? Choose from: identity,",
         ),
         (["--method", "prior_shift"], "PriorShift adapts scores to another population"),
         (

@@ -452,7 +452,7 @@ def test_candidates_are_not_modified():
         ({"score": "auc"}, "score must be one of"),
         ({"candidates": []}, "candidates is empty"),
         ({"candidates": "platt"}, "must be a list of names"),
-        ({"candidates": ["plat"]}, "method 'plat' is not known; did you mean 'platt'[?] There are: .*platt, "),
+        ({"candidates": ["plat"]}, "method 'plat' is not known; did you mean 'platt'[?] Choose from: .*platt, "),
         ({"candidates": {"nothing": PlattScaling()}}, "call your candidate something else"),
         ({"candidates": {"mine": 3}}, "method must be a recalibrator, .* got 3"),
         ({"candidates": [OneVsRest(multilabel=True)]}, "make the method with multilabel=False"),
