@@ -80,7 +80,9 @@ def test_cells_that_hold_something_else():
     """Two classes are counted as one event, and maps of all classes need the rows."""
     x, y = binary()
     two = Predictions(np.column_stack([1 - x, x]), y)
-    with pytest.raises(UndefinedError, match="the scores of 2 classes, 1 needed; with two classes, count with notion='binary'"):
+    with pytest.raises(
+        UndefinedError, match="the scores of 2 classes, 1 needed; with two classes, count with notion='binary'"
+    ):
         PlattScaling().fit_from_cells(CellStats.of(two, two.view("classwise")))
     with pytest.raises(UndefinedError, match="VectorScaling needs the rows"):
         VectorScaling().fit_from_cells(CellStats.of(Predictions(x, y)))
