@@ -1,6 +1,6 @@
-"""Calibration in torch: meters on the device of the model, recalibration as modules, losses for training.
+"""PyTorch support: meters on the device of the model, recalibrators as modules, losses for training.
 
-The only room that imports torch. Its numbers are those of the NumPy core; CPU is enough, a GPU makes it quick.
+Results equal those of the NumPy functions. Everything runs on a CPU; a GPU is faster.
 """
 
 from __future__ import annotations

@@ -435,7 +435,7 @@ def test_one_stream_has_one_type(device):
         ({"cells": 1}, "cells must be an integer"),
         ({"spacing": "log"}, "spacing must be one of"),
         ({"dtype": "float16"}, "dtype must be one of"),
-        ({"dtype": "float32", "from_logits": True}, "softmax is taken in float64"),
+        ({"dtype": "float32", "from_logits": True}, "softmax is computed in float64"),
         ({"ignore_index": 0.5}, "ignore_index must be an integer"),
     ],
 )

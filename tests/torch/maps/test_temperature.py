@@ -381,7 +381,7 @@ def test_programs_are_plain(device):
         (lambda z, y: (torch.where(z == z[3, 1], -math.inf, z), y), "mask a class that cannot be with -1e9"),
         (lambda z, y: (z, torch.zeros_like(y)), "y has only one class"),
         (lambda z, y: (z[:0], y[:0]), "there are no rows"),
-        (lambda z, y: (z, torch.full_like(y, -100)), "there are no rows to fit to"),
+        (lambda z, y: (z, torch.full_like(y, -100)), "there are no rows to fit"),
     ],
 )
 def test_refuses(device, change, words):
@@ -402,7 +402,7 @@ def test_refuses_weights(device, weight):
     w[7] = weight
     with pytest.raises(InputError, match=r"sample_weight must be finite and not negative, got .* at row 7"):
         TemperatureScaling().fit(z.to(device), y.to(device), sample_weight=w.to(device))
-    with pytest.raises(InputError, match="no rows to fit to"):
+    with pytest.raises(InputError, match="no rows to fit"):
         TemperatureScaling().fit(z.to(device), y.to(device), sample_weight=torch.zeros(len(y), device=device))
 
 
