@@ -344,7 +344,7 @@ def test_invalid_rows(device, p, y, w, message):
     meter = CalibrationMeter(None if p.shape == y.shape else 2).to(device)
     w = None if w is None else torch.tensor(w, device=device, dtype=torch.float64)
     if device == "cpu":
-        with pytest.raises(InputError, match=f"the batch is refused, none of it was counted: .*{message}"):
+        with pytest.raises(InputError, match=f"the batch was refused, and none of it was counted: .*{message}"):
             meter.update(p, y, w)
         assert meter.n == 0
     else:

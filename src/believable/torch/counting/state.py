@@ -168,7 +168,7 @@ def from_tensors(
     open_saved(facts, TORCH_METER_SCHEMA, METER_VERSION)
     differ = [name for name in settings if facts.get(name) != settings[name]]
     if differ:
-        raise SchemaError(f"the saved meter was made with other choices of {', '.join(differ)}")
+        raise SchemaError(f"the saved meter was made with other settings of {', '.join(differ)}")
     scores = field_of(facts, "scores", str)
     if scores not in ("", "float32", "float64"):
         raise SchemaError(f"the saved scores must be float32 or float64, got {scores!r}")

@@ -158,9 +158,8 @@ def _of_block(logits: Tensor, labels: Tensor, r: int) -> RowTerms:
 
 def _ranked_columns(z: Tensor, r: int) -> Tensor:
     """Return the columns of the r largest; `topk` breaks ties arbitrarily, and bfloat16 has many."""
-    left = z.masked_fill(
-        z == -torch.inf, torch.finfo(z.dtype).min
-    )  # so that it ranks above columns already taken, which become -inf
+    # Columns already taken become -inf, so a logit of -inf must rank above them.
+    left = z.masked_fill(z == -torch.inf, torch.finfo(z.dtype).min)
     columns = []
     for _ in range(r):
         columns.append(left.argmax(dim=1))
