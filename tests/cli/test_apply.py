@@ -409,7 +409,9 @@ def test_one_event_has_no_prefix(tmp_path, platt):
     old = tmp_path / "old.csv"
     old.write_text("p_a,p_b\n0.5,0.5\n")
     result = run("apply", platt, old, "--prob-prefix", "p_")
-    assert "the calibration map takes one column of scores: choose it with --prob, not with --prob-prefix" in result.stderr
+    assert (
+        "the calibration map takes one column of scores: choose it with --prob, not with --prob-prefix" in result.stderr
+    )
 
 
 @pytest.mark.parametrize(

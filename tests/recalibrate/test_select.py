@@ -301,7 +301,8 @@ def test_an_infinite_log_loss_still_shows_its_brier_gain():
     found = select(p, y, candidates={"<bins>": HistogramBinning(n_bins=10)}, **QUICK)
     shown = f"log loss infinite; Brier score {found['<bins>'].scored.gains['brier']}"
     assert found.score == "log_loss"
-    assert found.lines()[2].endswith(shown)
+    assert found.lines()[0] == found.advice
+    assert found.lines()[3].endswith(shown)
     assert found.advice == (
         "Leave the scores alone. Every method tried assigned probability 0 to an outcome that occurred, so its log "
         "loss is infinite; to compare by the Brier score, use score='brier'."
@@ -329,7 +330,7 @@ def test_an_infinite_log_loss_of_the_scores_is_replaced_by_the_brier_score():
     assert found.advice.startswith("Use ")
     assert "It lowers the Brier score by " in found.advice
     assert [each.name for each in found.candidates] == [each.name for each in asked.candidates]
-    assert str(found).splitlines()[0].endswith("gain in Brier score")
+    assert str(found).splitlines()[1].endswith("gain in Brier score")
     mean = np.mean((p - y) ** 2)
     for each in found.candidates:
         q = each.predictions.scores
@@ -454,7 +455,7 @@ def test_candidates_are_not_modified():
         ({"candidates": "platt"}, "must be a list of names"),
         ({"candidates": ["plat"]}, "method 'plat' is not known; did you mean 'platt'[?] Choose from: .*platt, "),
         ({"candidates": {"nothing": PlattScaling()}}, "call your candidate something else"),
-        ({"candidates": {"mine": 3}}, "method must be a recalibrator, .* got 3"),
+        ({"candidates": {"mine": 3}}, "method must be a recalibrator such as .* got 3"),
         ({"candidates": [OneVsRest(multilabel=True)]}, "make the method with multilabel=False"),
         ({"candidates": [OneVsRest(normalise=False)]}, "make the method with normalise=True"),
         ({"candidates": [PlattScaling]}, r"got a class: pass PlattScaling\(\)"),

@@ -121,7 +121,7 @@ class Calibration:
     def lines(self) -> list[str]:
         """Return what is printed, part by part; see `Selection.lines`."""
         if self.selection is None:
-            return [_in_words(self.recalibrator), str(self.improvement), _worth(self.improvement), *self.caveats]
+            return [_in_words(self.recalibrator), _worth(self.improvement), str(self.improvement), *self.caveats]
         if self.method in BASELINES:
             return self.selection.lines()
         return [*self.selection.lines(), "", _in_words(self.recalibrator), str(self.improvement)]

@@ -142,7 +142,7 @@ class Selection:
             star = ">" if candidate.name == self.chosen else " "
             values = "".join(f" {value.value:8.4f}" for value in candidate.scored.values.values())
             lines.append(f"{star} {candidate.name:20}{values}   {self._gain_in_words(candidate)}".rstrip())
-        return [*lines, self.rows, self.advice, *self.caveats]
+        return [self.advice, *lines, self.rows, *self.caveats]
 
     def _headings(self) -> list[str]:
         names = [SCORE_WORDS[name].removesuffix(" score") for name in self.candidates[0].scored.values]
@@ -282,7 +282,7 @@ def select(
         score=score,
         recalibrator=problem.fit(nothing[1] if chosen is None else chosen.method),
         caveats=(*([why_not_log_loss] if why_not_log_loss else []), *caveats(problem), *_passed_over(made, score)),
-        rows=rows_in_words(problem),
+        rows=rows_in_words(problem, errors),
     )
 
 
@@ -430,13 +430,13 @@ def _called(candidate: Candidate) -> str:
     return in_words(type(candidate.method).__name__) if is_alias else candidate.name
 
 
-def rows_in_words(problem: RowsInFolds) -> str:
-    """Return the number of rows, clusters and folds in words, and the bins of the ECE."""
+def rows_in_words(problem: RowsInFolds, errors: Sequence[str]) -> str:
+    """Return the number of rows, clusters and folds in words, and the bins of the ECE, if it is shown."""
     n, n_folds = len(problem.fold), int(problem.fold.max()) + 1
     clusters = "" if problem.cluster is None else f" in {int(problem.cluster.max()) + 1:,} clusters"
     of = "" if problem.scores.ndim == 1 else " of the confidence"
     whole = f"{n:,} rows{clusters} in {n_folds} folds; each row is recalibrated by a map fitted on the other folds."
-    return f"{whole} ECE{of} with 10 bins."
+    return f"{whole} ECE{of} with 10 bins." if "ece" in errors else whole
 
 
 def caveats(problem: RowsInFolds) -> tuple[str, ...]:
