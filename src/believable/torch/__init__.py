@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 try:
-    import torch as _torch  # noqa: F401 - the door: say how to open it
+    import torch as _torch  # noqa: F401 - imported to say how to install it
 except ImportError as error:
     raise ImportError("believable.torch needs torch: pip install 'believable[torch]'") from error
 

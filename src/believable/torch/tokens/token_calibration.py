@@ -314,7 +314,7 @@ class TokenCalibration:
         ignored = f" ({self.ignored:,} ignored)" if self.ignored else ""
         head = f"Next-token calibration of {self.n:,} tokens{ignored}, vocabulary of {self.vocabulary:,}"
         if not self.n:
-            return f"{head}: nothing to measure"
+            return f"{head}: no token was counted"
         lines = [
             f"{head}:",
             f"accuracy {self.accuracy:.4f}, mean confidence {self.confidence:.4f}, ECE {self.ece:.4f} "
@@ -323,11 +323,11 @@ class TokenCalibration:
             f"Brier score {self.brier:.4f}.",
         ]
         if self.impossible:
-            lines.append(f"The log loss is infinite; targets whose probability was 0: {self.impossible:,}.")
+            lines.append(f"The log loss is infinite. Number of targets with probability 0: {self.impossible:,}.")
         if self.rth:
             ranks = [(f"rank {r}", one) for r, one in self.rth.items()]
             ranks += [(f"among the first {r}", one) for r, one in self.within_top_r.items()]
-            lines += _table(("", "happened", "probability", "ECE"), [(name, *self._of(one)) for name, one in ranks])
+            lines += _table(("", "observed", "probability", "ECE"), [(name, *self._of(one)) for name, one in ranks])
         if self.by_position:
             rows = [(name, *one._row()) for name, one in self.by_position.items()]
             lines += _table(("position", *TABLE_HEADINGS), rows)
