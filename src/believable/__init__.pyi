@@ -1,4 +1,4 @@
-"""What a user may call: the one list of it, for type checkers and, by way of `_lazy`, at run time."""
+"""The list of public names, for type checkers and, through `_lazy`, at run time."""
 
 from believable import curves as curves
 from believable import decide as decide

@@ -1,7 +1,7 @@
-"""Public names that are loaded when they are first used, read from the one place that lists them: `__init__.pyi`.
+"""Load public names when they are first used, from the list in `__init__.pyi`.
 
-Type checkers and editors read the same stub, so nothing is listed twice. A name that is not in it gets an error that
-says where it is, if it is anywhere.
+Type checkers and editors read the same stub, so nothing is listed twice. For any other name, the error says which
+package has it, if one does.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def attach(namespace: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[]
 
 
 def _is_module(name: str) -> bool:
-    """Whether the import system will find a module of this name, once it is told that there is no attribute."""
+    """Return whether there is a module of this name, which the import system finds after the AttributeError."""
     return (FOLDER / name).is_dir() or (FOLDER / f"{name}.py").exists()
 
 
 def _imports(file: Path) -> Iterator[tuple[str, str]]:
-    """Names that a file imports from within this package, each with the module that it comes from."""
+    """Yield the names that a file imports from this package, each with its module."""
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "believable":
             for alias in node.names:
@@ -49,7 +49,7 @@ def _imports(file: Path) -> Iterator[tuple[str, str]]:
 
 
 def _advice(name: str, public: list[str]) -> str:
-    """Where a name is that somebody looked for here, or which one was meant."""
+    """Return a clause that says where a name is, or which one may have been meant."""
     from believable.metrics import METRICS
 
     for row in METRICS.values():
@@ -64,7 +64,7 @@ def _advice(name: str, public: list[str]) -> str:
 
 @cache
 def _offers() -> dict[str, set[str]]:
-    """The names that each public package offers, without importing any."""
+    """Return the names that each public package offers, without importing any."""
     folders = (file.parent for file in sorted(FOLDER.glob("[a-z]*/__init__.py")))
     offers = {f"believable.{folder.name}": dict(_imports(folder / "__init__.py")).keys() for folder in folders}
     found = {package: {name for name in names if name[0] != "_"} for package, names in offers.items()}

@@ -1,7 +1,7 @@
-"""Short names, as in the Calibration Toolbox: 15 bins, probabilities and labels, one general function underneath.
+"""The short names of the Calibration Toolbox: probabilities and labels, 15 bins, one general function underneath.
 
-The names are kept, the bugs are not: probabilities of 0 count, classes are compared with the frequency of their label,
-and the arrays passed in stay as they are.
+Unlike there, probabilities of 0 count, classes are compared with the frequency of their label, and input arrays are not
+modified.
 
 >>> prob = [[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]]
 >>> round(ECE(prob, [0, 2]), 12), round(SCE(prob, [0, 2]), 12)
@@ -55,23 +55,23 @@ def GCE(
     norm: float | Literal["inf"] = 1,
     thresholding: float = 0.0,
 ) -> float:
-    """General calibration error: every choice of the others as an argument.
+    """General calibration error, with every choice of the other functions as an argument.
 
     Parameters
     ----------
     prob : array-like of shape (n,) or (n, K)
     labels : array-like of shape (n,)
     bin : int
-        Number of bins.
+        The number of bins.
     class_conditional : bool
-        Keep ranks (or classes, for "all") apart; otherwise they share bins.
+        Use separate bins for ranks (or classes, for "all"); otherwise they share bins.
     adaptive_bins : bool
-        Bins of equal weight instead of equal width.
+        Use bins of equal weight instead of equal width.
     top_k_classes : int or "all"
-        Compare the k largest probabilities of each row, or all of them. 1-D scores are P(y = 1) and have one.
+        Use the k largest probabilities of each row, or all of them. 1-D scores are P(y = 1), and always one.
     norm : number >= 1 or "inf"
     thresholding : float
-        Keep only entries above it; 0 keeps all, zeros too.
+        Use only entries above it; 0 uses all, including zeros.
     """
     predictions = as_predictions(prob, labels)
     notion, r = _notion(predictions, top_k_classes)
@@ -133,7 +133,7 @@ def TACE(prob: Any, labels: Any = None, bin: int = 15, threshold: float = 0.01) 
 
 
 def ToprCE(prob: Any, labels: Any = None, r: int = 3, bin: int = 15) -> float:
-    """Top-r calibration error: the r largest probabilities of each row, rank by rank (at most all of them)."""
+    """Top-r calibration error: the r largest probabilities of each row (at most all), with separate bins by rank."""
     predictions = _matrix(prob, labels, "ToprCE")
     return GCE(predictions, None, bin, top_k_classes=min(_check.positive_integer(r, "r"), predictions.n_classes))
 
@@ -164,12 +164,12 @@ def KCE(prob: Any, labels: Any = None) -> float:
 
 
 def OverUnder(prob: Any, labels: Any = None, bin: int = 15) -> ConfidenceDecomposition:
-    """The over- and under-confident parts of the ECE: `.over`, `.under`, `.total`."""
+    """Split the ECE into its over- and under-confident parts: `.over`, `.under`, `.total`."""
     return confidence_decomposition(prob, labels, bin)
 
 
 def reliability_diagram(probs: Any, labels: Any = None, n_bins: int = 10) -> tuple[Float64s, Float64s]:
-    """Mean prediction and fraction of positives of every non-empty bin."""
+    """Return the mean prediction and the fraction of positives of every non-empty bin."""
     mean_predicted, fraction_positives, _ = calibration_curve(probs, labels, n_bins)
     return mean_predicted, fraction_positives
 

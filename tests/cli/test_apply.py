@@ -362,9 +362,9 @@ def test_the_first_bad_row_of_parquet_is_named(tmp_path, platt):
 @pytest.mark.parametrize(
     ("header", "options", "sentence"),
     [
-        ('p_cat,"p_o,wl"', [], "the map has the classes cat, o,wl, dog, but there is no column 'p_dog'; there are p_cat, p_o,wl"),
-        ('p_cat,"p_o,wl",p_dog,p_cow', [], "the column 'p_cow' begins with 'p_', but the map has no such class"),
-        ("p,x", [], "the map takes one column per class (cat, o,wl, dog), and there are p, x; say how their names begin with --prob-prefix"),
+        ('p_cat,"p_o,wl"', [], "the calibration map has the classes cat, o,wl, dog, but there is no column 'p_dog'; there are p_cat, p_o,wl"),
+        ('p_cat,"p_o,wl",p_dog,p_cow', [], "the column 'p_cow' begins with 'p_', but the calibration map has no such class"),
+        ("p,x", [], "the calibration map takes one column per class (cat, o,wl, dog), but the columns are p, x; give their prefix with --prob-prefix"),
         ('p_cat,"p_o,wl",p_dog,p_dog', [], "there are several columns called 'p_dog'"),
         ("p,x", ["--prob", "p"], "choose them with --prob-prefix, not with --prob"),
         ('p_cat,"p_o,wl",p_dog', ["--logits"], "was fitted to probabilities, so it cannot be applied to logits"),
@@ -409,7 +409,9 @@ def test_one_event_has_no_prefix(tmp_path, platt):
     old = tmp_path / "old.csv"
     old.write_text("p_a,p_b\n0.5,0.5\n")
     result = run("apply", platt, old, "--prob-prefix", "p_")
-    assert "the map takes one column of scores: choose it with --prob, not with --prob-prefix" in result.stderr
+    assert (
+        "the calibration map takes one column of scores: choose it with --prob, not with --prob-prefix" in result.stderr
+    )
 
 
 @pytest.mark.parametrize(
@@ -435,7 +437,7 @@ def test_one_event_has_no_prefix(tmp_path, platt):
         (["map.json", "old.csv", "-o", "new.npz"], "old.csv is csv and new.npz would be npz"),
         (["map.json", "words.parquet", "-o", "new.npz"], "words.parquet is parquet and new.npz would be npz"),
         (["map.json", "old.npz", "-o", "new.npz.gz"], "new.npz.gz: an npz archive can be compressed by itself, so let it end in .npz"),
-        (["map.json", "old.npz", "--prob", "wide"], "old.npz: array 'wide' has 2 columns, and the map takes one score per row: choose one of them with --prob, such as wide_1"),
+        (["map.json", "old.npz", "--prob", "wide"], "old.npz: array 'wide' has 2 columns, but the calibration map takes one score per row: choose one of them with --prob, such as wide_1"),
         (["map.json", "old.npz", "--to", "id"], "old.npz: there is a column 'id' already; choose another name with --to, or use --overwrite"),
         (["map.json", "old.npz", "--prob", "wide_0"], "old.npz: column 'wide_0' must lie in [0, 1], got 3 at row 1"),
         (["map.json", "text.npz"], "text.npz cannot be read as npz"),
@@ -474,7 +476,9 @@ def test_logits_that_look_like_probabilities_are_worth_a_note(tmp_path):
     old.write_text("p\n0.5\n0.1\n")
     result = run("apply", tmp_path / "map.json", old)
     assert result.exit_code == 0
-    assert "Note: The map takes logits, and all scores lie in [0, 1]: are they probabilities?" in result.stderr
+    assert (
+        "Note: The calibration map takes logits, but all scores lie in [0, 1]: are they probabilities?" in result.stderr
+    )
 
 
 # --- npz --------------------------------------------------------------------------------------------------------------

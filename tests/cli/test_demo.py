@@ -22,7 +22,7 @@ def test_it_needs_nothing(run, tmp_path, monkeypatch):
         "the scores are too extreme",
         "Yes, you can take these scores at face value. When it says 98.0 %, it happens 97.6 % of the time.",
         "below 0.05 excellent, below 0.10 good, below 0.15 moderate, otherwise poor",
-        "Use temperature: it lowers the log loss by 0.2",
+        "Use temperature scaling. It lowers the log loss by 0.2",
         "logistic is better calibrated: its ECE is 0.1007 lower",
         "Picture written to believable-demo.png",
         "Page on naive bayes, compared with logistic, written to believable-demo.html",

@@ -195,9 +195,9 @@ def test_warnings_are_sentences(tmp_path):
     [
         (
             ["--method", "temprature"],
-            "method 'temprature' is not known; did you mean 'temperature'? There are: identity,",
+            "method 'temprature' is not known; did you mean 'temperature'? Choose from: identity,",
         ),
-        (["--method", "prior_shift"], "PriorShift is for rows of another population"),
+        (["--method", "prior_shift"], "PriorShift adapts scores to another population"),
         (
             ["--method", "temperature", "--scores", "raw"],
             "TemperatureScaling takes 'probabilities' or 'logits', not scores",
@@ -225,7 +225,7 @@ def test_folds_and_clusters_in_the_words_of_options(one, tmp_path):
     polars.read_csv(one).with_columns(half=polars.int_range(N) % 2).write_csv(one)
     result = run("fit", one, "--prob", "p", "--cluster", "half")
     assert result.exit_code == 2
-    assert "--cluster names 2 clusters, too few for --folds 5 folds" in result.stderr
+    assert "--cluster has 2 clusters, too few for --folds 5 folds" in result.stderr
     assert "one.csv" in result.stderr
 
 

@@ -133,13 +133,13 @@ def test_nothing_and_everything_may_be_routed():
     assert math.isnan(none.routed_error)
     assert none.theoretical_cut == 0
     assert not none.route(p).any()
-    assert str(none).startswith("Route nothing")
+    assert str(none).startswith("Route no rows")
     everything = cascade(p, (p <= 0.5).astype(int), cost_fast=0.01, cost_slow=0.1)
     assert (everything.routed, everything.cheaper) == (1.0, "slow")
     assert math.isnan(everything.kept_error)
     # A fold's cut may keep a row that is surer than all it has seen: 0.9 dearer, and two of a hundred at most.
     assert everything.saving.value == pytest.approx(-0.01, abs=0.02)
-    assert "ask the slow model alone" in str(cascade(p, (p <= 0.5).astype(int), cost_fast=0.5, cost_slow=0.1))
+    assert "use the slow model alone" in str(cascade(p, (p <= 0.5).astype(int), cost_fast=0.5, cost_slow=0.1))
 
 
 def test_the_folds_are_those_of_clusters():
@@ -189,7 +189,7 @@ def test_theory_agrees_where_scores_can_be_believed():
     found = cascade(loud, y, **COSTS)
     assert found.cut > 0.95 > found.theoretical_cut
     assert found.theoretical_cost > found.cost + 0.005
-    assert "Taken at their word, the scores ask for a cut of 0.8" in str(found)
+    assert "If the scores were calibrated, the best cut would be 0.8" in str(found)
 
 
 def test_float32_scores_route_themselves():
@@ -226,11 +226,11 @@ def test_sentences():
     assert first.startswith(
         f"Route the {100 * found.routed:.3g} % of rows with a confidence of at most {found.cut:.4g}"
     )
-    assert second.startswith("The cascade pays. It costs ")
-    assert "saved over the slow model alone, 95 % interval" in second
-    assert third.endswith("the slow one 0 %.")
-    assert fourth.startswith("Taken at their word")
-    assert "cannot be told" in str(cascade(p[:30], y[:30], cost_fast=0.01, cost_slow=0.25))
+    assert second.startswith("The cascade pays off. On rows not used to choose the cut it costs ")
+    assert "over the slow model alone (95 % interval " in second
+    assert third.endswith("slow model alone 0 %.")
+    assert fourth.startswith("If the scores were calibrated, the best cut would be ")
+    assert "do not show whether the cascade pays off" in str(cascade(p[:30], y[:30], cost_fast=0.01, cost_slow=0.25))
 
 
 def test_bad_input_is_refused():
@@ -241,11 +241,11 @@ def test_bad_input_is_refused():
         "cost_error must be above 0": {"cost_error": 0},
         "cost_error must be a number from 0 to 1e\\+100": {"cost_error": 1e300},
         "slow_error must be a number from 0 to 1": {"slow_error": 1.5},
-        "pass one of slow and slow_error": {"slow": p, "slow_error": 0.1},
+        "pass either slow or slow_error": {"slow": p, "slow_error": 0.1},
         "slow must have one entry for each of 20 rows": {"slow": p[:3]},
         "slow must lie in": {"slow": p + 1},
         "3 columns, the predictions have 2 classes": {"slow": np.full((20, 3), 1 / 3)},
-        "not of the same rows": {"slow": Predictions(p, 1 - y)},
+        "not for the same rows": {"slow": Predictions(p, 1 - y)},
         "cv=30 folds, but there are only 20 rows": {"cv": 30},
         "there are only 2 clusters of rows": {"clusters": np.arange(20) % 2},
         "level must": {"level": 1},
@@ -257,7 +257,7 @@ def test_bad_input_is_refused():
         cascade(p[:1], y[:1], **COSTS)
     with pytest.raises(InputError, match=r"class numbers 0\.\.2 or one column per class, got 7 at row 1"):
         cascade(np.full((6, 3), 1 / 3), [0, 1, 2] * 2, slow=[0, 7, 1, 1, 1, 1], **COSTS)
-    with pytest.raises(InputError, match="True or False, and there are more than two classes"):
+    with pytest.raises(InputError, match="True or False, but there are more than two classes"):
         cascade(np.full((6, 3), 1 / 3), [0, 1, 2] * 2, slow=[True, False] * 3, **COSTS)
     with pytest.raises(InputError, match="not multilabel"):
         cascade(Predictions(np.full((5, 2), 0.3), np.eye(5, 2, dtype=int), multilabel=True), **COSTS)

@@ -85,13 +85,13 @@ def test_words():
     """The stretches are named, the longest three if there are more."""
     found = net_benefit([0.1, 0.3, 0.6, 0.9], [0, 0, 1, 1], thresholds=[0, 0.2, 0.5], **QUICK)
     assert str(found) == (
-        "The model beats treating everyone and treating no one at thresholds 0.2 … 0.5; beyond chance (95 % at each "
-        "threshold) nowhere. It happened in 50 % of 4 rows."
+        "The model beats treating everyone and treating no one at thresholds 0.2 to 0.5. The 95 % interval of its "
+        "gain lies above 0 at no threshold. Observed rate: 50 % of 4 rows."
     )
     p = np.arange(100) / 100
     patchy = net_benefit(p, np.arange(100) // 5 % 2, thresholds=p, **QUICK)
     assert len(patchy.useful) > 3
-    assert "shorter stretches; beyond chance" in str(patchy)
+    assert "shorter ranges. The 95 % interval of its gain" in str(patchy)
 
 
 def test_the_interval_covers():

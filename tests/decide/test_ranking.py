@@ -114,13 +114,11 @@ def test_fewer_bad_surprises_in_the_top():
 def test_sentence():
     """It says how many rows moved, and whether another one is first."""
     words = str(risk_aware_rank([0.9, 0.8, 0.5], interval=([0.4, 0.7, 0.1], [1.0, 0.9, 0.55])))
-    assert words == (
-        "3 rows ranked by score and interval, aversion 1: 2 change their place, and another row comes first."
-    )
+    assert words == ("3 rows ranked by score and interval, aversion 1: 2 rows change rank, and the top row changes.")
     words = str(risk_aware_rank([0.9, 0.8], variance=[0, 0], clusters=["x", "y"]))
     assert words == (
-        "2 rows in 2 queries ranked by score and standard deviation, aversion 1: 0 change their place, and another row "
-        "comes first in 0 of them."
+        "2 rows in 2 queries ranked by score and standard deviation, aversion 1: 0 rows change rank, and the top row "
+        "changes in 0 of them."
     )
 
 
@@ -135,7 +133,7 @@ def test_bad_input_is_refused():
         r"got shape \(3,\)": {"interval": three},
         "two ends for each of 3 rows": {"interval": ([0.1], [0.2])},
         "low end first, got 0.3 and 0.2 at row 2": {"interval": ([0, 0, 0.3], [1, 1, 0.2])},
-        "the score 0.1 at row 0 lies outside its interval 0.4 … 0.5": {"interval": ([0.4, 0, 0], [0.5, 1, 1])},
+        "the score 0.1 at row 0 lies outside its interval 0.4 to 0.5": {"interval": ([0.4, 0, 0], [0.5, 1, 1])},
         "interval must be finite": {"interval": ([0, 0, np.nan], [1, 1, 1])},
         "one query per row": {"variance": [0, 0, 0], "clusters": ["a"]},
         "missing at row 1": {"variance": [0, 0, 0], "clusters": ["a", None, "b"]},

@@ -102,7 +102,7 @@ def test_reading_the_curve():
     assert found.risk_at(0.25) == found.risk_at(0.5) == 0.5
     assert found.risk_at([0.75, 1.0]).tolist() == [1 / 3, 0.25]
     assert (found.coverage_at(0.3), found.coverage_at(0.5), found.coverage_at(0.1)) == (1, 1, 0)
-    with pytest.raises(InputError, match="coverage must lie above 0"):
+    with pytest.raises(InputError, match="coverage must be above 0"):
         found.risk_at(0)
 
 
@@ -121,7 +121,7 @@ def test_words():
     """The result reads as words."""
     text = str(selective([0.9, 0.2, 0.6, 0.7], [1, 0, 0, 1], **QUICK))
     assert text.startswith(
-        "Answering all 4 rows, 25.00 % are wrong; answering the surest 90 %, 25.00 %; the surest half, 0.00 %."
+        "Error rate: 25.00 % on all 4 rows, 25.00 % on the most confident 90 %, 0.00 % on the most confident half."
     )
     assert text.endswith("0.0000 above the best possible order.")
 

@@ -154,7 +154,7 @@ def columns(**given):
         (columns, {"prob": ["p"]}, r"prob must be a column, a list of two columns or more"),
         (columns, {"prob": ["p", "p"]}, r"prob names a column twice"),
         (columns, {"prob": "y"}, r"column 'y' cannot hold both the scores and the labels"),
-        (columns, {"pos_label": 2**53}, r"labels beyond 2\^53 cannot be told apart"),
+        (columns, {"pos_label": 2**53}, r"labels beyond 2\^53 cannot be distinguished"),
         (lambda: columns(p_0=0.5, p_1=0.5, p_value=0.1), {"prob": "p_"}, r"columns 'p_0', 'p_1', 'p_value' begin with 'p_'"),
         (lambda: columns(g=[[1], [2]]), {"by": "g"}, r"by column 'g' is of type List\(Int64\), which has no subgroups"),
         (lambda: columns(g=[[1], [2]]).to_pandas(), {"by": "g"}, r"by column 'g' is of type Object"),

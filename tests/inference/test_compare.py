@@ -6,6 +6,7 @@ from scipy.stats import ttest_rel
 
 from believable import BinStats, Predictions, brier_score, compare, expected_calibration_error
 from believable.errors import InputError, UndefinedError
+from believable.inference import Comparison
 
 
 def logistic(p, slope, shift=0.0):
@@ -296,3 +297,13 @@ def test_refusals():
         compare(a, b, y, options={"n_bins": 3})
     with pytest.raises((InputError, UndefinedError)):
         compare(a, np.column_stack([1 - b, b]), y, "toprce")
+
+
+def test_shown_in_a_notebook():
+    """A small table without script or colour, everything in it escaped."""
+    found = Comparison(-0.0012, -0.002, -0.0004, 0.95, 0.004, 0.1, 0.1012, "a<b", "percentile")
+    assert found._repr_html_() == (
+        "<div><table><tr><th>metric</th><th>first</th><th>second</th><th>difference</th><th>95 % interval</th>"
+        "<th>p</th></tr><tr><td>a&lt;b</td><td>0.1000</td><td>0.1012</td><td>-0.0012</td>"
+        "<td>-0.0020 to -0.0004</td><td>0.004</td></tr></table></div>"
+    )

@@ -726,3 +726,13 @@ def test_a_summary_is_asked_for_its_headline():
     found = interval("ece", summary, random_state=0)
     assert found.value == pytest.approx(expected_calibration_error(data, notion="classwise"), rel=1e-12)
     assert found.low < found.value < found.high
+
+
+def test_shown_in_a_notebook():
+    """A small table without script or colour, everything in it escaped."""
+    found = Interval(0.01, 0.0523, 0.95, 0.0412, 0.0401, "inversion", "of <rows> & clusters")
+    assert found._repr_html_() == (
+        "<div><table><tr><th>value</th><th>95 % interval</th><th>estimate</th><th>method</th></tr>"
+        "<tr><td>0.0412</td><td>0.0100 to 0.0523</td><td>0.0401</td><td>inversion</td></tr></table>"
+        "<p>of &lt;rows&gt; &amp; clusters</p></div>"
+    )

@@ -109,7 +109,7 @@ def test_the_map_of_raw_scores(tmp_path):
     z = (np.array([float(line.split()[4]) for line in (tmp_path / "run.trec").read_text().splitlines()]) - 20) / 7
     slope, intercept = literal_logistic(20 + 7 * z, loaded.predictions.labels)
     assert f"PlattScaling (slope {slope:.4g}, intercept {intercept:.4g})" in loaded.notes[0]
-    assert "from all 4,800 documents of 120 queries" in loaded.notes[0]
+    assert "Fitted on all 4,800 documents of 120 queries" in loaded.notes[0]
     assert np.abs(loaded.predictions.scores - sigmoid(z)).max() < 0.05
 
 
@@ -168,7 +168,9 @@ def test_maps_that_cross(tmp_path):
             run.append(f"q{query} Q0 d{k} {k + 1} {z:.5f} x")
             qrels.append(f"q{query} 0 d{k} {grade}")
     loaded = load_run(*write(tmp_path, "\n".join(run), "\n".join(qrels)), scores="raw", graded=True)
-    crossing = [note for note in loaded.notes if "the second map was above the first" in note]
+    crossing = [
+        note for note in loaded.notes if "the probability of grade 2 or above exceeded that of grade 1 or above" in note
+    ]
     assert (loaded.predictions.scores >= 0).all()
     assert len(crossing) == int((loaded.predictions.scores[:, 1] == 0).any())
     assert crossing
@@ -210,8 +212,8 @@ def test_what_a_map_warns_of_is_a_note(tmp_path):
     run = "".join(f"q{q} Q0 d{k} {k + 1} {k + q / 10} x\n" for q in range(4) for k in range(4))
     qrels = "".join(f"q{q} 0 d{k} {int(k + q > 4)}\n" for q in range(4) for k in range(4))
     loaded = load_run(*write(tmp_path, run, qrels), scores="raw")
-    assert "So few queries tell little about another." in loaded.notes[0]
-    assert any(note.startswith("Of the map: ") for note in loaded.notes)
+    assert "So few queries say little about a new one." in loaded.notes[0]
+    assert any(note.startswith("While fitting the calibration map: ") for note in loaded.notes)
 
 
 @pytest.mark.parametrize(
@@ -219,10 +221,10 @@ def test_what_a_map_warns_of_is_a_note(tmp_path):
     [
         ({}, "run.trec: as probabilities the scores must lie in [0, 1], got 3 for document 'a' of query 'q1'; pass scores='logits' if they are log-odds, or scores='raw' for other scores, to fit a calibration map first"),
         ({"scores": "softmax"}, "scores must be one of 'probabilities', 'logits', 'raw', got 'softmax'"),
-        ({"scores": "raw"}, "run.trec: a map is learnt from some queries and judged on others: one judged query is too few"),
+        ({"scores": "raw"}, "run.trec: a calibration map is fitted on some queries and judged on others, so it needs at least two"),
         ({"scores": "raw", "graded": True}, "run.trec: no judged document has grade 2 or above: leave out graded=True"),
         ({"scores": "logits", "graded": True, "rel": 2}, "graded=True has its own classes (0, 1, 2 and above): leave out rel=2"),
-        ({"scores": "raw", "graded": True, "method": "auto"}, "method='auto' chooses for one event"),
+        ({"scores": "raw", "graded": True, "method": "auto"}, "method='auto' is for one event"),
     ],
     ids=["numbers", "door", "one query", "two grades", "rel", "auto"],
 )  # fmt: skip

@@ -47,10 +47,10 @@ def test_labels_of_other_kinds():
         model = PlattScaling().fit(x, labels)
         assert model.slope_ == plain.slope_
         assert model.predict(x[:5]).tolist() == [sorted(set(labels.tolist()))[k] for k in plain.predict(x[:5])]
-    with pytest.raises(InputError, match="y holds 3 labels that are not numbers of columns; pass classes="):
+    with pytest.raises(InputError, match="y has 3 labels that are not column numbers; pass classes="):
         PlattScaling().fit(x[:3], ["a", "b", "c"])
     p, _ = multiclass()
-    with pytest.raises(InputError, match="4 columns, y holds 2 labels"):
+    with pytest.raises(InputError, match="4 columns, but y has 2 labels"):
         PlattScaling().fit(p[:2], [False, True])
 
 
@@ -60,7 +60,7 @@ def test_a_failed_fit_leaves_what_was_learnt():
     model = PlattScaling().fit(x, y)
     before = model.transform(x)
     p, _ = multiclass()
-    with pytest.raises(InputError, match="one class only"):
+    with pytest.raises(InputError, match="only one class"):
         model.fit(pd.DataFrame(p, columns=NAMES), np.zeros(len(p), int))
     assert model.n_features_in_ == 1
     assert not hasattr(model, "feature_names_in_")
@@ -80,7 +80,9 @@ def test_cells_that_hold_something_else():
     """Two classes are counted as one event, and maps of all classes need the rows."""
     x, y = binary()
     two = Predictions(np.column_stack([1 - x, x]), y)
-    with pytest.raises(UndefinedError, match="2 sets of scores, 1 are needed; count with notion='binary'"):
+    with pytest.raises(
+        UndefinedError, match="the scores of 2 classes, 1 needed; with two classes, count with notion='binary'"
+    ):
         PlattScaling().fit_from_cells(CellStats.of(two, two.view("classwise")))
     with pytest.raises(UndefinedError, match="VectorScaling needs the rows"):
         VectorScaling().fit_from_cells(CellStats.of(Predictions(x, y)))
@@ -144,6 +146,6 @@ def test_uniform_bins_from_cells(dtype):
     rows = clone(model).fit(x, y).transform(x)
     np.testing.assert_allclose(clone(model).fit_from_cells(CellStats.of(source)).transform(x), rows, atol=1e-12)
     for cells in (CellStats.of(source, spacing="logit"), CellStats.of(source, cells=999)):
-        with pytest.raises(UndefinedError, match="10 uniform bins are not made of whole cells"):
+        with pytest.raises(UndefinedError, match="10 uniform bins do not consist of whole cells"):
             clone(model).fit_from_cells(cells)
     clone(model).set_params(n_bins=1).fit_from_cells(CellStats.of(source, cells=999))

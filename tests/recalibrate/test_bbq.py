@@ -170,5 +170,5 @@ def test_settings():
 def test_damaged_map():
     """Values must be one more than edges."""
     model = BBQ().fit([0.3] * 30, [0, 1, 1] * 10)
-    with pytest.raises(SchemaError, match="one more than the saved edges"):
+    with pytest.raises(SchemaError, match="one more of the saved values than of the saved edges"):
         load_recalibrator(model.to_json().replace('"edges": []', '"edges": [0.5]'))

@@ -120,7 +120,7 @@ def test_separated_classes():
 def test_scores_that_tell_nothing():
     """Where higher scores do not go with more events the map goes to a constant, the end of the range."""
     p, y = binary()
-    sentence = r"the likelihood still rises at a = .*, b = .*, an end of \[1e-4, 1e4\], which was taken"
+    sentence = r"the likelihood still rises at a = .*, b = .*, a limit of \[1e-4, 1e4\], which was used"
     with pytest.warns(LimitWarning, match=sentence):
         model = BetaCDFCalibration().fit(1 - p, y)
     assert min(model.a_, model.b_) == 1e-4

@@ -19,8 +19,22 @@ def test_it_is_judged_by_the_score_that_was_asked_for():
     by_loss = believable.calibrate(p, y, "isotonic", **QUICK)
     by_brier = believable.calibrate(p, y, IsotonicCalibration(), score="brier", **QUICK)
     assert np.isinf(by_loss.improvement.after["log_loss"].value)
-    assert "It does not lower the log loss" in str(by_loss)
-    assert "It lowers the Brier score beyond chance." in str(by_brier)
+    assert "so its log loss is infinite: leave the scores alone, or judge it by the Brier score" in str(by_loss)
+    assert "It lowers the Brier score: the 95 % interval of the gain lies above 0." in str(by_brier)
+
+
+def test_an_infinite_log_loss_before_is_judged_by_the_brier_score():
+    """A method that was asked for is judged by the Brier score where the scores alone have an infinite log loss."""
+    p, y = (part.copy() for part in binary(1000))
+    p[0], y[0] = 1.0, 0
+    result = believable.calibrate(p, y, "platt", **QUICK)
+    assert result.improvement.before["log_loss"].value == np.inf
+    assert result.improvement.score == "brier"
+    assert "It lowers the Brier score: the 95 % interval of the gain lies above 0." in str(result)
+    assert result.caveats[0] == (
+        "The log loss of the scores as they are is infinite (in 1 row the observed outcome had predicted probability "
+        "0), so the Brier score is used instead."
+    )
 
 
 def test_choices_that_would_be_ignored():

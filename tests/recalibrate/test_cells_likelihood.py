@@ -63,8 +63,8 @@ def test_uniform_cells_too_wide(cls, location, slope):
     """Where many scores share the outermost uniform cell a warning says so and what to do."""
     p, y = population(location, 1, slope)
     sentence = (
-        r"[0-9]+% of the weight lies in the outermost of 50400 uniform cells, too wide to tell such scores apart: all "
-        r"count as the mean of their cell; count with CellStats.of\(..., spacing='logit'\)"
+        r"[0-9]+% of the weight lies in the outermost of 50400 uniform cells, where all scores of a cell count as "
+        r"their mean; to keep them apart, count with CellStats.of\(..., spacing='logit'\)"
     )
     with pytest.warns(LimitWarning, match=sentence):
         cls().fit_from_cells(CellStats.of(Predictions(p, y)))

@@ -140,7 +140,7 @@ def test_all_right_and_equal():
 def test_useless_logits():
     """Where nothing is better than 1/K the answers are nearly that, and the order of the classes stays."""
     z, _ = noisy(300, 3, 1, 0, 0)
-    with pytest.warns(LimitWarning, match="do not tell the classes apart"):
+    with pytest.warns(LimitWarning, match="do not distinguish the classes"):
         model = EnsembleTemperature(input="logits").fit(z, z.argmin(axis=1))
     np.testing.assert_allclose(model.transform(z), 1 / 3, atol=1e-6)
     np.testing.assert_array_equal(model.predict(z), z.argmax(axis=1))

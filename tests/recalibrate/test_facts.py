@@ -30,15 +30,15 @@ def test_found_by_class_and_alias(cls):
 )
 def test_the_nearest_is_named(name, near):
     """Slips of the pen and of the case are told the nearest name."""
-    with pytest.raises(InputError, match=rf"^method {name!r} is not known; did you mean {near!r}\? There are: "):
+    with pytest.raises(InputError, match=rf"^method {name!r} is not known; did you mean {near!r}\? Choose from: "):
         find_recalibrator(name)
 
 
 def test_what_there_is_in_order_of_simplicity():
     """What is near nothing is told the aliases alone, simplest first."""
-    with pytest.raises(InputError, match=r"^method 'xyzzy' is not known\. There are: ") as caught:
+    with pytest.raises(InputError, match=r"^method 'xyzzy' is not known\. Choose from: ") as caught:
         find_recalibrator("xyzzy")
-    listed = str(caught.value).partition("There are: ")[2].split(", ")
+    listed = str(caught.value).partition("Choose from: ")[2].split(", ")
     assert sorted(listed) == sorted(ALIASES)
     simplicity = [find_recalibrator(alias).facts.simplicity for alias in listed]
     assert simplicity == sorted(simplicity)
@@ -50,6 +50,6 @@ def test_what_is_no_name():
         find_recalibrator(PlattScaling)
     for thing in (int, None, ["platt"], 3):
         with pytest.raises(
-            InputError, match=r"^method must be a recalibrator, TemperatureScaling\(\) say, or the name"
+            InputError, match=r"^method must be a recalibrator such as TemperatureScaling\(\), or the name"
         ):
             find_recalibrator(thing)

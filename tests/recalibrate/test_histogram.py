@@ -192,7 +192,7 @@ def test_limits():
         ({"smoothing": -1}, "smoothing must be a number from 0 to 1e+100, got -1"),
         (
             {"input": "scores", "strategy": "uniform"},
-            "scores have no ends that could be divided evenly: take strategy='quantile'",
+            "scores have no fixed range to divide into uniform bins: use strategy='quantile'",
         ),
     ],
 )
@@ -206,7 +206,7 @@ def test_settings(settings, sentence):
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("rates", [0.5], "the saved rates and occupied must be one more than the edges"),
+        ("rates", [0.5], "there must be one more of the saved rates and occupied than of the edges"),
         ("occupied", [0.5, 1.0], "the saved occupied must be 0 or 1, and 1 for every bin of scores"),
         ("occupied", [0.0, 1.0], "the saved occupied must be 0 or 1, and 1 for every bin of scores"),
     ],

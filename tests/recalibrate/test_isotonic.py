@@ -281,7 +281,7 @@ def test_cells_and_rows_give_the_same_pieces(shape, rate, weighted, monkeypatch)
     [
         ({"between": "cubic"}, "between must be one of 'linear', 'steps', got 'cubic'"),
         ({"centred": "yes"}, "centred must be one of False, True, got 'yes'"),
-        ({"centred": True, "between": "steps"}, "centred=True draws lines between the centres: leave between='linear'"),
+        ({"centred": True, "between": "steps"}, "centred=True joins points with lines: use it with between='linear'"),
     ],
 )
 def test_settings(settings, sentence):
@@ -295,5 +295,5 @@ def test_saved_knots_must_match():
     """A saved map whose knots and values are not as many is refused."""
     saved = json.loads(IsotonicCalibration().fit(*binary()).to_json())
     saved["maps"][0]["values"].pop()
-    with pytest.raises(SchemaError, match="the saved scores and values must be as many"):
+    with pytest.raises(SchemaError, match="the saved scores and values must have the same length"):
         load_recalibrator(json.dumps(saved))

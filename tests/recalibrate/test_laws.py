@@ -325,7 +325,7 @@ def test_few_rows_are_warned_about(cls):
 @ALL
 def test_one_class_only(cls):
     """One class alone is refused with a sentence."""
-    with pytest.raises(InputError, match="y holds one class only, 1"):
+    with pytest.raises(InputError, match="y has only one class, 1"):
         cls().fit([0.2, 0.6, 0.7], [1, 1, 1])
 
 

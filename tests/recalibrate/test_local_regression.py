@@ -112,5 +112,5 @@ def test_settings():
 def test_damaged_map():
     """Every score needs its value."""
     model = LocalRegressionCalibration().fit([0.3] * 30, [0, 1, 1] * 10)
-    with pytest.raises(SchemaError, match="the saved scores and values must be as many"):
+    with pytest.raises(SchemaError, match="the saved scores and values must have the same length"):
         load_recalibrator(model.to_json().replace('"scores": [0.3]', '"scores": [0.3, 0.4]'))

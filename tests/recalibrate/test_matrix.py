@@ -195,5 +195,5 @@ def test_saved_numbers_that_cannot_be_multiplied():
     z, labels = draw(100)
     saved = json.loads(MatrixScaling(input="logits", penalty=1).fit(z, labels).to_json())
     saved["maps"][0]["intercepts"][0] = 1e308
-    with pytest.raises(SchemaError, match=r"the saved intercepts must lie from -1e\+100 to 1e\+100"):
+    with pytest.raises(SchemaError, match=r"the saved intercepts must lie between -1e\+100 and 1e\+100"):
         load_recalibrator(json.dumps(saved))

@@ -167,7 +167,7 @@ def test_labels_in_all_rows_or_none():
         OneVsRest(multilabel=True, input="scores").fit(p[:, 1:], y[:, 1:])
     with pytest.raises(InputError, match="class 0 does not occur in y, so its scores cannot be turned"):
         OneVsRest(multilabel=True, input="scores").fit(p, y)
-    with pytest.raises(InputError, match="every label is in all rows of y or in none, so no map can be learnt"):
+    with pytest.raises(InputError, match="every label is in all rows of y or in none, so there is nothing to fit"):
         OneVsRest(multilabel=True).fit(p[:, [0, 2]], y[:, [0, 2]])
 
 
@@ -180,11 +180,11 @@ def test_labels_from_cells():
         model = OneVsRest(multilabel=True).fit_from_cells(cells)
         rows = OneVsRest(multilabel=True).fit(p[:, :columns], y[:, :columns])
         np.testing.assert_allclose(model.transform(p[:, :columns]), rows.transform(p[:, :columns]), atol=1e-4)
-        with pytest.raises(UndefinedError, match=r"counts independent labels: OneVsRest\(multilabel=True\) is for"):
+        with pytest.raises(UndefinedError, match=r"counts independent labels: use OneVsRest\(multilabel=True\)"):
             OneVsRest().fit_from_cells(cells)
         with pytest.raises(UndefinedError, match="independent labels"):
             PlattScaling().fit_from_cells(cells)
-    with pytest.raises(UndefinedError, match=r"counts classes of which one happens: OneVsRest\(multilabel=False\)"):
+    with pytest.raises(UndefinedError, match=r"counts mutually exclusive classes: use OneVsRest\(multilabel=False\)"):
         OneVsRest(multilabel=True).fit_from_cells(CellStats.of(Predictions(*binary())))
 
 
@@ -208,12 +208,12 @@ def test_what_the_method_can_and_advises():
         ({"method": PlattScaling}, "method must be a recalibrator, got a class: pass PlattScaling()"),
         (
             {"method": PriorShift()},
-            "method must be a recalibrator of one event's scores, PlattScaling() say, got Prior",
+            "method must be a recalibrator of one event, such as PlattScaling(), got Prior",
         ),
-        ({"method": "plat"}, "method 'plat' is not known; did you mean 'platt'? There are: "),
-        ({"method": "temperature"}, "a recalibrator of one event's scores, PlattScaling() say, got 'temperature'"),
-        ({"method": "one_vs_rest"}, "a recalibrator of one event's scores, PlattScaling() say, got 'one_vs_rest'"),
-        ({"method": 3}, "method must be a recalibrator, TemperatureScaling() say, or the name of one, got 3"),
+        ({"method": "plat"}, "method 'plat' is not known; did you mean 'platt'? Choose from: "),
+        ({"method": "temperature"}, "a recalibrator of one event, such as PlattScaling(), got 'temperature'"),
+        ({"method": "one_vs_rest"}, "a recalibrator of one event, such as PlattScaling(), got 'one_vs_rest'"),
+        ({"method": 3}, "method must be a recalibrator such as TemperatureScaling(), or the name of one, got 3"),
         ({"method": OneVsRest()}, "got OneVsRest()"),
         ({"method": PlattScaling(targets="soft")}, "targets must be one of 'labels', 'smoothed', got 'soft'"),
         ({"normalise": "yes"}, "normalise must be one of True, False"),
@@ -234,7 +234,7 @@ def test_sentences_about_labels():
         model.fit(p, y[:, 0])
     with pytest.raises(InputError, match="needs y of zeros and ones"):
         model.fit(p, y + 1)
-    with pytest.raises(InputError, match="needs scores with one column per label, got those of one event"):
+    with pytest.raises(InputError, match="needs one column of scores per label, got the scores of one event"):
         model.fit(p[:, 0], y[:, 0])
     with pytest.raises(InputError, match="classes must name 3 labels in the order of the columns, got 2"):
         OneVsRest(multilabel=True, classes=["a", "b"]).fit(p, y)
@@ -253,7 +253,7 @@ def test_saved_methods_are_checked():
         load_recalibrator(json.dumps(saved | {"columns": 1}))
     with pytest.raises(SchemaError, match="do not fit 2 classes"):
         load_recalibrator(json.dumps(saved | {"settings": saved["settings"] | {"multilabel": False}}))
-    with pytest.raises(SchemaError, match="a recalibrator with its settings, not a name, got 'platt'"):
+    with pytest.raises(SchemaError, match="a recalibrator with settings, not a name, got 'platt'"):
         load_recalibrator(json.dumps(saved | {"settings": saved["settings"] | {"method": "platt"}}))
     for method in ("PriorShift", "OneVsRest", "os.system"):
         nested = {"method": method, "input": "probabilities", "settings": {}}

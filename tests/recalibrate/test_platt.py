@@ -121,7 +121,9 @@ def test_separated_classes(p, y):
 def test_equal_scores(targets):
     """One distinct score gives everyone the base rate, with a warning."""
     y = [0, 1, 1, 1]
-    with pytest.warns(LimitWarning, match="all scores are equal and tell nothing: everyone gets the base rate"):
+    with pytest.warns(
+        LimitWarning, match="all scores are equal and carry no information: every row gets the base rate"
+    ):
         model = PlattScaling(targets=targets).fit([0.3] * 4, y)
     rate = 0.75 if targets == "labels" else smoothed(y).mean()
     np.testing.assert_allclose(model.transform([0.3, 0.9]), rate, atol=1e-12)
@@ -203,9 +205,12 @@ def test_scores_of_any_size(scale):
 @pytest.mark.parametrize(
     ("scores", "sentence"),
     [
-        ([0.3, np.nextafter(0.3, 1)], "the scores differ so little, for their size, that rounding changes log-odds"),
-        ([1e300, 1e300 * (1 + 1e-13)], "subtract a constant from scores or logits before they are given"),
-        ([0.0, 1e-300], "all scores are within 1e-280 of each other and tell nothing: everyone gets the base rate"),
+        ([0.3, np.nextafter(0.3, 1)], "the scores differ so little for their size that rounding changes log-odds"),
+        ([1e300, 1e300 * (1 + 1e-13)], "subtract a constant from the scores or logits first"),
+        (
+            [0.0, 1e-300],
+            "all scores are within 1e-280 of each other and carry no information: every row gets the base rate",
+        ),
         ([5e-324, 1e-323], "all scores are within 1e-280 of each other"),
     ],
 )
@@ -223,6 +228,6 @@ def test_one_huge_score():
     """A score that is beyond all others is taken for smaller than it is, which is said."""
     p, y = binary()
     z = np.append(logit(p), 1e300)
-    with pytest.warns(LimitWarning, match="some scores are 1e100 times as large as others, and were taken as just"):
+    with pytest.warns(LimitWarning, match="some scores are more than 1e100 times as large as others, and were limited"):
         model = PlattScaling(input="scores").fit(z, np.append(y, 1))
     assert model.slope_ == pytest.approx(PlattScaling(input="scores").fit(z[:-1], y).slope_, rel=1e-6)

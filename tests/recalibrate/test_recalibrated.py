@@ -110,7 +110,7 @@ def test_ensemble_is_the_mean_of_its_folds(n_classes):
     np.testing.assert_allclose(fitted.predict_proba(X), np.mean(parts, axis=0), rtol=1e-14)
     assert len(fitted.estimators_) == len(fitted.methods_) == 4
     for name in ("estimator_", "method_"):
-        with pytest.raises(AttributeError, match=f"an ensemble has 4 of them, in {name[:-1]}s_"):
+        with pytest.raises(AttributeError, match=f"an ensemble has 4 of them: see {name[:-1]}s_"):
             getattr(fitted, name)
 
 
@@ -246,7 +246,9 @@ def test_groups_are_never_split(cv, ensemble):
     y = rng.random(200) < 0.5
     model = Recalibrated(Rememberer(), PlattScaling(), cv=cv, ensemble=ensemble)
     assert hasattr(model.fit(X, y, groups=groups), "classes_")
-    with pytest.raises(InputError, match=r"fold 0 of cv has rows of the group \d+ on both sides; use a splitter"):
+    with pytest.raises(
+        InputError, match=r"fold 0 of cv has the group \d+ in both its training and its test rows; use a splitter"
+    ):
         model.set_params(cv=list(StratifiedKFold(3).split(X, y))).fit(X, y, groups=groups)
 
 
@@ -306,7 +308,7 @@ def test_class_that_a_fold_lacks(ensemble):
         first, second = fitted.methods_
         np.testing.assert_allclose(p, (first.predict_proba(blind) + second.predict_proba(sighted)) / 2, rtol=1e-12)
     where = r"^fold 0 of cv: " if ensemble else "^"
-    with pytest.raises(InputError, match=where + "a model was fitted to rows without the class 'bee', and there is no"):
+    with pytest.raises(InputError, match=where + "a model was fitted without the class 'bee', so it has no score"):
         Recalibrated(LinearDiscriminantAnalysis(), TemperatureScaling(input="logits"), cv=cv, ensemble=ensemble).fit(
             X, y
         )
@@ -434,24 +436,24 @@ def test_metadata_routing():
 @pytest.mark.parametrize(
     ("model", "sentence"),
     [
-        (Recalibrated(RidgeClassifier()), "RidgeClassifier has no predict_proba, which TemperatureScaling(input='probabilities') reads; it has decision_function: make the method TemperatureScaling(input='logits') if these are logits, or PlattScaling(input='scores'), which takes any numbers"),
-        (Recalibrated(RidgeClassifier(), PlattScaling()), "make the method PlattScaling(input='logits' or 'scores')"),
-        (Recalibrated(GaussianNB(), PlattScaling(input="scores")), "GaussianNB has no decision_function, which PlattScaling(input='scores') reads; it has predict_proba: make the method PlattScaling(input='probabilities')"),
+        (Recalibrated(RidgeClassifier()), "RidgeClassifier has no predict_proba, which TemperatureScaling(input='probabilities') needs; it has decision_function: use TemperatureScaling(input='logits') if these are logits, or PlattScaling(input='scores') for any other numbers"),
+        (Recalibrated(RidgeClassifier(), PlattScaling()), "use PlattScaling(input='logits' or 'scores')"),
+        (Recalibrated(GaussianNB(), PlattScaling(input="scores")), "GaussianNB has no decision_function, which PlattScaling(input='scores') needs; it has predict_proba: use PlattScaling(input='probabilities')"),
         (Recalibrated(KNeighborsClassifier), "estimator must be a classifier, such as LogisticRegression(), got <class"),
         (Recalibrated(None), "estimator must be a classifier, such as LogisticRegression(), got None"),
-        (Recalibrated(GaussianNB(), "plat"), "method 'plat' is not known; did you mean 'platt'? There are: "),
+        (Recalibrated(GaussianNB(), "plat"), "method 'plat' is not known; did you mean 'platt'? Choose from: "),
         (Recalibrated(GaussianNB(), PlattScaling), "method must be a recalibrator, got a class: pass PlattScaling()"),
-        (Recalibrated(GaussianNB(), 3), "method must be a recalibrator, TemperatureScaling() say, or the name of one, got 3"),
+        (Recalibrated(GaussianNB(), 3), "method must be a recalibrator such as TemperatureScaling(), or the name of one, got 3"),
         (Recalibrated(GaussianNB(), PlattScaling(targets="soft")), "targets must be one of 'labels', 'smoothed', got 'soft'"),
         (Recalibrated(GaussianNB(), OneVsRest(PlattScaling(), multilabel=True)), "Recalibrated is for one label per row: make the method with multilabel=False"),
-        (Recalibrated(GaussianNB(), OneVsRest(normalise=False)), "rows of predict_proba sum to one in a classifier: make the method with normalise=True"),
+        (Recalibrated(GaussianNB(), OneVsRest(normalise=False)), "a classifier needs rows of predict_proba that sum to one: make the method with normalise=True"),
         (Recalibrated(GaussianNB(), ensemble="auto"), "ensemble must be one of False, True, got 'auto'"),
         (Recalibrated(GaussianNB(), cv="prefitted"), "cv must be a number of folds, a splitter, a list of splits or 'prefit', got 'prefitted'"),
         (Recalibrated(GaussianNB(), cv=1), "cv must be an integer at least 2, got 1"),
-        (Recalibrated(GaussianNB(), cv="prefit", ensemble=True), "an estimator that is fitted already is one model: there is no ensemble=True of it"),
-        (Recalibrated(GaussianNB(), cv=[(np.arange(240), np.arange(240))]), "fold 0 of cv fits the model to row 0 and asks it about the same row"),
-        (Recalibrated(GaussianNB(), cv=RepeatedKFold(n_splits=3, n_repeats=2)), "cv tests row 0 more than once, but one map counts a row once; use folds that do not overlap, or ensemble=True"),
-        (Recalibrated(SVC(decision_function_shape="ovo"), PlattScaling(input="scores")), "decision_function of SVC has the shape (64, 6) for 4 classes, where one column per class is needed"),
+        (Recalibrated(GaussianNB(), cv="prefit", ensemble=True), "an estimator that is already fitted is a single model: leave out ensemble=True"),
+        (Recalibrated(GaussianNB(), cv=[(np.arange(240), np.arange(240))]), "fold 0 of cv has row 0 in both its training and its test rows"),
+        (Recalibrated(GaussianNB(), cv=RepeatedKFold(n_splits=3, n_repeats=2)), "cv tests row 0 more than once, but each row may count only once in the fit of the map; use folds that do not overlap, or ensemble=True"),
+        (Recalibrated(SVC(decision_function_shape="ovo"), PlattScaling(input="scores")), "decision_function of SVC has shape (64, 6) for 4 classes; one column per class is needed"),
         (Recalibrated(Rememberer().fit(np.zeros((2, 2)), [0, 1]), cv="prefit"), "the label 'ant' at row 0 is not in classes"),
     ],
 )  # fmt: skip
@@ -469,26 +471,26 @@ def test_sentences(model, sentence):
 def test_sentences_about_rows():
     """Too few groups or classes are said before anything is fitted; a regressor is not a classifier."""
     X, y = flowers()
-    with pytest.raises(InputError, match="cv=5 folds need as many groups, got 2"):
+    with pytest.raises(InputError, match="cv=5 folds need at least as many groups, got 2"):
         Recalibrated(GaussianNB()).fit(X, y, groups=np.arange(len(y)) % 2)
-    with pytest.raises(InputError, match="y holds one class only, 'ant': there is nothing to tell it from"):
+    with pytest.raises(InputError, match="y has only one class, 'ant', so there is nothing to fit"):
         Recalibrated(GaussianNB()).fit(X, np.full(len(y), "ant"))
-    with pytest.raises(InputError, match="y holds one class only, 'bee'"):
+    with pytest.raises(InputError, match="y has only one class, 'bee'"):
         Recalibrated(GaussianNB()).fit(X, y, sample_weight=y == "bee")
     with pytest.raises(InputError, match="sample_weight must not be negative, got -1 at row 0"):
         Recalibrated(GaussianNB()).fit(X, y, sample_weight=-np.ones(len(y)))
-    with pytest.raises(InputError, match="LinearRegression has no classes_, so the order of its columns is not known"):
+    with pytest.raises(InputError, match="LinearRegression has no classes_, so the order of its columns is unknown"):
         Recalibrated(LinearRegression()).fit(X, y == "bee")
     halves = pd.Series(np.where(np.arange(len(y)) < 100, "odd", "even"))
-    with pytest.raises(InputError, match="fold 0 of cv has rows of the group 'odd' on both sides"):
+    with pytest.raises(InputError, match="fold 0 of cv has the group 'odd' in both its training and its test rows"):
         Recalibrated(GaussianNB(), cv=[(np.arange(50), np.arange(50, 240))]).fit(X, y, groups=halves)
-    with pytest.raises(InputError, match="cv has no fold with rows to test"):
+    with pytest.raises(InputError, match="cv has no fold with test rows"):
         Recalibrated(GaussianNB(), cv=[(np.arange(240), [])]).fit(X, y)
     rows = np.arange(len(y))
     cv = [(rows[::2], rows[1::2]), (rows[:100], rows[(rows >= 100) & (y == "cat")])]
-    with pytest.raises(InputError, match="fold 1 of cv: y holds one class only, 'cat'"):
+    with pytest.raises(InputError, match="fold 1 of cv: y has only one class, 'cat'"):
         Recalibrated(GaussianNB(), PlattScaling(), cv=cv, ensemble=True).fit(X, y)
-    with pytest.raises(InputError, match="has neither predict_proba nor decision_function: there is nothing"):
+    with pytest.raises(InputError, match="has neither predict_proba nor decision_function, so there is nothing"):
         Recalibrated(FrozenEstimator(NoScores().fit(X, y))).fit(X, y)
 
 

@@ -35,9 +35,10 @@ def test_is_the_loop(score):
     assert found.share == pytest.approx(found.calibration.value / found.score.value)
     word = {"log_loss": "log loss", "brier": "Brier score"}[score]
     assert str(found).startswith(f"{word} {found.score.value:.4f} = calibration")
+    assert str(found).endswith(f"recalibration by Platt scaling removes {100 * found.share:.1f} % of it")
 
 
-def test_what_a_map_can_mend():
+def test_what_recalibration_can_remove():
     """Stretching the logits moves calibration and leaves refinement."""
     p, y = binary(2000)
     z = logit(p)
@@ -63,11 +64,11 @@ def test_refusals():
 
 
 def test_infinite_scores():
-    """A score that is infinite has no share that a map can mend, and says so without NaN."""
+    """An infinite score has no share that recalibration removes, and the sentence has no NaN."""
     p, y = (part.copy() for part in binary())
     p[0], y[0] = 0.0, 1
     found = believable.refinement(p, y, method="platt")
     assert found.score.value == np.inf
     assert np.isnan(found.share)
     assert "nan" not in str(found)
-    assert "log loss infinite, and 0." in str(found)
+    assert "log loss infinite before recalibration by Platt scaling, 0." in str(found)

@@ -35,8 +35,8 @@ def test_relevance_is_mapped_by_the_other_queries():
     given, relevant, _ = ranked()
     predictions, notes = map_to_relevance(given, relevant)
     np.testing.assert_allclose(predictions.scores, literal(given, relevant), rtol=0, atol=1e-12)
-    assert "raw scores are no probabilities, so a map was learnt" in notes[0]
-    assert "Learnt from all 200 documents of 5 queries it is: PlattScaling" in notes[0]
+    assert "Raw scores are not probabilities, so a calibration map was fitted first" in notes[0]
+    assert "Fitted on all 200 documents of 5 queries: PlattScaling" in notes[0]
 
 
 def test_grades_are_the_differences_of_two_maps():
@@ -56,5 +56,5 @@ def test_one_query_is_too_few():
     given, relevant, grades = ranked()
     alone = RankedScores(given.scores, np.array(["q"] * len(given.scores), object))
     for learn in (lambda: map_to_relevance(alone, relevant), lambda: map_to_grades(alone, grades)):
-        with pytest.raises(InputError, match="one judged query is too few"):
+        with pytest.raises(InputError, match="it needs at least two judged queries"):
             learn()

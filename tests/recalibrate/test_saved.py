@@ -90,11 +90,11 @@ def test_half_a_file_is_refused():
     [
         ("{}", "this is not a saved recalibrator: found None"),
         ('{"schema": "believable.cells", "version": 1}', "this is not a saved recalibrator: found 'believable.cells'"),
-        (changed(version=2), "version 2 cannot be read by this package, which knows up to 1"),
-        (changed(version="1"), "version '1' cannot be read by this package, which knows up to 1"),
-        (changed(version=True), "version True cannot be read by this package, which knows up to 1"),
-        (changed(version=0), "version 0 cannot be read by this package, which knows up to 1"),
-        (changed(version=None), "version None cannot be read by this package, which knows up to 1"),
+        (changed(version=2), "version 2 cannot be read by this package, which reads versions up to 1"),
+        (changed(version="1"), "version '1' cannot be read by this package, which reads versions up to 1"),
+        (changed(version=True), "version True cannot be read by this package, which reads versions up to 1"),
+        (changed(version=0), "version 0 cannot be read by this package, which reads versions up to 1"),
+        (changed(version=None), "version None cannot be read by this package, which reads versions up to 1"),
         (changed(method="os.system"), "there is no recalibrator 'os.system'"),
         (changed(method="Recalibrated"), "there is no recalibrator 'Recalibrated'"),
         (changed(method=["PlattScaling"]), "there is no recalibrator ['PlattScaling']"),
@@ -112,7 +112,7 @@ def test_half_a_file_is_refused():
         (changed(settings={}), "the saved settings of PlattScaling must be ['targets'], got {}"),
         (
             changed(input="odds"),
-            "the saved settings of PlattScaling make no sense: input must be one of 'probabilities', ...",
+            "the saved settings of PlattScaling are invalid: input must be one of 'probabilities', ...",
         ),
         (TEXT.replace('"version": 1', '"version": 1, "version": 1'), "a field occurs twice"),
         (TEXT.replace('"slope"', '"slope": 0, "slope"'), "a field occurs twice"),
@@ -130,7 +130,7 @@ def test_damaged_and_foreign_text(text, sentence):
 @pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
 def test_constants_that_are_not_json(word):
     """NaN and infinities are not JSON and no numbers of a map, wherever they stand."""
-    sentence = f"{word} is not a number that a map can hold"
+    sentence = f"{word} is not allowed in a saved recalibrator"
     refused(TEXT.replace('"columns": 1', f'"columns": {word}'), sentence)
     refused(TEXT.replace('"labels"', word), sentence)
     refused(TEXT.replace('"slope": ', f'"slope": {word}, "steep": '), sentence)
@@ -212,7 +212,7 @@ def test_labels_that_are_none(labels):
 def test_settings_too_large():
     """A setting that float64 cannot hold is refused like any other."""
     saved = json.loads((SAVED / "v1" / "matrix_4.json").read_text()) | {"settings": {"penalty": 10**400}}
-    refused(json.dumps(saved), "the saved settings of MatrixScaling make no sense: ...")
+    refused(json.dumps(saved), "the saved settings of MatrixScaling are invalid: ...")
 
 
 def test_no_map_for_scores():
@@ -370,7 +370,7 @@ def test_inner_recalibrators_are_looked_up_too():
         ({"method": "subprocess.Popen"}, "there is no recalibrator 'subprocess.Popen'"),
         (
             {"settings": {"parameters": "abc"}},
-            "the saved settings of BetaCalibration make no sense: parameters must be ...",
+            "the saved settings of BetaCalibration are invalid: parameters must be ...",
         ),
         ({"more": 1}, "a saved setting is neither a plain value nor a recalibrator"),
     ):
@@ -382,7 +382,7 @@ def test_settings_that_are_no_settings():
     """Nested lists, labels of several kinds and text with zero bytes are refused, not stumbled over."""
     shift = json.loads((SAVED / "v1" / "prior_shift_2.json").read_text())
     nested = shift | {"settings": {"source": None, "target": [[1, 2], [3]]}}
-    refused(json.dumps(nested), "the saved settings of PriorShift make no sense: ...")
+    refused(json.dumps(nested), "the saved settings of PriorShift are invalid: ...")
     refused(TEXT.replace("[0, 1]", '["a", 1]'), "the saved classes must be distinct labels, got ['a', 1]")
     refused(TEXT.replace("[0, 1]", f"[0, {2**64 - 1}]"), "the saved classes must be distinct labels, got ...")
     with pytest.raises(SchemaError, match="neither JSON nor the path of a file"):

@@ -170,7 +170,7 @@ def test_sentences():
         ScalingBinning(n_bins=2.5).fit(*binary())
     saved = json.loads(ScalingBinning().fit(*binary()).to_json())
     saved["maps"][0]["means"].pop()
-    with pytest.raises(SchemaError, match="the saved means must be one more than the edges"):
+    with pytest.raises(SchemaError, match="there must be one more of the saved means than of the edges"):
         load_recalibrator(json.dumps(saved))
 
 

@@ -23,6 +23,7 @@ from believable.recalibrate import (
     select,
 )
 from believable.recalibrate.crossfit import METRICS, FoldSettings, RowsInFolds, folds, loss_gain
+from believable.recalibrate.facts import in_words
 from tests.recalibrate.data import binary, logit, multiclass
 
 QUICK = {"n_resamples": 100}
@@ -90,7 +91,19 @@ def test_the_simplest_within_one_standard_error():
     found = select(p, y, candidates=["temperature", "platt", "beta", "isotonic"], **QUICK)
     good = [each for each in found.candidates if each.is_as_good and each.scored.gains["log_loss"].is_sure]
     assert found.chosen == min(good, key=lambda each: each.method.facts.simplicity).name
-    assert found.advice.startswith(f"Use {found.chosen}: it lowers the log loss by ")
+    chosen, best = found[found.chosen], found.candidates[0]
+    gain = chosen.scored.gains["log_loss"]
+    assert found.chosen == "temperature"
+    assert found.advice == (
+        f"Use temperature scaling. It lowers the log loss by {gain.value:.4f} (95 % interval {gain.low:.4f} to "
+        f"{gain.high:.4f})."
+        + (
+            ""
+            if chosen is best
+            else f" It comes within one standard error of the best method tried, {in_words(type(best.method).__name__)}"
+            ", and is simpler."
+        )
+    )
     assert isinstance(found.recalibrator, RECALIBRATORS[type(found[found.chosen].method).__name__])
     assert found.candidates[0].behind == 0
 
@@ -128,7 +141,7 @@ def test_chance_alone_seldom_moves_anything():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::believable.errors.SmallSampleWarning")
 def test_classes():
-    """Several classes: the defaults run, every row of the result sums to one, and over-confidence is mended."""
+    """Several classes: the defaults run, every row of the result sums to one, and over-confidence is corrected."""
     p, labels = multiclass(1500)
     result = believable.calibrate(p, labels, **QUICK)
     assert result.improvement.gains["log_loss"].is_sure
@@ -179,7 +192,7 @@ def test_scores_that_tell_nothing():
     for scores, labels in ((rng.normal(size=300), y), (rng.normal(size=(300, 3)), rng.integers(0, 3, 300))):
         result = believable.calibrate(scores, labels, input="scores", candidates=["platt"], **QUICK)
         assert result.method == "base rate"
-        assert result.selection.advice.startswith("Give everyone the base rate")
+        assert result.selection.advice.startswith("Predict the base rate for every row")
         share = labels.mean() if scores.ndim == 1 else np.bincount(labels) / len(labels)
         loaded = believable.load_recalibrator(result.to_json())
         np.testing.assert_allclose(loaded.transform(scores), np.broadcast_to(share, scores.shape))
@@ -246,10 +259,10 @@ def test_caveats():
     assert "Higher scores go with fewer events" in str(flipped)
     few = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:6]])
     with pytest.warns(SmallSampleWarning):
-        assert "The rarest class is in 6 rows only" in str(believable.calibrate(p[few], y[few], "platt", **QUICK))
+        assert "The rarest class is in only 6 rows" in str(believable.calibrate(p[few], y[few], "platt", **QUICK))
     clusters = select(p, y, candidates=["platt"], clusters=np.arange(len(y)) % 15, **QUICK)
     assert "in 15 clusters" in clusters.rows
-    assert any("15 clusters only" in each for each in clusters.caveats)
+    assert any("only 15 clusters" in each for each in clusters.caveats)
     with pytest.warns(LimitWarning):
         perfect = believable.calibrate(np.where(y == 1, 0.6 + 0.4 * p, 0.4 * p), y, "platt", **QUICK)
     assert any("were these rows used for training" in each for each in perfect.caveats)
@@ -259,7 +272,9 @@ def test_caveats():
 def test_a_method_that_was_asked_for_is_judged():
     """A named method says whether it helps, and what its map is."""
     p, y = binary(2000)
-    assert "It lowers the log loss beyond chance." in str(believable.calibrate(p, y, "temperature", **QUICK))
+    assert "It lowers the log loss: the 95 % interval of the gain lies above 0." in str(
+        believable.calibrate(p, y, "temperature", **QUICK)
+    )
     rng = np.random.default_rng(3)
     q = rng.random(500)
     calibrated = believable.calibrate(q, (rng.random(500) < q).astype(int), "temperature", **QUICK)
@@ -279,24 +294,70 @@ def test_infinite_losses_are_last():
     assert math.isfinite(by_brier["bins"].scored.values["brier"].value)
 
 
+def test_an_infinite_log_loss_still_shows_its_brier_gain():
+    """The row of a candidate with an infinite log loss shows its gain in Brier score; so does the HTML table."""
+    p = np.concatenate([np.full(50, 0.01), np.linspace(0.1, 0.9, 200)])
+    y = np.concatenate([np.zeros(49), [1], np.tile([0, 1], 100)]).astype(int)
+    found = select(p, y, candidates={"<bins>": HistogramBinning(n_bins=10)}, **QUICK)
+    shown = f"log loss infinite; Brier score {found['<bins>'].scored.gains['brier']}"
+    assert found.score == "log_loss"
+    assert found.lines()[0] == found.advice
+    assert found.lines()[3].endswith(shown)
+    assert found.advice == (
+        "Leave the scores alone. Every method tried assigned probability 0 to an outcome that occurred, so its log "
+        "loss is infinite; to compare by the Brier score, use score='brier'."
+    )
+    html = found._repr_html_()
+    assert html.startswith("<div><p>Leave the scores alone.")
+    assert "<td>&lt;bins&gt;</td><td>inf</td>" in html
+    assert f"<td>{shown}</td>" in html
+
+
+def test_an_infinite_log_loss_of_the_scores_is_replaced_by_the_brier_score():
+    """Where the scores alone have an infinite log loss, methods are ranked by the Brier score, and a caveat says so."""
+    p, y = (part.copy() for part in binary(2000))
+    p[:2], y[:2] = [0.0, 1.0], [1, 0]
+    found = select(p, y, candidates=["temperature", "platt", "isotonic"], **QUICK)
+    asked = select(p, y, candidates=["temperature", "platt", "isotonic"], score="brier", **QUICK)
+    assert found["nothing"].scored.values["log_loss"].value == math.inf
+    assert found.score == "brier"
+    assert found.caveats[0] == (
+        "The log loss of the scores as they are is infinite (in 2 rows the observed outcome had predicted probability "
+        "0), so the Brier score is used instead."
+    )
+    assert found.chosen == asked.chosen
+    assert found.advice == asked.advice
+    assert found.advice.startswith("Use ")
+    assert "It lowers the Brier score by " in found.advice
+    assert [each.name for each in found.candidates] == [each.name for each in asked.candidates]
+    assert str(found).splitlines()[1].endswith("gain in Brier score")
+    mean = np.mean((p - y) ** 2)
+    for each in found.candidates:
+        q = each.predictions.scores
+        assert each.scored.gains["brier"].value == pytest.approx(mean - np.mean((q - y) ** 2), abs=1e-12)
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::believable.errors.LimitWarning", "ignore::believable.errors.SmallSampleWarning")
 @pytest.mark.parametrize("input", ["probabilities", "logits", "scores"])
 def test_maps_that_rule_something_out_are_last(input):
-    """Where the scores separate the classes, no map is chosen that gives 0 to what they hold for possible."""
+    """Where the scores separate the classes, no map is chosen that rules out what they consider possible."""
     y = np.arange(60) % 2
     z = np.where(y == 1, 1.0, -1.0) * (0.3 + np.random.default_rng(3).random(60))
     found = select(1 / (1 + np.exp(-z)) if input == "probabilities" else z, y, input=input, **QUICK)
     assert found.chosen == "platt"
     assert found["isotonic"].scored.values["log_loss"].value < found["platt"].scored.values["log_loss"].value
     assert found.candidates[-1].predictions.scores.min() == 0
-    assert any("0 to something that the scores hold for possible" in one and "isotonic" in one for one in found.caveats)
+    assert any(
+        "probability 0 to outcomes that the scores consider possible" in one and "isotonic" in one
+        for one in found.caveats
+    )
     p = found.recalibrator.transform([0.3, 0.7] if input == "probabilities" else [-0.8, 0.8])
     assert 0.001 < p[0] < 0.5 < p[1] < 0.999
 
 
 def test_a_low_temperature_rules_nothing_out():
-    """Scores that are three times too timid are mended, though what they held for unlikely is then next to 0."""
+    """Logits that are three times too small are corrected, though small probabilities are then next to 0."""
     rng = np.random.default_rng(0)
     z = rng.normal(0, 12, 2000)
     y = (rng.random(2000) < 1 / (1 + np.exp(-z))).astype(int)
@@ -347,8 +408,8 @@ def test_tables_and_words():
     assert {f"{name}_gain_low" for name in METRICS} <= set(frame.columns)
     text = str(result)
     assert f"> {result.method}" in text
-    assert "every row mapped by a map that has not seen it" in text
-    assert "before    after   gain, with its 95 % interval" in str(result.improvement)
+    assert "each row is recalibrated by a map fitted on the other folds" in text
+    assert "before    after   gain (95 % interval)" in str(result.improvement)
     with pytest.raises(KeyError, match="no candidate 'bert'"):
         result.selection["bert"]
     named = believable.calibrate(p, y, TemperatureScaling(), **QUICK)
@@ -392,14 +453,14 @@ def test_candidates_are_not_modified():
         ({"score": "auc"}, "score must be one of"),
         ({"candidates": []}, "candidates is empty"),
         ({"candidates": "platt"}, "must be a list of names"),
-        ({"candidates": ["plat"]}, "method 'plat' is not known; did you mean 'platt'[?] There are: .*platt, "),
-        ({"candidates": {"nothing": PlattScaling()}}, "call yours something else"),
-        ({"candidates": {"mine": 3}}, "method must be a recalibrator, .* got 3"),
+        ({"candidates": ["plat"]}, "method 'plat' is not known; did you mean 'platt'[?] Choose from: .*platt, "),
+        ({"candidates": {"nothing": PlattScaling()}}, "call your candidate something else"),
+        ({"candidates": {"mine": 3}}, "method must be a recalibrator such as .* got 3"),
         ({"candidates": [OneVsRest(multilabel=True)]}, "make the method with multilabel=False"),
-        ({"candidates": [OneVsRest(normalise=False)]}, "leave normalise=True"),
+        ({"candidates": [OneVsRest(normalise=False)]}, "make the method with normalise=True"),
         ({"candidates": [PlattScaling]}, r"got a class: pass PlattScaling\(\)"),
         ({"candidates": [PlattScaling(input="scores")]}, "made for input='scores': pass input='scores'"),
-        ({"candidates": ["prior_shift"]}, "PriorShift is for rows of another population"),
+        ({"candidates": ["prior_shift"]}, "PriorShift adapts scores to another population"),
         ({"cv": 1}, "cv must be an integer at least 2"),
         ({"input": "odds"}, "input must be one of"),
         ({"level": 1.0}, "strictly between 0 and 1"),
@@ -425,7 +486,7 @@ def test_bad_data():
         select(logit(p), y)
     with pytest.raises(InputError, match="actuals are text: pass classes="):
         select(p, np.where(y == 1, "yes", "no"))
-    with pytest.raises(InputError, match="one class is left"):
+    with pytest.raises(InputError, match="only one class is left to fit on"):
         select(p, y, clusters=np.where(y == 1, 7, np.arange(len(y)) % 20 + 10))
     with pytest.raises(InputError, match="at least two rows"):
         select(p, np.zeros(len(p), int))

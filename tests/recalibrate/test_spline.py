@@ -172,5 +172,5 @@ def test_settings():
 def test_damaged_map():
     """Every score needs its shift."""
     model = SplineCalibration().fit([0.3] * 30, [0, 1, 1] * 10)
-    with pytest.raises(SchemaError, match="the saved scores and shifts must be as many"):
+    with pytest.raises(SchemaError, match="the saved scores and shifts must have the same length"):
         load_recalibrator(model.to_json().replace('"scores": [0.3]', '"scores": [0.3, 0.4]'))

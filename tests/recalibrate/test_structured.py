@@ -109,7 +109,7 @@ def test_absent_class_is_no_limit():
 def test_no_best_temperature():
     """Logits that are all right, or useless, are shrunk to T = 1, with a sentence."""
     z, _ = draw(200)
-    with pytest.warns(LimitWarning, match="no temperature is best, so T = 1 was taken"):
+    with pytest.warns(LimitWarning, match="no temperature is best, so T = 1 was used"):
         model = StructuredScaling(input="logits", penalty=1e9).fit(z, z.argmax(axis=1))
     np.testing.assert_allclose(model.weights_, np.eye(3), atol=1e-6)
     with pytest.warns(LimitWarning, match="no temperature is best"):

@@ -206,20 +206,20 @@ def test_all_right_with_ties():
 def test_useless_logits():
     """Logits that tell nothing, or the contrary, give nearly uniform answers, and a sentence; T stays positive."""
     z, _ = logits_of()
-    with pytest.warns(LimitWarning, match="do not tell the classes apart, so the likelihood rises with T"):
+    with pytest.warns(LimitWarning, match="do not distinguish the classes, so the likelihood rises with T"):
         model = fit(z, z.argmin(axis=1))
     assert model.temperature_ == pytest.approx(1e6 * np.ptp(z, axis=1).max())
     np.testing.assert_allclose(model.transform(z), 0.25, atol=1e-6)
     np.testing.assert_array_equal(model.predict(z), z.argmax(axis=1))
-    with pytest.warns(LimitWarning, match="do not tell"):
+    with pytest.warns(LimitWarning, match="do not distinguish"):
         fit([1.0, 1.0, -1.0, -1.0], [0, 1, 0, 1])
-    with pytest.warns(LimitWarning, match="do not tell"):
+    with pytest.warns(LimitWarning, match="do not distinguish"):
         fit(z, z.argmin(axis=1), objective="ece")
 
 
 def test_equal_logits():
     """Equal logits everywhere give T = 1, and a sentence."""
-    with pytest.warns(LimitWarning, match=r"equal, so they say nothing about T: it was taken as 1 \(T = 1\)"):
+    with pytest.warns(LimitWarning, match=r"equal, so they say nothing about T: it was set to 1 \(T = 1\)"):
         model = fit(np.full((6, 3), 0.7), [0, 1, 2, 0, 1, 2])
     assert model.temperature_ == 1
     np.testing.assert_allclose(model.transform([[1.0, 2.0, 3.0]]), softmax(np.array([[1.0, 2.0, 3.0]])))

@@ -118,7 +118,7 @@ def test_saved_numbers_that_cannot_be_multiplied():
     z, labels = draw(100)
     saved = json.loads(VectorScaling(input="logits", penalty=1).fit(z, labels).to_json())
     saved["maps"][0]["scales"][0] = 1e308
-    with pytest.raises(SchemaError, match=r"the saved scales must lie from -1e\+100 to 1e\+100"):
+    with pytest.raises(SchemaError, match=r"the saved scales must lie between -1e\+100 and 1e\+100"):
         load_recalibrator(json.dumps(saved))
 
 

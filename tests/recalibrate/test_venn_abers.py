@@ -153,7 +153,7 @@ def test_combining_certain_intervals():
     assert combine_intervals([1.0, 0.0], [1.0, 0.0]) == 0.5
     with pytest.raises(InputError, match="0 <= low <= high <= 1"):
         combine_intervals([0.5], [0.4])
-    with pytest.raises(InputError, match=r"of one shape, intervals first, got \(1,\) and \(2,\)"):
+    with pytest.raises(InputError, match=r"the same shape, with intervals on the first axis, got \(1,\) and \(2,\)"):
         combine_intervals([0.5], [0.4, 0.6])
 
 
@@ -163,7 +163,7 @@ def test_saved_steps_are_checked():
     loaded = load_recalibrator(json.dumps(saved))
     np.testing.assert_array_equal(loaded.predict_interval([0.4]), VennAbers().fit(*binary()).predict_interval([0.4]))
     saved["maps"][0]["low_from"].pop()
-    with pytest.raises(SchemaError, match="low must hold one number more than low_from"):
+    with pytest.raises(SchemaError, match="low must hold one more number than low_from"):
         load_recalibrator(json.dumps(saved))
     saved["maps"][0]["low"].pop()
     saved["maps"][0]["high"][0] = 0

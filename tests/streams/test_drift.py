@@ -223,7 +223,7 @@ def test_a_reference_is_how_it_was(shifted):
     assert plain.alarm.batch < 10
     assert (alarm.alarm is not None) == shifted
     assert not shifted or 20 < alarm.alarm.batch < 30
-    assert "of the reference" in str(alarm)
+    assert "around the reference" in str(alarm)
 
 
 def test_references_rarely_mislead():
@@ -293,7 +293,7 @@ def test_alarms_travel():
         ({"settings": {}}, "other settings"),
         ({"log_capital": [1.0]}, "not those of its bins"),
         ({"view": {"notion": "odd"}}, "damaged"),
-        ({"view": None}, "not of what"),
+        ({"view": None}, "does not say of what"),
         ({"alarm": {"batch": 1}}, "damaged"),
     ]:
         with pytest.raises(SchemaError, match=words):

@@ -228,13 +228,13 @@ def test_matrices_and_independent_columns():
     [
         ({"every": 1.5}, {}, "every, without at, must be an integer"),
         ({"every": 2}, {"at": datetime(2026, 1, 1)}, "every is a number, so at must be numbers"),
-        ({"every": timedelta(1)}, {}, "say with at="),
+        ({"every": timedelta(1)}, {}, "pass the times of the rows as at="),
         ({"every": np.timedelta64(1, "D")}, {"at": 3}, "so at must be times"),
         ({"every": 1e-300}, {"at": 1e300}, "finite"),
         ({"every": timedelta(1)}, {"at": np.datetime64("NaT")}, "missing time"),
         ({"every": 2}, {"at": [1, 2, 3]}, "one for each of 2 rows"),
         ({"every": 2}, {"at": float("nan")}, "finite"),
-        ({"every": 2, "n_bins": 11}, {}, "11 bins are not made of whole cells"),
+        ({"every": 2, "n_bins": 11}, {}, "11 bins do not consist of whole cells"),
         ({"every": 2, "alarm": DriftAlarm(notion="classwise")}, {}, "watches classwise"),
     ],
 )
@@ -258,7 +258,7 @@ def test_streams_stay_what_they_are():
         with pytest.raises(InputError, match=words):
             monitor.update(*batch[:3], at=batch[3])
     for choices, words in [
-        ({"every": 0}, "more than 0"),
+        ({"every": 0}, "a number above 0"),
         ({"every": timedelta(0)}, "positive length"),
         ({"every": "day"}, "every must be a number"),
         ({"every": 1, "windows": 0}, "windows"),
@@ -289,7 +289,7 @@ def test_panes_of_whole_numbers_are_exact():
     halves = CalibrationMonitor(0.5)
     halves.update([0.3, 0.4], [0, 1], at=[1.7e9, 1.7e9 + 0.5])
     assert spans(halves.close()) == [(1.7e9, 1.7e9 + 0.5, 1), (1.7e9 + 0.5, 1.7e9 + 1, 1)]
-    with pytest.raises(InputError, match="panes cannot be told apart"):
+    with pytest.raises(InputError, match="neighbouring panes become equal"):
         CalibrationMonitor(1).update([0.3], [0], at=-(2**63))
 
 

@@ -268,7 +268,7 @@ def test_layers_of_ones_own():
 
 WRONG = [
     (lambda: ensemble_predict([], None), "there are no models to average"),
-    (lambda: ensemble_predict(nn.Sequential(nn.Linear(4, 3)), inputs("cpu")), "got one Sequential; pass \\[model\\]"),
+    (lambda: ensemble_predict(nn.Sequential(nn.Linear(4, 3)), inputs("cpu")), "got one Sequential: pass \\[model\\]"),
     (lambda: ensemble_predict([lambda x: (x, x)], inputs("cpu")), "a model must return a tensor, got a tuple"),
     (
         lambda: ensemble_predict([lambda x: x[:, 0]], inputs("cpu")),

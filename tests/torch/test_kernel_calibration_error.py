@@ -148,9 +148,9 @@ def test_refusals(device):
     for how, reason in (
         ({"estimator": "fast"}, "estimator must be one of"),
         ({"kernel": "laplace"}, "kernel must be one of"),
-        ({"estimator": "linear", "block_size": 4}, "block_size goes with estimator='block'"),
+        ({"estimator": "linear", "block_size": 4}, "block_size is for estimator='block'"),
         ({"bandwidth": 0.0}, "bandwidth must be above 0"),
-        ({"kernel": laplacian, "bandwidth": 0.1}, "bandwidth goes with the kernels"),
+        ({"kernel": laplacian, "bandwidth": 0.1}, "bandwidth is for the kernels"),
         ({"kernel": lambda x, y: x[:, 0]}, r"a tensor of shape \(3, 3\) for 3 and 3 rows, got shape \(3,\)"),
         ({"kernel": lambda x, y: 1.0}, "got a float"),
         ({"kernel": lambda x, y: laplacian(x, y) * torch.nan}, "not finite"),
@@ -158,7 +158,7 @@ def test_refusals(device):
     ):
         with pytest.raises(InputError, match=reason):
             squared_kernel_calibration_error(p, y, **how)
-    with pytest.raises(UndefinedError, match="it needs two"):
+    with pytest.raises(UndefinedError, match="needs at least two rows"):
         squared_kernel_calibration_error(p[:1], y[:1])
     with pytest.raises(UndefinedError, match="blocks of 4 rows need as many, these are 3"):
         squared_kernel_calibration_error(p, y, estimator="block", block_size=4)
@@ -166,7 +166,7 @@ def test_refusals(device):
         kernel_calibration_error(p[:, 0], y, kernel=lambda x, y: -torch.ones(len(x), len(y)))
     with pytest.raises(InputError, match="these look like logits"):
         kernel_calibration_error(3 * p, y)
-    with pytest.raises(InputError, match="from_logits is said on Predictions"):
+    with pytest.raises(InputError, match="from_logits belongs on Predictions"):
         kernel_calibration_error(believable.Predictions(p, y), from_logits=True)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from html import escape
 from typing import Any, Literal
 
 import numpy as np
@@ -99,6 +101,24 @@ def as_frame(columns: dict[str, list[Any]], backend: str) -> Any:
     except ImportError as error:
         raise MissingDependencyError(f"to_frame(backend={backend!r}) needs {backend}: pip install {backend}") from error
     return module.table(columns) if backend == "pyarrow" else module.DataFrame(columns)
+
+
+def as_html(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    before: Sequence[str] = (),
+    after: Sequence[str] = (),
+    bold: Sequence[bool] = (),
+) -> str:
+    """Return a plain HTML table for notebooks, with lines of text before and after it; everything is escaped."""
+    marks = bold or [False] * len(rows)
+    cells = ["".join(f"<th>{escape(one)}</th>" for one in header)]
+    for row, mark in zip(rows, marks, strict=True):
+        one = "<td><strong>{}</strong></td>" if mark else "<td>{}</td>"
+        cells.append("".join(one.format(escape(cell)) for cell in row))
+    table = "<table>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>"
+    said = ["".join(f"<p>{escape(line)}</p>" for line in lines) for lines in (before, after)]
+    return f"<div>{said[0]}{table}{said[1]}</div>"
 
 
 def wilson_interval(rate: Float64s, n: Float64s, level: float) -> tuple[Float64s, Float64s]:

@@ -1,4 +1,4 @@
-"""Decisions: what may be done with probabilities that can be believed."""
+"""Decisions from calibrated probabilities: thresholds, cascades, rankings and words."""
 
 from believable.decide.cascade import Cascade, cascade
 from believable.decide.net_benefit import DecisionCurve, net_benefit

@@ -1,4 +1,4 @@
-"""What decisions share: checked scores, the answer they give and how sure it is, intervals, and resampling."""
+"""Shared by all decisions: checked scores, predicted classes and confidences, intervals, and resampling."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from believable.inference.clusters import drawn_counts, unit_of_rows
 from believable.predictions import Predictions
 
 ONE_COLUMN_AT_A_TIME = "pass one column at a time if they are independent"
-INTERVAL_SLACK = 1e-6  # scores may lie outside their interval by so much: float32 knows no better
+INTERVAL_SLACK = 1e-6  # a score may lie outside its interval by this much, because of rounding to float32
 CONFIDENCE_DECIMALS = {"float32": 6, "float64": 12}  # 1 - 0.07 and 0.93 are the same confidence
 
 
 def checked_scores(predictions: Any, name: str = "predictions") -> Floats:
-    """P(y = 1), or one column per class, of as many rows as there are; the scores of a `Predictions`."""
+    """Return checked probabilities, P(y = 1) or one column per class; a `Predictions` is checked already."""
     if isinstance(predictions, Predictions):
         if predictions.kind == "multilabel":
             raise InputError(
-                "{argument} must give one answer per row, not several labels: {advice}",
+                "{argument} must have one answer per row, not several labels: {advice}",
                 argument=name,
                 advice=ONE_COLUMN_AT_A_TIME,
             )
@@ -36,19 +36,20 @@ def checked_scores(predictions: Any, name: str = "predictions") -> Floats:
 
 
 def confidence(scores: Floats) -> Floats:
-    """The probability of the answer: max(p, 1 - p), or the largest of a row, in the type of the scores."""
+    """Return the probability of the answer: max(p, 1 - p), or the largest of a row, in the type of the scores."""
     return np.asarray(np.maximum(scores, 1 - scores) if scores.ndim == 1 else _kernels.top_one(scores)[0])
 
 
 def rounded(values: Floats, like: Floats) -> Floats:
-    """What differs by rounding alone made equal; `like` are the scores that it comes from."""
+    """Round values so that those that differ by rounding alone are equal; `like` are the scores they come from."""
     return np.asarray(np.round(values, CONFIDENCE_DECIMALS[like.dtype.name]))
 
 
 def equalled_confidence(scores: Floats, end: np.ufunc) -> Floats:
-    """The confidence, of two outcomes the least or largest (`end`) of those that differ by rounding alone.
+    """Return confidences; with two outcomes, those equal up to rounding become their least or largest (`end`).
 
-    It is one of the scores' own confidences, so that a rule such as "at least the cut" keeps all of them or none.
+    The result is always one of the confidences themselves, so that a rule such as "at least the cut" keeps all of them
+    or none.
     """
     sure = confidence(scores)
     if scores.ndim == 2 and scores.shape[1] > 2:
@@ -60,12 +61,12 @@ def equalled_confidence(scores: Floats, end: np.ufunc) -> Floats:
 
 
 def answer(scores: Floats) -> Array:
-    """The class with the largest probability; the lower one in a tie, as accuracy has it."""
+    """Return the class with the largest probability; the lower one in ties, as for accuracy."""
     return np.asarray((scores > 0.5).astype(np.intp) if scores.ndim == 1 else _kernels.top_one(scores)[1])
 
 
 def share_wrong(answers: Array, labels: Array) -> Float64s:
-    """1 where the answer is not the label; of soft labels the share that says otherwise."""
+    """Return 1 where the answer is not the label; for soft labels, the share of the other labels."""
     if labels.dtype.kind == "f":
         return np.asarray(np.abs(answers - labels.astype(np.float64)))
     return np.asarray(answers != labels, np.float64)
@@ -75,7 +76,7 @@ def share_wrong(answers: Array, labels: Array) -> Float64s:
 
 
 def interval_ends(interval: Any, scores: Float64s) -> tuple[Float64s, Float64s]:
-    """Low and high ends from a tuple (low, high) or an array of shape (n, 2); the scores must lie between them."""
+    """Return low and high ends from a tuple (low, high) or an array of shape (n, 2), checked against the scores."""
     if isinstance(interval, tuple):
         if len(interval) != 2:
             raise InputError(
@@ -119,22 +120,22 @@ def interval_ends(interval: Any, scores: Float64s) -> tuple[Float64s, Float64s]:
     if len(outside):
         row = outside[0]
         raise InputError(
-            f"the score {scores[row]:g} at row {row} lies outside its interval {low[row]:g} … {high[row]:g}; pass "
+            f"the score {scores[row]:g} at row {row} lies outside its interval {low[row]:g} to {high[row]:g}; pass "
             "intervals of these scores (after recalibration, the recalibrated scores)"
         )
     return low, high
 
 
-# --- resampling: rows, or clusters, drawn again -----------------------------------------------------------------------
+# --- resampling of rows or clusters -----------------------------------------------------------------------------------
 
 
 def resampled_sums(
     columns: list[Float64s], cell: Ints, n_cells: int, cluster: Ints | None, n_draws: int, rng: np.random.Generator
 ) -> list[Float64s]:
-    """For each column of rows, its sums in every cell: an (n_draws, n_cells) array.
+    """Return, for each column, the sums in every cell of each resample: an (n_draws, n_cells) array.
 
-    Rows, or clusters, are drawn with replacement. More than 2,000 of them are put together at random, which keeps the
-    variance of every sum.
+    Rows, or clusters, are drawn with replacement. More than 2,000 of them are merged at random into fewer units, which
+    keeps the variance of every sum.
     """
     from scipy.sparse import coo_array
 
@@ -148,6 +149,6 @@ def resampled_sums(
 
 
 def central(replicates: Array, level: float) -> tuple[Float64s, Float64s]:
-    """The ends of the central share of the replicates, column by column."""
+    """Return the central interval of the replicates, column by column."""
     low, high = np.quantile(replicates, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
     return low, high

@@ -1,4 +1,4 @@
-"""What a cascade costs: prices, rows with who is wrong about them, and the cost at every cut."""
+"""The cost of a cascade: prices, the errors of both models, and the cost at every cut."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from believable import _kernels
 from believable._types import Array, Float64s, Floats
 
-EQUAL_COST_TOLERANCE = 1e-12  # costs that differ by rounding alone
+EQUAL_COST_TOLERANCE = 1e-12  # costs that differ by less, relatively, are equal
 
 
 class Prices(NamedTuple):
-    """What is paid for: asking the fast model, asking the slow one, an error."""
+    """The cost of running the fast model, of running the slow one, and of an error."""
 
     fast: float
     slow: float
@@ -23,20 +23,20 @@ class Prices(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CostCurve:
-    """The mean cost per row at every cut: first nothing is routed, then one more confidence at a time, at last all.
+    """The mean cost per row at every cut, from routing no rows to routing all.
 
     Attributes
     ----------
     cut : ndarray
-        Rows with a confidence of at most this are routed; 0 at first, where none are.
+        Rows with a confidence of at most this are routed; the first is 0, which routes none.
     routed : ndarray
         Share of the weight that is routed.
     cost : ndarray
-        Cost per row, with the errors that were made.
+        Mean cost per row, with the observed errors.
     promised : ndarray
-        The same with the errors of the fast model that its scores promise, 1 - confidence each.
+        Mean cost per row if the scores of the fast model were calibrated: it is wrong with probability 1 - confidence.
     error : ndarray
-        Share of wrong answers.
+        Error rate.
     """
 
     cut: Float64s
@@ -47,13 +47,13 @@ class CostCurve:
 
     @property
     def cheapest(self) -> int:
-        """Where the cost is lowest; of several such places the one that routes least."""
+        """The index of the lowest cost; in ties, the one that routes fewest rows."""
         return int(np.argmax(self.cost <= self.cost.min() + EQUAL_COST_TOLERANCE * np.abs(self.cost).max()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CascadeRows:
-    """How sure the fast model is of each row, and whether either is wrong there."""
+    """The confidence of the fast model in each row, and whether each model is wrong."""
 
     sure: Floats
     fast_wrong: Float64s
@@ -68,18 +68,18 @@ class CascadeRows:
         return float(np.average(values[rows], weights=None if self.weight is None else self.weight[rows]))
 
     def fast_only(self, prices: Prices) -> Float64s:
-        """What each row costs if the fast model answers."""
+        """Return the cost of each row if the fast model answers."""
         return prices.fast + prices.error * self.fast_wrong
 
     def slow_only(self, prices: Prices) -> Float64s:
-        """What each row costs if the slow model answers, and nobody asked the fast one."""
+        """Return the cost of each row if the slow model answers and the fast one is not run."""
         return prices.slow + prices.error * self.slow_wrong
 
     def cheaper(self, prices: Prices) -> Literal["fast", "slow"]:
         return "fast" if self.mean(self.fast_only(prices)) <= self.mean(self.slow_only(prices)) else "slow"
 
     def cascaded(self, prices: Prices, cut: float) -> Float64s:
-        """What each row costs with a cut."""
+        """Return the cost of each row with a cut."""
         return np.where(self.sure <= cut, prices.fast + self.slow_only(prices), self.fast_only(prices))
 
     def curve(self, prices: Prices) -> CostCurve:
@@ -99,10 +99,10 @@ class CascadeRows:
 
 
 def _before(values: Float64s) -> Float64s:
-    """Sums of the first none, one, two, … of them."""
+    """Return the sums of the first 0, 1, 2, … values."""
     return np.concatenate([[0.0], np.cumsum(values)])
 
 
 def _after(values: Float64s) -> Float64s:
-    """Sums of what is left then."""
+    """Return the sums of all values after the first 0, 1, 2, …."""
     return np.concatenate([np.cumsum(values[::-1])[::-1], [0.0]])

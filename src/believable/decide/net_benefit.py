@@ -1,4 +1,4 @@
-"""Net benefit: is it better to act on the scores than to treat everyone, or no one?"""
+"""Net benefit: compare acting on the scores with treating everyone and treating no one."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class DecisionCurve:
     threshold : ndarray
         Treat where the score is at least this.
     net_benefit, low, high : ndarray
-        Of the model, per row, with the ends of an interval at each threshold.
+        Net benefit of the model per row, with the ends of an interval at each threshold.
     treat_all : ndarray
-        Of treating everyone.
+        Net benefit of treating everyone.
     gain, gain_low, gain_high : ndarray
-        What the model has over the better of treating all and none: its net benefit - max(treat_all, 0).
+        Net benefit of the model minus that of the better of treating everyone and no one, max(treat_all, 0).
     treated : ndarray
         Share of the rows that the model treats.
     prevalence : float
-        Share of the rows in which it happened.
+        Observed rate of the event.
     n : int
-        Rows.
+        The number of rows.
     level : float
     """
 
@@ -59,27 +59,27 @@ class DecisionCurve:
 
     @property
     def standardised(self) -> Float64s:
-        """Net benefit over the largest possible, the prevalence; NaN where it never happened."""
+        """Net benefit divided by its maximum, the prevalence; NaN if the event never occurred."""
         return self.net_benefit / (self.prevalence or np.nan)
 
     @property
     def useful(self) -> tuple[tuple[float, float], ...]:
-        """First and last threshold of each stretch where the model beats both in these data."""
+        """The first and last threshold of each range where the model beats both alternatives in these data."""
         return _stretches(self.threshold, self.gain > 0)
 
     @property
     def surely_useful(self) -> tuple[tuple[float, float], ...]:
-        """The same where the interval of the gain lies above 0, at each threshold by itself."""
+        """The first and last threshold of each range where the interval of the gain lies above 0."""
         return _stretches(self.threshold, self.gain_low > 0)
 
     def __str__(self) -> str:
         if not self.useful:
             return "At no threshold does the model beat both treating everyone and treating no one."
-        sure = f"at {_spans(self.surely_useful)}" if self.surely_useful else "nowhere"
+        sure = f"at {_spans(self.surely_useful)}" if self.surely_useful else "at no threshold"
         return (
-            f"The model beats treating everyone and treating no one at thresholds {_spans(self.useful)}; beyond chance "
-            f"({100 * self.level:.4g} % at each threshold) {sure}. "
-            f"It happened in {100 * self.prevalence:.3g} % of {self.n:,} rows."
+            f"The model beats treating everyone and treating no one at thresholds {_spans(self.useful)}. The "
+            f"{100 * self.level:.4g} % interval of its gain lies above 0 {sure}. "
+            f"Observed rate: {100 * self.prevalence:.3g} % of {self.n:,} rows."
         )
 
     __repr__ = __str__
@@ -97,14 +97,14 @@ def net_benefit(
     random_state: Any = None,
     sample_weight: Any = None,
 ) -> DecisionCurve:
-    """The decision curve: net benefit of treating the rows with a score of at least t, for each threshold t.
+    """Compute the decision curve: the net benefit of treating rows with a score of at least t, for each t.
 
-    NB(t) = TP / n - FP / n * t / (1 - t), with TP and FP the treated rows in which it happened and did not. Who treats
-    from a probability of t on holds one missed case to be as bad as (1 - t) / t treatments in vain; so t is a statement
-    about costs, and the net benefit is in units of cases found, per row. Treating no one has 0, treating everyone
-    prevalence - (1 - prevalence) * t / (1 - t). At t = 0 treating costs nothing, everyone is treated and all is the
-    prevalence. At t = 1 a treatment in vain costs infinitely much, so thresholds must lie below 1. No more than the
-    prevalence can be had; the standardised net benefit is the share of that.
+    NB(t) = TP / n - FP / n * t / (1 - t), with TP and FP the treated rows with and without the event. Treating from a
+    probability of t means that one missed case is as bad as (1 - t) / t unnecessary treatments. So t is a statement
+    about costs, and the net benefit is in units of cases found per row. Treating no one has net benefit 0, treating
+    everyone prevalence - (1 - prevalence) * t / (1 - t). At t = 0 treatment costs nothing, everyone is treated, and the
+    net benefit is the prevalence. At t = 1 an unnecessary treatment would cost infinitely much, so thresholds must lie
+    below 1. The largest possible net benefit is the prevalence; the standardised net benefit is the share of it.
 
     Parameters
     ----------
@@ -112,15 +112,15 @@ def net_benefit(
         P(y = 1); of a matrix with two columns, the second.
     actuals : array-like of shape (n,)
     thresholds : array-like, optional
-        In [0, 1); 0.01, 0.02, …, 0.99 if left out. Look at those that could be meant: a range from the field, not
-        from the data.
+        Thresholds in [0, 1); by default 0.01, 0.02, …, 0.99. Look at those that make sense in your field; do not choose
+        them from the data.
     clusters : array-like of shape (n,), optional
-        Clusters of rows that belong together: they are resampled as a whole.
+        The cluster of each row; clusters are resampled as a whole.
     level : float
-        Of the intervals at each threshold, by the bootstrap, or where that is wider by the Clopper–Pearson interval of
-        the rate among those treated (and not treated): ten rows treated without a mistake do not show that there are
-        none. Where no row is treated (or every row), the share of rows that are (or are not) may still be a few in n,
-        with any rate.
+        Confidence level of the intervals at each threshold. They come from the bootstrap or, where that is wider, from
+        the Clopper–Pearson interval of the rate among rows treated (and not treated): ten treated rows without a
+        mistake do not show that mistakes are impossible. Where no row (or every row) is treated, the share of rows that
+        would be (or would not be) may still be a few in n, with any rate.
     n_resamples : int
     random_state : None, int or numpy Generator
     sample_weight : array-like of shape (n,), optional
@@ -151,7 +151,7 @@ def net_benefit(
     t = _checked(thresholds)
     weight = np.ones(len(source)) if source.weights is None else source.weights.astype(np.float64)
 
-    # Cell j holds the rows that are treated at exactly the first j thresholds; rounded to the type of the scores.
+    # Cell j holds the rows treated at exactly the first j thresholds, which are rounded to the type of the scores.
     cell = np.searchsorted(t.astype(score.dtype), score, side="right")
     columns = [weight * outcome, weight * (1 - outcome)]
     sums = [np.bincount(cell, values, len(t) + 1).astype(np.float64) for values in columns]
@@ -181,9 +181,9 @@ def net_benefit(
 
 
 def _benefits(sums: list[Float64s], t: Float64s) -> tuple[Float64s, Float64s, Float64s]:
-    """Net benefit of the model and of treating all, and the share treated, from sums in cells (last axis).
+    """Return the net benefit of the model and of treating all, and the share treated, from sums in cells (last axis).
 
-    The sums are of what happened and of what did not.
+    The sums are of events and of non-events.
     """
     hits, misses = sums
     n = (hits + misses).sum(axis=-1, keepdims=True)
@@ -194,17 +194,17 @@ def _benefits(sums: list[Float64s], t: Float64s) -> tuple[Float64s, Float64s, Fl
 
 
 def _exact_ends(kept: Kept, n_cuts: Ints, target: Float64s, t: Float64s, level: float) -> tuple[Float64s, Float64s]:
-    """Ends of q (rate - target) / (1 - t), with q the share that the first so many cuts keep, and rate theirs.
+    """Return the ends of q (rate - target) / (1 - t), with q the share of rows that the first cuts keep.
 
-    That is what the model has over treating no one if the rows treated are kept, their rate is how often it happened
-    and the target t; over treating everyone, if the others are kept, how often it did not happen, and 1 - t. The ends
-    are those of the rate, by Clopper and Pearson: resampling cannot see that rows without a mistake may have been luck.
-    Where none are kept, q is at most what would show no row in as many with a chance of (1 - level) / 2, and the rate
-    anything.
+    This is the gain over treating no one if the treated rows are kept, rate is that of events and the target is t. It
+    is the gain over treating everyone if the untreated rows are kept, rate is that of non-events and the target is
+    1 - t. The ends are those of the rate, by Clopper and Pearson: resampling rows without a mistake never shows one.
+    Where no rows are kept, q is at most the share that would show no row in as many with probability (1 - level) / 2,
+    and the rate may be anything.
     """
     at, some = np.maximum(n_cuts - 1, 0), n_cuts > 0
     rate, n, tail = kept.rate[at], kept.effective[at], (1 + level) / 2
-    unseen = np.where(target < 1, 1 - (1 - tail) ** (1 / kept.independent[-1]), 0)  # at t = 0 all must be treated
+    unseen = np.where(target < 1, 1 - (1 - tail) ** (1 / kept.independent[-1]), 0)  # at t = 0 every row is treated
     share = np.where(some, kept.w[at] / kept.w[-1], unseen)
     least, most = np.where(some, lower_bound(rate, n, tail), 0), np.where(some, 1 - lower_bound(1 - rate, n, tail), 1)
     return share * (least - target) / (1 - t), share * (most - target) / (1 - t)
@@ -214,23 +214,23 @@ def _one_event(source: Predictions) -> tuple[Array, Float64s]:
     if source.kind == "multilabel" or source.n_classes > 2:
         raise InputError(
             f"net_benefit is about one event, these are {source.n_classes} classes: pass the column of one class and "
-            "whether it happened"
+            "whether that class occurred"
         )
     score, outcome, *_ = source.all_pairs(source.view("binary"))
     return score, outcome.astype(np.float64)
 
 
 def _checked(thresholds: Any) -> Float64s:
-    """Distinct thresholds in [0, 1), sorted."""
+    """Return distinct thresholds in [0, 1), sorted."""
     if thresholds is None:
         return DEFAULT_THRESHOLDS
     found = np.unique(_check.numeric(np.atleast_1d(np.asarray(thresholds)), "thresholds").astype(np.float64))
     if found.size == 0:
-        raise InputError("{argument} are empty: there is nothing to measure", argument="thresholds")
+        raise InputError("{argument} are empty: pass at least one", argument="thresholds")
     if not np.all((found >= 0) & (found < 1)):
         bad = found[~((found >= 0) & (found < 1))][0]
         raise InputError(
-            "{argument} must lie in [0, 1), got {got:g}; at 1 a treatment in vain would cost infinitely much",
+            "{argument} must lie in [0, 1), got {got:g}; at 1 an unnecessary treatment would cost infinitely much",
             argument="thresholds",
             got=bad,
         )
@@ -243,9 +243,9 @@ def _stretches(threshold: Float64s, where: Array) -> tuple[tuple[float, float], 
 
 
 def _spans(stretches: tuple[tuple[float, float], ...]) -> str:
-    """The longest few in words, in order."""
+    """Return the longest ranges in words, in ascending order."""
     longest = sorted(sorted(stretches, key=lambda ends: ends[0] - ends[1])[:MAX_STRETCHES_NAMED])
-    words = [f"{a:g}" if a == b else f"{a:g} … {b:g}" for a, b in longest]
+    words = [f"{a:g}" if a == b else f"{a:g} to {b:g}" for a, b in longest]
     if len(stretches) > len(longest):
-        words.append(f"{len(stretches) - len(longest)} shorter stretches")
+        words.append(f"{len(stretches) - len(longest)} shorter ranges")
     return ", ".join(words[:-1]) + " and " + words[-1] if len(words) > 1 else words[0]

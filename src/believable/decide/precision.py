@@ -1,4 +1,4 @@
-"""How sure a precision is: exact binomial chances and bounds, and what every cut keeps."""
+"""Confidence in a precision: exact binomial probabilities and bounds, and the rows kept at every cut."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_ROWS_NEEDED = 10**9
 
 
 def chance_of_as_many(hits: Any, n: Any, target: float) -> Float64s:
-    """P(X >= hits) for X binomial with n and the target; fractions by the incomplete beta function."""
+    """Return P(X >= hits) for X binomial with n and the target; non-integers by the incomplete beta function."""
     from scipy.special import betainc
 
     hits = np.asarray(hits, np.float64)
@@ -22,7 +22,7 @@ def chance_of_as_many(hits: Any, n: Any, target: float) -> Float64s:
 
 
 def lower_bound(rate: Array, n: Array, confidence: float) -> Float64s:
-    """The one-sided Clopper–Pearson bound: the target at which as many hits have a chance of 1 - confidence."""
+    """Return the one-sided Clopper–Pearson bound: the rate at which this many hits have probability 1 - confidence."""
     from scipy.special import betaincinv
 
     hits = n * rate
@@ -31,19 +31,19 @@ def lower_bound(rate: Array, n: Array, confidence: float) -> Float64s:
 
 
 def rows_at_least(mistakes: int, target: float, confidence: float) -> int:
-    """The fewest rows, with so many mistakes among them, whose bound reaches the target."""
+    """Return the smallest number of rows with this many mistakes whose bound reaches the target."""
     return _fewest(lambda n: n - mistakes, target, confidence, mistakes + 1)
 
 
 def rows_needed_for_precision(rate: float, target: float, confidence: float) -> int | None:
-    """The fewest rows of this rate whose bound reaches the target; None unless the rate is clearly above it."""
+    """Return the fewest rows at this rate whose bound reaches the target; None unless the rate is clearly above it."""
     if rate <= target or chance_of_as_many(MAX_ROWS_NEEDED * rate, MAX_ROWS_NEEDED, target) > 1 - confidence:
         return None
     return _fewest(lambda n: n * rate, target, confidence, 1)
 
 
 def _fewest(hits: Callable[[int], float], target: float, confidence: float, low: int) -> int:
-    """By doubling, then halving: with more rows the chance falls."""
+    """Search by doubling, then halving: with more rows the probability falls."""
     high = low
     while chance_of_as_many(hits(high), high, target) > 1 - confidence:
         low, high = high + 1, 2 * high
@@ -56,7 +56,7 @@ def _fewest(hits: Callable[[int], float], target: float, confidence: float, low:
     return low
 
 
-# --- what every cut keeps: rows from the highest score down, and what they are worth for a test -----------------------
+# --- the rows kept at every cut, from the highest score down, and their effective number ------------------------------
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,14 +68,13 @@ class Kept:
     cut : ndarray
         The distinct scores.
     n : ndarray
-        Rows kept.
+        The number of rows kept.
     w, wy : ndarray
-        Their weight, and that of those that happened.
+        Their weight, and the weight of the positives among them.
     independent : ndarray
-        How many independent observations they are at least, whatever happened: (sum W)^2 / sum W^2 over clusters of
-        weight W.
+        The least number of independent observations they amount to: (sum W)^2 / sum W^2 over clusters of weight W.
     effective : ndarray
-        As how many they count, see `effective_rows_kept`.
+        The effective number of rows; see `effective_rows_kept`.
     """
 
     cut: Float64s
@@ -87,12 +86,12 @@ class Kept:
 
     @property
     def rate(self) -> Float64s:
-        """The precision of what is kept."""
+        """The precision of the kept rows."""
         return np.clip(self.wy / self.w, 0, 1)
 
     @classmethod
     def of(cls, score: Array, outcome: Array, weight: Array | None, cluster: Ints | None) -> Kept:
-        """Sort once, add up."""
+        """Sort the rows by score and accumulate."""
         order = np.argsort(-score, kind="stable")
         ordered = score[order]
         last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))  # equal scores are kept together
@@ -103,14 +102,14 @@ class Kept:
             return cls(ordered[last].astype(np.float64), n, size, np.cumsum(y)[last], size, size)
         w = np.ones(len(y)) if weight is None else weight[order].astype(np.float64)
         unit = np.arange(len(y)) if cluster is None else cluster[order]
-        total, happened = np.cumsum(w)[last], np.cumsum(w * y)[last]
+        total, events = np.cumsum(w)[last], np.cumsum(w * y)[last]
         squares, products, hits = (part[last] for part in _sums_of_clusters(w, w * y, unit))
-        effective = effective_rows_kept(total, happened, squares, products, hits, np.cumsum(w * w)[last])
-        return cls(ordered[last].astype(np.float64), n, total, happened, total**2 / squares, effective)
+        effective = effective_rows_kept(total, events, squares, products, hits, np.cumsum(w * w)[last])
+        return cls(ordered[last].astype(np.float64), n, total, events, total**2 / squares, effective)
 
 
 def _sums_of_clusters(w: Float64s, wy: Float64s, unit: Ints) -> tuple[Float64s, Float64s, Float64s]:
-    """Sums over clusters of W^2, W S and S^2, after each row; W and S are a cluster's weight and hits so far."""
+    """Return sums over clusters of W^2, W S and S^2 after each row, with W, S a cluster's weight and hits so far."""
     together = np.argsort(unit, kind="stable")
     first = np.flatnonzero(np.append(True, np.diff(unit[together]) > 0))
     sizes = np.diff(np.append(first, len(unit)))
@@ -131,11 +130,11 @@ def _sums_of_clusters(w: Float64s, wy: Float64s, unit: Ints) -> tuple[Float64s, 
 def effective_rows_kept(
     w: Float64s, wy: Float64s, squares: Float64s, products: Float64s, hits: Float64s, row_squares: Float64s
 ) -> Float64s:
-    """As how many independent rows of equal weight the kept rows tell their precision.
+    """Return the number of independent rows of equal weight that would give the precision as accurately.
 
-    That is p (1 - p) / V, with V the variance of p between clusters (rows, where there are none). Clusters without a
-    mistake would show no variance at all, so one cluster of typical size is added that is wrong throughout, and taken
-    off again as one row: then n equal rows count as n, and G equal clusters without a mistake as G. Never more than
+    This is p (1 - p) / V, with V the variance of p between clusters (or rows, without clusters). Clusters without a
+    mistake would show no variance, so one cluster of typical size that is wrong throughout is added, and one row is
+    subtracted again: then n equal rows count as n, and G equal clusters without a mistake as G. It is at most
     (sum w)^2 / sum w^2 over rows.
     """
     added = squares / w

@@ -1,4 +1,4 @@
-"""Ranking that counts how unsure a score is against it, or in its favour."""
+"""Rankings that count the uncertainty of a score against it, or in its favour."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ from believable.predictions import Predictions
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """Rows in a new order.
+    """Rows ranked by score and uncertainty.
 
     Attributes
     ----------
     order : ndarray of int
-        Row numbers, best first; with clusters, one query after the other, as they first appear.
+        Row numbers, best first; with clusters, query by query, in order of first appearance.
     adjusted : ndarray
-        The score of each row that it was ranked by, in the order of the rows.
+        The adjusted score of each row, which it was ranked by.
     rank, plain_rank : ndarray of int
-        The place of each row from 1 (within its query), in this ranking and in that of the scores alone.
+        The rank of each row, from 1 (within its query), in this ranking and in that of the scores alone.
     scores, low, high : ndarray
-        The scores as they were given, and the ends of their intervals, or one standard deviation either side.
+        The given scores, and the ends of their intervals, or one standard deviation on either side.
     query : ndarray of int
-        The number of each row's query, from 0 as they first appear; 0 everywhere without clusters.
+        The number of each row's query, from 0 in order of first appearance; all 0 without clusters.
     aversion : float
+        The aversion to risk.
     by : {"interval", "standard deviation"}
-        What being unsure was measured by.
+        The measure of uncertainty.
     """
 
     order: Ints
@@ -57,13 +58,13 @@ class Ranking:
         queries = int(self.query.max()) + 1
         where = f" in {queries:,} queries" if queries > 1 else ""
         changed = (
-            f"another row comes first in {first:,} of them"
+            f"the top row changes in {first:,} of them"
             if queries > 1
-            else ("another row comes first" if first else "the first row stays first")
+            else ("the top row changes" if first else "the top row stays the same")
         )
         return (
-            f"{len(self):,} rows{where} ranked by score and {self.by}, aversion {self.aversion:g}: {moved:,} change "
-            f"their place, and {changed}."
+            f"{len(self):,} rows{where} ranked by score and {self.by}, aversion {self.aversion:g}: {moved:,} rows "
+            f"change rank, and {changed}."
         )
 
     __repr__ = __str__
@@ -78,28 +79,28 @@ def risk_aware_rank(
     aversion: float = 1.0,
     clusters: Any = None,
 ) -> Ranking:
-    """Rank rows by their score less what being unsure of it may cost.
+    """Rank rows by their score minus a penalty for its uncertainty.
 
-    With a variance the adjusted score is s - a sqrt(v), a the aversion to risk. With an interval [l, h] around the
-    score it is s - a (s - l): a = 1 ranks by the lower end, 0 < a < 1 by a point between, a > 1 goes below it. a = 0 is
-    the plain ranking by score. A negative aversion is explorative, as upper confidence bounds are: unsure rows are
-    lifted, to `s + |a| sqrt(v)` or `s + |a| (h - s)`, so that they are shown and something is learnt about them.
-    Highest adjusted score first; rows with equal ones keep the order they were given in.
+    With a variance v the adjusted score is s - a sqrt(v), with a the aversion to risk. With an interval [l, h] around
+    the score it is s - a (s - l): a = 1 ranks by the lower end, 0 < a < 1 by a point between, a > 1 by a point below.
+    a = 0 is the plain ranking by score. A negative aversion explores, as upper confidence bounds do: uncertain rows are
+    raised to `s + |a| sqrt(v)` or `s + |a| (h - s)`, so that they are shown and feedback on them is collected. The
+    highest adjusted score comes first; ties keep their given order.
 
     Parameters
     ----------
     predictions : array-like of shape (n,) or Predictions
         Scores, higher is better. They need not be probabilities.
     variance : array-like of shape (n,), optional
-        Of each score (over the members of an ensemble, say), not of the outcome: that is p (1 - p), and says nothing
-        new.
+        The variance of each score, for example over the members of an ensemble. Not the variance of the outcome, which
+        is p (1 - p) and adds nothing.
     interval : tuple (low, high) or array-like of shape (n, 2), optional
-        The ends for each score, such as `believable.recalibrate.VennAbers` gives in `predict_interval`; the scores are
-        then its `transform`. Exactly one of variance and interval is needed.
+        The ends for each score, for example from `believable.recalibrate.VennAbers.predict_interval`; the scores are
+        then its `transform`. Pass exactly one of variance and interval.
     aversion : float
-        How much being unsure counts against a row.
+        How much uncertainty counts against a row.
     clusters : array-like of shape (n,), optional
-        The query of each row: rows are ranked within it.
+        The query of each row: rows are ranked within queries.
 
     Returns
     -------
@@ -122,11 +123,11 @@ def risk_aware_rank(
     scores = _scores_to_rank(predictions)
     aversion = _check.number(aversion, "aversion")
     if (variance is None) == (interval is None):
-        raise InputError("pass exactly one of variance and interval: how sure is each score?")
+        raise InputError("pass exactly one of variance and interval, the uncertainty of each score")
     if interval is not None:
         low, high = interval_ends(interval, scores)
         end, by = (low if aversion >= 0 else high), "interval"
-        # Not s - a (s - l): that rounds, and rows whose lower ends are equal would no longer be.
+        # Not s - a (s - l), which rounds: rows with equal lower ends would no longer be tied.
         adjusted = (1 - abs(aversion)) * scores + abs(aversion) * end
     else:
         deviation, by = np.sqrt(_variances(variance, len(scores))), "standard deviation"
@@ -138,8 +139,8 @@ def risk_aware_rank(
 
 
 def _ranked(values: Float64s, query: Ints) -> tuple[Ints, Int64s]:
-    """Rows by query and falling value, and the place of each row in its query."""
-    order = np.lexsort((-values, query))  # stable
+    """Return rows by query and descending value, and the rank of each row in its query."""
+    order = np.lexsort((-values, query))  # a stable sort
     sizes = np.bincount(query)
     place = np.arange(len(values)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     rank = np.empty(len(values), np.int64)
@@ -150,7 +151,7 @@ def _ranked(values: Float64s, query: Ints) -> tuple[Ints, Int64s]:
 def _scores_to_rank(predictions: Any) -> Float64s:
     given = predictions.scores if isinstance(predictions, Predictions) else _check.numeric(predictions, "predictions")
     if given.ndim != 1:
-        raise InputError(f"rows are ranked by one score each, got shape {given.shape}: pass the column of one class")
+        raise InputError(f"ranking needs one score per row, got shape {given.shape}: pass the column of one class")
     if not len(given):
         raise InputError("{argument} are empty: there is nothing to rank", argument="predictions")
     _check.finite(given, "predictions", None)
@@ -179,7 +180,7 @@ def _variances(variance: Any, n: int) -> Float64s:
 
 
 def _queries(clusters: Any, n: int) -> Ints:
-    """Numbers of the queries, in the order in which they first appear."""
+    """Return the number of each row's query, in order of first appearance."""
     names = as_numpy(clusters, "clusters")
     if names.shape != (n,):
         raise InputError(

@@ -1,4 +1,4 @@
-"""Which rows to have labelled next: those the model is least sure of."""
+"""Choose which rows to label next: those the model is least certain of."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ def uncertainty_sample(
     random_share: float = 0.0,
     random_state: Any = None,
 ) -> Ints:
-    """The n rows that the model is least sure of, to be labelled next (active learning).
+    """Choose the n rows that the model is least certain of, to label next (active learning).
 
-    Unsure are rows with a small margin (the largest probability less the second largest), a large entropy
+    A row is uncertain if it has a small margin (the largest probability minus the second largest), a large entropy
     (-sum of p log p), or a small confidence (the largest probability). For one event, or two classes, all three give
-    the same rows: those with p closest to 1/2. Rows that are equally unsure are drawn at random, not by their place.
+    the same rows: those with p closest to 1/2. Ties are broken at random.
 
-    Rows chosen in this way are unlike the others: whatever is measured on them (accuracy, calibration) is not that of
-    the model on all rows. With `random_share` some of the n are drawn at random from all the rest, which keeps a model
-    that is sure and wrong from never being found out; keep a random sample apart for measuring.
+    Rows chosen this way are not representative: accuracy or calibration measured on them is not that of the model on
+    all rows. With `random_share`, some of the n are drawn at random from the remaining rows, so that rows where the
+    model is confident and wrong can be found too. To measure performance, keep a separate random sample.
 
     Parameters
     ----------
     predictions : array-like of shape (n_rows,) or (n_rows, K), or Predictions
         P(y = 1), or one column per class.
     n : int
-        How many; at most as many as there are rows.
+        How many rows to choose; at most the number of rows.
     strategy : {"margin", "entropy", "confidence"}
-        What being sure is measured by.
+        The measure of certainty.
     random_share : float
-        Share of the n that is drawn at random from the rows that are left, rounded to a whole number (halves up).
+        Share of the n rows to draw at random from the remaining rows, rounded to a whole number (halves up).
     random_state : None, int or numpy Generator
 
     Returns
     -------
     ndarray of int
-        Row numbers: the least sure first, those drawn at random last.
+        Row numbers: the least certain first, those drawn at random last.
 
     References
     ----------
@@ -71,7 +71,7 @@ def uncertainty_sample(
 
 
 def sampled(scores: Floats, n: Any, strategy: Any, random_share: Any, random_state: Any) -> tuple[Ints, Ints]:
-    """The least sure rows, and those drawn at random from the rest."""
+    """Return the least certain rows, and those drawn at random from the rest."""
     n = _check.positive_integer(n, "n")
     if n > len(scores):
         raise InputError(
@@ -85,24 +85,24 @@ def sampled(scores: Floats, n: Any, strategy: Any, random_share: Any, random_sta
     rng = generator(random_state)
     n_random = int(share * n + 0.5)
     shuffled = rng.permutation(len(scores))
-    sure = rounded(sureness(scores, strategy), like=scores)  # 0.07 and 0.93 are equally unsure
+    sure = rounded(sureness(scores, strategy), like=scores)  # 0.07 and 0.93 are equally uncertain
     order = shuffled[np.argsort(sure[shuffled], kind="stable")]
     unsure, rest = order[: n - n_random], order[n - n_random :]
     return unsure, rng.choice(rest, n_random, replace=False) if n_random else rest[:0]
 
 
 def sureness(scores: Floats, strategy: SampleBy) -> Float64s:
-    """How sure each row is: margin, confidence, or the entropy with its sign turned."""
+    """Return the certainty of each row: margin, confidence, or negative entropy."""
     if scores.ndim == 1 or scores.shape[1] == 2:
         sure = confidence(scores).astype(np.float64)
         if strategy == "confidence":
             return sure
         if strategy == "margin":
             return 2 * sure - 1
-        scores = np.column_stack([1 - sure, sure])  # sorted: p and 1 - p have one entropy
+        scores = np.column_stack([1 - sure, sure])  # sorted, so that p and 1 - p have the same entropy
     if strategy == "confidence":
         return confidence(scores).astype(np.float64)
-    ordered = np.sort(scores.astype(np.float64), axis=1)  # in one order, so that equal rows have equal sums
+    ordered = np.sort(scores.astype(np.float64), axis=1)  # sorted, so that equal rows have equal sums
     if strategy == "margin":
         return ordered[:, -1] - ordered[:, -2]
     logs = np.log(ordered, out=np.zeros_like(ordered), where=ordered > 0)

@@ -1,4 +1,4 @@
-"""Answer only where it is sure: risk against coverage, and the area under it."""
+"""Answer only confident rows: the risk–coverage curve and the area under it."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from believable.errors import InputError
 from believable.inference.clusters import cluster_of_rows
 from believable.predictions import Predictions, as_predictions
 
-MAX_CELLS_OF_REPLICATES = 1000  # the curve itself has all confidences
+MAX_CELLS_OF_REPLICATES = 1000  # for resampling alone; the curve itself has all confidences
 MAX_POINTS_OF_BEST_CURVE = 500
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RiskCoverage:
-    """The error rate of what is answered, when only the most confident rows are.
+    """The error rate when only the most confident rows are answered, by the share of rows answered.
 
     Attributes
     ----------
     cut : ndarray
         The distinct confidences, highest first: answer rows with a confidence of at least the cut.
     n : ndarray
-        Rows answered.
+        The number of rows answered.
     coverage, risk : ndarray
-        Share of the weight that is answered, and of that the share that is wrong.
+        Share of the weight that is answered, and the error rate of those answers.
     area, low, high : float
         Area under the curve (AURC), and its interval.
     best : float
-        The area with the best possible order: every right answer before every wrong one.
+        The area with the best possible order: every correct answer before every wrong one.
     excess : float
-        `area - best` (E-AURC): what the order of the confidences costs. 0 is best.
+        `area - best` (E-AURC): the part due to the order of the confidences. 0 is best.
     level : float
     best_coverage, best_risk : ndarray
-        The curve of that best order, at 500 places at most.
+        The curve of that best order, at no more than 500 points.
     """
 
     cut: Float64s
@@ -56,23 +56,21 @@ class RiskCoverage:
     best_risk: Float64s
 
     def risk_at(self, coverage: Any) -> Any:
-        """The risk when at least this share of the rows is answered (a number, or an array of them).
+        """Return the risk when at least this share of the rows is answered (a number or an array).
 
-        Equal confidences are answered together, so somewhat more may be answered than was asked for.
+        Rows of equal confidence are answered together, so the actual share may be somewhat larger.
         """
         asked = np.asarray(coverage, np.float64)
         if not np.all((asked > 0) & (asked <= 1)):
-            raise InputError(
-                "{argument} must lie above 0 and not above 1, got {got!r}", argument="coverage", got=coverage
-            )
+            raise InputError("{argument} must be above 0 and at most 1, got {got!r}", argument="coverage", got=coverage)
         at = np.searchsorted(self.coverage, asked * (1 - 1e-12), side="left")
         found = self.risk[np.minimum(at, len(self.risk) - 1)]
         return float(found) if asked.ndim == 0 else found
 
     def coverage_at(self, risk: float) -> float:
-        """The largest coverage whose risk in these data is at most this; 0 if there is none.
+        """Return the largest coverage whose risk in these data is at most this; 0 if there is none.
 
-        It is not a promise about new rows: that is `threshold_for(..., precision=1 - risk)`.
+        This is no guarantee for new rows: use `threshold_for(..., precision=1 - risk)` for that.
         """
         fine = np.flatnonzero(self.risk <= _check.number(risk, "risk", 0, 1))
         return float(self.coverage[fine[-1]]) if len(fine) else 0.0
@@ -80,10 +78,10 @@ class RiskCoverage:
     def __str__(self) -> str:
         half, most = (f"{100 * self.risk_at(share):.2f} %" for share in (0.5, 0.9))
         return (
-            f"Answering all {self.n[-1]:,} rows, {100 * self.risk[-1]:.2f} % are wrong; "
-            f"answering the surest 90 %, {most}; the surest half, {half}. "
-            f"Area under the risk–coverage curve {self.area:.4f} ({100 * self.level:.4g} % interval "
-            f"{self.low:.4f} … {self.high:.4f}), {self.excess:.4f} above the best possible order."
+            f"Error rate: {100 * self.risk[-1]:.2f} % on all {self.n[-1]:,} rows, {most} on the most confident 90 %, "
+            f"{half} on the most confident half. "
+            f"Area under the risk–coverage curve: {self.area:.4f} ({100 * self.level:.4g} % interval "
+            f"{self.low:.4f} to {self.high:.4f}), {self.excess:.4f} above the best possible order."
         )
 
     __repr__ = __str__
@@ -100,23 +98,23 @@ def selective(
     random_state: Any = None,
     sample_weight: Any = None,
 ) -> RiskCoverage:
-    """The risk–coverage curve: how often the answers are wrong if only the most confident rows are answered.
+    """Compute the risk–coverage curve: the error rate if only the most confident rows are answered.
 
     The answer is the most probable class and the confidence its probability; for 1-D scores the answer is p > 0.5 and
     the confidence max(p, 1 - p). With R(c) the error rate of rows with a confidence of at least c, the area is the mean
-    of R over the rows, AURC = sum_i w_i R(c_i) / W. Equal confidences (0.93 and 1 - 0.07 are) enter together. The area
-    of the best possible order has all right answers first, then the wrong ones (the lightest first); the excess E-AURC
-    is what is above it. In [0, 1], 0 is best. The area mixes how good the answers are with how well the confidence
-    sorts them; the excess is about the second.
+    of R over the rows, AURC = sum_i w_i R(c_i) / W. Equal confidences (0.93 and 1 - 0.07 are equal) enter together. The
+    best possible order has all correct answers first, then the wrong ones (the lightest first); the excess E-AURC is
+    the area above that. Both are in [0, 1]; 0 is best. The area mixes the accuracy of the answers with how well the
+    confidence ranks them; the excess is about the ranking.
 
     Parameters
     ----------
     predictions : array-like of shape (n,) or (n, K), or Predictions
     actuals : array-like of shape (n,)
     clusters : array-like of shape (n,), optional
-        Clusters of rows that belong together: they are resampled as a whole.
+        The cluster of each row; clusters are resampled as a whole.
     level : float
-        Of the interval of the area, by the bootstrap.
+        Confidence level of the bootstrap interval of the area.
     n_resamples : int
     random_state : None, int or numpy Generator
     sample_weight : array-like of shape (n,), optional
@@ -127,8 +125,8 @@ def selective(
 
     Notes
     -----
-    A row of weight 2 counts as the row twice in the curve and its area. In the best order it is still one row that
-    cannot be split, which changes `best` a little. The interval is about areas in samples of this size.
+    A row of weight 2 counts as two rows in the curve and its area. In the best order it is still one row that cannot be
+    split, which changes `best` slightly. The interval is for the area in samples of this size.
 
     References
     ----------
@@ -174,7 +172,7 @@ def selective(
 
 
 def confidence_and_error(source: Predictions) -> tuple[Float64s, Float64s]:
-    """How sure each answer is, and whether it is wrong (the share that says so, of soft labels)."""
+    """Return the confidence of each answer, and whether it is wrong (for soft labels, the share that says so)."""
     if source.kind == "multilabel":
         raise InputError("selective needs one answer per row, not several labels: pass one column at a time")
     sure = equalled_confidence(source.scores, np.minimum)
@@ -182,20 +180,20 @@ def confidence_and_error(source: Predictions) -> tuple[Float64s, Float64s]:
 
 
 def area_under(w: Array, e: Array) -> Any:
-    """sum_j w_j R_j / W for cells in the order they are answered; along the last axis."""
+    """Return sum_j w_j R_j / W for cells in the order they are answered, along the last axis."""
     reached = np.cumsum(w, axis=-1)
     safe = np.where(reached > 0, reached, 1)
     return np.sum(w * np.cumsum(e, axis=-1) / safe, axis=-1) / reached[..., -1]
 
 
 def best_area(weight: Float64s, wrong: Float64s) -> float:
-    """The least area that any order of the rows gives: the fewest mistakes first, and of equal ones the lightest."""
+    """Return the smallest area of any order of the rows: the fewest mistakes first, in ties the lightest."""
     order = _best_order(weight, wrong)
     return float(area_under(weight[order], (weight * wrong)[order]))
 
 
 def best_curve(weight: Float64s, wrong: Float64s) -> dict[str, Float64s]:
-    """Coverage and risk in that order, at places spread over the rows."""
+    """Return coverage and risk in the best order, at points spread over the rows."""
     order = _best_order(weight, wrong)
     w, e = np.cumsum(weight[order]), np.cumsum((weight * wrong)[order])
     at = np.unique(np.linspace(0, len(w) - 1, MAX_POINTS_OF_BEST_CURVE).astype(np.intp))
@@ -207,7 +205,7 @@ def _best_order(weight: Float64s, wrong: Float64s) -> Array:
 
 
 def _fewer(w: Float64s) -> Array:
-    """Neighbouring confidences put together, into cells of about the same weight."""
+    """Group neighbouring confidences into cells of about the same weight."""
     reached = np.cumsum(w)
     place = np.minimum((reached - w / 2) / reached[-1] * MAX_CELLS_OF_REPLICATES, MAX_CELLS_OF_REPLICATES - 1)
     return np.asarray(place.astype(np.intp))

@@ -1,4 +1,4 @@
-"""The smallest cut whose precision can be promised."""
+"""The lowest cut with a guaranteed precision."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from believable.errors import InputError
 from believable.inference.clusters import cluster_of_rows
 from believable.predictions import as_predictions
 
-MAX_CUTS_OF_CURVE = 1000  # which are kept for a picture
+MAX_CUTS_OF_CURVE = 1000  # enough for a plot
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CutCurve:
-    """What cuts keep, the highest first: every distinct score, or some 1,000 of them spread evenly over the rows.
+    """The rows kept at each cut, highest first: every distinct score, or about 1,000 spread evenly over the rows.
 
     Attributes
     ----------
     cut : ndarray
     n : ndarray
-        Rows with a score of at least the cut.
+        The number of rows with a score of at least the cut.
     share, precision, recall : ndarray
-        Share of the weight kept; share of that which happened; share kept of what happened.
+        Share of the weight that is kept; share of positives among the kept; share of the positives that is kept.
     lower : ndarray
-        Lower bound of the precision at each cut taken by itself.
+        Lower bound of the precision at each cut, considered alone.
     """
 
     cut: Float64s
@@ -44,31 +44,33 @@ class CutCurve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Threshold:
-    """A cut with a promised precision: use the rows with `score >= cut`.
+    """A cut with a guaranteed precision: use the rows with `score >= cut`.
 
     Attributes
     ----------
     cut : float
-        Infinite where no cut can be promised: then nothing is kept.
+        The cut; infinite where no cut has the guarantee, so that no row is kept.
     target, confidence : float
-        What was asked for.
+        The precision and the confidence that were requested.
     precision : float
-        Share of the kept rows (of their weight) that happened; NaN where nothing is kept.
+        Share of positives among the kept rows (by weight); NaN where no row is kept.
     lower : float
-        The bound that had to reach the target: one-sided Clopper–Pearson at this cut. The promise is the target.
+        The one-sided Clopper–Pearson bound at this cut, which had to reach the target. What is guaranteed is the
+        target.
     share, n_kept : float, int
-        What is kept: share of the weight, and rows.
+        The share of the weight that is kept, and the number of rows.
     recall : float
-        Share kept of what happened.
+        The share of the positives that is kept.
     n : int
-        All rows.
+        The number of all rows.
     least : int
-        Without a single mistake, so many rows must be kept to promise the target.
+        The number of rows that must be kept to guarantee the target, if there is no mistake among them.
     start : int
-        The rows kept by the cut that was tested first; 0 if there are too few to test any.
+        The number of rows kept by the cut that was tested first; 0 if there are too few to test any.
     notion : str
-        Which scores these are: "binary", "confidence", …
+        The kind of score: "binary", "confidence", …
     curve : CutCurve
+        The rows kept at every cut.
     """
 
     cut: float
@@ -87,22 +89,23 @@ class Threshold:
 
     @property
     def is_found(self) -> bool:
-        """Whether there is a cut."""
+        """Whether a cut with the guarantee was found."""
         return self.cut < math.inf
 
     def lines(self) -> list[str]:
-        """The answer, sentence by sentence."""
+        """Return the answer, sentence by sentence."""
         what, score, right = _names_of_shares(self.notion)
-        promise = f"{what} of at least {self.target:g} with {100 * self.confidence:.4g} % confidence"
+        article = "an" if what == "accuracy" else "a"
+        promise = f"{article} {what} of at least {self.target:g} with {100 * self.confidence:.4g} % confidence"
         if self.is_found:
             return [
-                f"Keep rows with a {score} of at least {self.cut:.6g}: {promise}.",
+                f"Keep rows with a {score} of at least {self.cut:.6g}: this guarantees {promise}.",
                 f"It keeps {self.n_kept:,} of {self.n:,} rows ({100 * self.share:.3g} %), with {what} "
                 f"{self.precision:.4f} (lower bound {self.lower:.4f}), and {100 * self.recall:.3g} % of {right}.",
             ]
-        first = f"No cut can be promised to have {promise}."
+        first = f"No cut guarantees {promise}."
         if not self.start:
-            return [first, f"Even without a mistake it takes {self.least:,} rows above the cut; these are too few."]
+            return [first, f"Even without a mistake this takes {self.least:,} rows above the cut; there are too few."]
         at = int(np.searchsorted(self.curve.n, self.start))
         found, lower = self.curve.precision[at], self.curve.lower[at]
         lines = [
@@ -111,7 +114,7 @@ class Threshold:
         ]
         needed = rows_needed_for_precision(found, self.target, self.confidence)
         if needed is not None:
-            lines.append(f"At that {what} it would take about {needed:,} rows above the cut.")
+            lines.append(f"At that {what}, about {needed:,} rows above the cut would be needed.")
         return lines
 
     def __str__(self) -> str:
@@ -132,49 +135,49 @@ def threshold_for(
     clusters: Any = None,
     sample_weight: Any = None,
 ) -> Threshold:
-    """The smallest cut such that rows with a score of at least the cut have the precision asked for, as a promise.
+    """Find the lowest cut such that rows with a score of at least the cut have a guaranteed precision.
 
-    The promise: when this is done over and over, on new data each time, the true precision of rows with
-    `score >= cut` is below the target in no more than 1 - confidence of the times. It holds although the cut is chosen
-    by the same rows: cuts are tested from the highest scores downwards, each by the exact one-sided Clopper–Pearson
-    bound at level `confidence`, until one fails; the last that passed is taken (a fixed sequence of tests needs no
-    correction for their number). A cut never separates equal scores. Calibration of the scores is not needed, only
-    that rows to come are like these.
+    The guarantee: if this is repeated with new data each time, the true precision of rows with `score >= cut` is below
+    the target at most a share 1 - confidence of the time. It holds although the cut is chosen on the same rows. Cuts
+    are tested from the highest score downwards, each by the exact one-sided Clopper–Pearson bound at level
+    `confidence`, until one fails, and the last that passed is used (a fixed sequence of tests needs no correction for
+    their number). A cut never separates equal scores. The scores need not be calibrated, but new rows must be like
+    these.
 
-    The first test is at a number of rows that does not depend on what happened: with m the fewest rows that could pass
-    (29 for 0.9 and 0.95), at the fewest that could pass with floor(sqrt(n / m)) - 1 mistakes among them. So one unlucky
-    row at the top does not end the search.
+    The first test is at a number of rows that does not depend on the outcomes. With m the fewest rows that could pass
+    (29 for 0.9 and 0.95), it is the fewest that could pass with floor(sqrt(n / m)) - 1 mistakes among them. So one
+    mistake at the top does not end the search.
 
     Parameters
     ----------
     predictions, actuals
         Arrays, or a `Predictions`. For a matrix the score is the confidence in the predicted class and precision the
-        accuracy of what is answered. For the rows *below* a cut, call it with 1 - p and 1 - y.
+        accuracy of the rows kept. For the rows *below* a cut, pass 1 - p and 1 - y.
     precision : float
         The target, strictly between 0 and 1.
     confidence : float
-        How sure the promise is to be, strictly between 0 and 1.
+        The confidence of the guarantee, strictly between 0 and 1.
     notion, r : optional
-        As in `expected_calibration_error`; one that keeps no classes or ranks apart.
+        As in `expected_calibration_error`; only notions that do not separate classes or ranks.
     clusters : array-like of shape (n,), optional
-        Clusters of rows that belong together (patients, queries).
+        The cluster (patient, query) of each row.
     sample_weight : array-like of shape (n,), optional
 
     Returns
     -------
     Threshold
-        With `cut` infinite where nothing can be promised.
+        Its `cut` is infinite where there is no guarantee.
 
     Notes
     -----
-    Rows are taken to be independent of each other, given their scores. The promise is exact for the expected precision
-    of the very rows that are kept, and for the precision of rows to come if that does not rise again as the cut is
-    lowered past the first test; if it does, it was kept in simulations all the same.
+    Rows are assumed to be independent given their scores. The guarantee is exact for the expected precision of the rows
+    that are kept. It is exact for the precision of new rows if that does not rise again as the cut is lowered past the
+    first test; where it does, the guarantee still held in simulations.
 
-    With weights or clusters the count above a cut is not binomial. Then the bound is that of as many rows as the kept
-    ones are worth: p (1 - p) / V for the variance V of their precision between clusters, with one cluster of typical
-    size added that is wrong throughout, and at most (sum w)^2 / sum w^2. That is an approximation. Clusters without any
-    mistake count as one row each. Soft labels are taken as rates of that many rows, which is on the safe side.
+    With weights or clusters the count above a cut is not binomial. Then the bound uses the effective number of rows,
+    p (1 - p) / V for the variance V of their precision between clusters, with one cluster of typical size added that is
+    wrong throughout, and at most (sum w)^2 / sum w^2. This is an approximation. Clusters without a mistake count as one
+    row each. Soft labels count as rates of as many rows, which is conservative.
 
     References
     ----------
@@ -188,11 +191,11 @@ def threshold_for(
     >>> y = np.random.default_rng(0).random(999) < p
     >>> found = threshold_for(p, y, precision=0.8)
     >>> print(found)
-    Keep rows with a score of at least 0.7: precision of at least 0.8 with 95 % confidence. It keeps 300 of 999 rows
-    (30 %), with precision 0.8400 (lower bound 0.8010), and 52.2 % of those that happened.
+    Keep rows with a score of at least 0.7: this guarantees a precision of at least 0.8 with 95 % confidence. It keeps
+    300 of 999 rows (30 %), with precision 0.8400 (lower bound 0.8010), and 52.2 % of the positives.
     >>> print(threshold_for(p[-20:], y[-20:]))
-    No cut can be promised to have precision of at least 0.9 with 95 % confidence. Even without a mistake it takes 29
-    rows above the cut; these are too few.
+    No cut guarantees a precision of at least 0.9 with 95 % confidence. Even without a mistake this takes 29 rows above
+    the cut; there are too few.
     """
     target = _check.level(precision, "precision")
     confidence = _check.level(confidence, "confidence")
@@ -200,8 +203,8 @@ def threshold_for(
     view = source.view(notion, r=r)
     if view.n_strata > 1:
         raise InputError(
-            "{notion=} has {n_strata} sets of scores, and each its own cut: pass one class's column and whether "
-            "it happened",
+            "{notion=} has {n_strata} sets of scores, each with its own cut: pass the column of one class and whether "
+            "that class occurred",
             notion=view.notion,
             argument="notion",
             n_strata=view.n_strata,
@@ -233,14 +236,14 @@ def threshold_for(
 
 
 def _first_test(kept: Kept, least: int, target: float, confidence: float) -> int | None:
-    """Which cut is tested first; None where even rows without a mistake would be too few."""
+    """Return which cut is tested first; None if even rows without a mistake would be too few."""
     mistakes = max(math.isqrt(int(kept.independent[-1] / least)) - 1, 0)
     enough = kept.independent >= rows_at_least(mistakes, target, confidence) - 1e-9
     return int(np.argmax(enough)) if enough.any() else None
 
 
 def _last_passed(kept: Kept, first: int, target: float, confidence: float) -> int | None:
-    """The last of the cuts that pass, one after the other, from the first on; None where the first one fails."""
+    """Return the last cut that passes, going down from the first; None if the first one fails."""
     effective, rate = kept.effective[first:], kept.rate[first:]
     passed = chance_of_as_many(effective * rate, effective, target) <= 1 - confidence
     n_passed = len(passed) if passed.all() else int(np.argmin(passed))
@@ -253,19 +256,19 @@ def _curve(kept: Kept, confidence: float, also: list[int]) -> CutCurve:
         evenly = np.searchsorted(kept.n, np.linspace(kept.n[0], kept.n[-1], MAX_CUTS_OF_CURVE))
         at = np.union1d(evenly, np.array(also, np.intp))
     rate = kept.rate[at]
-    happened = kept.wy[-1]
+    positives = kept.wy[-1]
     return CutCurve(
         cut=kept.cut[at],
         n=kept.n[at],
         share=np.minimum(kept.w[at] / kept.w[-1], 1),
         precision=rate,
         lower=lower_bound(rate, kept.effective[at], confidence),
-        recall=np.minimum(kept.wy[at] / happened, 1) if happened > 0 else np.full(len(at), math.nan),
+        recall=np.minimum(kept.wy[at] / positives, 1) if positives > 0 else np.full(len(at), math.nan),
     )
 
 
 def _names_of_shares(notion: str) -> tuple[str, str, str]:
-    """What to call the share that is promised, the score, and all that the recall is of."""
+    """Return the names of the guaranteed share, of the score, and of what the recall counts."""
     if notion == "confidence":
-        return "accuracy", "confidence", "the right answers"
-    return "precision", "score", "those that happened"
+        return "accuracy", "confidence", "the correct answers"
+    return "precision", "score", "the positives"

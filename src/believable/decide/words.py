@@ -1,4 +1,4 @@
-"""Probabilities in words, for readers: how likely, and how sure is that?"""
+"""Probabilities in words: how likely, and how certain that is."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Style = Literal["both", "word", "frequency"]
 WORDING_STYLES = ("both", "word", "frequency")
 UNCLEAR_LIKELIHOOD = "unclear"
 FREQUENCY_BASES = (10, 100, 1000, 10_000)
-FLOAT32_DECIMALS = 7  # what float32 knows: its 0.9 is 0.9, not a little less
-FREQUENCY_SLACK = 1e-9  # of rounding: 0.07 * 100 is a little more than 7
+FLOAT32_DECIMALS = 7  # the precision of float32: its 0.9 counts as 0.9, not slightly less
+FREQUENCY_SLACK = 1e-9  # for rounding: 0.07 * 100 is slightly more than 7
 
 
 class Likelihood(NamedTuple):
-    """A word and the probabilities it stands for, both ends included."""
+    """A word and its range of probabilities, both ends included."""
 
     word: str
     low: float
@@ -30,7 +30,7 @@ class Likelihood(NamedTuple):
 
 
 ONE_HALF = 0.5
-# The stronger words first. The IPCC has no mirror of "more likely than not"; that one is ours.
+# Stronger words come first. The IPCC has no counterpart of "more likely than not"; "less likely than not" is added.
 SCALE = (
     Likelihood("virtually certain", 0.99, 1.0),
     Likelihood("exceptionally unlikely", 0.0, 0.01),
@@ -53,31 +53,31 @@ def confidence_words(p: Sequence[float] | Array, interval: Any = None, *, style:
 
 
 def confidence_words(p: Any, interval: Any = None, *, style: Style = "both") -> str | list[str]:
-    """A probability in words that a reader understands: a word, and a frequency in brackets.
+    """Put a probability into words: a likelihood word, and a frequency in brackets.
 
     The words are the likelihood scale of the IPCC, whose ranges overlap and include their ends: virtually certain
     99–100 %, very likely 90–100 %, likely 66–100 %, about as likely as not 33–66 %, unlikely 0–33 %, very unlikely
-    0–10 %, exceptionally unlikely 0–1 %. The first that fits is taken, stronger words first: 0.95 is very likely, 0.66
-    is likely, 0.33 unlikely. Words alone are read in many ways, numbers beside them mend that (Budescu et al. 2014).
+    0–10 %, exceptionally unlikely 0–1 %. The strongest word that fits is used: 0.95 is very likely, 0.66 is likely,
+    0.33 unlikely. People read such words differently; a number beside them helps (Budescu et al. 2014).
 
-    The frequency is a whole number in 10, or where it is above 9 or below 1 in 10, in 100, in 1,000, in 10,000: so that
-    the rarer outcome never rounds to none ("about 9 in 10", "about 96 in 100", "about 3 in 1,000"). Beyond that it says
-    "fewer than 1" or "more than 9,999 in 10,000". Nothing is ever said to be certain.
+    The frequency is a whole number in 10 or, where that would be above 9 or below 1, in 100, in 1,000 or in 10,000, so
+    that the rarer outcome never rounds to none ("about 9 in 10", "about 96 in 100", "about 3 in 1,000"). Beyond that it
+    is "fewer than 1" or "more than 9,999 in 10,000". No outcome is ever called certain.
 
-    With an interval the words speak for all of it: the first word whose range holds the whole interval; also "more
-    likely than not" for all above a half, "less likely than not" for all below; and "unclear" where none does, which
-    is when it holds a half and reaches beyond 33–66 %. The frequency is "between 7 and 9 in 10", with ends rounded
-    outwards to a grid of which the interval has at least two steps (one, if it reaches 0 or 1), or "at least 9 in 10",
-    "at most 1 in 10" where they round to all or none.
+    With an interval, the words cover all of it: the strongest word whose range contains the whole interval, "more
+    likely than not" for all above a half, "less likely than not" for all below. If none does, because it contains a
+    half and extends beyond 33–66 %, the word is "unclear". The frequency is "between 7 and 9 in 10", with ends rounded
+    outwards to a grid of which the interval spans at least two steps (one, if it reaches 0 or 1), or "at least 9 in
+    10", "at most 1 in 10" where they round to all or none.
 
-    All numbers are read to seven decimals. Words are as good as the probability is: recalibrate first.
+    Numbers are rounded to seven decimals. The words are only as good as the probability: recalibrate first.
 
     Parameters
     ----------
     p : float or array-like of shape (n,)
         Probabilities.
     interval : tuple (low, high) or array-like of shape (n, 2), optional
-        The ends for each, such as `believable.recalibrate.VennAbers` gives in `predict_interval`; p lies between them.
+        The ends for each, for example from `believable.recalibrate.VennAbers.predict_interval`; p lies between them.
     style : {"both", "word", "frequency"}
         "likely (about 7 in 10)", "likely", or "about 7 in 10".
 
@@ -117,7 +117,7 @@ def confidence_words(p: Any, interval: Any = None, *, style: Style = "both") -> 
 
 
 def word_ends(rows: Floats, interval: Any) -> tuple[Float64s, Float64s]:
-    """What the words speak for: the ends of each interval, or the probability itself twice."""
+    """Return the ends of each interval, or the probability itself twice."""
     exact = rows.astype(np.float64)
     ends = (exact, exact) if interval is None else interval_ends(interval, exact)
     for end in ends:
@@ -126,12 +126,12 @@ def word_ends(rows: Floats, interval: Any) -> tuple[Float64s, Float64s]:
 
 
 def likelihood(low: float, high: float) -> str:
-    """The first word of the scale whose range holds the interval."""
+    """Return the first word of the scale whose range contains the interval."""
     return next((word for word, least, most in SCALE if least <= low and high <= most), UNCLEAR_LIKELIHOOD)
 
 
 def frequency(p: float) -> str:
-    """A probability as a whole number in ten, or as many as it takes for neither outcome to be none."""
+    """Return a probability as a whole number in 10, or in more if the rarer outcome would round to none."""
     for out_of in FREQUENCY_BASES:
         if 1 - FREQUENCY_SLACK <= p * out_of <= out_of - 1 + FREQUENCY_SLACK:
             return "about " + _in(math.floor(p * out_of + 0.5 + FREQUENCY_SLACK), out_of)
@@ -139,8 +139,8 @@ def frequency(p: float) -> str:
 
 
 def frequency_between(low: float, high: float) -> str:
-    """An interval as whole numbers in ten, or more, rounded outwards."""
-    steps = 1 if low == 0 or high == 1 else 2  # that it should be wide, at least
+    """Return an interval as whole numbers in 10, or in more, rounded outwards."""
+    steps = 1 if low == 0 or high == 1 else 2  # the least number of steps that the interval should span
     out_of = next(
         (many for many in FREQUENCY_BASES if (high - low) * many >= steps - FREQUENCY_SLACK), FREQUENCY_BASES[-1]
     )
@@ -158,7 +158,7 @@ def _phrase(p: float, low: float, high: float, style: Style) -> str:
 
 
 def _in(count: int, out_of: int) -> str:
-    """90 in 100 is 9 in 10."""
+    """Return a frequency in lowest powers of ten: 90 in 100 is 9 in 10."""
     while out_of > FREQUENCY_BASES[0] and count % 10 == 0:
         count, out_of = count // 10, out_of // 10
     return f"{count:,} in {out_of:,}"

@@ -1,6 +1,6 @@
-"""Statistics from data frames, wherever they live: polars, pandas, pyarrow, duckdb, ibis, dask and Spark.
+"""Statistics from data frames: polars, pandas, pyarrow, duckdb, ibis, dask and Spark.
 
-The engine that holds the rows counts them; only the statistic, whose size does not grow with the rows, is collected.
+The engine that holds the rows counts them; only the statistic, which has a fixed size, is collected.
 """
 
 from believable.engines.summarize import summarize

@@ -1,4 +1,4 @@
-"""Expressions that every engine means the same by: constants, logarithms, and the cell or bin that a score is in."""
+"""Expressions with the same meaning on every engine: constants, logarithms, and the cell or bin of a score."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from believable.binning import LOGIT_REACH, Edges, Grid
 
 
 def number(value: float) -> nw.Expr:
-    """A constant of 64 bits: without a type, some engines would make it a decimal, others an integer."""
+    """Return a 64-bit constant: without a type, some engines would make it a decimal, others an integer."""
     return nw.lit(float(value), dtype=nw.Float64)
 
 
 def exactly(value: float) -> nw.Expr:
-    """A constant to its last bit: a whole number divided by powers of two.
+    """Return an exact constant: an integer divided by powers of two.
 
-    An engine that writes constants as text may read 17 digits back as a decimal, and that as a neighbouring number.
+    An engine that writes constants as text may read 17 digits back as a decimal, and round it to a neighbouring number.
     """
     above, below = float(value).as_integer_ratio()
     made = nw.lit(above, dtype=nw.Int64).cast(nw.Float64)
@@ -28,28 +28,28 @@ def exactly(value: float) -> nw.Expr:
 
 
 def flag(condition: nw.Expr) -> nw.Expr:
-    """1 where the condition holds, else 0."""
+    """Return 1 where the condition holds, else 0."""
     return either(condition, number(1), number(0))
 
 
 def either(condition: nw.Expr, this: nw.Expr, that: nw.Expr) -> nw.Expr:
-    """One expression where the condition holds, else the other. Both are evaluated by some engines."""
+    """Return one expression where the condition holds, else the other; some engines evaluate both."""
     return nw.when(condition).then(this).otherwise(that)
 
 
 def sigmoid(z: nw.Expr) -> nw.Expr:
-    """1 / (1 + exp(-z)), without overflow, in the order of `kernels.sigmoid`."""
+    """Return 1 / (1 + exp(-z)) without overflow, computed in the order of `kernels.sigmoid`."""
     small = (number(0) - z.abs()).exp()
     return either(z >= number(0), number(1), small) / (number(1) + small)
 
 
 def minus_log(p: nw.Expr) -> nw.Expr:
-    """-log p, and 0 where p is 0: engines differ on log 0, from an error to a null, so it is not asked for."""
+    """Return -log p, and 0 where p is 0, because log 0 is an error on some engines and null on others."""
     return number(0) - either(p > number(0), p, number(1)).log()
 
 
 def minus_log_of_rest(p: nw.Expr) -> nw.Expr:
-    """-log(1 - p), and 0 where p is 1, as precise for small p as log1p, which not every engine has.
+    """Return -log(1 - p), and 0 where p is 1, as precise for small p as log1p, which not every engine has.
 
     With u = 1 - p rounded, log(1 - p) = log(u) (-p) / (u - 1): the rounding of u cancels.
     """
@@ -61,18 +61,18 @@ def minus_log_of_rest(p: nw.Expr) -> nw.Expr:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# which cell of a grid, or which bin, a score is in: the rules of `Grid.assign` and `Edges.index` as expressions
+# the cell of a grid, or the bin, of a score: the rules of `Grid.assign` and `Edges.index` as expressions
 
 
 Stage = dict[str, nw.Expr]
 
 
 def stages(place: str, p: nw.Expr, sort: Grid | Edges) -> list[Stage]:
-    """Columns to add one stage after the other; the last is `place`, a whole number of type float64.
+    """Return columns to add in stages; the last is `place`, an integer of type float64.
 
-    On uniform grids and bins it is what `Grid.assign` and `Edges.index` say, to the last bit. On a logit-spaced grid
-    the engine's own log and exp are used: a score within a few roundings of an edge may fall into the cell beside.
-    Stages, because an expression that is used twice is worked out twice by some engines.
+    On uniform grids and bins it equals `Grid.assign` and `Edges.index` exactly. A logit-spaced grid uses the engine's
+    own log and exp, so a score within rounding of an edge may fall into the neighbouring cell. There are stages because
+    some engines evaluate an expression that is used twice two times.
     """
     if isinstance(sort, Edges) and sort.strategy != "uniform":
         inner = [flag(p > exactly(edge)) for edge in sort.values[1:-1]]
@@ -86,22 +86,22 @@ def stages(place: str, p: nw.Expr, sort: Grid | Edges) -> list[Stage]:
 
 
 def _uniform(place: str, p: nw.Expr, n: int, dtype: str) -> tuple[list[Stage], nw.Expr]:
-    """m with (m-1)/n < p <= m/n: multiply, round up, then compare with the edges themselves, by division."""
+    """Return m with (m-1)/n < p <= m/n: multiply, round up, then compare with the edges, computed by division."""
     guess, each = nw.col(f"{place}_guess"), nw.col(f"{place}_each")
     above = p > _rounded(guess / each, dtype)
     below = p <= _rounded((guess - number(1)) / each, dtype)
-    # A column of its own: polars divides by a constant by multiplying with its inverse, which is off in the last bit.
+    # A separate column, because polars divides by a constant by multiplying with its inverse, which rounds differently.
     made = [{f"{place}_guess": (p * number(n)).ceil(), f"{place}_each": p * number(0) + number(n)}]
     return made, guess + flag(above) - flag(below)
 
 
 def _rounded(edge: nw.Expr, dtype: str) -> nw.Expr:
-    """Edges are rounded to the type of the scores."""
+    """Round edges to the type of the scores."""
     return edge if dtype == "float64" else edge.cast(nw.Float32).cast(nw.Float64)
 
 
 def _logit(place: str, p: nw.Expr, grid: Grid) -> tuple[list[Stage], nw.Expr]:
-    """The same by the logit: m with edge(m-1) < p <= edge(m)."""
+    """Return m with edge(m-1) < p <= edge(m) on a logit-spaced grid."""
     guess, n = nw.col(f"{place}_guess"), number(grid.n_cells)
     safe = nw.col(f"{place}_safe")
     rest = either(safe > number(0.5), _rest(number(1) - safe, grid.dtype), number(1) - safe)
@@ -123,7 +123,7 @@ def _logit(place: str, p: nw.Expr, grid: Grid) -> tuple[list[Stage], nw.Expr]:
 
 
 def _rest(rest: nw.Expr, dtype: str) -> nw.Expr:
-    """1 - edge of the lowest edge that is rounded to the score or above it: near 1, scores are coarser than cells.
+    """Return 1 - edge for the lowest edge that rounds to the score or above: near 1, scores are coarser than cells.
 
     In float64 the sigmoid rounds its 1 + exp(-z) to a multiple of eps; its cast to float32 is the coarser one there.
     """

@@ -1,4 +1,4 @@
-"""Which column of a frame holds what, checked against the frame's schema before anything is counted."""
+"""The columns of a frame, checked against its schema before anything is counted."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from believable.errors import InputError
 
 LIST_TYPES = (nw.List, nw.Array)
 TEXT_TYPES = (nw.String, nw.Categorical, nw.Enum)
-MAX_COLUMNS_NAMED = 12  # names of columns in a message
-FIRST_INEXACT_INTEGER = 2**53  # above it float64 skips whole numbers
+MAX_COLUMNS_NAMED = 12  # the most column names that a message lists
+FIRST_INEXACT_INTEGER = 2**53  # above this float64 cannot represent every integer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +27,12 @@ class FrameColumns:
     scores : tuple of str
         One column of P(y = 1), one for each class, or one whose entries are lists.
     width : int or None
-        How many scores a list has.
+        The number of scores in a list.
     dtype : {"float32", "float64"}
-        Of the scores: edges are rounded to it.
+        The type of the scores; edges are rounded to it.
     label : str
     named : tuple or None
-        The labels in the order of the classes; the positive one alone where `pos_label`.
+        The labels in the order of the classes; only the positive one if `pos_label` is given.
     text, boolean : bool
         How labels are stored.
     weight : str or None
@@ -63,16 +63,16 @@ class FrameColumns:
 
     @property
     def names(self) -> list[str]:
-        """What the scores are called while they are counted."""
+        """The names of the scores during counting."""
         return [f"p{k}" for k in range(self.width or len(self.scores))]
 
 
 def score_columns(
     schema: Mapping[str, Any], prob: str | Sequence[str], classes: Sequence[Any] | None, others: Sequence[str]
 ) -> tuple[list[str], Sequence[Any] | None]:
-    """The columns that `prob` stands for, and the names of the classes where the columns' own names say them.
+    """Return the columns that `prob` names, and the names of the classes if the column names contain them.
 
-    `others` have another use, whatever their names begin with.
+    `others` are columns with another use, whatever their prefix.
     """
     if not isinstance(prob, str):
         names = list(prob) if isinstance(prob, (list, tuple)) else []
@@ -101,16 +101,16 @@ def score_columns(
 def _with_prefix(
     names: Sequence[str], start: str, classes: Sequence[Any] | None
 ) -> tuple[list[str], Sequence[Any] | None] | None:
-    """Columns named by a prefix and the class: numbers 0 to K-1 in their order, or names in that of `classes`.
+    """Return columns named by a prefix and the class: numbers 0 to K-1 in order, or names in the order of `classes`.
 
-    Where `classes` says which they are, there may be others of the same prefix.
+    With `classes`, there may be other columns with the same prefix.
     """
     ends = [name.removeprefix(start) for name in names if name.startswith(start) and name != start] if start else []
     if len(ends) < 2:
         return None
     if sorted(ends) == sorted(map(str, range(len(ends)))):
         return [f"{start}{k}" for k in range(len(ends))], classes
-    if start[-1].isalnum():  # "p" is also how "price" begins
+    if start[-1].isalnum():  # "price" begins with "p" too
         return None
     if classes is None and "0" in ends and "1" in ends:
         raise InputError(
@@ -137,7 +137,7 @@ def present(schema: Mapping[str, Any], name: str, role: str) -> None:
 
 
 def score_type(schema: Mapping[str, Any], names: Sequence[str], from_logits: bool) -> str:
-    """float32 where all scores are (or are smaller), else float64; text is refused even where it spells a number."""
+    """Return float32 if all scores are that or narrower, else float64; text is refused even if it spells numbers."""
     small = []
     for name in names:
         dtype = schema[name]
@@ -148,7 +148,7 @@ def score_type(schema: Mapping[str, Any], names: Sequence[str], from_logits: boo
 
 
 def numeric(dtype: Any, name: str, what: str) -> None:
-    """Raise unless a column holds numbers (or objects, which may be numbers)."""
+    """Raise unless a column holds numbers, or objects, which may be numbers."""
     if dtype in TEXT_TYPES:
         raise InputError(f"column {name!r} holds text, not {what}: cast it to a number first")
     if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object, nw.Unknown)):
@@ -162,7 +162,7 @@ def _text(dtype: Any) -> str:
 def label_rules(
     schema: Mapping[str, Any], label: str, n_classes: int, pos_label: Any, classes: Sequence[Any] | None
 ) -> dict[str, Any]:
-    """How labels are read: `named`, `pos_label`, `text` and `boolean` of `FrameColumns`."""
+    """Return how to read labels: `named`, `pos_label`, `text` and `boolean` of `FrameColumns`."""
     dtype = schema[label]
     text, boolean = dtype in TEXT_TYPES, dtype == nw.Boolean
     if pos_label is None and classes is None:
@@ -180,7 +180,7 @@ def label_rules(
     if len(set(named)) != len(named):
         raise InputError("{argument} must be distinct, got {got!r}", argument="classes", got=list(named))
     if any(isinstance(one, int) and abs(one) >= FIRST_INEXACT_INTEGER for one in named):
-        raise InputError(f"labels beyond 2^53 cannot be told apart, got {list(named)!r}: cast them to text first")
+        raise InputError(f"labels beyond 2^53 cannot be distinguished, got {list(named)!r}: cast them to text first")
     held = str if text else (bool, int, float)
     if dtype not in (nw.Object, nw.Unknown) and not all(isinstance(one, held) for one in named):
         option = "pos_label" if classes is None else "classes"
@@ -191,13 +191,13 @@ def label_rules(
     return {"named": named, "pos_label": classes is None, "text": text, "boolean": boolean}
 
 
-# --- columns of lists, one list of scores for each row, as one column for each class ----------------------------------
+# --- columns of lists of scores, as one column per class --------------------------------------------------------------
 
 
 def scored(frame: Any, columns: FrameColumns, *beside: nw.Expr) -> Any:
-    """The scores as columns p0 to pK-1 of type float64, beside expressions of the frame's own columns.
+    """Return the scores as columns p0 to pK-1 of type float64, with expressions of the frame's own columns.
 
-    Everything is named anew in one go, so that no column of the frame can be taken for one made here. A list of another
+    All columns are renamed at once, so that no column of the frame can clash with one made here. A list of another
     length gives missing scores.
     """
     names, width = columns.names, columns.width
@@ -215,7 +215,7 @@ def scored(frame: Any, columns: FrameColumns, *beside: nw.Expr) -> Any:
 
 
 def _by_hand(frame: Any, columns: FrameColumns) -> Any:
-    """pandas holds lists as objects, and pyarrow has no element that may be absent: make the matrix here."""
+    """Make the matrix here, because pandas holds lists as objects and pyarrow cannot take an absent element."""
     rows = frame.get_column("scores").to_list()
     matrix = np.full((len(rows), columns.width or 0), np.nan, columns.dtype)
     for i, row in enumerate(rows):
@@ -226,18 +226,18 @@ def _by_hand(frame: Any, columns: FrameColumns) -> Any:
     made = [
         nw.new_series(new, np.ascontiguousarray(matrix[:, k]), backend=backend) for k, new in enumerate(columns.names)
     ]
-    if backend.__name__ == "pandas":  # a new column would be aligned with the frame's index
+    if backend.__name__ == "pandas":  # pandas would align a new column with the frame's index
         index = nw.to_native(frame).index
         made = [nw.from_native(nw.to_native(one).set_axis(index), series_only=True) for one in made]
     return frame.with_columns(*made)
 
 
 def unpivoted(frame: Any, on: list[str], kept: list[str]) -> Any:
-    """One row for each of some columns, its name in `stratum` and its value in `p`, beside the columns kept."""
+    """Return one row for each of some columns, its name in `stratum` and its value in `p`, with the columns kept."""
     if nw.get_native_namespace(frame).__name__ != "duckdb":
         return frame.unpivot(on=on, index=kept, variable_name="stratum", value_name="p")
-    # Asked of the relation itself: narwhals asks the default connection, which does not know others' tables, and a
-    # query needs a name for the rows, which may be that of somebody's table.
+    # Query the relation itself: narwhals uses the default connection, which does not know the tables of others, and a
+    # query needs a name for the rows, which may clash with that of a table.
     strata, values = (", ".join(quote + name + quote for name in on) for quote in ("'", '"'))
     beside = ", ".join(f'"{name}"' for name in kept)
     return nw.from_native(
@@ -246,7 +246,7 @@ def unpivoted(frame: Any, on: list[str], kept: list[str]) -> Any:
 
 
 def width_of(frame: Any, name: str, first: Any) -> int:
-    """How many scores a list has: what the type says, else the first row that has one."""
+    """Return the number of scores in a list, from the type or from the first list."""
     dtype = frame.collect_schema()[name]
     if dtype == nw.Array:
         return int(dtype.shape[0])
@@ -254,5 +254,5 @@ def width_of(frame: Any, name: str, first: Any) -> int:
 
 
 def is_listed(dtype: Any, first: Any) -> bool:
-    """Whether a column holds lists: by its type, or by its first entry where the type does not say."""
+    """Return whether a column holds lists, by its type or by its first entry."""
     return isinstance(dtype, LIST_TYPES) or (dtype == nw.Object and isinstance(first, (list, tuple, np.ndarray)))

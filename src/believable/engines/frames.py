@@ -1,4 +1,4 @@
-"""A data frame and the engine behind it: how its rows are asked, and how little comes back."""
+"""A data frame and its engine: run queries on the rows, and collect only their sums."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ NUMBER_TYPES = (Number, np.bool_)
 SEQUENCE_TYPES = (list, tuple, np.ndarray)
 KNOWN_ENGINES = "polars, pandas, pyarrow, duckdb, ibis, dask and pyspark"
 SPARK_METHOD_LIMIT = "spark.sql.codegen.hugeMethodLimit"
-LONGEST_COMPILED_METHOD = "8000"  # bytes; Java interprets longer ones
+LONGEST_COMPILED_METHOD = "8000"  # in bytes; Java interprets longer methods
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame of narwhals, the name of its engine, and whether partitions are counted by the engine's Python."""
+    """A narwhals frame, the name of its engine, and whether the engine's Python workers count partitions."""
 
     rows: Any
     engine: str
@@ -37,7 +37,7 @@ class Frame:
 
     @classmethod
     def of(cls, native: Any, python_workers: bool = False) -> Frame:
-        """Any frame that narwhals knows; an error that lists them for anything else."""
+        """Return any frame that narwhals supports as a `Frame`; otherwise raise an error that lists them."""
         try:
             frame = nw.from_native(native)
         except DuplicateError as error:
@@ -58,7 +58,7 @@ class Frame:
         engine = frame.implementation.value
         if engine in ("duckdb", "ibis", "pyspark", "pyspark_connect") and find_spec("pyarrow") is None:
             raise MissingDependencyError(f"a summary of a {engine} frame needs pyarrow: pip install pyarrow")
-        if python_workers and find_spec("pandas") is None:  # which Spark asks for, though nothing is made of it
+        if python_workers and find_spec("pandas") is None:  # which Spark requires, though it is not used
             raise MissingDependencyError("python_workers=True needs pandas: pip install 'believable[spark]'")
         if engine == "pyspark":
             frame = nw.from_native(without_vectors(nw.to_native(frame)))
@@ -75,17 +75,17 @@ class Frame:
         return dict(self.rows.collect_schema())
 
     def can_ask_for(self, names: Sequence[str]) -> None:
-        """Raise where the engine would read a name of a column as something else."""
+        """Raise if the engine would misread a column name."""
         for name in names:
             if self.engine.startswith("pyspark") and ("." in name or "`" in name):
                 raise InputError(f"Spark would not take {name!r} for one column: rename it, without dots and backticks")
 
     def only(self, names: Sequence[str]) -> Frame:
-        """The same with these columns alone, so that no others are moved."""
+        """Return the frame with these columns only, so that no others are moved."""
         return replace(self, rows=self.rows.select(*dict.fromkeys(names)))
 
     def settled(self, name: str, dtype: Any, kinds: tuple[type, ...] = NUMBER_TYPES) -> Any:
-        """The type of a column; objects may be anything, and dask has not looked at them yet, so look at one."""
+        """Return the type of a column; for objects, which may be anything, that of one entry."""
         if self.engine == "dask" and nw.to_native(self.rows)._meta[name].dtype == object:
             dtype = nw.Object()
         if dtype != nw.Object:
@@ -98,9 +98,9 @@ class Frame:
         raise InputError(f"column {name!r} holds {type(one).__name__} objects, which are neither numbers nor text")
 
     def tally(self, step: Step) -> dict[str, Array]:
-        """What `step` makes of the frame: few rows of sums, as arrays by name.
+        """Return the result of `step` on the frame: few rows of sums, as arrays by name.
 
-        `step` takes a frame of narwhals and groups it by `key` and perhaps `level`; the rest are sums.
+        `step` takes a narwhals frame and groups it by `key` and perhaps `level`; the other columns are sums.
         """
         if self.in_python:
             return (of_dask if self.engine == "dask" else of_spark)(nw.to_native(self.rows), step)
@@ -111,12 +111,12 @@ class Frame:
         return columns
 
     def first(self, name: str) -> Any:
-        """The first entry of a column that is not missing; None where there is none."""
+        """Return the first entry of a column that is not missing, or None."""
         found = self.values(name, 1, distinct=False)
         return found[0] if found else None
 
     def values(self, name: str, most: int, *, distinct: bool = True) -> list[Any]:
-        """At most so many (distinct) entries of a column, missing ones left out."""
+        """Return at most so many (distinct) entries of a column, without missing ones."""
         rows = self.rows.select(nw.col(name).alias("value")).filter(~nw.col("value").is_null())
         if self.engine == "dask":
             native = nw.to_native(rows)["value"]
@@ -135,18 +135,18 @@ def _collected(rows: Any, engine: str) -> Any:
 
 
 def word(value: Any) -> str:
-    """Return what a subgroup is called."""
+    """Return the name of a subgroup."""
     if is_missing(value):
         return "missing"
-    return str(value + 0 if isinstance(value, float) else value)  # -0.0 is 0.0
+    return str(value + 0 if isinstance(value, float) else value)  # so that -0.0 and 0.0 are one subgroup
 
 
-# --- partitions counted one by one in Python, and their sums added by the engine: dask, and the workers of Spark ------
-# Nothing is compared across partitions, whose order and index may be anything.
+# --- partitions counted in Python, with sums added by the engine: dask, and the workers of Spark ----------------------
+# Nothing depends on the order or the index of partitions.
 
 
 def of_dask(frame: Any, step: Step) -> dict[str, Array]:
-    """Each partition is a frame of pandas; dask adds their sums, a few at a time."""
+    """Count each partition as a pandas frame; dask adds their sums, a few at a time."""
     meta = _of_pandas(frame._meta, step)
     keys = [name for name in GROUP_KEYS if name in meta.columns]
     parts = frame.map_partitions(_of_partition, step, meta=meta, enforce_metadata=False)
@@ -155,7 +155,7 @@ def of_dask(frame: Any, step: Step) -> dict[str, Array]:
 
 
 def _of_partition(part: Any, step: Step) -> Any:
-    """A million rows at a time: the columns that sums are made of take twenty times the memory of the scores."""
+    """Count a million rows at a time, because intermediate columns take twenty times the memory of the scores."""
     size = ROWS_COUNTED_AT_ONCE
     sums = [_of_pandas(part.iloc[start : start + size], step) for start in range(0, max(len(part), 1), size)]
     if len(sums) == 1:
@@ -178,7 +178,7 @@ def _of_pandas(part: Any, step: Step) -> Any:
 
 
 def of_spark(frame: Any, step: Step) -> dict[str, Array]:
-    """Each partition comes to a worker's Python as batches of arrow, counted there by polars; Spark adds their sums."""
+    """Count each partition in a Python worker, as arrow batches, with polars; Spark adds their sums."""
     import polars
 
     names = _of_polars(polars.from_arrow(frame.limit(0).toArrow()), step).columns
@@ -192,7 +192,7 @@ def of_spark(frame: Any, step: Step) -> dict[str, Array]:
 
 @dataclass(frozen=True, slots=True)
 class _Worker:
-    """Counts the batches of a partition, a million rows at a time, and adds up; it travels to the workers."""
+    """Counts the batches of a partition, a million rows at a time; it is pickled and sent to the workers."""
 
     step: Step
 
@@ -211,7 +211,7 @@ class _Worker:
 
 
 def _gathered(batches: Iterator[Any]) -> Iterator[list[Any]]:
-    """Small batches together, so many that they have a million rows."""
+    """Merge small batches until they have a million rows."""
     waiting: list[Any] = []
     n = 0
     for batch in batches:
@@ -238,11 +238,11 @@ def _of_polars(part: Any, step: Step) -> Any:
     return polars.DataFrame(made)
 
 
-# --- what Spark alone needs: vectors as arrays, and queries that Java compiles ----------------------------------------
+# --- for Spark only: vectors as arrays, and queries that Java compiles ------------------------------------------------
 
 
 def without_vectors(native: Any) -> Any:
-    """Columns of vectors, as Spark's machine learning makes them, as columns of arrays."""
+    """Return columns of Spark ML vectors as columns of arrays."""
     names = [field.name for field in native.schema.fields if type(field.dataType).__name__ == "VectorUDT"]
     if not names:
         return native
@@ -253,10 +253,10 @@ def without_vectors(native: Any) -> Any:
 
 @contextmanager
 def compiled(native: Any) -> Iterator[None]:
-    """For the length of one query, Spark writes no method that Java would not compile.
+    """During one query, limit the methods that Spark generates to a size that Java compiles.
 
-    It makes one long method of a whole stage, and Java interprets methods of more than 8,000 bytes, several times as
-    slowly. Beyond this limit Spark makes short ones instead.
+    Spark generates one long method for a whole stage, and Java interprets methods of more than 8,000 bytes, which is
+    several times slower. Beyond this limit Spark generates short ones instead.
     """
     conf = native.sparkSession.conf
     before = conf.get(SPARK_METHOD_LIMIT, None)

@@ -1,4 +1,4 @@
-"""Why a row cannot be counted, and what to say about it."""
+"""Invalid rows: the reasons, and the messages about them."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ INFINITE_LOGIT = "infinite logit"
 
 
 def reasons_in_words(counts: Mapping[int, int], from_logits: bool) -> dict[str, int]:
-    """Rows by reason, in words; rows of weight 0 are no mistake."""
+    """Return the number of rows by reason, in words; rows of weight 0 are not invalid."""
     words = REASONS_IN_WORDS | ({2: INFINITE_LOGIT} if from_logits else {})
     return {words[reason]: counts[reason] for reason in sorted(counts) if reason in words and counts[reason]}
 
 
 def refuse_rows(dropped: Mapping[str, int], rows: int, advice: str = "") -> None:
-    """Raise when rows are invalid."""
+    """Raise if rows are invalid."""
     if not dropped:
         return
     raise InputError(
@@ -44,19 +44,19 @@ def refuse_rows(dropped: Mapping[str, int], rows: int, advice: str = "") -> None
 
 
 def rows_in_words(dropped: Mapping[str, int], rows: int) -> str:
-    """Return a sentence: how many rows cannot be counted, then why."""
+    """Return a sentence that says how many rows cannot be counted, and why."""
     why = ", ".join(f"{reason}: {n:,}" for reason, n in dropped.items())
     return f"{sum(dropped.values()):,} of {rows:,} rows cannot be counted ({why})"
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# rows as they came to rows that can be counted: scores, label and weight of type float64, and a reason where not
+# checked rows: scores, label and weight of type float64, and a reason for each invalid row
 
 
 def checked(frame: Any, columns: FrameColumns) -> Any:
-    """The frame with the columns p0 to pK-1, y, w (1 without weights), reason, and by0, by1, … as they are.
+    """Return the frame with the columns p0 to pK-1, y, w (1 without weights), reason, and by0, by1, … as they are.
 
-    Where `reason` is not 0 the row cannot be counted, and its numbers are zeros: nothing made of them is NaN.
+    Where `reason` is not 0 the row is invalid, and its numbers are zeros, so that sums never become NaN.
     """
     names = columns.names
     label = nw.col(columns.label)
@@ -87,7 +87,7 @@ def checked(frame: Any, columns: FrameColumns) -> Any:
 
 
 def _missing(name: str) -> nw.Expr:
-    """Null or NaN: some engines tell them apart."""
+    """Return whether a value is null or NaN, which some engines distinguish."""
     return nw.col(f"{name}_null") | nw.col(name).is_nan()
 
 
@@ -113,7 +113,7 @@ def _from_logits(frame: Any, names: list[str]) -> Any:
 
 
 def _label(label: nw.Expr, columns: FrameColumns) -> nw.Expr:
-    """0 or 1, or the number of the class; what is none of them is -1."""
+    """Return 0 or 1, or the number of the class; -1 for any other value."""
     if columns.named is None:
         return _as_number(label, columns)
     label = label.cast(nw.String) if columns.text else _as_number(label, columns)

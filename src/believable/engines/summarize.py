@@ -1,4 +1,4 @@
-"""`summarize`: a data frame, wherever it lives, to the statistic that everything else is read from."""
+"""`summarize`: count a data frame on its own engine into a statistic that every metric can be read from."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def summarize(
     on_invalid: Literal["error", "drop"] = "error",
     python_workers: bool = False,
 ) -> Summary | BinStats:
-    """Count the rows of a data frame where they live: one group-by by cell, whose result alone is collected.
+    """Count the rows of a data frame on its own engine: one group-by by cell, of which only the result is collected.
 
-    The frame may be of polars (eager or lazy), pandas, pyarrow, duckdb, ibis, dask or pyspark. The bins and cells are
-    those of `Edges` and of a uniform `Grid` to the last bit, on every engine, also for float32. Logit-spaced cells are
-    made with the engine's own logarithm: a score within a few roundings of an edge may fall into the cell beside, and
-    so may probabilities that the engine makes from logits. Sums agree with `Summary.of` to about 1e-12. Independent
-    columns (multilabel) and soft labels are not counted here: pass those as `Predictions` to `Summary.of`.
+    The frame may be of polars (eager or lazy), pandas, pyarrow, duckdb, ibis, dask or pyspark. Bins and uniform cells
+    are exactly those of `Edges` and `Grid` on every engine, also for float32. Logit-spaced cells use the engine's own
+    logarithm: a score within rounding of an edge may fall into the neighbouring cell, and so may probabilities that the
+    engine computes from logits. Sums agree with `Summary.of` to about 1e-12. Independent columns (multilabel) and soft
+    labels are not supported here: pass those as `Predictions` to `Summary.of`.
 
     Parameters
     ----------
@@ -79,32 +79,31 @@ def summarize(
         A column of P(y = 1); columns in the order of the classes; the prefix of columns named by class (p_0, p_1, … or
         p_cat, p_dog, …); or a column of lists, arrays or Spark vectors. Decimals are read as float64, text is refused.
     label : str
-        A column of 0 and 1, booleans, or the numbers of the classes; of anything else with `pos_label` or `classes`.
+        A column of 0 and 1, booleans, or class numbers; of any other values with `pos_label` or `classes`.
     weight : str, optional
         A column of importance weights; rows of weight 0 are left out.
     by : str or sequence of str
-        Columns of subgroups, of at most fifty values each; rows without a value are the subgroup "missing".
+        Columns of subgroups, with at most fifty values each; rows without a value are the subgroup "missing".
     bins : int or Edges, optional
-        Count these bins of one notion and nothing else: the result is a `BinStats`.
+        Count only these bins, of one notion: the result is a `BinStats`.
     cells, spacing, notions
         What a `Summary` counts; see `Layout.of`. Notions are "binary", "confidence", "classwise" and "top_label".
     from_logits : bool
-        The scores are logits: the sigmoid or softmax is taken by the engine in float64.
+        Whether the scores are logits; the engine computes the sigmoid or softmax in float64.
     pos_label, classes
         The label that counts as 1; the labels in the order of the columns.
     on_invalid : {"error", "drop"}
-        What to do with rows that cannot be counted: those with missing scores, scores outside [0, 1] or that do not sum
-        to 1, missing or unknown labels, missing, negative or infinite weights. An error says how many and why; "drop"
-        leaves them out, and `Summary.dropped` says how many and why. A `BinStats` has no place for that: with `bins`
-        a warning says it.
+        What to do with invalid rows: those with missing scores, scores outside [0, 1] or that do not sum to 1, missing
+        or unknown labels, missing, negative or infinite weights. An error says how many and why; "drop" leaves them
+        out, and `Summary.dropped` says how many and why. With `bins`, a warning says so.
     python_workers : bool
-        On pyspark: the workers' Python counts the partitions, up to twice as fast as a query does. This package must
-        be installed there.
+        On pyspark, let Python workers count the partitions, up to twice as fast as a query. This package must be
+        installed on the workers.
 
     Returns
     -------
     Summary or BinStats
-        `Summary` without `bins`: what `evaluate` and `audit` read, and what can be added to other summaries.
+        A `Summary` without `bins`: pass it to `evaluate` and `audit`, or add it to other summaries.
 
     Examples
     --------
@@ -126,7 +125,9 @@ def summarize(
     opened = opened.only([*columns.scores, label, *asked.weights, *by])
     if bins is not None:
         if by or cells is not None or spacing is not None:
-            raise InputError("bins= counts bins of all rows and nothing else: leave by, cells and spacing out, or bins")
+            raise InputError(
+                "bins= counts bins of all rows and nothing else: leave out either bins, or by, cells and spacing"
+            )
         return _bins(opened, columns, bins, notions, on_invalid)
     layout = _layout(columns, notions, cells, spacing)
     for name in by:
@@ -139,7 +140,7 @@ def summarize(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The columns that were named, and what they mean; see `summarize`."""
+    """The columns that were named, and their meaning; see `summarize`."""
 
     prob: str | Sequence[str]
     label: str
@@ -151,12 +152,12 @@ class _Asked:
 
     @property
     def weights(self) -> tuple[str, ...]:
-        """The column of weights, if there is one."""
+        """The column of weights, or None."""
         return () if self.weight is None else (self.weight,)
 
 
 def _columns(frame: Frame, asked: _Asked) -> tuple[FrameColumns, tuple[str, ...] | None]:
-    """The columns to read, and the names of the classes where there are any."""
+    """Return the columns to read, and the names of the classes, if any."""
     schema, label = frame.schema(), asked.label
     present(schema, label, "label")
     scores, classes = score_columns(schema, asked.prob, asked.classes, [label, *asked.by, *asked.weights])
@@ -196,12 +197,12 @@ def _columns(frame: Frame, asked: _Asked) -> tuple[FrameColumns, tuple[str, ...]
 def _lists(
     frame: Frame, kind: Any, name: str, dtype: str, asked: _Asked, classes: Sequence[Any] | None
 ) -> tuple[str, int | None]:
-    """The type of the scores, and how many a row has where the column holds lists; None where it holds numbers."""
+    """Return the type of the scores, and the length of lists (None if the column holds numbers)."""
     first = frame.first(name) if kind in (nw.Object, nw.List) else None
     if not is_listed(kind, first):
         return dtype, None
     if isinstance(first, np.ndarray) and first.dtype in (np.float16, np.float32) and not asked.from_logits:
-        dtype = "float32"  # in lists that pandas holds as objects
+        dtype = "float32"  # pandas holds lists as objects
     if any(isinstance(one, str) for one in (() if first is None else first)):
         raise InputError(f"column {name!r} holds lists of text, not scores: cast it to numbers first")
     width = len(classes) if classes is not None else width_of(frame.rows, name, first)
@@ -256,18 +257,18 @@ def _bins(
 ) -> BinStats:
     views = list(dict.fromkeys(view for view, _ in _layout(columns, notions).views))
     if notions is not None and len(views) > 1:
-        raise InputError("bins= counts one notion: pass notions=['classwise'], say")
-    if isinstance(bins, tuple) and len(bins) == 1:  # the edges of a BinStats
+        raise InputError("bins= counts one notion: pass one, such as notions=['classwise']")
+    if isinstance(bins, tuple) and len(bins) == 1:  # a BinStats has edges
         bins = bins[0]
     view, edges = views[0], bins if isinstance(bins, Edges) else Edges.uniform(bins, columns.dtype)
     if edges.dtype != columns.dtype:
         raise InputError(
             f"edges rounded to {edges.dtype} cannot sort {columns.dtype} scores: make them with dtype={columns.dtype!r}"
         )
-    of_two = view.notion == "binary" and columns.kind == "multiclass"  # the second of two columns
+    of_two = view.notion == "binary" and columns.kind == "multiclass"  # use the second of two columns
     pairing: Any = "classwise" if of_two else view.notion
     tallied = frame.tally(GroupBy(columns=columns, pairing=pairing, sorts=(edges,), scores=False))
-    if pairing == "classwise":  # its rows were filtered: ask for the others
+    if pairing == "classwise":  # the rows were filtered, so count the others separately
         reasons = frame.tally(
             GroupBy(columns=columns, pairing="confidence", sorts=(Edges.uniform(1, columns.dtype),), scores=False)
         )
@@ -282,7 +283,7 @@ def _bins(
 
 
 def _dropped(frame: Frame, columns: FrameColumns, tallied: Tallied, on_invalid: str) -> dict[str, int]:
-    """Rows that cannot be counted, by reason; an error unless they may be dropped, or when none is left."""
+    """Return the number of invalid rows by reason; raise unless they may be dropped, or if no row is left."""
     dropped = reasons_in_words(reasons_of(tallied), columns.from_logits)
     part = good_part(tallied)
     counted = int(part["n"].sum())
@@ -290,7 +291,7 @@ def _dropped(frame: Frame, columns: FrameColumns, tallied: Tallied, on_invalid: 
         refuse_rows(dropped, int(tallied["n"].sum()), _advice(frame, columns, dropped))
     if not counted:
         left = f"; {sum(dropped.values()):,} rows were dropped" if dropped else ""
-        raise InputError(f"the frame has no rows to count: there is nothing to measure{left}")
+        raise InputError(f"the frame has no rows to count{left}")
     if columns.pos_label and columns.named is not None and not part["ny"].any():
         raise InputError(
             "{pos_label=} does not occur in column {label!r}, in rows that count; if there are truly no "
@@ -302,11 +303,11 @@ def _dropped(frame: Frame, columns: FrameColumns, tallied: Tallied, on_invalid: 
     return dropped
 
 
-# --- what the scores of a refused frame look like: logits, percentages, or labels in the wrong place ------------------
+# --- what refused scores look like: logits, percentages, or labels in the wrong place ---------------------------------
 
 
 def _advice(frame: Frame, columns: FrameColumns, dropped: Mapping[str, int]) -> str:
-    """A clause for the message, or nothing; it costs one more look at the rows, which were refused anyway."""
+    """Return a clause for the message, or ""; this takes one more pass over the rows."""
     outside, unknown = REASONS_IN_WORDS[2] in dropped, REASONS_IN_WORDS[5] in dropped
     if not outside and not (unknown and columns.kind == "binary" and columns.named is None):
         return ""
@@ -327,7 +328,7 @@ def _advice(frame: Frame, columns: FrameColumns, dropped: Mapping[str, int]) -> 
 
 
 class _Range:
-    """The smallest and largest score, and how many are no whole numbers."""
+    """The smallest and largest score, and how many are not integers."""
 
     def __init__(self, columns: FrameColumns) -> None:
         self.columns = columns
@@ -340,7 +341,7 @@ class _Range:
             *(either(u, nw.col(n), number(0)).alias(n) for u, n in zip(usable, names, strict=True))
         )
         frame = frame.with_columns(
-            nw.min_horizontal(*names, names[0]).alias("low"),  # Spark has no smallest of one column
+            nw.min_horizontal(*names, names[0]).alias("low"),  # Spark has no minimum over a single column
             nw.max_horizontal(*names, names[0]).alias("high"),
             flag(nw.col(names[0]) != nw.col(names[0]).floor()).alias("broken"),
             nw.lit(0, dtype=nw.Int64).alias("key"),

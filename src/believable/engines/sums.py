@@ -1,4 +1,4 @@
-"""The collected sums as statistics: `ScoreSums`, `CellStats` and `BinStats`."""
+"""Statistics from the collected sums: `ScoreSums`, `CellStats` and `BinStats`."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Tallied = dict[str, Array]
 
 
 def reasons_of(tallied: Tallied) -> dict[int, int]:
-    """Rows that cannot be counted, by the number of the reason."""
+    """Return the number of invalid rows, by the number of the reason."""
     bad = tallied["key"] < 0
     return {int(-key): int(n) for key, n in zip(tallied["key"][bad], tallied["n"][bad], strict=True)}
 
 
 def good_part(tallied: Tallied) -> Tallied:
-    """The sums of rows that were counted, with the columns that unweighted rows do without."""
+    """Return the sums of valid rows, with the columns that unweighted rows leave out."""
     good = tallied["key"] >= 0
     kept = {name: column[good] for name, column in tallied.items()}
     kept["n"] = kept["n"].astype(np.int64)
@@ -40,7 +40,7 @@ def good_part(tallied: Tallied) -> Tallied:
 
 
 def levels_of(tallied: Tallied) -> dict[str, Tallied]:
-    """The sums of each level of a subgroup, in order of their names."""
+    """Return the sums of each subgroup of a column, in order of their names."""
     found, level_of = np.unique(tallied["level"].astype(str), return_inverse=True)
     columns = {name: column for name, column in tallied.items() if name != "level"}
     return {
@@ -49,7 +49,7 @@ def levels_of(tallied: Tallied) -> dict[str, Tallied]:
 
 
 def counts_of(part: Tallied, sorts: Sequence[Grid | Edges], which: int, *, apart: bool = True) -> dict[str, Any]:
-    """Key, n and sums for one of the grids that were counted together; strata together where not `apart`."""
+    """Return key, n and sums for one of the grids counted together; strata are merged unless `apart`."""
     key, place = part["key"], np.zeros(len(part["key"]), np.int64)
     for i in reversed(range(len(sorts))):
         key, here = np.divmod(key, len(sorts[i]))
@@ -60,13 +60,13 @@ def counts_of(part: Tallied, sorts: Sequence[Grid | Edges], which: int, *, apart
 
 
 def cells_of(part: Tallied, view: View, grids: Sequence[Grid | Edges], grid: Grid) -> CellStats:
-    """The cells of a view on one of the grids that were counted."""
+    """Return the cells of a view on one of the counted grids."""
     which = grids.index(grid)
     return CellStats.from_columns(view, grid, counts_of(part, grids, which, apart=view.n_strata > 1))
 
 
 def second_class(part: Tallied, grids: Sequence[Grid | Edges]) -> Tallied:
-    """The pairs of class 1 alone: P(y = 1) of two columns."""
+    """Return the pairs of class 1 alone: P(y = 1) of two columns."""
     per_stratum = _per_stratum(grids)
     here = part["key"] // per_stratum == 1
     return {name: column[here] - (per_stratum if name == "key" else 0) for name, column in part.items()}
@@ -77,7 +77,7 @@ def _per_stratum(grids: Sequence[Grid | Edges]) -> int:
 
 
 def score_sums(kind: Kind, n_classes: int, grids: Sequence[Any], each: Tallied, top: Tallied | None) -> ScoreSums:
-    """Sums over the rows: `each` holds the pairs of the classes (of the rows, for binary scores), `top` the rows."""
+    """Return sums over the rows: `each` holds the pairs of classes (rows, for binary scores), `top` the rows."""
     rows = each if top is None else top
     names = ("brier", "entropy", "spread", "spread_variance", "w2_squared")
     sums: dict[str, Any] = {name: float(each[name].sum()) for name in names}
@@ -103,7 +103,7 @@ def score_sums(kind: Kind, n_classes: int, grids: Sequence[Any], each: Tallied, 
 
 
 def _moments(each: Tallied, top: Tallied, strata: Array, width: int) -> dict[str, Float64s]:
-    """The second moments of rows, in the order of `stats._moments`."""
+    """Return the second moments of rows, in the order of `stats._moments`."""
     first = {name: top[f"x_{name}"] for name in ("brier", "nll", "entropy")}
     first |= {"correct": top["w2y"], "confidence": top["w2p"]}
     second = {name: top[f"xx_{name}"] for name in ("brier", "nll", "entropy")}
@@ -118,7 +118,7 @@ def _moments(each: Tallied, top: Tallied, strata: Array, width: int) -> dict[str
 
 
 def _deviation(each: Mapping[str, Array], grids: Sequence[Any], strata: Array, width: int) -> Float64s:
-    """Sum of w (p - mean)^2 by class: within cells, from each cell's own mean, and between them (Chan et al. 1983)."""
+    """Return the sum of w (p - mean)^2 by class, from within and between cells (Chan et al. 1983)."""
     w = each["w"]
     if "wd" in each:
         rest = _per_stratum(grids[1:])
@@ -131,16 +131,16 @@ def _deviation(each: Mapping[str, Array], grids: Sequence[Any], strata: Array, w
     return np.asarray(np.bincount(strata, np.maximum(within, 0) + w * (mean - overall[strata]) ** 2, width))
 
 
-# --- which group-bys a layout needs, and the summary that their sums make ---------------------------------------------
+# --- the group-bys that a layout needs, and the summary made from their sums ------------------------------------------
 
 
-CELLS_FOR_SUMS_ALONE = 840  # cells of pairs whose sums are wanted and not their cells
+CELLS_FOR_SUMS_ALONE = 840  # the cells where only the sums of pairs are needed
 
 
 def planned(columns: FrameColumns, layout: Layout, by: int | None = None) -> list[GroupBy]:
-    """Binary scores need one group-by; a matrix needs two, of rows and of (row, class), or three where grids differ.
+    """Plan group-bys: one for binary scores; two for a matrix, of rows and of (row, class), or three if grids differ.
 
-    The first one meets every row, so it knows which cannot be counted.
+    The first one covers every row, so it also counts invalid rows.
     """
     if columns.kind == "binary":
         wanted: dict[Pairing, tuple[Grid, ...]] = {"binary": _grids(layout, "binary")}
@@ -150,7 +150,7 @@ def planned(columns: FrameColumns, layout: Layout, by: int | None = None) -> lis
         wanted = {"top_label": label} if label and top in ((), label) else {"confidence": top or spare}
         if label:
             wanted["top_label"] = label
-        # Uniform grids first: deviations are taken from the edge of their cells.
+        # Uniform grids come first, because deviations are taken from the edges of their cells.
         wanted["classwise"] = _grids(layout, "classwise", "binary") or spare
     matrix, first = columns.kind != "binary", next(iter(wanted))
     return [
@@ -167,7 +167,7 @@ def _grids(layout: Layout, *notions: str) -> tuple[Grid, ...]:
 def assembled(
     layout: Layout, tallies: Sequence[GroupBy], parts: Sequence[Tallied], classes: tuple[str, ...] | None
 ) -> Summary:
-    """The summary of the rows behind the sums of some tallies, in their order."""
+    """Return the summary from the sums of the tallies, in their order."""
     by_pairing: dict[str, tuple[Tallied, tuple[Any, ...]]]
     by_pairing = {one.pairing: (part, one.sorts) for one, part in zip(tallies, parts, strict=True)}
     cells = []
@@ -175,7 +175,7 @@ def assembled(
         notion = "top_label" if view.notion == "confidence" and "confidence" not in by_pairing else view.notion
         if notion in by_pairing:
             part, sorts = by_pairing[notion]
-        else:  # P(y = 1) of two columns
+        else:  # with two columns, P(y = 1)
             part, sorts = by_pairing["classwise"]
             part = second_class(part, sorts)
         cells.append(cells_of(part, view, sorts, grid))

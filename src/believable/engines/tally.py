@@ -1,4 +1,4 @@
-"""One group-by: from checked rows to the sums of every (stratum, cell), and of every level of a subgroup."""
+"""One group-by: sums of checked rows by (stratum, cell), and by subgroup."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from believable.engines.columns import FrameColumns, unpivoted
 from believable.engines.rows import COUNTABLE, checked
 
 Pairing = Literal["binary", "confidence", "top_label", "classwise"]
-PAIRINGS_OF_ALL_SCORES = ("binary", "classwise")  # pairs that hold every score, which proper scores are made of
+PAIRINGS_OF_ALL_SCORES = ("binary", "classwise")  # pairs with every score, which proper scores need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupBy:
-    """What to group by, and what to add up: called with a frame, it gives the frame of sums.
+    """What to group by and what to sum; called with a frame, it returns the frame of sums.
 
     Attributes
     ----------
     columns : FrameColumns
     pairing : {"binary", "confidence", "top_label", "classwise"}
-        P(y = 1) and the label; the largest score and whether its class happened, all together or by that class; the
-        score of every class and whether it happened, by class.
+        P(y = 1) and the label; the largest score and whether its class occurred, together or by that class; the score
+        of every class and whether it occurred, by class.
     sorts : tuple of Grid, or of one Edges
-        The key is (stratum, cell of the first grid, cell of the second, ...), as one number. Cells of two grids have no
-        more common parts than they have cells together, so one group-by counts both.
+        The key is (stratum, cell of the first grid, cell of the second, ...), as one number. Two grids have no more
+        distinct intersections than cells in total, so one group-by counts both.
     by : int or None
-        The column of subgroups to keep apart.
+        The number of the column of subgroups.
     scores : bool
-        Add up the terms of `ScoreSums` too.
+        Whether to sum the terms of `ScoreSums` too.
     moments : bool
-        And how much rows of a matrix differ in them.
+        Whether to sum their second moments over rows of a matrix too.
     """
 
     columns: FrameColumns
@@ -46,7 +46,7 @@ class GroupBy:
     moments: bool = False
 
     def __call__(self, frame: Any) -> Any:
-        """The sums: columns key (minus the reason, for rows that cannot be counted), n, and sums by name."""
+        """Return the sums: columns key (minus the reason, for invalid rows), n, and sums by name."""
         rows = self._pairs(checked(frame, self.columns))
         p = nw.col("p")
         placed = [stages(f"place{i}", p, one) for i, one in enumerate(self.sorts)]
@@ -66,7 +66,7 @@ class GroupBy:
         return rows.group_by(*level, "key").agg(nw.len().alias("n"), *sums)
 
     def _pairs(self, rows: Any) -> Any:
-        """Columns p, y, w, stratum, reason and perhaps level."""
+        """Return the columns p, y, w, stratum, reason and perhaps level."""
         names, y = self.columns.names, nw.col("y")
         if self.by is not None:
             rows = rows.with_columns(nw.col(f"by{self.by}").alias("level"))
@@ -74,7 +74,7 @@ class GroupBy:
             return rows.with_columns(nw.col(names[0]).alias("p"), number(0).alias("stratum"))
         if self.pairing != "classwise":
             rows = rows.with_columns(nw.max_horizontal(*names).alias("p"))
-            none = number(len(names))  # the lowest class of those with the largest score
+            none = number(len(names))  # in ties, the lowest class with the largest score
             tops = [either(nw.col(name) == nw.col("p"), number(k), none) for k, name in enumerate(names)]
             rows = rows.with_columns(nw.min_horizontal(*tops).alias("stratum"))
             rows = rows.with_columns(**self._of_row()) if self.moments else rows
@@ -89,14 +89,14 @@ class GroupBy:
         return rows.with_columns(flag(y == nw.col("stratum")).alias("y"))
 
     def _row_brier(self) -> nw.Expr:
-        """The Brier score of a row: over all classes."""
+        """Return the Brier score of a row, over all classes."""
         names = self.columns.names
         return nw.sum_horizontal(
             *(_square(nw.col(name) - flag(nw.col("y") == number(k))) for k, name in enumerate(names))
         )
 
     def _of_row(self) -> dict[str, nw.Expr]:
-        """What a row of a matrix adds to Brier score, log loss and entropy, and what it takes to say how these vary."""
+        """Return the terms of a matrix row in Brier score, log loss and entropy, and in their second moments."""
         names, total = self.columns.names, nw.sum_horizontal
         costs = [flag(nw.col("y") == number(k)) * minus_log(nw.col(name)) for k, name in enumerate(names)]
         return {
@@ -109,7 +109,7 @@ class GroupBy:
         }
 
     def _terms(self) -> list[dict[str, nw.Expr]]:
-        """Columns that several products are made of, in stages: what is used twice is worked out once."""
+        """Return columns that several products share, in stages, so that each is evaluated once."""
         if not self.scores or self.pairing not in PAIRINGS_OF_ALL_SCORES:
             return []
         p, happened = nw.col("p"), nw.col("y") == number(1)
@@ -130,7 +130,7 @@ class GroupBy:
         return [logs, terms]
 
     def _products(self) -> dict[str, nw.Expr]:
-        """What is added up, by name: the sums of `Counts` and, where asked for, of `ScoreSums`."""
+        """Return what is summed, by name: the sums of `Counts` and, if requested, of `ScoreSums`."""
         p, y = nw.col("p"), nw.col("y")
         times, twice = self._times, self._twice
         made = {"ny": y, "wp": times(p), "wpp": times(p * p), "wpy": times(p * y)}
@@ -164,14 +164,14 @@ class GroupBy:
         return made | self._centred(p)
 
     def _times(self, x: nw.Expr) -> nw.Expr:
-        """Times the weight, where there is one; rows that cannot be counted have keys of their own."""
+        """Multiply by the weight, if there is one; invalid rows have separate keys."""
         return x if self.columns.weight is None else nw.col("w") * x
 
     def _twice(self, x: nw.Expr) -> nw.Expr:
         return self._times(self._times(x))
 
     def _moments(self) -> dict[str, nw.Expr]:
-        """See `stats._moments`: first and second moments of rows, and the variances they would have by chance."""
+        """Return first and second moments of rows, and the variances that noise alone would give."""
         made: dict[str, nw.Expr] = {}
         for name in ("brier", "nll", "entropy"):
             x = nw.col(f"row_{name}")
@@ -183,7 +183,7 @@ class GroupBy:
         return made
 
     def _centred(self, p: nw.Expr) -> dict[str, nw.Expr]:
-        """Deviations from a number that all scores of a cell share: their squares do not cancel as those of p would."""
+        """Return deviations from a number shared by a cell, because squares of p itself would lose digits."""
         first = self.sorts[0]
         if not isinstance(first, Grid) or first.spacing != "uniform":
             return {}

@@ -12,6 +12,7 @@ import numpy as np
 from believable import _check
 from believable._check import generator, renamed
 from believable._types import Float64s, Ints
+from believable.curves.binned import as_html
 from believable.errors import InputError
 from believable.inference import bootstrap
 from believable.inference.clusters import cluster_of_rows, drawn_counts, residuals_by_unit, unit_of_rows
@@ -62,6 +63,12 @@ class Comparison:
         )
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        header = ["metric", "first", "second", "difference", f"{100 * self.level:.4g} % interval", "p"]
+        values = [f"{self.value_a:.4f}", f"{self.value_b:.4f}", f"{self.difference:+.4f}"]
+        row = [self.metric, *values, f"{self.low:+.4f} to {self.high:+.4f}", f"{self.p_value:.3g}"]
+        return as_html(header, [row])
 
 
 @renamed(groups="clusters")

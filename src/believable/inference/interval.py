@@ -11,6 +11,7 @@ import numpy as np
 from believable import _check
 from believable._check import generator, renamed
 from believable._types import Ints
+from believable.curves.binned import as_html
 from believable.errors import InputError
 from believable.inference import bootstrap
 from believable.inference.clusters import cluster_of_rows, has_several_pairs_per_row
@@ -62,6 +63,11 @@ class Interval:
         return f"{self.value:.4f}, {100 * self.level:.4g} % interval {self.low:.4f} … {self.high:.4f}"
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        row = [f"{self.value:.4f}", f"{self.low:.4f} to {self.high:.4f}", f"{self.estimate:.4f}", self.method]
+        header = ["value", f"{100 * self.level:.4g} % interval", "estimate", "method"]
+        return as_html(header, [row], after=[self.note] if self.note else [])
 
 
 @renamed(groups="clusters")

@@ -1,4 +1,4 @@
-"""Maps from scores to probabilities that can be believed: one estimator per file, in the manner of scikit-learn."""
+"""Recalibrators: scikit-learn estimators that turn scores into calibrated probabilities, one per file."""
 
 from believable.recalibrate.base import BinaryRecalibrator, MatrixRecalibrator, Recalibrator
 from believable.recalibrate.bbq import BBQ

@@ -1,7 +1,7 @@
 """The bases of all recalibrators: they own checking, fitting and applying; a recalibrator writes two small methods.
 
-`BinaryRecalibrator` is for maps of one event's score; K > 2 classes are taken one against the rest and the rows divided
-by their sums. `MatrixRecalibrator` is for maps of all classes' logits at once.
+`BinaryRecalibrator` recalibrates the score of one event; with K > 2 classes, each is recalibrated against the rest and
+rows are then divided by their sums. `MatrixRecalibrator` recalibrates the logits of all classes at once.
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ from believable.recalibrate.inputs import (
 )
 from believable.stats import CellStats, Summary
 
-SKLEARN_COLUMN_FACTS = ("n_features_in_", "feature_names_in_")  # what scikit-learn keeps of X
+SKLEARN_COLUMN_FACTS = ("n_features_in_", "feature_names_in_")  # what scikit-learn stores about X
 
 
 class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
-    """A map from scores to probabilities, learnt from scores with known outcomes.
+    """An estimator that fits a calibration map, from scores to probabilities, on scores with known outcomes.
 
     Attributes
     ----------
     classes_ : ndarray of shape (K,)
         The labels, in the order of the columns.
     maps_ : tuple of dict
-        All that applying it needs: one map, or one per class where classes are taken one against the rest. None stands
-        for a class that did not occur, whose scores are left as they are.
+        The fitted calibration maps: one, or one per class where classes are recalibrated one against the rest. None
+        stands for a class that did not occur, whose scores are left as they are.
     n_features_in_ : int
-        Columns of X; 1 for scores of one event.
+        The number of columns of X; 1 for scores of one event.
     """
 
     facts: ClassVar[Facts]
     inputs: ClassVar[tuple[Input, ...]] = ("probabilities", "logits")
     fields: ClassVar[dict[str, Field]]
-    multilabel: bool = False  # `OneVsRest` may say that columns are events of their own,
-    normalise: bool = True  # or that rows are not to be divided by their sums
+    multilabel: bool = False  # `OneVsRest` may set this: columns are then independent labels,
+    normalise: bool = True  # or set this to False: rows are then not divided by their sums
 
     input: Input
     classes: Sequence[Any] | None
@@ -66,17 +66,18 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
     n_features_in_: int
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the map.
+        """Fit the calibration map.
 
         Parameters
         ----------
         X : array-like of shape (n,), (n, 1) or (n, K)
-            Scores of one event, or one column per class, as `input` says.
+            Scores of one event, or one column per class, on the scale that `input` names.
         y : array-like of shape (n,)
-            Labels: integers 0..K-1 are numbers of columns. K distinct values of any other kind are columns of a data
-            frame, if these are called so, and in sorted order otherwise, unless `classes` names them.
+            Labels. Integers 0..K-1 are column numbers. Any other K distinct values belong to the columns of a data
+            frame with the same names or, without such names, to the columns in sorted order, unless `classes` names
+            them.
         sample_weight : array-like of shape (n,), optional
-            Weight 2 is the row twice, weight 0 no row.
+            A row of weight 2 counts as two rows, a row of weight 0 as none.
 
         Returns
         -------
@@ -86,7 +87,7 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         before: dict[str, Any] = {name: value for name, value in self.__dict__.items() if name in SKLEARN_COLUMN_FACTS}
         try:
             self._fit(X, y, sample_weight)
-        except Exception:  # what was learnt before still goes with the columns it was learnt from
+        except Exception:  # an earlier fit still belongs to the columns it was fitted on
             for name in SKLEARN_COLUMN_FACTS:
                 self.__dict__.pop(name, None)
             self.__dict__.update(before)
@@ -108,11 +109,11 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         self.classes_, self.maps_ = classes, maps
 
     def predict_proba(self, X: Any) -> Float64s:
-        """Probabilities, of shape (n, K); K = 2 for scores of one event, with P(second class) in column 1."""
+        """Return probabilities of shape (n, K); for scores of one event K = 2, with P(second class) in column 1."""
         return self._apply_pairs(self._scores_to_map(X))
 
     def transform(self, X: Any) -> Float64s:
-        """Probabilities in the shape of X: P(second class) for 1-D scores or one column, otherwise (n, K)."""
+        """Return probabilities in the shape of X: P(second class) for 1-D scores or one column, otherwise (n, K)."""
         scores = self._scores_to_map(X)
         if scores.values.ndim == 2 or self.n_features_in_ == 2:
             return self._apply_pairs(scores)
@@ -120,7 +121,7 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         return p if np.ndim(X) == 1 else p[:, None]
 
     def predict(self, X: Any) -> Array:
-        """The most probable class; the first, where several are."""
+        """Return the most probable class of each row; the first in ties."""
         p = self.predict_proba(X)
         if self.multilabel:
             return (p > 0.5).astype(np.intp)
@@ -128,47 +129,47 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         return np.asarray(self.classes_[most])
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The fitted map as JSON text, also written to a file if a path is given; see `load_recalibrator`."""
+        """Return the fitted map as JSON, and write it to a file if a path is given; see `load_recalibrator`."""
         from believable.recalibrate.saved import to_json
 
         return to_json(self, path)
 
-    # --- what a recalibrator may say besides its map ---
+    # --- what a recalibrator may override ---
 
     def _check_settings(self) -> None:
-        """Raise when the arguments of the constructor make no sense; called before fitting and after loading."""
+        """Raise if the arguments of the constructor are invalid; called before fitting and after loading."""
         if self.input not in self.inputs and self.input in INPUTS:
             raise InputError("{name} takes {input=}, not scores", name=type(self).__name__, input=OneOf(self.inputs))
         _check.choice(self.input, self.inputs, "input")
 
     def _facts(self) -> Facts:
-        """The facts, where settings have a say in them."""
+        """Return the facts, which may depend on the settings."""
         return self.facts
 
     def _fields(self) -> dict[str, Field]:
-        """The fields of a map."""
+        """Return the fields of a map."""
         return self.fields
 
     def _check_map(self, learnt: Map, n_classes: int) -> None:
-        """Raise a SchemaError when the fields of a map that was read, each of them fine, do not fit together."""
+        """Raise a SchemaError if the fields of a loaded map, each valid by itself, do not fit together."""
 
-    # --- what the two families do ---
+    # --- what the two base classes below implement ---
 
     @abstractmethod
     def _n_maps(self, n_classes: int) -> int:
-        """How many maps there are."""
+        """Return the number of maps."""
 
     @abstractmethod
     def _learn(self, scores: Scores, labels: Ints, weights: Float64s | None) -> tuple[Map | None, ...]:
-        """The maps."""
+        """Fit the maps."""
 
     @abstractmethod
     def _apply(self, scores: Scores) -> Float64s:
-        """Probabilities: (n,) for one event, (n, K) for more classes."""
+        """Return probabilities: (n,) for one event, (n, K) for more classes."""
 
     @abstractmethod
     def _apply_pairs(self, scores: Scores) -> Float64s:
-        """Probabilities (n, K), with two columns for one event."""
+        """Return probabilities (n, K), with two columns for one event."""
 
     # --- checking ---
 
@@ -176,7 +177,7 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         table, y = validate_data(
             self, _as_table(X), y, dtype="numeric", ensure_all_finite=False, multi_output=self.multilabel
         )
-        if y.dtype.kind not in "biu":  # whole numbers always are classes, and to look costs more than some fits
+        if y.dtype.kind not in "biu":  # integers always are classes, and this check costs more than some fits
             check_classification_targets(y)
         return Scores.of(table, self.input, X, self.multilabel), y
 
@@ -191,12 +192,12 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         if rarest < fewest:
             warn(
                 f"{type(self).__name__} was fitted with {rarest} rows of the rarest class; with fewer than {fewest} "
-                "its map is mostly chance: use more rows, or a simpler method",
+                "its calibration map is mostly noise: use more rows, or a simpler method",
                 SmallSampleWarning,
             )
 
     def _parameter(self, name: str) -> Any:
-        """A number of the map: a float, or an array where there is one map per class (NaN: a class left alone)."""
+        """Return a number of the map: a float, or an array with one per class (NaN for a class left as it is)."""
         check_is_fitted(self, "maps_")
         values = [np.nan if one is None else one[name] for one in self.maps_]
         return values[0] if len(values) == 1 else np.array(values)
@@ -209,36 +210,35 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
 
 
 class BinaryRecalibrator(Recalibrator):
-    """A map of one event's score."""
+    """A recalibrator of the score of one event."""
 
     @abstractmethod
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
-        """The map from scores (n,), their weights and weights of positives.
+        """Fit the map to scores (n,), with the weights w of rows and wy of positives.
 
-        Rows come with w = 1 and wy = y unless they are weighted; cells with their sums. Both classes are present.
+        Unweighted rows have w = 1 and wy = y; cells have their sums. Both classes are present.
         """
 
     @abstractmethod
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
-        """Probabilities (n,) within [0, 1]. Reads the map alone, never what was learnt elsewhere or set."""
+        """Return probabilities (n,) in [0, 1], from the map alone, without other attributes or settings."""
 
     def _apply_opposite(self, learnt: Map, scores: Scores) -> Float64s:
-        """1 - p, for maps that know it better than the difference, which is 0 where p is within 1e-16 of 1."""
+        """Return 1 - p; overridden where it can be computed exactly: the difference is 0 for p within 1e-16 of 1."""
         return np.asarray(1 - self._apply_map(learnt, scores))
 
     def fit_from_cells(self, cells: CellStats | Summary) -> Self:
-        """Learn the map from a statistic instead of rows: the rows of a cell stand at their mean score.
+        """Fit the map from a statistic instead of rows: all rows of a cell count at their mean score.
 
-        Where a map steps, it steps at the ends of cells, so that no cell is divided.
+        The steps of a map with steps lie at the ends of cells, so that no cell is split.
 
         Parameters
         ----------
         cells : CellStats or Summary
-            Of the notion "binary", or "classwise" for K classes. The finer the cells, the nearer to the map that the
-            rows give; count with `spacing="logit"` where scores lie near 0 or 1 (a `LimitWarning` says so where more
-            than 5 % of the weight lies in outermost uniform cells and the map reads logits). Of a `Summary` the grid
-            is taken that suits the map: the logit-spaced one for maps of logits, else the one that keeps more of the
-            rows apart.
+            Cells of the notion "binary", or "classwise" for K classes. The finer the cells, the closer the map is to
+            that of the rows; count with `spacing="logit"` where scores lie near 0 or 1. (A `LimitWarning` says so where
+            more than 5 % of the weight is in the outermost uniform cells and the method works on logits.) From a
+            `Summary`, methods that work on logits use the logit-spaced cells, others the cells that separate more rows.
 
         Returns
         -------
@@ -246,7 +246,7 @@ class BinaryRecalibrator(Recalibrator):
         """
         name = type(self).__name__
         if not self._facts().cells:
-            raise UndefinedError(f"{name} needs the rows: cells do not hold what it looks at")
+            raise UndefinedError(f"{name} needs the rows: cells do not hold enough to fit it")
         if isinstance(cells, Summary):
             cells = cells_of_summary(cells, self._facts().reads_logits)
         check_cells(cells, self.multilabel)
@@ -278,15 +278,15 @@ class BinaryRecalibrator(Recalibrator):
         if scores.values.ndim == 1:
             return (self._learn_map(scores, w, _weight_of(labels == 1, weights)),)
         columns = (labels[:, k] if self.multilabel else labels == k for k in range(scores.n_classes))
-        return tuple(self._learn_class(scores, k, happened, w, weights) for k, happened in enumerate(columns))
+        return tuple(self._learn_class(scores, k, occurred, w, weights) for k, occurred in enumerate(columns))
 
     def _learn_class(
-        self, scores: Scores, k: int, happened: Array, w: Float64s, weights: Float64s | None
+        self, scores: Scores, k: int, occurred: Array, w: Float64s, weights: Float64s | None
     ) -> Map | None:
-        if happened.any() and not happened.all():
-            return self._learn_map(scores.of_class(k), w, _weight_of(happened, weights))
+        if occurred.any() and not occurred.all():
+            return self._learn_map(scores.of_class(k), w, _weight_of(occurred, weights))
         if self.input == "scores":
-            occurs = "is in every row of y" if happened.any() else "does not occur in y"
+            occurs = "is in every row of y" if occurred.any() else "does not occur in y"
             raise InputError(f"class {k} {occurs}, so its scores cannot be turned into probabilities")
         return None
 
@@ -311,15 +311,15 @@ class BinaryRecalibrator(Recalibrator):
 
 
 class MatrixRecalibrator(Recalibrator):
-    """A map of the logits of all classes; one event is two classes."""
+    """A recalibrator of the logits of all classes; one event counts as two classes."""
 
     @abstractmethod
     def _learn_map(self, logits: Floats, labels: Ints, weights: Float64s | None) -> Map:
-        """The map from logits (n, K), as they came or logarithms of probabilities."""
+        """Fit the map to logits (n, K), or logarithms of probabilities."""
 
     @abstractmethod
     def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
-        """Probabilities (n, K), whose rows sum to one. Reads the map alone."""
+        """Return probabilities (n, K) whose rows sum to one, from the map alone."""
 
     def _n_maps(self, n_classes: int) -> int:
         return 1
@@ -328,15 +328,15 @@ class MatrixRecalibrator(Recalibrator):
         return (self._learn_map(scores.logit_matrix(), labels, weights),)
 
     def fit_from_cells(self, cells: CellStats | Summary) -> Self:
-        """Learn the map of one event from a statistic: the rows of a cell stand at their mean score.
+        """Fit the map of one event from a statistic: all rows of a cell count at their mean score.
 
-        Only `TemperatureScaling`, and from cells of the notion "binary": a cell holds one class's scores, and maps of
-        several classes look at all of them at once.
+        This is for `TemperatureScaling` alone, with cells of the notion "binary": a cell holds the scores of one class,
+        and a method for several classes needs all scores of a row.
 
         Parameters
         ----------
         cells : CellStats or Summary
-            Of a `Summary` the logit-spaced cells are taken.
+            From a `Summary`, the logit-spaced cells are used.
 
         Returns
         -------
@@ -346,7 +346,7 @@ class MatrixRecalibrator(Recalibrator):
         cells = cells_of_summary(cells, True) if isinstance(cells, Summary) else cells
         check_cells(cells, False)
         if not self._facts().cells or cells.view.notion != "binary":
-            raise UndefinedError(f"{name} needs the rows: cells do not hold what it looks at")
+            raise UndefinedError(f"{name} needs the rows: cells do not hold enough to fit it")
         if self.input != "probabilities":
             raise InputError(f"cells hold probabilities: make {name}(input='probabilities'), not {self.input!r}")
         self._check_settings()
@@ -375,18 +375,18 @@ class MatrixRecalibrator(Recalibrator):
 
 
 def normalised(columns: Float64s) -> Float64s:
-    """Rows divided by their sums; a row of zeros knows nothing and becomes 1/K each."""
+    """Divide rows by their sums; a row of zeros becomes 1/K each."""
     total = columns.sum(axis=1, keepdims=True)
     return np.where(total > 0, columns / np.where(total > 0, total, 1), 1 / columns.shape[1])
 
 
-def _weight_of(happened: Array, weights: Float64s | None) -> Float64s:
-    return happened.astype(np.float64) if weights is None else happened * weights
+def _weight_of(occurred: Array, weights: Float64s | None) -> Float64s:
+    return occurred.astype(np.float64) if weights is None else occurred * weights
 
 
 def _as_table(X: Any, n_columns: int = 1) -> Any:
-    """Arrays of any library as NumPy's, 1-D ones as a column where one is wanted; data frames keep their names."""
-    if hasattr(X, "columns") or hasattr(X, "tocsr"):  # a data frame; a sparse matrix, which scikit-learn refuses
+    """Return arrays of any library as NumPy arrays, 1-D ones as a column; data frames keep their column names."""
+    if hasattr(X, "columns") or hasattr(X, "tocsr"):  # a data frame, or a sparse matrix, which scikit-learn refuses
         return X
     array = as_numpy(X, "X")
     return array[:, None] if array.ndim == 1 and n_columns == 1 else array

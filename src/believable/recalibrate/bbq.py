@@ -1,4 +1,4 @@
-"""Bayesian binning into quantiles: an average over many histogram binnings."""
+"""Bayesian binning into quantiles: a weighted average of many histogram binnings."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from believable.recalibrate.inputs import Input, Scores, points_of
 
 Prior = Literal["per_bin", "shared"]
 
-BIN_RANGE = 10  # numbers of bins go from n^(1/3) / 10 to 10 n^(1/3)
+BIN_RANGE = 10  # the number of bins goes from n^(1/3) / 10 to 10 n^(1/3)
 MOST_BINS = 2000
-NEGLIGIBLE_WEIGHT = 1e-15  # binnings with less than this share of the best one's weight
+NEGLIGIBLE_WEIGHT = 1e-15  # binnings with less than this share of the weight of the best one are dropped
 
 
 @final
@@ -32,41 +32,40 @@ NEGLIGIBLE_WEIGHT = 1e-15  # binnings with less than this share of the best one'
     reference="Naeini, Cooper, Hauskrecht (2015)",
 )
 class BBQ(BinaryRecalibrator):
-    """Bayesian binning into quantiles: the mean of histogram binnings, each weighted by how well it explains the rows.
+    """Bayesian binning into quantiles: a mean of histogram binnings, weighted by how well each explains the rows.
 
     The binnings have B bins of equal weight, B from n^(1/3) / 10 (rounded down, at least 1) to 10 n^(1/3) (rounded up),
     n the weight of all rows; more than 2,000 bins are not tried. The rate in a bin has a Beta(alpha_b, beta_b) prior,
     alpha_b = c p_b, beta_b = c (1 - p_b), with p_b the middle of the bin. With m_b positives among n_b rows in each
-    bin, a binning weighs
+    bin, the weight of a binning is
 
         P(rows | binning) = prod_b Beta(alpha_b + m_b, beta_b + n_b - m_b) / Beta(alpha_b, beta_b),
 
     Beta(., .) the beta function, and its value in a bin is (m_b + alpha_b) / (n_b + c). The weighted mean of these
-    steps is a step function again, and that is what is kept.
+    steps is again a step function: this is the calibration map.
 
     Conventions. Rows fall into bins by the quantile rule: equal scores are never split, boundaries that coincide are
-    one, and no bin is empty. Where two numbers of bins give the same bins they count once: the prior is uniform over
-    binnings. A bin ends halfway between its last score and the next one (the first begins at 0, the last ends at 1);
-    this is also where new scores are told apart, and a score just there belongs below. p_b is moved into
-    [1e-12, 1 - 1e-12].
+    merged, and no bin is empty. Where two numbers of bins give the same bins they count once: the prior is uniform over
+    binnings. A bin ends halfway between its last score and the next one (the first begins at 0, the last ends at 1). A
+    new score exactly there belongs to the lower bin. p_b is clipped to [1e-12, 1 - 1e-12].
 
-    From cells the map is as good, but not the same to many digits: a row that falls into a neighbouring bin may change
-    the weight of a binning severalfold. It moves by about 0.003, a fraction of its standard error.
+    Fitted from cells the map is as good, but not the same to many digits: a row that falls into a neighbouring bin may
+    change the weight of a binning severalfold. The map moves by about 0.003, a fraction of its standard error.
 
-    What is kept: neither order nor argmax, as neighbouring bins may go down. Scores outside of those seen belong to the
-    first and last bin. One score for all is one bin: the base rate, drawn to 1/2 by c rows. K > 2 classes are taken one
-    against the rest. Weights are numbers of rows: with twice the weights the prior counts for less, and there are more
-    bins. Cells are not enough: the weights of binnings hang on where exactly their boundaries are.
+    Neither the ranking nor the argmax is preserved, because neighbouring bins may decrease. Scores outside the range of
+    those fitted belong to the first and last bin. If all scores are equal there is one bin: the base rate, shrunk
+    towards 1/2 by c rows. K > 2 classes are recalibrated one against the rest. Weights count as numbers of rows: with
+    twice the weights the prior counts for less, and there are more bins.
 
     Parameters
     ----------
     input : {"probabilities", "logits"}
-        What X holds.
+        The scale of X.
     prior : {"per_bin", "shared"}
         c is `prior_weight` in every bin (an equivalent sample size N' of 2 B, as in the authors' program), or
         `prior_weight` / B, so that all bins share it (N' = 2, whatever B).
     prior_weight : float
-        Rows that the prior is worth, from 1e-6 to 1e6.
+        The number of rows that the prior counts as, from 1e-6 to 1e6.
     classes : sequence, optional
         The labels in the order of the columns.
 
@@ -109,7 +108,7 @@ class BBQ(BinaryRecalibrator):
 
     def _check_map(self, learnt: Map, n_classes: int) -> None:
         if len(learnt["values"]) != len(learnt["edges"]) + 1:
-            raise SchemaError("the saved values must be one more than the saved edges")
+            raise SchemaError("there must be one more of the saved values than of the saved edges")
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
         points = points_of(scores.probability(), w, wy)
@@ -142,13 +141,13 @@ class BBQ(BinaryRecalibrator):
 
 
 def _between(lowest: Float64s, highest: Float64s) -> Float64s:
-    """The same between cells: halfway from the end of each to where the next one begins."""
+    """Return the boundaries between cells: halfway from the end of each to the start of the next."""
     end, begin = highest[:-1], lowest[1:]
     return np.where(begin > end, (end + begin) / 2, end)
 
 
 def _halfway(score: Float64s) -> Float64s:
-    """Between each score and the next; the lower one where floats have no place between them."""
+    """Return the boundaries between scores: halfway, or the lower one where no float lies between them."""
     low, high = score[:-1], score[1:]
     middle = (low + high) / 2
     return np.where(middle < high, middle, low)

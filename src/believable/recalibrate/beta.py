@@ -1,4 +1,4 @@
-"""Beta calibration: what a score of two beta distributions, one per class, says about the class."""
+"""Beta calibration: the probability of a class when the scores of each class have a beta distribution."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from believable.recalibrate.inputs import (
 
 Parameters = Literal["abm", "am", "ab"]
 LOG_2 = float(np.log(2))
-LARGEST_PRODUCT = 1e-5 / float(np.finfo(np.float64).eps)  # of a product, so that rounding leaves 1e-5
-TINIEST_LOGIT = 1e-14  # logits are 0 below this: to a few digits, no probability about 1/2 knows them
+LARGEST_PRODUCT = 1e-5 / float(np.finfo(np.float64).eps)  # a larger product loses more than 1e-5 to rounding
+TINIEST_LOGIT = 1e-14  # a smaller logit counts as 0: as a probability near 1/2 it keeps no more than a few digits
 
 
 @final
@@ -43,18 +43,18 @@ class BetaCalibration(BinaryRecalibrator):
     """Beta calibration: p' = sigmoid(a log p - b log(1 - p) + c), with a, b >= 0.
 
     If the scores of each class follow a beta distribution, this is the probability of the class given the score. It
-    bends both ends by themselves: a < 1 says that scores near 0 were too low, b < 1 that scores near 1 were too high.
+    corrects both ends separately: a < 1 means that scores near 0 were too low, b < 1 that scores near 1 were too high.
     a = b = 1 and c = 0 change nothing.
 
-    a, b and c have the largest likelihood among all with a, b >= 0. This is a concave problem, solved as it stands:
-    fitting without the constraint, and again without what came out negative, as is done elsewhere, can leave a map
-    that falls. Where a or b is positive the map is strictly increasing. a = b = 0 is the base rate for everyone: so
-    it ends where higher scores do not go with more events. K > 2 classes are taken one against the rest.
+    a, b and c maximise the likelihood subject to a, b >= 0. This concave problem is solved directly. Fitting without
+    the constraint, and again without the coefficients that came out negative, as other implementations do, can give a
+    decreasing map. Where a or b is positive the map is strictly increasing. Where higher scores do not go with more
+    events, a = b = 0, and every row gets the base rate. K > 2 classes are recalibrated one against the rest.
 
     Parameters
     ----------
     input : {"probabilities", "logits"}
-        What X holds. Logarithms are of probabilities in [1e-12, 1 - 1e-12]; those of logits are exact.
+        The scale of X. Probabilities are clipped to [1e-12, 1 - 1e-12]; logits are exact.
     parameters : {"abm", "am", "ab"}
         "abm" fits all three, "am" has a = b (Platt scaling whose slope is not negative), "ab" has c = (a - b) log 2, so
         that 1/2 stays 1/2.
@@ -67,13 +67,13 @@ class BetaCalibration(BinaryRecalibrator):
 
     Notes
     -----
-    Where the data do not determine the map, a `LimitWarning` says what was done. If no positive has a lower score than
-    any negative (for "ab": if 1/2 separates them) the likelihood has no maximum, and outcomes are moved inwards as
-    `PlattScaling(targets="smoothed")` does. Two distinct scores are too few for three parameters: then a = b. One
-    distinct score tells nothing: then a = b = 0, and everyone gets the base rate. For "ab" the scores of exactly 1/2 do
-    not count: one other distinct score has a = b, and none a = b = 1. Logits within 1e-14 of 0 are all taken as one.
-    Where scores differ by less than about 1e-11 of themselves the terms of the formula cancel digits that p' needs.
-    A logit that is 1e100 times as large as others, if it is beyond 1e100 itself, is taken as just that.
+    Where the data do not determine the map, a `LimitWarning` says which limit was used. If no positive has a lower
+    score than any negative (for "ab": if 1/2 separates them) the likelihood has no maximum, and outcomes are smoothed
+    as `PlattScaling(targets="smoothed")` does. Two distinct scores are too few for three parameters: then a = b. One
+    distinct score carries no information: then a = b = 0, and every row gets the base rate. For "ab", scores of exactly
+    1/2 do not count: with one other distinct score a = b, with none a = b = 1. Logits within 1e-14 of 0 count as equal.
+    Where scores differ by less than about 1e-11 of their size, p' loses digits to cancellation. A logit that is more
+    than 1e100, and more than 1e100 times as large as others, is limited to that.
 
     References
     ----------
@@ -122,15 +122,15 @@ class BetaCalibration(BinaryRecalibrator):
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
         keeps_half = self.parameters == "ab"
-        half = 0.5 if scores.input == "probabilities" else 0.0  # its place among what `_clipped` gives
+        half = 0.5 if scores.input == "probabilities" else 0.0  # the score of 1/2 on the scale of `_clipped`
         positive, negative = by_class(scores, w, wy)
         found = _some_distinct(scores)
         n_found = len(found[found != half] if keeps_half else found)
         if keeps_half and n_found == 0:
-            warn("all scores are 1/2 and stay 1/2: they tell nothing about a and b, which were left at 1", LimitWarning)
+            warn("all scores are 1/2 and stay 1/2: they say nothing about a and b, which were left at 1", LimitWarning)
             return {"a": 1.0, "b": 1.0, "c": 0.0}
         if not keeps_half and n_found == 1:
-            warn("all scores are equal and tell nothing: everyone gets the base rate", LimitWarning)
+            warn("all scores are equal and carry no information: every row gets the base rate", LimitWarning)
             return {"a": 0.0, "b": 0.0, "c": base_log_odds(positive, negative)}
         equal = self.parameters == "am" or n_found < (2 if keeps_half else 3)
         if equal and self.parameters != "am":
@@ -159,7 +159,7 @@ class BetaCalibration(BinaryRecalibrator):
 
 def _predictor(learnt: Map, scores: Scores) -> Float64s:
     log_not, log_p = scores.logs()
-    with np.errstate(over="ignore"):  # of two that are so large one is 0, or nearly: there is no infinity less infinity
+    with np.errstate(over="ignore"):  # if one overflows the other is about 0, so there is no infinity minus infinity
         log_p *= learnt["a"]
         log_not *= -learnt["b"]
         log_p += log_not
@@ -168,7 +168,7 @@ def _predictor(learnt: Map, scores: Scores) -> Float64s:
 
 
 def _columns(scores: Scores, equal: bool, keeps_half: bool) -> list[Float64s]:
-    """The functions of the score that a and b multiply, or the one that both do."""
+    """Return the functions of the score that a and b multiply, or the one for both if a = b."""
     if equal and scores.input == "logits":
         return [scores.logit()]
     log_not, log_p = scores.logs()
@@ -183,20 +183,20 @@ def _columns(scores: Scores, equal: bool, keeps_half: bool) -> list[Float64s]:
 
 
 def _typical_size(scores: Scores, a: float, b: float) -> float:
-    """Of what is added up for a middling score, without signs."""
+    """Return the size of the terms that are summed for a typical score, ignoring signs."""
     log_not, log_p = scores.take(np.arange(min(len(scores), 1000))).logs()
     with np.errstate(over="ignore"):
         return float(-np.median(a * log_p + b * log_not))
 
 
 def _clipped(scores: Scores, values: Any) -> Any:
-    """Scores whose logarithms differ where they do; those of tiny logits do not."""
+    """Clip scores so that distinct ones have distinct logarithms; tiny logits have not, and become 0."""
     if scores.input == "probabilities":
         return np.clip(values, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
     return np.where(np.abs(values) < TINIEST_LOGIT, 0.0, values)
 
 
 def _some_distinct(scores: Scores) -> Float64s:
-    """Distinct scores: all, or at least four."""
+    """Return distinct scores: all of them, or at least four."""
     found = np.unique(_clipped(scores, scores.values[:1000]))
     return found if len(found) > 3 else np.unique(_clipped(scores, scores.values))

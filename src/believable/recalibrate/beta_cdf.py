@@ -1,4 +1,4 @@
-"""Beta-CDF calibration: the distribution function of a beta distribution as the map."""
+"""Beta-CDF calibration: the distribution function of a beta distribution as the calibration map."""
 
 from __future__ import annotations
 
@@ -34,30 +34,30 @@ class BetaCDFCalibration(BinaryRecalibrator):
 
     I_p(a, b) is the integral of t^(a-1) (1 - t)^(b-1) from 0 to p, over that from 0 to 1: the distribution function of
     a beta distribution. It maps 0 to 0 and 1 to 1 and is strictly increasing; a = b = 1 changes nothing. Near 0 it goes
-    as p^a, near 1 as 1 - (1 - p)^b. a and b maximise the likelihood, uphill from a = b = 1. K > 2 classes are taken one
-    against the rest.
+    as p^a, near 1 as 1 - (1 - p)^b. a and b maximise the likelihood, starting from a = b = 1. K > 2 classes are
+    recalibrated one against the rest.
 
     Parameters
     ----------
     input : {"probabilities", "logits"}
-        What X holds. Probabilities nearer than 1e-12 to 0 or 1, and logits that stand for such, are moved there.
+        The scale of X. Probabilities are clipped to [1e-12, 1 - 1e-12], and logits accordingly.
     classes : sequence, optional
         The labels in the order of the columns.
 
     Attributes
     ----------
     a_, b_ : float, or ndarray of shape (K,) for K > 2
-        In [1e-4, 1e4].
+        The parameters, in [1e-4, 1e4].
 
     Notes
     -----
-    Where the data do not determine the map, a `LimitWarning` says what was done. If no positive has a lower score than
-    any negative the likelihood has no maximum, and outcomes are moved inwards as `PlattScaling(targets="smoothed")`
-    does. Where the likelihood still rises at a or b of 1e-4 or 1e4, that is taken: towards 0 the map goes to a
-    constant, which is best where higher scores do not go with more events. If all scores are one p, the map takes it to
-    the base rate, with b = 1 if p < 1/2 and a = 1 otherwise.
+    Where the data do not determine the map, a `LimitWarning` says which limit was used. If no positive has a lower
+    score than any negative the likelihood has no maximum, and outcomes are smoothed as
+    `PlattScaling(targets="smoothed")` does. Where the likelihood still rises at the limit 1e-4 or 1e4 of a or b, the
+    limit is used: towards 0 the map becomes constant, which is best where higher scores do not go with more events. If
+    all scores equal one p, the map takes it to the base rate, with b = 1 if p < 1/2 and a = 1 otherwise.
 
-    More than 20,000 rows are gathered into cells of 1/256 of a logit or finer, each at the mean of its logits, which
+    More than 20,000 rows are grouped into cells of 1/256 of a logit or finer, each at the mean of its logits, which
     changes probabilities by less than 1e-6.
 
     References
@@ -94,7 +94,7 @@ class BetaCDFCalibration(BinaryRecalibrator):
         above, below = _logit(positive.scores), _logit(negative.scores)
         if above.min() == above.max() == below.min() == below.max():
             warn(
-                "all scores are equal: the map takes them to the base rate, and little else is known of it",
+                "all scores are equal: the map takes them to the base rate, and is arbitrary elsewhere",
                 LimitWarning,
             )
             return _through(float(above[0]), float(wy.sum() / w.sum()))
@@ -109,7 +109,7 @@ class BetaCDFCalibration(BinaryRecalibrator):
         a, b = _kernels.fit_beta_cdf(*sides)
         if not (SMALLEST_PARAMETER < a < LARGEST_PARAMETER and SMALLEST_PARAMETER < b < LARGEST_PARAMETER):
             warn(
-                f"the likelihood still rises at a = {a:.3g}, b = {b:.3g}, an end of [1e-4, 1e4], which was taken",
+                f"the likelihood still rises at a = {a:.3g}, b = {b:.3g}, a limit of [1e-4, 1e4], which was used",
                 LimitWarning,
             )
         return {"a": a, "b": b}
@@ -123,7 +123,7 @@ def _logit(scores: Scores) -> Float64s:
 
 
 def _side(own: Float64s, others: Float64s, one: ClassScores, other: ClassScores) -> _kernels.WeightedLogits:
-    """The logits that count as one class; some of the other's do where outcomes are moved inwards."""
+    """Return the logits that count as one class, including a share of the other class if outcomes are smoothed."""
     weight = np.broadcast_to(one.weight, len(own)) * (1 - one.noise)
     if not other.noise:
         return _kernels.WeightedLogits(own, weight)
@@ -132,8 +132,8 @@ def _side(own: Float64s, others: Float64s, one: ClassScores, other: ClassScores)
 
 
 def _through(logit: float, rate: float) -> Map:
-    """The map p^a or 1 - (1 - p)^b that takes one score to a rate."""
-    log_smaller = -float(np.logaddexp(0, abs(logit)))  # of p or 1 - p
+    """Return the map p^a or 1 - (1 - p)^b that takes one score to a given rate."""
+    log_smaller = -float(np.logaddexp(0, abs(logit)))  # the logarithm of p or 1 - p, whichever is smaller
     power = np.log(rate if logit < 0 else 1 - rate) / log_smaller
     power = float(np.clip(power, SMALLEST_PARAMETER, LARGEST_PARAMETER))
     return {"a": power, "b": 1.0} if logit < 0 else {"a": 1.0, "b": power}

@@ -1,4 +1,4 @@
-"""The one-liner: scores and outcomes in, a map out, with what it is worth."""
+"""Recalibrate in one call: fit a calibration map on scores and outcomes, and measure what it gains."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from believable._check import renamed
 from believable._types import Float64s
-from believable.errors import InputError
+from believable.errors import InputError, Sentence
 from believable.inference.interval import Interval
 from believable.predictions import Predictions
 from believable.recalibrate.base import Recalibrator
@@ -23,6 +23,7 @@ from believable.recalibrate.crossfit import (
     RowsInFolds,
     Score,
     check_score,
+    score_to_compare_by,
 )
 from believable.recalibrate.facts import as_method
 from believable.recalibrate.identity import Identity
@@ -40,20 +41,20 @@ from believable.recalibrate.select import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Improvement:
-    """What recalibration changes for rows that the map has not seen.
+    """The effect of recalibration on rows that the calibration map was not fitted on.
 
     Attributes
     ----------
     before, after : dict
         An `Interval` for each of "log_loss", "brier", "ece" and "smece".
     gains : dict
-        A `Gain` for each of them, before less after.
+        A `Gain` for each of them: before minus after.
     predictions_before, predictions_after : Predictions
-        The scores as they were, and cross-fitted; `plot_improvement` draws them.
+        The scores as they were, and the cross-fitted probabilities; `plot_improvement` draws both.
     compared_with : {"nothing", "base rate"}
-        What "before" is: the scores as they are, or for scores that are no probabilities the share of each class.
+        What "before" means: the scores as they are or, for scores that are not probabilities, the share of each class.
     score : {"log_loss", "brier"}
-        What it is judged by.
+        The score that the effect is judged by; "brier" where the log loss is infinite before.
     """
 
     before: Mapping[str, Interval]
@@ -66,12 +67,12 @@ class Improvement:
 
     @property
     def name_before(self) -> str:
-        """What to call it."""
+        """The heading of the values before recalibration."""
         return "before" if self.compared_with == NO_RECALIBRATION else self.compared_with
 
     def __str__(self) -> str:
         level = 100 * self.gains["log_loss"].level
-        lines = [f"{'':12} {self.name_before:>9} {'after':>8}   gain, with its {level:.4g} % interval"]
+        lines = [f"{'':12} {self.name_before:>9} {'after':>8}   gain ({level:.4g} % interval)"]
         lines += [
             f"{SCORE_WORDS[name]:12} {self.before[name].value:9.4f} {self.after[name].value:8.4f}   {self.gains[name]}"
             for name in METRICS
@@ -83,20 +84,20 @@ class Improvement:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
-    """A recalibrator that was chosen and fitted, with what it is worth.
+    """A fitted recalibrator, with the improvement to expect from it.
 
     Attributes
     ----------
     recalibrator : Recalibrator
-        Fitted on all rows. `Identity` where the scores are best left alone.
+        The recalibrator, fitted on all rows; `Identity` where the scores are best left alone.
     method : str
-        Its name; "nothing", or "base rate" for scores that are no probabilities, where no method helps.
+        Its name. Where no method helps: "nothing", or "base rate" for scores that are not probabilities.
     improvement : Improvement
-        Measured by cross-fitting.
+        The effect on rows it was not fitted on, measured by cross-fitting.
     selection : Selection or None
-        The leaderboard, with method="auto".
+        The comparison of methods, with method="auto".
     caveats : tuple of str
-        What else there is to say.
+        What to keep in mind about these rows.
     """
 
     recalibrator: Recalibrator
@@ -106,21 +107,21 @@ class Calibration:
     caveats: tuple[str, ...]
 
     def transform(self, predictions: Any) -> Float64s:
-        """New scores mapped to probabilities, in their shape."""
+        """Recalibrate new scores: probabilities in the shape of the input."""
         return self.recalibrator.transform(predictions)
 
     def predict_proba(self, predictions: Any) -> Float64s:
-        """New scores mapped to probabilities, one column per class."""
+        """Recalibrate new scores: probabilities with one column per class."""
         return self.recalibrator.predict_proba(predictions)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The map as JSON, for `believable.load_recalibrator` or another language."""
+        """Return the calibration map as JSON, for `believable.load_recalibrator` or another language."""
         return self.recalibrator.to_json(path)
 
     def lines(self) -> list[str]:
-        """What is printed, part by part; see `Selection.lines`."""
+        """Return what is printed, part by part; see `Selection.lines`."""
         if self.selection is None:
-            return [_in_words(self.recalibrator), str(self.improvement), _worth(self.improvement), *self.caveats]
+            return [_in_words(self.recalibrator), _worth(self.improvement), str(self.improvement), *self.caveats]
         if self.method in BASELINES:
             return self.selection.lines()
         return [*self.selection.lines(), "", _in_words(self.recalibrator), str(self.improvement)]
@@ -132,7 +133,7 @@ class Calibration:
 
 
 def _in_words(recalibrator: Recalibrator) -> str:
-    """The recalibrator, and its map where that is a few numbers."""
+    """Return the recalibrator in words, with the numbers of its map where they are few."""
     learnt = recalibrator.maps_[0] if len(recalibrator.maps_) == 1 else None
     if not learnt or not all(isinstance(value, float) for value in learnt.values()):
         return str(recalibrator)
@@ -140,12 +141,20 @@ def _in_words(recalibrator: Recalibrator) -> str:
 
 
 def _worth(improvement: Improvement) -> str:
-    """Whether a method that was asked for helps."""
+    """Return a sentence that says whether the requested method helps."""
     gain, word = improvement.gains[improvement.score], SCORE_WORDS[improvement.score]
-    if gain.is_sure and math.isfinite(improvement.after[improvement.score].value):
-        return f"It lowers the {word} beyond chance."
+    if gain.is_sure:
+        return f"It lowers the {word}: the {100 * gain.level:.4g} % interval of the gain lies above 0."
     if gain.value > 0:
-        return f"It lowers the {word} by no more than chance explains: leave the scores alone, or collect more rows."
+        return (
+            f"It lowers the {word}, but this may be noise: the {100 * gain.level:.4g} % interval of the gain includes "
+            "0. Leave the scores alone, or collect more rows."
+        )
+    if gain.value == -math.inf:
+        return Sentence(
+            "It assigned probability 0 to an outcome that occurred, so its log loss is infinite: leave the scores "
+            "alone, or judge it by the Brier score with {score='brier'}."
+        )
     return f"It does not lower the {word}: leave the scores alone, or try another method."
 
 
@@ -167,37 +176,40 @@ def calibrate(
     random_state: Any = 0,
     sample_weight: Any = None,
 ) -> Calibration:
-    """Learn a map from scores to probabilities that can be believed, and say what it is worth.
+    """Fit a calibration map, which turns scores into calibrated probabilities, and report the improvement.
 
-    Use rows that the model was not trained on: scores of training rows are too good, and so would be the map.
+    Use rows that the model was not trained on: on training rows its scores look better than they are, and a map fitted
+    on them would be wrong for new rows.
 
     Parameters
     ----------
     predictions, actuals
         Arrays, or a `Predictions` (one label per row).
     method : str or Recalibrator
-        "auto" compares several by cross-fitting and takes the simplest that is as good as the best, or none (see
-        `select`); or a name ("temperature", "platt", "isotonic", …); or a recalibrator.
+        "auto" compares several methods by cross-fitting and takes the simplest that is as good as the best, or none
+        (see `select`). Otherwise a name ("temperature", "platt", "isotonic", …) or a recalibrator.
     candidates : optional
-        For "auto"; see `select`.
+        The methods that "auto" compares; see `select`.
     classes : sequence, optional
         The labels in the order of the columns, where they are not 0..K-1; for one event the event comes last.
     cv : int
-        Folds. What is reported is about rows that the map has not seen; the map itself is fitted on all rows.
+        The number of folds. The improvement is measured on rows left out of the fit; the map that is returned is
+        fitted on all rows.
     clusters : array-like of shape (n,), optional
-        Clusters that stay in one fold.
+        The cluster of each row. The rows of a cluster stay in one fold, and intervals count clusters, not rows.
     score : {"log_loss", "brier"}
-        What methods are ranked and judged by.
+        The score that methods are ranked and judged by. Where the log loss of the scores as they are is infinite,
+        because a probability of exactly 0 or 1 was wrong, the Brier score is used instead and a caveat says so.
     input : {"probabilities", "logits", "scores"}
-        What the predictions are. New scores must be the same.
+        The scale of the predictions. New scores must be on the same scale.
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
     n_resamples : int
-        For the intervals of ECE and smECE, which take most of the time; at least 100.
+        Number of resamples for the intervals of ECE and smECE, which take most of the time; at least 100.
     progress : bool, optional
-        Show a bar; None: on a terminal.
+        Show a progress bar; by default only on a terminal.
     random_state : None, int or numpy Generator
-        Deals the folds, and draws for the intervals of ECE and smECE; an integer gives the same answer every time.
+        Random seed for the folds and the intervals of ECE and smECE. Pass an integer for reproducible results.
     sample_weight : array-like of shape (n,), optional
 
     Returns
@@ -238,12 +250,12 @@ def calibrate(
             first.predictions,
             last.predictions,
             compared_with,
-            score,
+            found.score,
         )
         return Calibration(found.recalibrator, found.chosen, improvement, found, found.caveats)
     if candidates is not None:
         raise InputError(
-            "{argument} are for {method='auto'}: leave them out, or leave the method", argument="candidates"
+            "{argument} are for {method='auto'}: leave out either the candidates or the method", argument="candidates"
         )
     chosen = as_method(method)
     check_method(chosen, input)
@@ -253,8 +265,10 @@ def calibrate(
     judge = Judge(problem, level, n_resamples, random_state)
     scored = judge.score(mapped)
     before = problem.baseline.predictions
+    score, why_not_log_loss = score_to_compare_by(problem, score)
     improvement = Improvement(
         judge.baseline().values, scored.values, scored.gains, before, mapped.predictions, compared_with, score
     )
     name = NO_RECALIBRATION if isinstance(chosen, Identity) else chosen.facts.alias
-    return Calibration(recalibrator, name, improvement, None, caveats(problem))
+    said = (*([why_not_log_loss] if why_not_log_loss else []), *caveats(problem))
+    return Calibration(recalibrator, name, improvement, None, said)

@@ -1,4 +1,4 @@
-"""Cross-fitting: every row is mapped by a map that has not seen it, and what that is worth."""
+"""Cross-fitting: recalibrate every row with a map fitted on other rows, and measure what that gains."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from believable.recalibrate.linear import label_log_probability
 from believable.stats import CellStats
 from believable.stats.sums import log_loss_terms
 
-ROUNDING_OF_ROW_SUMS = 1e-6  # rows that miss 1 by less sum to 1
-RULED_OUT_PROBABILITY = 1e-15  # a probability below this is 0 but for rounding
-COLDEST_TEMPERATURE = 0.2  # temperature: a colder one is not under-confidence mended, but a limit
+ROUNDING_OF_ROW_SUMS = 1e-6  # a row whose sum differs from 1 by less is taken to sum to 1
+RULED_OUT_PROBABILITY = 1e-15  # a probability below this is 0 up to rounding
+COLDEST_TEMPERATURE = 0.2  # a lower temperature is a limit of a fit, not a correction of under-confidence
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mapped:
-    """Predictions, and the log loss of each row, which is known better than from probabilities that were rounded.
+    """Recalibrated predictions, with the log loss of each row, computed before probabilities are rounded.
 
-    `rules_out` says whether, for any row, an outcome that the scores hold for possible was given a probability of 0,
-    but for rounding, and not by a temperature such as under-confident scores need: if such a row turns out so, the log
-    loss is infinite, whatever it was here.
+    `rules_out` says whether an outcome that the scores consider possible was assigned probability 0 (up to rounding) in
+    any row, other than by a temperature of 0.2 or more. If such an outcome occurs in new data, the log loss is
+    infinite, whatever it was here.
     """
 
     predictions: Predictions
@@ -46,7 +46,7 @@ class Mapped:
 
 
 class FoldSettings(NamedTuple):
-    """What scores are and how their rows are put into folds; see `select`."""
+    """The scale of the scores and how rows are assigned to folds; see `select`."""
 
     input: Input = "probabilities"
     classes: Sequence[Any] | None = None
@@ -58,16 +58,16 @@ class FoldSettings(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowsInFolds:
-    """What is to be recalibrated.
+    """The rows to recalibrate, checked, each with its fold.
 
     Attributes
     ----------
     scores : ndarray
-        As recalibrators take them; a copy.
+        A copy of the scores, in the form that recalibrators take.
     input : {"probabilities", "logits", "scores"}
-        What they are.
+        The scale of the scores.
     baseline : Mapped
-        What they say when nothing is done; for scores that are not probabilities, the share of each class.
+        The predictions without recalibration; for scores that are not probabilities, the share of each class.
     cluster : ndarray or None
         The cluster of each row.
     fold : ndarray
@@ -82,13 +82,14 @@ class RowsInFolds:
 
     @classmethod
     def of(cls, predictions: Any, actuals: Any, settings: FoldSettings) -> RowsInFolds:
-        """Check everything once."""
+        """Check the data and settings once, and assign rows to folds."""
         input, classes, cv, clusters, sample_weight, random_state = settings
         _check.choice(input, INPUTS, "input")
         n_folds = _check.positive_integer(cv, "cv", 2)
         if isinstance(predictions, CellStats):
             raise InputError(
-                "cells cannot be put into folds: fit a recalibrator with fit_from_cells, without comparison"
+                "cells cannot be split into folds, so methods cannot be compared on them: choose a recalibrator, and "
+                "fit it with fit_from_cells"
             )
         given = isinstance(predictions, Predictions)
         source = predictions if given else _checked(predictions, actuals, sample_weight, input, classes)
@@ -96,26 +97,26 @@ class RowsInFolds:
         values = source.scores if input == "probabilities" else _rows_that_count(predictions, sample_weight)
         counts = np.bincount(source.labels)
         if np.count_nonzero(counts > 1) < 2:
-            raise InputError("recalibration needs two classes, and of both at least two rows to put into folds")
+            raise InputError("recalibration needs two classes with at least two rows each, to split into folds")
         cluster = cluster_of_rows(clusters, predictions, source, sample_weight)
         fold = folds(source.labels, cluster, n_folds, generator(random_state))
         return cls(values, input, _baseline(source, values, input), cluster, fold)
 
     @property
     def labels(self) -> Ints:
-        """Numbers of columns."""
+        """The label of each row, as a column number."""
         return self.baseline.predictions.labels
 
     @property
     def weights(self) -> Float64s | None:
-        """Of the rows."""
+        """The weight of each row, or None."""
         return self.baseline.predictions.weights
 
     def fit(self, method: Recalibrator, rows: Array | slice = slice(None)) -> Recalibrator:
-        """A clone of a method, told what the scores are and what the classes are called, fitted on some of the rows."""
+        """Return a clone of a method, set to the scale and classes of these scores, fitted on some of the rows."""
         names = self.baseline.predictions.classes
         if names is not None and len({isinstance(name, str) for name in names}) > 1:
-            names = None  # an array of numbers and text is all text: these are known by their number
+            names = None  # NumPy would turn a mix of numbers and text into text, so use column numbers instead
         model: Recalibrator = clone(method).set_params(input=self.input)
         if names is not None:
             model.set_params(classes=list(names))
@@ -124,11 +125,11 @@ class RowsInFolds:
         return model.fit(self.scores[rows], labels if names is None else np.asarray(names)[labels], weights)
 
     def cross_fitted(self, method: Recalibrator) -> Mapped:
-        """Every row mapped by a map that has not seen it, nor its cluster."""
+        """Recalibrate every row with a map fitted on the other folds, which do not contain its cluster either."""
         out, loss, rules_out = np.empty(self.scores.shape), np.empty(len(self.scores)), False
         before = self.baseline.predictions.scores
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", LimitWarning)  # about a fold; a fit on all rows says its own
+            warnings.simplefilter("ignore", LimitWarning)  # these are about one fold; a fit on all rows warns by itself
             warnings.simplefilter("ignore", SmallSampleWarning)
             for k in range(int(self.fold.max()) + 1):
                 rows = np.flatnonzero(self.fold == k)
@@ -143,7 +144,7 @@ class RowsInFolds:
 
 
 def folds(labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Generator) -> Ints:
-    """The fold of each row: rows of a class are dealt out in turn, in random order; clusters stay together."""
+    """Return the fold of each row: random, with equal shares of each class, and clusters kept together."""
     fold = np.zeros(len(labels), np.intp)
     if cluster is None:
         order = rng.permutation(len(labels))
@@ -153,35 +154,35 @@ def folds(labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Gener
     n_clusters = int(cluster.max()) + 1
     if n_clusters < n_folds:
         raise InputError(
-            "{argument} names {got} clusters, too few for {cv=} folds", argument="clusters", got=n_clusters, cv=n_folds
+            "{argument} has {got} clusters, too few for {cv=} folds", argument="clusters", got=n_clusters, cv=n_folds
         )
     splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=int(rng.integers(2**31)))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of a class with fewer rows than folds
+        warnings.simplefilter("ignore", UserWarning)  # a class with fewer rows than folds is no problem here
         for k, (_, test) in enumerate(splitter.split(labels, labels, cluster)):
             fold[test] = k
     for k in range(n_folds):
         if len(np.unique(labels[fold != k])) < 2:
             raise InputError(
-                "without the clusters of fold {fold} one class is left, from which no map can be learnt: its rows lie "
-                "in too few clusters of {argument}",
+                "without the clusters of fold {fold}, only one class is left to fit on: the other class is in too few "
+                "clusters of {argument}",
                 argument="clusters",
                 fold=k,
             )
     return fold
 
 
-# --- What the scores say by themselves --------------------------------------------------------------------------------
+# --- The predictions without recalibration ----------------------------------------------------------------------------
 
 
 def _checked(predictions: Any, actuals: Any, sample_weight: Any, input: Input, classes: Any) -> Predictions:
-    """A checked copy of what was passed: probabilities, or what logits and scores say when nothing is done."""
+    """Return a checked copy of the predictions as probabilities; of raw scores, the share of each class."""
     values = _check.numeric(predictions, "predictions")
     kind = getattr(_check.labels_as_array(actuals), "dtype", np.dtype(float)).kind
     if kind in "OSUT" and classes is None and any(isinstance(one, str) for one in np.asarray(actuals)[:1].tolist()):
         raise InputError(
-            "{argument} are text: pass classes=[...], the labels in the order of the columns; for one event, the event "
-            "comes last",
+            "{argument} are text: pass classes=[...], the labels in the order of the columns (for one event, the event "
+            "last)",
             argument="actuals",
         )
     if input == "probabilities":
@@ -202,14 +203,12 @@ def _refuse(source: Predictions, given: bool, actuals: Any, input: Input) -> Non
         raise InputError("a Predictions already holds its actuals: leave {argument} out", argument="actuals")
     if given and input != "probabilities":
         raise InputError(
-            "a Predictions holds probabilities: pass the {kind} themselves, or {input='probabilities'}", kind=input
+            "a Predictions holds probabilities: pass an array of {kind}, or {input='probabilities'}", kind=input
         )
     if source.kind == "multilabel":
-        raise InputError(
-            "this compares maps for one label per row; for independent labels fit OneVsRest(multilabel=True)"
-        )
+        raise InputError("this is for one label per row; for independent labels fit OneVsRest(multilabel=True)")
     if source.labels.dtype.kind == "f":
-        raise InputError("recalibration needs one label per row, not soft labels")
+        raise InputError("recalibration needs one observed label per row, not soft labels")
 
 
 def _rows_that_count(predictions: Any, sample_weight: Any) -> Floats:
@@ -222,7 +221,9 @@ def _rows_that_count(predictions: Any, sample_weight: Any) -> Floats:
 def _baseline(source: Predictions, values: Floats, input: Input) -> Mapped:
     if source.scores.ndim == 2:
         low, high = _kernels.row_sum_extrema(source.scores)
-        if max(1 - low, high - 1) > ROUNDING_OF_ROW_SUMS:  # every map divides by the sum, so that alone would be a gain
+        if (
+            max(1 - low, high - 1) > ROUNDING_OF_ROW_SUMS
+        ):  # recalibrators divide by the sum, which alone would count as a gain
             source = source.trusting(scores=normalised(source.scores.astype(np.float64)))
     if input != "logits":
         return Mapped(source, log_loss_terms(source.scores, source.labels, source.kind))
@@ -233,7 +234,7 @@ def _baseline(source: Predictions, values: Floats, input: Input) -> Mapped:
     return Mapped(source, -label_log_probability(values, source.labels))
 
 
-# --- Scores of cross-fitted predictions, and what was gained over doing nothing ---------------------------------------
+# --- Scores of cross-fitted predictions, and the gain over no recalibration -------------------------------------------
 
 
 Score = Literal["log_loss", "brier"]
@@ -245,17 +246,17 @@ SCORE_WORDS = {"log_loss": "log loss", "brier": "Brier score", "ece": "ECE", "sm
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """How much lower a score or error became.
+    """The reduction of a score or calibration error.
 
     Attributes
     ----------
     value : float
-        Before less after: positive is better.
+        Before minus after: positive is better.
     low, high, level : float
-        Interval for it in the population. An error is too large by chance, before and after differently, so for errors
-        the value may lie outside.
+        Confidence interval for the reduction in the population. Sampling noise inflates a calibration error, by
+        different amounts before and after, so for errors `value` may lie outside the interval.
     standard_error : float
-        Of `value`, for means over rows; NaN for errors.
+        Standard error of `value`, for means over rows; NaN for errors.
     """
 
     value: float
@@ -280,14 +281,15 @@ class Gain:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """Some predictions in numbers.
+    """The scores and calibration errors of some predictions, and their gain over no recalibration.
 
     Attributes
     ----------
     values : dict
-        An `Interval` for each of "log_loss", "brier", "ece" and "smece" (of the errors, those that were asked for).
+        An `Interval` for each of "log_loss" and "brier", and for "ece" and "smece" where these were requested.
     gains : dict
-        A `Gain` over the baseline for each of them; NaN in errors over a baseline that has none.
+        A `Gain` over the baseline for each of them; NaN for errors where the baseline is the share of each class, which
+        has no error.
     """
 
     values: Mapping[str, Interval]
@@ -295,7 +297,7 @@ class Scored:
 
 
 class Judge:
-    """Scores predictions for one problem; the baseline is scored once."""
+    """Score predictions for the same rows; the baseline is scored once."""
 
     def __init__(
         self,
@@ -309,20 +311,22 @@ class Judge:
         n_draws = _check.positive_integer(n_resamples, "n_resamples", 100)
         seed = int(generator(random_state).integers(2**62))
         self.contests = {name: ErrorContest(ERRORS[name], problem.cluster, level, n_draws, seed) for name in errors}
-        # The shares of the classes have no error in the rows they were counted in: nothing to compare with.
+        # The shares of the classes have no calibration error in the rows they come from: there is nothing to gain.
         compared = problem.input != "scores"
         before = problem.baseline.predictions
         self.measured = {name: contest.measure(before) for name, contest in self.contests.items() if compared}
 
     def baseline(self) -> Scored:
-        """The predictions when nothing is done."""
+        """Score the predictions without recalibration."""
         values: dict[str, Interval] = {score: self._mean(self.problem.baseline, score) for score in SCORES}
-        none = Interval(0.0, 0.0, self.level, 0.0, 0.0, "none", "the shares of the classes in these rows have no error")
+        none = Interval(
+            0.0, 0.0, self.level, 0.0, 0.0, "none", "the class shares have no calibration error in these rows"
+        )
         values |= {name: self.measured[name].interval if self.measured else none for name in self.contests}
         return Scored(values, {name: Gain(0.0, 0.0, 0.0, self.level, 0.0) for name in values})
 
     def score(self, mapped: Mapped) -> Scored:
-        """Other predictions for the same rows."""
+        """Score recalibrated predictions for the same rows."""
         values: dict[str, Interval] = {}
         gains: dict[str, Gain] = {}
         for score in SCORES:
@@ -345,7 +349,7 @@ class Judge:
 
 
 def loss_gain(first: Mapped, second: Mapped, score: Score, problem: RowsInFolds, level: float) -> Gain:
-    """How much lower the mean loss became. Infinite losses are counted: fewer of them is a gain."""
+    """Return the reduction in mean loss. Where losses are infinite, fewer infinite ones are an infinite gain."""
     before, after = row_losses(first, score), row_losses(second, score)
     if not (np.isfinite(before).all() and np.isfinite(after).all()):
         fewer = int(np.isinf(before).sum()) - int(np.isinf(after).sum())
@@ -356,30 +360,50 @@ def loss_gain(first: Mapped, second: Mapped, score: Score, problem: RowsInFolds,
     return Gain(value, value - reach, value + reach, level, error)
 
 
+def in_rows(n: int) -> str:
+    """Return "in 1 row", "in 2 rows" and so on."""
+    return f"in {n:,} row{'' if n == 1 else 's'}"
+
+
+def score_to_compare_by(problem: RowsInFolds, score: Score) -> tuple[Score, str]:
+    """Return the score to compare methods by, and a sentence where it is not the one requested, else "".
+
+    Where the scores as they are have an infinite log loss, every method with a finite one has an infinite gain, and the
+    others have none. The Brier score always ranks them.
+    """
+    n_infinite = int(np.isinf(problem.baseline.log_loss).sum())
+    if score != "log_loss" or n_infinite == 0:
+        return score, ""
+    return "brier", (
+        f"The log loss of the scores as they are is infinite ({in_rows(n_infinite)} the observed outcome had predicted "
+        "probability 0), so the Brier score is used instead."
+    )
+
+
 def interval_of(losses: Float64s, problem: RowsInFolds, level: float) -> Interval:
-    """The mean of losses per row."""
+    """Return the mean loss with its confidence interval."""
     value, error, df = mean_of_rows(losses, problem.weights, problem.cluster)
     if not math.isfinite(value):
         rows = int(np.isinf(losses).sum())
-        note = f"in {rows} rows something happened that had a probability of 0"
+        note = f"{in_rows(rows)} the observed outcome had predicted probability 0"
         return Interval(value, value, level, value, value, "mean", note)
     reach = t_quantile(level, df) * error
     return Interval(max(value - reach, 0.0), value + reach, level, value, value, "mean")
 
 
 def row_losses(mapped: Mapped, score: Score) -> Float64s:
-    """The loss of each row."""
+    """Return the loss of each row."""
     if score == "log_loss":
         return mapped.log_loss
     p, labels = mapped.predictions.scores, mapped.predictions.labels
     if p.ndim == 1:
         return np.asarray((p.astype(np.float64) - labels) ** 2)
-    happened = _kernels.label_scores(p, labels).astype(np.float64)
-    return np.asarray(np.einsum("ij,ij->i", p, p, dtype=np.float64) - 2 * happened + 1)
+    observed = _kernels.label_scores(p, labels).astype(np.float64)
+    return np.asarray(np.einsum("ij,ij->i", p, p, dtype=np.float64) - 2 * observed + 1)
 
 
 def check_errors(errors: Any) -> tuple[str, ...]:
-    """Names of calibration errors, each once."""
+    """Return the names of calibration errors, without duplicates."""
     if isinstance(errors, str):
         raise InputError(
             "{argument} must be a sequence such as ('ece',), got the text {errors!r}", argument="errors", errors=errors
@@ -390,10 +414,10 @@ def check_errors(errors: Any) -> tuple[str, ...]:
 
 
 def check_score(score: Any) -> Score:
-    """A proper score by its name."""
+    """Return the name of a proper score, or raise."""
     if score in ERRORS:
         raise InputError(
-            "{score=} is not a proper score: a constant can have no calibration error; choose 'log_loss' or "
+            "{score=} is not a proper score: always predicting the base rate makes it 0; choose 'log_loss' or "
             "'brier' (ECE and smECE are shown beside them)",
             score=score,
             argument="score",
@@ -403,7 +427,7 @@ def check_score(score: Any) -> Score:
 
 
 def t_quantile(level: float, df: int) -> float:
-    """t, so that a share `level` of Student's distribution is within -t and t."""
+    """Return t such that a share `level` of Student's t distribution lies between -t and t."""
     from scipy.special import stdtrit
 
     return float(stdtrit(df, (1 + level) / 2))

@@ -1,4 +1,4 @@
-"""Ensemble temperature scaling: temperature scaling, mixed with the probabilities as they came and with none."""
+"""Ensemble temperature scaling: temperature scaling, mixed with the original and with uniform probabilities."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from believable.recalibrate.facts import Field, Map, Number, recalibrator
 from believable.recalibrate.inputs import Input, warn
 from believable.recalibrate.temperature import SMALLEST_TEMPERATURE, warn_of
 
-FAR_TEMPERATURE = 100.0  # T beyond this, or below its inverse, is looked for around 1 too
+FAR_TEMPERATURE = 100.0  # if T is above this, or below its inverse, a second search starts at 1
 
 
 @final
@@ -31,23 +31,23 @@ FAR_TEMPERATURE = 100.0  # T beyond this, or below its inverse, is looked for ar
 class EnsembleTemperature(MatrixRecalibrator):
     """Ensemble temperature scaling: p' = a softmax(z / T) + b softmax(z) + c / K, with a, b, c >= 0 and a + b + c = 1.
 
-    T and the weights minimise the mean of -log p'[label] together; in the paper T is that of temperature scaling and
-    the weights follow, which is never better. T is looked for within a factor 100 of temperature scaling's, and of 1
-    where that is farther away or a limit: a grid says where to start, as there may be several minima. The order of the
-    classes in a row stays, and for one event the order of the rows. Where T has no influence, because a = 0, it is
-    given as 1.
+    T and the weights minimise the mean of -log p'[label] jointly; in the paper T is that of temperature scaling and
+    the weights are fitted afterwards, which is never better. T is searched within a factor 100 of that of temperature
+    scaling, and of 1 where that is farther away or a limit. A grid gives the start, because there may be several
+    minima. The order of the classes in a row is preserved, and for one event the ranking. Where T has no effect,
+    because a = 0, it is set to 1.
 
-    Where the data do not determine the map, a limit is taken, with a `LimitWarning`. If no label has a smaller logit
-    than another class, or all logits of every row are equal, it is temperature scaling's, with a = 1. If nothing is
-    better than 1/K, it is temperature scaling's for logits that tell nothing, with a = 1, so that the order stays. If
-    the likelihood still rises at an end of the range of T, that end is taken.
+    Where the data do not determine the map, a limit is used, with a `LimitWarning`. If no label has a smaller logit
+    than another class, or all logits of every row are equal, it is that of temperature scaling, with a = 1. If nothing
+    is better than 1/K, it is that of temperature scaling for logits that carry no information, with a = 1, so that the
+    order is preserved. If the likelihood still rises at an end of the range of T, that end is used.
 
-    A class that does not occur in y keeps its place in the softmax, and gets c / K at least.
+    A class that does not occur in y stays in the softmax, and gets at least c / K.
 
     Parameters
     ----------
     input : {"probabilities", "logits"}
-        What X holds.
+        The scale of X.
     classes : sequence, optional
         The labels in the order of the columns.
 
@@ -55,7 +55,7 @@ class EnsembleTemperature(MatrixRecalibrator):
     ----------
     temperature_ : float
     weights_ : ndarray of shape (3,)
-        a, b and c: of the scaled, the unscaled and the uniform part.
+        The weights a, b and c of the scaled, the unscaled and the uniform part.
 
     References
     ----------
@@ -104,7 +104,7 @@ class EnsembleTemperature(MatrixRecalibrator):
             warn_of(alone)
             return _written(alone.temperature, 1.0, 0.0, 0.0)
         fit = _kernels.fit_ensemble_temperature(rows, 1.0 if alone.limit else 1 / alone.temperature)
-        # A few hopeless rows may have driven the temperature far out: c / K is for those.
+        # A few confident and wrong rows may have made the temperature extreme: c / K handles those.
         if not 1 / FAR_TEMPERATURE < alone.temperature < FAR_TEMPERATURE:
             fit = min(fit, _kernels.fit_ensemble_temperature(rows, 1.0), key=lambda one: one.cost)
         scaled, unscaled, uniform = map(float, fit.weights)
@@ -113,7 +113,7 @@ class EnsembleTemperature(MatrixRecalibrator):
             return _written(alone.temperature, 1.0, 0.0, 0.0)
         if fit.at_end:
             warn(
-                f"the likelihood still rises at an end of the range of T, which was taken (T = {1 / fit.b:.3g})",
+                f"the likelihood still rises at an end of the range of T, which was used (T = {1 / fit.b:.3g})",
                 LimitWarning,
             )
         return _written(1 / fit.b if scaled else 1.0, scaled, unscaled, uniform)

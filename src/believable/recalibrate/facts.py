@@ -1,12 +1,13 @@
-"""What a recalibrator says about itself: the numbers that make up its map, and the facts that `select` reads.
+"""The form of a calibration map, and the facts about each recalibrator that `select` reads.
 
-A map is a dictionary of plain numbers, words and arrays, and all that applying it needs. So it can be written down,
-read back with every field checked, and applied in another language.
+A calibration map is a dictionary of plain numbers, words and arrays, and holds all that is needed to apply it. So it
+can be saved, loaded with every field checked, and applied in another language.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
     from believable.recalibrate.base import Recalibrator
 
 Map = dict[str, Any]
-MOST_NUMBERS = 100_000_000  # numbers in one array of a saved map
+MOST_NUMBERS = 100_000_000  # the most numbers that one array of a saved map may hold
 
 
 class Field(ABC):
-    """One entry of a map."""
+    """One field of a calibration map."""
 
     @abstractmethod
     def read(self, value: Any, name: str) -> Any:
-        """The value behind its JSON form, or a SchemaError."""
+        """Return the value from its JSON form, or raise a SchemaError."""
 
 
 @final
@@ -47,7 +48,7 @@ class Number(Field):
 @final
 @dataclass(frozen=True, slots=True)
 class Vector(Field):
-    """Finite numbers in [low, high]; `order` 1: they do not decrease, 2: they increase."""
+    """Finite numbers in [low, high]; with `order` 1 they do not decrease, with 2 they increase strictly."""
 
     low: float = -np.inf
     high: float = np.inf
@@ -90,13 +91,13 @@ class Word(Field):
 
 
 def _floats(value: Any, name: str, depth: int) -> Float64s:
-    """Nested lists of numbers, exactly so deep, as an array."""
+    """Return nested lists of numbers, `depth` levels deep, as an array."""
     flat = [value]
     for _ in range(depth):
         if not all(isinstance(entry, list) for entry in flat) or sum(map(len, flat)) > MOST_NUMBERS:
-            raise SchemaError(f"the saved {name} must be lists of numbers, {depth} deep")
+            raise SchemaError(f"the saved {name} must be lists of numbers, nested {depth} deep")
         if len({len(entry) for entry in flat}) > 1:
-            raise SchemaError(f"rows of the saved {name} must have one length")
+            raise SchemaError(f"rows of the saved {name} must have the same length")
         flat = [inner for entry in flat for inner in entry]
     if not all(isinstance(entry, (int, float)) and not isinstance(entry, bool) for entry in flat):
         raise SchemaError(f"the saved {name} must hold numbers")
@@ -111,16 +112,16 @@ def _floats(value: Any, name: str, depth: int) -> Float64s:
 
 def _in_range(array: Float64s, low: float, high: float, name: str) -> Float64s:
     if array.size and not (array.min() >= low and array.max() <= high):
-        raise SchemaError(f"the saved {name} must lie from {low:g} to {high:g}")
+        raise SchemaError(f"the saved {name} must lie between {low:g} and {high:g}")
     return array
 
 
 def written(value: Any) -> Any:
-    """A field as JSON holds it."""
+    """Return a field in its JSON form."""
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
-# --- What a recalibrator says about itself; `select`, the documentation and the law tests read it ---------------------
+# --- Facts about each recalibrator, for `select`, the documentation and the law tests ---------------------------------
 
 
 Ranking = Literal["strict", "weak", "by slope", "none"]
@@ -128,28 +129,28 @@ Ranking = Literal["strict", "weak", "by slope", "none"]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What holds for every map that a recalibrator can learn.
+    """What holds for every calibration map that a recalibrator can fit.
 
     Attributes
     ----------
     alias : str
         The short name, for `select`, `calibrate` and `Recalibrated`.
     argmax : bool
-        The most probable of K > 2 classes stays the most probable.
+        Whether the most probable of K > 2 classes stays the most probable.
     ranking : {"strict", "weak", "by slope", "none"}
-        Scores of one event in ascending order stay so ("strict"), stay so or become equal ("weak"), do if the slopes
-        that were learnt are positive ("by slope"), or need not ("none").
+        Whether the ranking of scores of one event is preserved: always ("strict"), up to ties ("weak"), if the fitted
+        slopes are positive ("by slope"), or not necessarily ("none").
     identity : bool
-        Among its maps is the one that changes nothing (strictly: for probabilities that are not 0 or 1).
+        Whether one of its maps changes nothing (for probabilities other than 0 and 1).
     fewest : int
-        Rows of the rarest class below which it warns.
+        It warns when the rarest class has fewer rows than this.
     simplicity : int
-        How much it can bend: 0 for the identity, 1 for one parameter, up to 8. The simplest within one standard error
-        is chosen.
+        How flexible it is: 0 for the identity, 1 for one parameter, up to 8. `select` chooses the lowest within one
+        standard error of the best.
     cells : bool
-        It can be learnt from `CellStats`.
+        Whether it can be fitted from `CellStats`.
     reads_logits : bool
-        It bends in the logit, so that it matters where near 0 or 1 a score lies.
+        Whether it works on logits, so that small differences between scores near 0 or 1 matter.
     reference : str
     """
 
@@ -182,7 +183,7 @@ def recalibrator(
     reads_logits: bool = False,
     reference: str,
 ) -> Callable[[type[SomeRecalibrator]], type[SomeRecalibrator]]:
-    """Enter a class into the table of recalibrators."""
+    """Add a class to the table of recalibrators."""
 
     def enter(cls: type[SomeRecalibrator]) -> type[SomeRecalibrator]:
         cls.facts = Facts(alias, argmax, ranking, identity, fewest, simplicity, cells, reads_logits, reference)
@@ -194,7 +195,7 @@ def recalibrator(
 
 
 def find_recalibrator(name: Any) -> type[Recalibrator]:
-    """The class behind a name or alias."""
+    """Return the class of a name or alias."""
     if isinstance(name, type) and name.__name__ in RECALIBRATORS:
         raise InputError(
             "{argument} must be a recalibrator, got a class: pass {name}()",
@@ -203,19 +204,33 @@ def find_recalibrator(name: Any) -> type[Recalibrator]:
         )
     if not isinstance(name, str):
         raise InputError(
-            "{argument} must be a recalibrator, TemperatureScaling() say, or the name of one, got {got!r}",
+            "{argument} must be a recalibrator such as TemperatureScaling(), or the name of one, got {got!r}",
             argument="method",
             got=name,
         )
     if ALIASES.get(name, name) not in RECALIBRATORS:
-        raise InputError(f"method {name!r} is not known{_nearest(name)} There are: {', '.join(_by_simplicity())}")
+        raise InputError(f"method {name!r} is not known{_nearest(name)} Choose from: {', '.join(_by_simplicity())}")
     return RECALIBRATORS[ALIASES.get(name, name)]
 
 
 def as_method(method: Any) -> Recalibrator:
-    """A recalibrator as it is, or a new one by its name."""
+    """Return a recalibrator as it is, or make one from its name."""
     is_one = any(isinstance(method, cls) for cls in RECALIBRATORS.values())
     return method if is_one else find_recalibrator(method)()
+
+
+NAMES_OF_PEOPLE = ("Platt", "Dirichlet", "Venn", "Abers")
+
+
+def in_words(class_name: str) -> str:
+    """Return what to call a recalibrator in a sentence.
+
+    >>> in_words("TemperatureScaling"), in_words("PlattScaling"), in_words("BetaCDFCalibration")
+    ('temperature scaling', 'Platt scaling', 'beta CDF calibration')
+    """
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]+", class_name)
+    said = " ".join(word if word in NAMES_OF_PEOPLE or word.isupper() else word.lower() for word in words)
+    return said.replace("Venn Abers", "Venn–Abers")
 
 
 def _nearest(name: str) -> str:

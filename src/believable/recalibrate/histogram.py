@@ -1,4 +1,4 @@
-"""Histogram binning: how often it happened in the bin."""
+"""Histogram binning: the observed frequency in each bin."""
 
 from __future__ import annotations
 
@@ -27,38 +27,38 @@ Strategy = Literal["quantile", "uniform"]
     reference="Zadrozny & Elkan (2001)",
 )
 class HistogramBinning(BinaryRecalibrator):
-    """Histogram binning: a score becomes the frequency of the event among calibration scores of its bin.
+    """Histogram binning: a score becomes the observed frequency of the event in its bin.
 
-    Bins are those of `Edges`, right-closed, and the same rule says where a score is in fitting and in applying; edges
-    are compared in the type of the scores, so that 0.3 is on the edge 3/10 in float32 as in float64. The frequency of a
-    bin is (sum of w y + a) / (sum of w + 2 a), a the `smoothing`. A bin without calibration scores leaves a score as
-    it is (a logit: as the probability it stands for).
+    Bins are those of `Edges`, right-closed, and the same rule assigns scores to bins when fitting and when applying.
+    Edges are compared in the type of the scores, so that 0.3 is on the edge 3/10 in float32 as in float64. The
+    frequency of a bin is (sum of w y + a) / (sum of w + 2 a), with a the `smoothing`. A score in an empty bin stays as
+    it is (a logit becomes its probability).
 
-    What is kept: not the ranking; the mean of the rows it was learnt from, unless `smoothing` is used.
+    The ranking is not preserved. The mean of the rows it was fitted on is the observed rate, unless `smoothing` is
+    used.
 
-    Limits: without smoothing, bins where it never or always happened give exactly 0 or 1, so one surprise costs an
-    infinite log loss. One score for all gets the base rate.
+    Limits: without smoothing, a bin where the event never or always occurred gives exactly 0 or 1, so one exception
+    makes the log loss infinite. If all scores are equal, they become the base rate.
 
-    The map is `edges`, the inner ones in ascending order, `rates` of the bins and `occupied`, 1 or 0 for a bin without
-    calibration scores: p' = rates[b] if occupied[b] else p, where b is the number of edges below p. From cells,
-    quantile edges are upper ends of cells; uniform bins have to be made of whole cells, which is checked.
+    The calibration map is `edges`, the inner ones in ascending order, `rates` of the bins and `occupied`, 0 for an
+    empty bin and 1 otherwise: p' = rates[b] if occupied[b] else p, where b is the number of edges below p. Fitted from
+    cells, quantile edges are upper ends of cells; uniform bins must consist of whole cells, which is checked.
 
     Parameters
     ----------
     input : {"probabilities", "logits", "scores"}
-        What X holds. Logits are binned as probabilities. Scores have quantile bins only, of which the outermost reach
-        to infinity; there is no edge at the largest score, above which there would be neither a frequency nor a
-        probability to leave.
+        The scale of X. Logits are binned as probabilities. Scores have quantile bins only, the outermost without end;
+        there is no edge at the largest score, because a bin above it would be empty.
     n_bins : int
-        Bins; quantile bins are fewer where boundaries coincide.
+        The number of bins; there are fewer quantile bins where boundaries coincide.
     strategy : {"quantile", "uniform"}
         Bins of equal weight, or of equal width.
     smoothing : float
-        Events, and as many non-events, added to each bin: 1 is Laplace's rule, 1/2 Jeffreys'. A common factor of the
+        The number of events, and of non-events, added to each bin: 1 is Laplace's rule, 1/2 Jeffreys'. The scale of the
         weights then matters.
     classes : sequence, optional
-        The labels in the order of the columns. K > 2 classes are taken one against the rest, and rows divided by their
-        sums.
+        The labels in the order of the columns. K > 2 classes are recalibrated one against the rest, and rows are then
+        divided by their sums.
 
     References
     ----------
@@ -66,11 +66,11 @@ class HistogramBinning(BinaryRecalibrator):
 
     Examples
     --------
-    >>> scores, happened = [0.1, 0.4, 0.35, 0.8] * 50, [0, 0, 1, 1] * 50
-    >>> halves = HistogramBinning(n_bins=2).fit(scores, happened)
+    >>> scores, outcomes = [0.1, 0.4, 0.35, 0.8] * 50, [0, 0, 1, 1] * 50
+    >>> halves = HistogramBinning(n_bins=2).fit(scores, outcomes)
     >>> halves.transform([0.2, 0.35, 0.36, 0.9])
     array([0.5, 0.5, 0.5, 0.5])
-    >>> tenths = HistogramBinning(n_bins=10, strategy="uniform").fit(scores, happened)
+    >>> tenths = HistogramBinning(n_bins=10, strategy="uniform").fit(scores, outcomes)
     >>> tenths.transform([0.1, 0.32, 0.6, 0.75])
     array([0. , 0.5, 0.6, 1. ])
     """
@@ -103,18 +103,18 @@ class HistogramBinning(BinaryRecalibrator):
         _check.choice(self.strategy, ("quantile", "uniform"), "strategy")
         _check.number(self.smoothing, "smoothing", 0, _check.HEAVIEST_WEIGHT)
         if self.input == "scores" and self.strategy == "uniform":
-            raise InputError("scores have no ends that could be divided evenly: take strategy='quantile'")
+            raise InputError("scores have no fixed range to divide into uniform bins: use strategy='quantile'")
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
         x = scores.highest() if scores.ends is not None and self.strategy == "quantile" else _binned(scores)
-        edges = self._inner_edges(x, None if w.strides == (0,) else w)  # rows of one weight are as if they had none
+        edges = self._inner_edges(x, None if w.strides == (0,) else w)  # equal weights are the same as none
         if scores.ends is not None and self.strategy == "uniform":
             _refuse_split_cells(scores.ends, edges)
         index = _kernels.edges_below(x, edges)
-        weight, happened = (np.bincount(index, terms, len(edges) + 1) for terms in (w, wy))
+        weight, events = (np.bincount(index, terms, len(edges) + 1) for terms in (w, wy))
         occupied = weight > 0
         weight = np.where(occupied, weight + 2 * self.smoothing, 1)
-        rates = np.where(occupied, np.minimum((happened + self.smoothing) / weight, 1), 0)
+        rates = np.where(occupied, np.minimum((events + self.smoothing) / weight, 1), 0)
         return {"edges": edges, "rates": rates, "occupied": occupied.astype(np.float64)}
 
     def _inner_edges(self, x: Floats, weights: Float64s | None) -> Float64s:
@@ -132,29 +132,29 @@ class HistogramBinning(BinaryRecalibrator):
     def _check_map(self, learnt: Map, n_classes: int) -> None:
         edges, rates, occupied = learnt["edges"], learnt["rates"], learnt["occupied"]
         if not len(edges) + 1 == len(rates) == len(occupied):
-            raise SchemaError("the saved rates and occupied must be one more than the edges")
+            raise SchemaError("there must be one more of the saved rates and occupied than of the edges")
         if not np.isin(occupied, (0, 1)).all() or (self.input == "scores" and not occupied.all()):
             raise SchemaError("the saved occupied must be 0 or 1, and 1 for every bin of scores")
 
 
 def _refuse_split_cells(ends: tuple[Float64s, Float64s], edges: Float64s) -> None:
-    """Raise where an edge lies inside a cell, whose rows would be on both sides of it."""
+    """Raise if an edge lies inside a cell, because its rows would be on both sides."""
     low, high = ends
-    inside = 0.01 * (high - low)  # less is the rounding of float32
+    inside = 0.01 * (high - low)  # less may be rounding to float32
     if np.any(_kernels.edges_below(low + inside, edges) != _kernels.edges_below(high - inside, edges)):
         raise UndefinedError(
-            f"{len(edges) + 1} uniform bins are not made of whole cells: count in uniform cells whose number the bins "
-            "divide, or use strategy='quantile'"
+            f"{len(edges) + 1} uniform bins do not consist of whole cells: count in uniform cells whose number is a "
+            "multiple of the number of bins, or use strategy='quantile'"
         )
 
 
 def _binned(scores: Scores) -> Floats:
-    """What is binned: probabilities of logits, all else in the type it came in."""
+    """Return what is binned: probabilities for logits, otherwise the scores in their own type."""
     return scores.probability() if scores.input == "logits" else scores.values
 
 
 def inner_quantiles(x: Floats, weights: Float64s | None, n_bins: int) -> Float64s:
-    """Boundaries of bins of equal weight, none of them at the largest of any real numbers; see `Edges.quantile`."""
+    """Return the boundaries of bins of equal weight, except at the largest number; see `Edges.quantile`."""
     order = np.argsort(x, kind="stable")
     reached = _kernels.running_sum(np.ones(len(x)) if weights is None else weights[order])
     edges = np.unique(x[order[_kernels.quantile_positions(reached, n_bins)]]).astype(np.float64)

@@ -1,4 +1,4 @@
-"""No change: what the others have to beat."""
+"""No recalibration: the baseline that the other methods have to beat."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from believable.recalibrate.inputs import Input, Scores
     reference="the scores as they are",
 )
 class Identity(BinaryRecalibrator):
-    """The map that changes nothing: what `calibrate` gives when the scores are best left alone.
+    """The map that changes nothing: what `calibrate` returns when the scores are best left alone.
 
-    Probabilities stay as they are; of logits the sigmoid or softmax is taken. Rows of K > 2 columns
-    that do not quite sum to one are divided by their sums; of two columns the second is taken.
+    Probabilities stay as they are; logits become probabilities by the sigmoid or softmax. Rows of K > 2 columns that do
+    not quite sum to one are divided by their sums; of two columns the second is used.
 
     Parameters
     ----------
     input : {"probabilities", "logits"}
-        What X holds.
+        The scale of X.
     classes : sequence, optional
         The labels in the order of the columns.
 

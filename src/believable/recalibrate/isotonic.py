@@ -1,4 +1,4 @@
-"""Isotonic calibration: the best map that does not decrease."""
+"""Isotonic calibration: the best non-decreasing calibration map."""
 
 from __future__ import annotations
 
@@ -27,36 +27,37 @@ Between = Literal["linear", "steps"]
     reference="Zadrozny & Elkan (2002)",
 )
 class IsotonicCalibration(BinaryRecalibrator):
-    """Isotonic calibration: the non-decreasing function of the score nearest to the outcomes, in weighted squares.
+    """Isotonic calibration: the non-decreasing function of the score that fits the outcomes best in least squares.
 
-    At the i-th smallest score it is max over a <= i of min over b >= i of the mean outcome of scores a..b, found by
-    pooling adjacent violators. Equal scores are one point; scores that differ, however little, are two (scikit-learn
-    merges those within 1e-15). It minimises the log loss too, whatever the scale of the scores, so with logits
-    nothing saturates: the map is of the log-odds themselves.
+    At the i-th smallest score it is max over a <= i of min over b >= i of the weighted mean outcome of scores a..b,
+    found by pooling adjacent violators. Equal scores are one point; scores that differ, however little, are two
+    (scikit-learn merges those within 1e-15). It also minimises the log loss. Logits are used directly, so large
+    ones do not saturate.
 
-    What is kept: the ranking up to ties, and the mean: on the calibration set the mean of the output is that of the
-    outcomes. Fitting it again to its own output changes nothing. Neither holds for `centred`.
+    The ranking is preserved up to ties, and on the calibration set the mean prediction is the observed rate. Fitting it
+    again to its own output changes nothing. With `centred` only the ranking is preserved.
 
-    Limits: the lowest scores become exactly 0 when no event happened among them and the highest exactly 1 when all
-    did, so one surprise costs an infinite log loss. Scores that rank outcomes the wrong way, and constant ones, get the
-    base rate.
+    Limits: the lowest scores become exactly 0 if the event never occurred among them, and the highest exactly 1 if it
+    always did, so one exception makes the log loss infinite. Scores that rank outcomes the wrong way round, or that are
+    all equal, become the base rate.
 
-    The map is `scores`, increasing, `values` at them, and `between`: only the ends of its flat pieces, hence short.
+    The calibration map is `scores`, increasing, the `values` at them, and `between`. It keeps only the ends of flat
+    pieces, so it is short.
 
     Parameters
     ----------
     input : {"probabilities", "logits", "scores"}
-        What X holds. Lines are drawn on this scale.
+        The scale of X. Interpolation is on this scale.
     between : {"linear", "steps"}
-        Between calibration scores: the straight line between their values, or the value of the nearest calibration
-        score that is not above (so it is continuous from the right). Beyond all of them: the value of the nearest.
+        Between calibration scores, interpolate linearly, or use the value of the nearest calibration score that is not
+        above (a step function, continuous from the right). Beyond all of them, use the value of the nearest.
     centred : bool
         Centred isotonic regression: every flat piece whose value is not 0 or 1 becomes one point, at its weighted mean
         score, and straight lines join the points. The map then increases strictly from the first point to the last,
-        but for pieces at 0 and 1, which stay as long as they are; beyond the first and the last point it is level.
+        except on pieces at 0 and 1, which stay; it is constant beyond the first and the last point.
     classes : sequence, optional
-        The labels in the order of the columns. K > 2 classes are taken one against the rest, and rows divided by their
-        sums.
+        The labels in the order of the columns. K > 2 classes are recalibrated one against the rest, and rows are then
+        divided by their sums.
 
     References
     ----------
@@ -65,12 +66,12 @@ class IsotonicCalibration(BinaryRecalibrator):
 
     Examples
     --------
-    >>> scores, happened = [0.1, 0.2, 0.3, 0.4, 0.5] * 100, [0, 1, 0, 1, 1] * 100
-    >>> IsotonicCalibration().fit(scores, happened).transform([0.0, 0.15, 0.25, 0.35, 0.9])
+    >>> scores, outcomes = [0.1, 0.2, 0.3, 0.4, 0.5] * 100, [0, 1, 0, 1, 1] * 100
+    >>> IsotonicCalibration().fit(scores, outcomes).transform([0.0, 0.15, 0.25, 0.35, 0.9])
     array([0.  , 0.25, 0.5 , 0.75, 1.  ])
-    >>> IsotonicCalibration(between="steps").fit(scores, happened).transform([0.0, 0.15, 0.25, 0.35, 0.9])
+    >>> IsotonicCalibration(between="steps").fit(scores, outcomes).transform([0.0, 0.15, 0.25, 0.35, 0.9])
     array([0. , 0. , 0.5, 0.5, 1. ])
-    >>> IsotonicCalibration(centred=True).fit(scores, happened).transform([0.1, 0.2, 0.25, 0.3, 0.4])
+    >>> IsotonicCalibration(centred=True).fit(scores, outcomes).transform([0.1, 0.2, 0.25, 0.3, 0.4])
     array([0.        , 0.33333333, 0.5       , 0.66666667, 1.        ])
     """
 
@@ -100,7 +101,7 @@ class IsotonicCalibration(BinaryRecalibrator):
         _check.choice(self.centred, (False, True), "centred")
         if self.centred and self.between == "steps":
             raise InputError(
-                "{centred=True} draws lines between the centres: leave {between='linear'}", argument="centred"
+                "{centred=True} joins points with lines: use it with {between='linear'}", argument="centred"
             )
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
@@ -121,4 +122,4 @@ class IsotonicCalibration(BinaryRecalibrator):
 
     def _check_map(self, learnt: Map, n_classes: int) -> None:
         if len(learnt["scores"]) != len(learnt["values"]):
-            raise SchemaError("the saved scores and values must be as many")
+            raise SchemaError("the saved scores and values must have the same length")

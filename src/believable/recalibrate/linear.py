@@ -1,4 +1,4 @@
-"""What linear maps of all logits share: their penalties, the limit where there is no best map, the best strength."""
+"""Shared code of linear maps of all logits: penalties, the choice of their strength, and limits."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from believable.recalibrate.facts import Map
 from believable.recalibrate.inputs import Input, warn
 
 Penalty = float | Literal["auto"]
-RidgeOf = Callable[[int, float], Float64s]  # of the number of classes and the strength
+RidgeOf = Callable[[int, float], Float64s]  # a function of the number of classes and the strength
 
 STRENGTHS = tuple(10.0**power for power in range(4, -5, -1))
-LOWEST_LOG_PROBABILITY = -1e5  # less counts as this: a masked logit of -1e9 is a zero, not a number to be scaled
-HUGE_LOGIT = 1e6  # logits that may drown others in rounding
-COEFFICIENT_RANGE = -1e100, 1e100  # entries of a saved map are within, so that they can be multiplied
+LOWEST_LOG_PROBABILITY = -1e5  # lower values count as this: a masked logit of -1e9 is a zero, not a number to scale
+HUGE_LOGIT = 1e6  # beside a larger logit, others may be lost to rounding
+COEFFICIENT_RANGE = -1e100, 1e100  # entries of a saved map lie within, so that products do not overflow
 N_PENALTY_FOLDS = 5
-FOLD_DECIMALS = 9  # decimals to which log-probabilities are told apart when rows are dealt to folds
-SLIGHT_RIDGE = 1e-6  # within folds: it makes every map exist
-PENALTY_GAIN = 1e-5  # of mean log loss, in nats, for a weaker penalty to be called better
+FOLD_DECIMALS = 9  # log-probabilities are rounded to this before rows are assigned to folds
+SLIGHT_RIDGE = 1e-6  # added within folds, so that there always is a best map
+PENALTY_GAIN = 1e-5  # a weaker penalty must lower the mean log loss by this many nats to count as better
 
 
 class PenalisedRecalibrator(MatrixRecalibrator):
-    """A linear map of all logits, with a penalty whose strength may be left to folds.
+    """A linear map of all logits, with a penalty whose strength may be chosen by cross-validation.
 
     Attributes
     ----------
@@ -67,13 +67,13 @@ class PenalisedRecalibrator(MatrixRecalibrator):
 
 
 def check_penalty(penalty: Any) -> None:
-    """Raise unless it is "auto" or a number >= 0."""
+    """Raise unless the penalty is "auto" or a number >= 0."""
     if not (isinstance(penalty, str) and penalty == "auto"):
         _check.number(penalty, "penalty, unless it is 'auto',", 0)
 
 
 def odir(n_classes: int, strength: float) -> Float64s:
-    """Ridges (K, K + 1): the strength, for means of squared off-diagonal weights and of squared intercepts."""
+    """Return ridges (K, K + 1) that penalise the mean squared off-diagonal weight and the mean squared intercept."""
     ridge = np.full((n_classes, n_classes + 1), strength / (n_classes * (n_classes - 1)))
     ridge[:, -1] = strength / n_classes
     ridge[np.arange(n_classes), np.arange(n_classes)] = 0
@@ -81,12 +81,12 @@ def odir(n_classes: int, strength: float) -> Float64s:
 
 
 def intercepts_only(n_classes: int, strength: float) -> Float64s:
-    """Ridges (K, 2): the strength, for the mean of squared intercepts."""
+    """Return ridges (K, 2) that penalise the mean squared intercept."""
     return np.column_stack([np.zeros(n_classes), np.full(n_classes, strength / n_classes)])
 
 
 def best_coefficients(z: Floats, labels: Ints, weights: Float64s | None, ridge: Float64s) -> Float64s:
-    """Coefficients of least penalised cost; where there are none, of least cost with a standard normal prior."""
+    """Return the coefficients of least penalised cost; if there are none, with a standard normal prior added."""
     return np.clip(_best(z, labels, weights, ridge), *COEFFICIENT_RANGE)
 
 
@@ -94,13 +94,13 @@ def _best(z: Floats, labels: Ints, weights: Float64s | None, ridge: Float64s) ->
     absent = np.flatnonzero(np.bincount(labels, minlength=z.shape[1]) == 0)
     if not len(absent) or ridge.all():
         fit = _kernels.fit_multinomial(z, labels, weights, ridge)
-        if fit.determined or ridge.all():  # with all ridges there is a best map
+        if fit.determined or ridge.all():  # if every coefficient has a ridge there is a best map
             return fit.coefficients
     why = "classes are separated by the scores"
     if len(absent):
         why = f"{len(absent)} of the classes do not occur in y"
     elif np.abs(z).max() > HUGE_LOGIT:
-        why += ", or these are too large to tell"
+        why += ", or the scores are too large to tell"
     warn(
         f"{why}, so no map has the largest likelihood: a standard normal prior around the identity was added",
         LimitWarning,
@@ -110,11 +110,12 @@ def _best(z: Floats, labels: Ints, weights: Float64s | None, ridge: Float64s) ->
 
 
 def best_strength(z: Floats, labels: Ints, weights: Float64s | None, ridge_of: RidgeOf) -> float:
-    """The strength in `STRENGTHS` of least log loss, over five folds.
+    """Return the strength in `STRENGTHS` with the lowest log loss in five folds.
 
-    In each class, rows are dealt to the folds in the order of the probability of that class, equal ones to one fold: so
-    neither the order of rows nor repeated rows matter. From strong to weak, until two in a row are no better; the
-    strongest are often alike, so as long as nothing has been gained only a loss counts as no better.
+    Within each class, rows are assigned to folds in the order of the probability of that class, equal ones to the same
+    fold, so that neither the order of rows nor repeated rows matter. The search goes from strong to weak and stops
+    after two in a row that are no better. The strongest are often alike, so until something is gained only worse ones
+    count.
     """
     n_classes = z.shape[1]
     w = np.ones(len(z)) if weights is None else weights
@@ -143,7 +144,7 @@ def best_strength(z: Floats, labels: Ints, weights: Float64s | None, ridge_of: R
 
 
 def label_log_probability(z: Floats, labels: Ints) -> Float64s:
-    """log softmax(z) of the label, by row."""
+    """Return log softmax(z) of the label of each row."""
     result = np.empty(len(z))
     for rows in _kernels.row_blocks(*z.shape):
         own = labels[rows]
@@ -152,7 +153,7 @@ def label_log_probability(z: Floats, labels: Ints) -> Float64s:
 
 
 def dealt(values: Float64s, labels: Ints) -> Ints:
-    """The fold of each row: ranks of distinct values within the class, taken modulo the number of folds."""
+    """Return the fold of each row: the rank of its value within the class, modulo the number of folds."""
     values = np.round(values, FOLD_DECIMALS)
     order = np.lexsort((values, labels))
     new_class = np.diff(labels[order], prepend=-1) != 0
@@ -165,17 +166,17 @@ def dealt(values: Float64s, labels: Ints) -> Ints:
 
 
 def log_probabilities(logits: Floats, in_place: bool = False) -> Float64s:
-    """log softmax(z), or -1e5 where it is less."""
+    """Return log softmax(z), but at least -1e5."""
     return _kernels.log_softmax(logits, in_place, LOWEST_LOG_PROBABILITY)
 
 
 def side_by_side(weights: Float64s, intercepts: Float64s) -> Float64s:
-    """Coefficients as the kernels want them."""
+    """Return weights and intercepts as one array, as the kernels take them."""
     return np.column_stack([weights, intercepts])
 
 
 def check_shapes(learnt: Map, n_classes: int) -> None:
-    """Raise a SchemaError unless every field has one row for each class, and a matrix one column too."""
+    """Raise a SchemaError unless every field has one row per class, and a matrix one column per class too."""
     for name, value in learnt.items():
         if value.shape != (n_classes,) * value.ndim:
             raise SchemaError(f"the saved {name} must be for {n_classes} classes, got shape {value.shape}")

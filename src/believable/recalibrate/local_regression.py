@@ -1,4 +1,4 @@
-"""Local regression: the smoothed calibration curve as a map."""
+"""Local regression: the smoothed calibration curve as the calibration map."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ class LocalRegressionCalibration(BinaryRecalibrator):
 
     At a score x a polynomial is fitted to the outcomes by least squares with weights `w_i (1 - |u_i|^3)^3`,
     u_i = (p_i - x) / h, and read off at x, within [0, 1]; h is the distance to the last of the nearest neighbours that
-    together hold `span` of the weight, or `bandwidth`. `smoothed_calibration_curve` says what is done where neighbours
-    are too few.
+    together hold `span` of the weight, or `bandwidth`. See `smoothed_calibration_curve` for windows with too few
+    neighbours.
 
-    The curve is computed at the scores seen, and the map is lines between them, constant outside. Where there are more
-    than 2,000 distinct scores (and more than 750 to a window) only so many are knots, half of them at equal distances
-    and half at equal weights, and where a window holds more than about 4,000, neighbours are merged. That moves the map
-    by about a hundredth of its standard error. `fit_from_cells` gives what rows give to 1e-4, from uniform cells or
-    logit-spaced ones.
+    The curve is computed at the scores it was fitted on, with straight lines between them, constant outside. With more
+    than 2,000 distinct scores (and more than 750 per window), 2,000 knots are used, half of them at equal distances and
+    half at equal weights, and in a window of more than about 4,000, neighbours are merged. This moves the map by about
+    a hundredth of its standard error. `fit_from_cells` agrees with the rows to 1e-4, from uniform or logit-spaced
+    cells.
 
-    What is kept: neither order nor argmax, as the curve may go down. One score for all becomes the base rate. K > 2
-    classes are taken one against the rest.
+    Neither the ranking nor the argmax is preserved, because the curve may decrease. If all scores are equal, they
+    become the base rate. K > 2 classes are recalibrated one against the rest.
 
     Parameters
     ----------
     input : {"probabilities", "logits"}
-        What X holds; the curve is one of probabilities in both cases.
+        The scale of X; the curve is fitted to probabilities in both cases.
     span : float
-        Share of the weight in each window, from 0 to 1.
+        The share of the weight in each window, from 0 to 1.
     bandwidth : float, optional
-        Half-width of the windows; `span` is not used then.
+        The half-width of the windows; replaces `span`.
     degree : {0, 1, 2}
         Local mean, line or parabola.
     classes : sequence, optional
@@ -92,7 +92,7 @@ class LocalRegressionCalibration(BinaryRecalibrator):
 
     def _check_map(self, learnt: Map, n_classes: int) -> None:
         if len(learnt["scores"]) != len(learnt["values"]):
-            raise SchemaError("the saved scores and values must be as many")
+            raise SchemaError("the saved scores and values must have the same length")
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
         smoother = Smoother.of(self.span, self.bandwidth, self.degree)

@@ -1,4 +1,4 @@
-"""Matrix scaling: a linear map of all logits."""
+"""Matrix scaling: a linear function of all logits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from believable.recalibrate.linear import COEFFICIENT_RANGE, PenalisedRecalibrat
     reference="Guo et al. (2017); penalty: Kull et al. (2019)",
 )
 class MatrixScaling(PenalisedRecalibrator):
-    """Matrix scaling: p' = softmax(W z + b), with z the logits as they came, or log p.
+    """Matrix scaling: p' = softmax(W z + b), with z the logits, or log p.
 
     W (K, K) and b (K,) minimise, with w the weights of the rows,
 
@@ -27,41 +27,42 @@ class MatrixScaling(PenalisedRecalibrator):
             + penalty * (sum_{k != j} W_kj^2 / (K (K - 1)) + sum_k b_k^2 / K),
 
     the off-diagonal and intercept regularisation (ODIR) of Kull et al. with one strength for both. Strong penalties
-    leave a diagonal W. Neither the most probable class nor any order is kept, and a constant added to all logits of a
+    make W diagonal. Neither the most probable class nor any order is preserved, and a constant added to all logits of a
     row may change p'.
 
-    Where several W and b give the same p' at the same cost, the nearest to the identity is taken (entries in units of
-    the logits' root mean square): without penalty the columns of W sum to one and b to zero. For one event z is the
+    Where several W and b give the same p' at the same cost, the one nearest to the identity is used (entries in units
+    of the logits' root mean square): without penalty the columns of W sum to one and b to zero. For one event z is the
     pair log(1 - p), log p, or -z/2, z/2.
 
-    Where the classes are separated by the scores, or one does not occur in y, no W is best: then a standard normal
+    Where the classes are separated by the scores, or one does not occur in y, no W is best. Then a standard normal
     prior around the identity, sum (W - I)^2 / (2 n) + sum b^2 / (2 n) with n the sum of the weights, is added, with a
-    `LimitWarning`. A class that does not occur gets small probabilities, of the order of 1/n: simulated with three
-    classes, 3/n on average at n = 400 and 4/n at n = 10,000, and more in single rows.
+    `LimitWarning`. A class that does not occur gets small probabilities, of the order of 1/n: in simulations with three
+    classes, 3/n on average at n = 400 and 4/n at n = 10,000, and more in individual rows.
 
-    Logits may be masked, -1e9 for a class that cannot be, in some of the rows. W is found all the same; beyond -1e9 it
-    may not be the very best, but is no worse than the best temperature, and columns need not sum to one. But other
-    classes see a masked logit too: mask those that W will be applied to with the same number.
+    Logits may be masked in some rows, for example with -1e9 for a class that is impossible. With a mask beyond -1e9, W
+    may not be optimal, but it is no worse than the best temperature, and its columns need not sum to one. The other
+    classes depend on masked logits too: use the same mask for new rows.
 
     Parameters
     ----------
     input : {"probabilities", "logits"}
-        What X holds.
+        The scale of X.
     penalty : "auto" or float
-        The strength; 0 is none. "auto" takes the one of 10^4, 10^3, ..., 10^-4 with the least log loss in five folds,
-        from strong to weak until two in a row are no better, by 1e-5 nats (or worse, as long as nothing was gained:
-        strong ones are often alike). In each class, rows are dealt to the folds in the order of the probability of that
-        class, so that the choice does not depend on the order of the rows.
+        The strength of the penalty; 0 for none. "auto" chooses the one of 10^4, 10^3, ..., 10^-4 with the lowest log
+        loss in five folds. It goes from strong to weak and stops after two in a row that gain less than 1e-5 nats (as
+        long as nothing has been gained, after two that are worse: strong penalties are often alike). Within each class,
+        rows are assigned to folds in the order of the probability of that class, so that the choice does not depend on
+        the order of the rows.
     classes : sequence, optional
         The labels in the order of the columns.
 
     Attributes
     ----------
     weights_ : ndarray of shape (K, K)
-        Row k makes the logit of class k.
+        Row k gives the logit of class k.
     intercepts_ : ndarray of shape (K,)
     penalty_ : float
-        The strength that was used; not saved.
+        The strength that was used; it is not saved.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""One against the rest: a map of one event's score, for each of several classes or labels."""
+"""One against the rest: one calibration map for each of several classes or labels."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ from believable.recalibrate.platt import PlattScaling
     reference="Zadrozny & Elkan (2002)",
 )
 class OneVsRest(BinaryRecalibrator):
-    """One against the rest: each class has a map of its own, learnt from its scores and whether it happened.
+    """One against the rest: one calibration map per class, fitted to the scores and occurrence of that class.
 
-    p'_k = m_k(p_k), and then rows are divided by their sums (a row of zeros becomes 1/K each). This is what maps of one
-    event's score do by themselves with K > 2 classes; said aloud, it offers two more: rows as they are, and labels that
-    do not exclude each other. Neither the ranking nor the most probable class is kept. With one event it is the method
-    itself. A class that does not occur in y is left as it is.
+    p'_k = m_k(p_k), and then rows are divided by their sums (a row of zeros becomes 1/K each). Recalibrators of one
+    event do this by themselves with K > 2 classes. This class adds two options: to leave rows undivided, and labels
+    that do not exclude each other. Neither the ranking nor the most probable class is preserved. With one event it is
+    the method itself. A class that does not occur in y is left as it is.
 
-    The logit of a class becomes its log-odds against the rest, z_k - log(sum of exp(z_j), j != k); that of a label is
-    its log-odds already.
+    The logit of a class becomes its log-odds against the rest, z_k - log(sum of exp(z_j), j != k); that of an
+    independent label is its log-odds already.
 
-    What the method advises and can do (rows of the rarest class, cells) holds here too.
+    The number of rows needed, and whether cells are enough, are those of the method.
 
     Parameters
     ----------
     method : BinaryRecalibrator or str, optional
-        What is fitted to each class: a recalibrator of one event's score, or the name or alias of one with its default
-        settings, such as "beta"; PlattScaling() if nothing is said. Its own `input` and `classes` do not matter. JSON
-        holds the recalibrator that a name stands for.
+        What is fitted to each class: a recalibrator of one event, or the name or alias of one with its default
+        settings, such as "beta"; by default PlattScaling(). Its own `input` and `classes` are ignored. In JSON, a name
+        is replaced by the recalibrator.
     normalise : bool
-        Divide rows by their sums. Without, each column stands for itself, and rows of K > 2 classes sum to anything.
+        Divide rows by their sums. Otherwise rows of K > 2 classes need not sum to one.
     multilabel : bool
-        Labels do not exclude each other: X has a column per label, two or more, whose rows need not sum to one, y is a
-        matrix (n, K) of zeros and ones, rows are never divided, and `predict` returns where p' > 1/2, as such a matrix.
-        A label that is in all rows, or in none, is left as it is.
+        Labels do not exclude each other: X has one column per label, two or more, whose rows need not sum to one. y is
+        a matrix (n, K) of zeros and ones. Rows are never divided, and `predict` returns a matrix that is 1 where
+        p' > 1/2. A label that is in all rows, or in none, is left as it is.
     input : {"probabilities", "logits", "scores"}
-        What X holds, as far as the method takes it.
+        The scale of X; the method must support it.
     classes : sequence, optional
         The labels in the order of the columns.
 
@@ -95,7 +95,7 @@ class OneVsRest(BinaryRecalibrator):
         _check.choice(self.multilabel, (True, False), "multilabel")
         if not isinstance(self._method(), BinaryRecalibrator) or isinstance(self._method(), OneVsRest):
             raise InputError(
-                "{argument} must be a recalibrator of one event's scores, PlattScaling() say, got {got!r}",
+                "{argument} must be a recalibrator of one event, such as PlattScaling(), got {got!r}",
                 argument="method",
                 got=self.method,
             )
@@ -123,10 +123,10 @@ class OneVsRest(BinaryRecalibrator):
     def _method(self) -> BinaryRecalibrator:
         if self.method is None:
             return PlattScaling()
-        return cast(BinaryRecalibrator, as_method(self.method))  # as `_check_settings` has seen
+        return cast(BinaryRecalibrator, as_method(self.method))  # which `_check_settings` has checked
 
     def _for_one(self) -> BinaryRecalibrator:
-        """The method as it is fitted to one class."""
+        """Return the method, set up to be fitted to one class."""
         method: BinaryRecalibrator = clone(self._method()).set_params(input=self.input, classes=None)
         return method
 

@@ -16,7 +16,7 @@ from believable.recalibrate.inputs import Input, Scores, base_log_odds, by_class
 
 Targets = Literal["labels", "smoothed"]
 
-SMALLEST_SPREAD = 1e-280  # of scores that have a slope: that of closer ones may be too large to be written down
+SMALLEST_SPREAD = 1e-280  # closer scores count as equal: their slope could overflow
 
 
 @final
@@ -31,15 +31,15 @@ SMALLEST_SPREAD = 1e-280  # of scores that have a slope: that of closer ones may
     reference="Platt (1999)",
 )
 class PlattScaling(BinaryRecalibrator):
-    """Platt scaling: p' = sigmoid(a z + b), with z the logit of p, or a score as it is.
+    """Platt scaling: p' = sigmoid(a z + b), with z the logit of p, or the raw score.
 
-    a and b maximise the likelihood. With z the logit, a = 1 and b = 0 change nothing: a < 1 says the scores were too
-    extreme, b < 0 that they were too high. K > 2 classes are taken one against the rest.
+    a and b maximise the likelihood. With z the logit, a = 1 and b = 0 change nothing: a < 1 means that the scores were
+    too extreme, b < 0 that they were too high. K > 2 classes are recalibrated one against the rest.
 
     Parameters
     ----------
     input : {"probabilities", "logits", "scores"}
-        What X holds.
+        The scale of X.
     targets : {"labels", "smoothed"}
         "smoothed" replaces 1 by (n1 + 1) / (n1 + 2) and 0 by 1 / (n0 + 2), n1 and n0 the weights of the classes, as
         Platt did.
@@ -52,21 +52,21 @@ class PlattScaling(BinaryRecalibrator):
 
     Notes
     -----
-    Where the data do not determine the map, a `LimitWarning` says what was done. If a threshold separates the classes
-    the likelihood of the labels has no maximum, and smoothed targets are taken. If all scores are equal, or within
-    1e-280 of each other, the slope is 0 and everyone gets the base rate. Scores may be of any size, and anywhere, but
-    where a z is above 1e10 or so for every z, while all a z + b are moderate, b cancels digits that p' would need:
-    subtract a constant from such scores first. A score that is 1e100 times as large as others, if it is beyond 1e100
-    itself, is taken as just that. Differences below 1e-150 are not seen beside others that are above 1e-100.
+    Where the data do not determine the map, a `LimitWarning` says which limit was used. If a threshold separates the
+    classes the likelihood of the labels has no maximum, and smoothed targets are used. If all scores are equal, or
+    within 1e-280 of each other, the slope is 0 and every row gets the base rate. Scores may have any size, but where
+    a z is above about 1e10 for every z while all a z + b are moderate, p' loses digits to cancellation: subtract a
+    constant from such scores first. A score that is more than 1e100, and more than 1e100 times as large as others, is
+    limited to that. Differences below 1e-150 are ignored beside others above 1e-100.
 
-    `fit_from_cells` gives the probabilities that the rows give, here and for `BetaCalibration` and
-    `BetaCDFCalibration`, if there are tens of thousands of rows,
+    With tens of thousands of rows, `fit_from_cells` agrees with the probabilities from the rows, here and for
+    `BetaCalibration` and `BetaCDFCalibration`,
 
     - to 1e-5 from 50,400 uniform cells, if the scores are spread (logits with a standard deviation of 1 to 3 about 0);
     - to 1e-4, and to 5e-4 of the smaller of p' and 1 - p', from 50,400 cells with `spacing="logit"`, wherever scores
-      lie, 1e-6 from 0 or 1 included: that is about a thousandth of their standard error, and shrinks with it;
-    - from uniform cells to 0.5 % of p' for scores around 1e-3, 2 % for 1e-4, 10 % for 1e-5, and not at all for 1e-6,
-      which are all in one cell. Where more than 5 % are in the outermost cells a `LimitWarning` says so.
+      lie, even 1e-6 from 0 or 1: that is about a thousandth of their standard error, and shrinks with it;
+    - to 0.5 % of p' from uniform cells for scores around 1e-3, 2 % for 1e-4, 10 % for 1e-5, and not at all for 1e-6,
+      because those are all in one cell. A `LimitWarning` appears if more than 5 % are in the outermost cells.
 
     References
     ----------
@@ -119,7 +119,7 @@ class PlattScaling(BinaryRecalibrator):
             positive, negative = positive.smoothed(), negative.smoothed()
         if not spread:
             near = "equal" if lowest == highest else f"within {SMALLEST_SPREAD:g} of each other"
-            warn(f"all scores are {near} and tell nothing: everyone gets the base rate", LimitWarning)
+            warn(f"all scores are {near} and carry no information: every row gets the base rate", LimitWarning)
             return {"slope": 0.0, "intercept": base_log_odds(positive, negative)}
         if separated and self.targets != "smoothed":
             warn(
@@ -140,5 +140,5 @@ class PlattScaling(BinaryRecalibrator):
 
 
 def _predictor(learnt: Map, scores: Scores) -> Float64s:
-    with np.errstate(over="ignore"):  # a slope that was learnt from tiny scores may meet large ones
+    with np.errstate(over="ignore"):  # a slope fitted to tiny scores may be applied to large ones
         return np.asarray(learnt["slope"] * scores.logit() + learnt["intercept"])

@@ -1,4 +1,4 @@
-"""Prior shift: the same scores where the classes are more or less frequent."""
+"""Prior shift: adjust scores to a population where the classes are more or less frequent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from believable.recalibrate.facts import Field, Map, Vector, recalibrator
 from believable.recalibrate.inputs import Input, warn
 
 Shares = float | Sequence[float]
-SHARE_SUM_TOLERANCE = 1e-6  # shares may miss a sum of one by this
+SHARE_SUM_TOLERANCE = 1e-6  # the sum of shares may differ from 1 by this
 
 
 @final
@@ -29,27 +29,27 @@ SHARE_SUM_TOLERANCE = 1e-6  # shares may miss a sum of one by this
     reference="Elkan (2001); Saerens, Latinne & Decaestecker (2002)",
 )
 class PriorShift(MatrixRecalibrator):
-    """Prior shift: p'_k = p_k t_k / s_k, divided by the sum of the row; s and t are shares of classes.
+    """Prior shift: p'_k = p_k t_k / s_k, divided by the sum of the row, where s and t are class shares.
 
-    s, the source, are the shares where the scores are right, t, the target, those where they will be used. For one
-    event its odds are multiplied by (t1 / t0) / (s1 / s0). It is right if classes look the same in both places and are
-    only more or less frequent.
+    The source s holds the shares in the population where the scores are calibrated, the target t those in the
+    population where they will be used. The odds of one event are multiplied by (t1 / t0) / (s1 / s0). This is right if
+    each class looks the same in both populations and only the shares differ.
 
-    Nothing is learnt from labels but s. Where t is not known either, `adapt` finds it from scores of the new place,
-    without labels. Until then t = s, and nothing changes. One event's scores keep their ranking (a target of 0
+    Labels are used to estimate s alone. If t is not known, `adapt` estimates it from scores of the new population,
+    without labels. Until then t = s, and nothing changes. The ranking of one event's scores is preserved (a target of 0
     or 1 makes them all equal); the most probable of several classes may change.
 
-    A class whose target is 0 gets probability 0. A class whose source would be 0, because it does not occur in y, is an
-    error: pass `source`. Logarithms are taken of probabilities no smaller than 1e-12; logits are exact in the tails.
+    A class with target 0 gets probability 0. A class with source 0, because it does not occur in y, is an error: pass
+    `source`. Probabilities are clipped to at least 1e-12; logits are exact in the tails.
 
     Parameters
     ----------
     input : {"probabilities", "logits"}
-        What X holds.
+        The scale of X.
     target : float or sequence of shape (K,), optional
-        Shares of the classes in the order of the columns; for one event its own share is enough.
+        The shares of the classes in the order of the columns; for one event its share is enough.
     source : float or sequence of shape (K,), optional
-        Likewise; the weighted shares of y if it is not given.
+        Likewise; by default the weighted shares of y.
     classes : sequence, optional
         The labels in the order of the columns.
 
@@ -65,13 +65,13 @@ class PriorShift(MatrixRecalibrator):
 
     Examples
     --------
-    A test made where half of the people were ill, used where 1 % are:
+    A test developed where half of the people were ill, used where 1 % are:
 
     >>> half = [0, 1] * 10
     >>> PriorShift(target=0.01).fit([0.2, 0.9] * 10, half).transform([0.2, 0.5, 0.9]).round(4)
     array([0.0025, 0.01  , 0.0833])
 
-    Where nobody knows how many:
+    Where that share is not known:
 
     >>> new_place = [0.2] * 800 + [0.9] * 200
     >>> PriorShift().fit([0.2, 0.9] * 10, half).adapt(new_place).target_.round(4)
@@ -102,18 +102,19 @@ class PriorShift(MatrixRecalibrator):
         return self._shares("target")
 
     def adapt(self, X: Any, sample_weight: Any = None) -> Self:
-        """Estimate the target from scores of the new place; no labels are needed.
+        """Estimate the target from scores of the new population; no labels are needed.
 
         The target becomes the shares t that make these scores most likely: the maximum of
         sum_i w_i log(sum_k t_k p_ik / s_k), which is the fixed point of the EM algorithm of Saerens et al. It is found
-        by ten of its steps and then Newton's method, until an EM step would move no share by more than 1e-12, but in
-        at most 200 steps (then there is a `LimitWarning`). The share of a class may be 0. Where scores do not tell two
-        classes apart, there are several maxima, of which this is one; scores that tell nothing leave the source.
+        by ten EM steps and then Newton's method, until an EM step would move no share by more than 1e-12, or after 200
+        steps, with a `LimitWarning`. The share of a class may be 0. Where scores do not distinguish two classes there
+        are several maxima, and this is one of them; scores without information leave the shares of the source.
 
         Parameters
         ----------
         X : array-like of shape (n,), (n, 1) or (n, K)
-            Scores, as it was fitted. They must be right where they come from: recalibrate them first if they are not.
+            Scores on the scale of the fit. They must be calibrated in the source population: recalibrate them first if
+            they are not.
         sample_weight : array-like of shape (n,), optional
 
         Returns
@@ -130,7 +131,7 @@ class PriorShift(MatrixRecalibrator):
         target, found = _kernels.mixture_shares(density, weights, source)
         if not found:
             warn(
-                "the likelihood of the shares is too flat to find its maximum: where it was last was taken",
+                "the likelihood of the shares is too flat to find its maximum: the last step was used",
                 LimitWarning,
             )
         self.maps_ = ({"source": source, "target": target},)
@@ -148,8 +149,8 @@ class PriorShift(MatrixRecalibrator):
             counts = np.bincount(labels, weights, minlength=n_classes)
             if not counts.all():
                 raise InputError(
-                    f"class {counts.argmin()} does not occur in y, so its share where the scores are right is not "
-                    "known: pass source=[...], one share per class"
+                    f"class {counts.argmin()} does not occur in y, so its share in the source population is unknown: "
+                    "pass source=[...], one share per class"
                 )
             source = counts / counts.sum()
         else:
@@ -179,7 +180,7 @@ class PriorShift(MatrixRecalibrator):
 
 
 def _checked(value: Any, name: str) -> Float64s:
-    """Shares of two or more classes, from all of them or that of one event."""
+    """Return the shares of two or more classes, given all of them or that of one event."""
     if np.ndim(value) == 0:
         share = _check.number(value, name, 0, 1)
         shares = np.array([1 - share, share])
@@ -191,7 +192,7 @@ def _checked(value: Any, name: str) -> Float64s:
             )
     if name == "source" and not shares.all():
         raise InputError(
-            "{argument} must be above 0 for every class, got {got!r}: nothing is known of a class without",
+            "{argument} must be above 0 for every class, got {got!r}",
             argument="source",
             got=value,
         )

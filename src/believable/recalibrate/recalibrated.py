@@ -1,4 +1,4 @@
-"""`Recalibrated`: a classifier and a map of what it says, as one classifier."""
+"""`Recalibrated`: a classifier and a calibration map for its predictions, as one classifier."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ Split = tuple[Ints, Ints]
 
 
 def classes_of(model: Any) -> Array:
-    """The labels of a fitted model, in the order of its columns."""
+    """Return the labels of a fitted model, in the order of its columns."""
     if not hasattr(model, "classes_"):
         raise InputError(
-            f"{type(model).__name__} has no classes_, so the order of its columns is not known: it must be a classifier"
+            f"{type(model).__name__} has no classes_, so the order of its columns is unknown: it must be a classifier"
         )
     return np.asarray(model.classes_)
 
 
 def response(model: Any, X: Any, method: Recalibrator, classes: Array) -> Floats:
-    """What the map reads of a model, one column per class: predict_proba, or decision_function ((n,) for two classes).
+    """Return the scores of a model, one column per class: predict_proba, or decision_function ((n,) for two classes).
 
-    A class that the model has not seen has the probability 0.
+    A class that the model was not fitted on has probability 0.
     """
     name = "predict_proba" if method.input == "probabilities" else "decision_function"
     if not hasattr(model, name):
@@ -51,16 +51,16 @@ def response(model: Any, X: Any, method: Recalibrator, classes: Array) -> Floats
     one_column = name == "decision_function" and len(known) == 2
     if values.shape[1:] != (() if one_column else (len(known),)):
         raise InputError(
-            f"{name} of {type(model).__name__} has the shape {values.shape} for {len(known)} classes, where one column "
-            "per class is needed (of one against the rest, not of pairs)"
+            f"{name} of {type(model).__name__} has shape {values.shape} for {len(known)} classes; one column per class "
+            "is needed (one against the rest, not one against one)"
         )
     if np.array_equal(known, classes):
         return values
     if name == "decision_function":
         unseen = [label for label in classes.tolist() if label not in known.tolist()]
         raise InputError(
-            f"a model was fitted to rows without the class {unseen[0]!r}, and there is no telling what it would say of "
-            "it; use folds that hold every class, or a method with input='probabilities', where it counts as 0"
+            f"a model was fitted without the class {unseen[0]!r}, so it has no score for it; use folds that contain "
+            "every class, or a method with input='probabilities', where such a class has probability 0"
         )
     full = np.zeros((len(values), len(classes)), values.dtype)
     full[:, _check.named_labels(known, classes.tolist(), None)] = values
@@ -71,18 +71,18 @@ def _no_response(model: Any, name: str, method: Recalibrator) -> str:
     kind, of = type(model).__name__, type(method).__name__
     other = "decision_function" if name == "predict_proba" else "predict_proba"
     if not hasattr(model, other):
-        return f"{kind} has neither predict_proba nor decision_function: there is nothing to recalibrate"
+        return f"{kind} has neither predict_proba nor decision_function, so there is nothing to recalibrate"
     able = [word for word in method.inputs if (word == "probabilities") == (other == "predict_proba")]
-    advice = f"make the method {of}(input={' or '.join(map(repr, able))})" if able else f"{of} cannot read it"
+    advice = f"use {of}(input={' or '.join(map(repr, able))})" if able else f"{of} cannot use it"
     if other == "decision_function" and "scores" not in method.inputs:
-        advice += " if these are logits, or PlattScaling(input='scores'), which takes any numbers"
-    return f"{kind} has no {name}, which {of}(input={method.input!r}) reads; it has {other}: {advice}"
+        advice += " if these are logits, or PlattScaling(input='scores') for any other numbers"
+    return f"{kind} has no {name}, which {of}(input={method.input!r}) needs; it has {other}: {advice}"
 
 
 def splits(cv: Any, X: Any, y: Array, groups: Any, request: dict[str, Any]) -> list[Split]:
-    """Rows to fit a model to and rows to ask it about; no row, and no row of its group, is on both sides.
+    """Return pairs of rows to fit a model on and rows to predict; no row and no group is on both sides.
 
-    `request` is what the splitter has asked for.
+    `request` holds the metadata that the splitter requested.
     """
     if isinstance(cv, str):
         raise InputError(
@@ -97,7 +97,7 @@ def splits(cv: Any, X: Any, y: Array, groups: Any, request: dict[str, Any]) -> l
             n_groups = len(np.unique(np.asarray(groups)))
             if n_groups < n_folds:
                 raise InputError(
-                    "{cv=} folds need as many groups, got {got}",
+                    "{cv=} folds need at least as many groups, got {got}",
                     argument="cv",
                     cv=n_folds,
                     got=n_groups,
@@ -107,17 +107,17 @@ def splits(cv: Any, X: Any, y: Array, groups: Any, request: dict[str, Any]) -> l
     for fold, (train, test) in enumerate(found):
         both = np.isin(test, train)
         if both.any():
-            raise InputError(f"fold {fold} of cv fits the model to row {test[both][0]} and asks it about the same row")
+            raise InputError(f"fold {fold} of cv has row {test[both][0]} in both its training and its test rows")
         if groups is not None:
             shared = np.intersect1d(np.asarray(groups)[train], np.asarray(groups)[test])
             if len(shared):
                 raise InputError(
-                    f"fold {fold} of cv has rows of the group {shared.tolist()[0]!r} on both sides; use a splitter "
-                    "that keeps groups together, such as StratifiedGroupKFold, or cv as an integer"
+                    f"fold {fold} of cv has the group {shared.tolist()[0]!r} in both its training and its test rows; "
+                    "use a splitter that keeps groups together, such as StratifiedGroupKFold, or cv as an integer"
                 )
     found = [(train, test) for train, test in found if len(test)]
     if not found:
-        raise InputError("{argument} has no fold with rows to test", argument="cv")
+        raise InputError("{argument} has no fold with test rows", argument="cv")
     return found
 
 
@@ -126,31 +126,31 @@ def splits(cv: Any, X: Any, y: Array, groups: Any, request: dict[str, Any]) -> l
 
 @final
 class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier whose probabilities pass through a map that was learnt from rows the classifier had not seen.
+    """A classifier whose predictions are recalibrated by a map fitted on rows that the classifier was not fitted on.
 
-    With s(x) what the classifier says of x and m the map, P(y | x) = m(s(x)). The map is learnt from the pairs
-    (s_f(x_i), y_i), where s_f was fitted to the folds without row i; then s is fitted once more, to all rows. With
+    With s(x) the output of the classifier and m the calibration map, P(y | x) = m(s(x)). The map is fitted to the pairs
+    (s_f(x_i), y_i), where s_f was fitted on the folds without row i; then s is fitted again, on all rows. With
     `ensemble=True` each fold keeps its model and its own map, and P(y | x) is the mean of m_f(s_f(x)) over the folds
-    (for `VennAbers` of log-odds, which makes it cross Venn–Abers prediction: see `combine_intervals`).
+    (for `VennAbers` the mean of log-odds, which is cross Venn–Abers prediction: see `combine_intervals`).
 
-    What the map reads is what the method's `input` says: `predict_proba` for "probabilities", `decision_function` for
-    "logits" and "scores". Labels and order of the classes are the model's; the method is told of them. Of a class that
-    is missing in the rows a model was fitted to, its probability is taken as 0; there is no such value for logits and
-    scores, so that is an error.
+    The `input` of the method decides what the map takes: `predict_proba` for "probabilities", `decision_function` for
+    "logits" and "scores". Labels and their order are those of the model. A class that is missing from the rows that a
+    model was fitted on has probability 0; for logits and scores there is no such value, so that is an error.
 
     Parameters
     ----------
     estimator : classifier
-        Any classifier of scikit-learn's manner. It is cloned, unless `cv="prefit"` or it is a `FrozenEstimator`.
+        Any classifier that follows scikit-learn's conventions. It is cloned, unless `cv="prefit"` or it is a
+        `FrozenEstimator`.
     method : recalibrator or str, optional
-        A name or alias, such as "platt", stands for that recalibrator with its default settings (the parameter stays
-        the name, so `{"method": ["temperature", "platt"]}` is a grid to search), None for `TemperatureScaling()`.
+        A recalibrator, or the name or alias of one, such as "platt", with its default settings. (A name stays a name,
+        so `{"method": ["temperature", "platt"]}` is a grid to search.) By default `TemperatureScaling()`.
     cv : int, splitter, iterable of (train, test) or "prefit"
         An integer is a number of stratified folds, without shuffling: `StratifiedKFold`, or `StratifiedGroupKFold`
-        where `fit` is given groups. Rows that no fold tests (`TimeSeriesSplit`) are not used for the map. "prefit": the
-        estimator is fitted already (all it needs is `classes_` and what the map reads) and `fit` learns the map alone,
-        from rows that the estimator must not have seen; a `FrozenEstimator`, which unlike a fitted one stays so when
-        cloned, is taken in the same way whatever `cv` is.
+        where `fit` is given groups. Rows that no fold tests (`TimeSeriesSplit`) are not used for the map. With "prefit"
+        the estimator is already fitted (it needs `classes_` and `predict_proba` or `decision_function`), and `fit` fits
+        the map alone, on rows that the estimator must not have been fitted on. A `FrozenEstimator`, which unlike a
+        fitted one stays fitted when cloned, is always treated this way.
     ensemble : bool
         Keep a model and a map per fold instead of one of each.
 
@@ -159,15 +159,15 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     classes_ : ndarray of shape (K,)
         The labels, in the order of the columns.
     estimators_, methods_ : tuple
-        Fitted models and their maps; one of each, or one per fold.
+        The fitted models and their recalibrators; one of each, or one per fold.
     estimator_, method_ : object
-        The one model and the one map, unless `ensemble=True`. The map can be saved: `method_.to_json()`.
+        The model and its recalibrator, unless `ensemble=True`. The map can be saved: `method_.to_json()`.
     n_features_in_, feature_names_in_
-        The model's, where it has them.
+        Those of the model, where it has them.
 
     Notes
     -----
-    `sklearn.calibration.CalibratedClassifierCV` does the same with maps of its own.
+    `sklearn.calibration.CalibratedClassifierCV` does the same with its own methods.
 
     Examples
     --------
@@ -175,7 +175,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     >>> from sklearn.metrics import log_loss
     >>> from sklearn.naive_bayes import GaussianNB
     >>> X, y = make_classification(2000, 20, n_informative=3, n_redundant=17, n_classes=3, random_state=0)
-    >>> alone = GaussianNB().fit(X[:1000], y[:1000])  # takes features that repeat each other for new evidence
+    >>> alone = GaussianNB().fit(X[:1000], y[:1000])  # it counts redundant features as independent evidence
     >>> print(f"{log_loss(y[1000:], alone.predict_proba(X[1000:])):.2f}")
     1.86
     >>> model = Recalibrated(GaussianNB(), TemperatureScaling()).fit(X[:1000], y[:1000])
@@ -183,7 +183,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     0.55
     """
 
-    __metadata_request__fit = {"groups": True}  # always taken where offered, as the splitters of groups do  # noqa: RUF012
+    __metadata_request__fit = {"groups": True}  # always requested, as splitters of groups do  # noqa: RUF012
 
     def __init__(
         self, estimator: Any, method: Recalibrator | str | None = None, *, cv: Any = 5, ensemble: bool = False
@@ -194,19 +194,19 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         self.ensemble = ensemble
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
-        """Fit the model and learn the map.
+        """Fit the model and the calibration map.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, features)
-            Whatever the estimator takes; it is handed on as it is.
+            The features, passed to the estimator as they are.
         y : array-like of shape (n,)
             Labels.
         sample_weight : array-like of shape (n,), optional
-            Used for the model and the map; for the map alone, with a warning, where the model takes no weights. Folds
-            are made of rows, whatever their weights.
+            Used for the model and the map; for the map alone, with a warning, if the model takes no weights. Folds
+            ignore weights.
         groups : array-like of shape (n,), optional
-            Rows of one group are never on both sides of a fold.
+            Rows of one group are never both in the training and in the test rows of a fold.
 
         Returns
         -------
@@ -222,7 +222,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             estimators, methods = self._learn_from_prefit(X, y, weights)
         else:
             if len(labels := np.unique(y if weights is None else y[weights > 0])) == 1:
-                raise InputError(f"y holds one class only, {labels.tolist()[0]!r}: there is nothing to tell it from")
+                raise InputError(f"y has only one class, {labels.tolist()[0]!r}, so there is nothing to fit")
             model_weights, request = self._routed(weights, groups)
             folds = splits(self.cv, X, y, groups, request)
             learn = self._learn_ensemble if self.ensemble else self._learn_out_of_fold
@@ -231,7 +231,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         return self
 
     def predict_proba(self, X: Any) -> Float64s:
-        """Probabilities of shape (n, K), in the order of `classes_`."""
+        """Return probabilities of shape (n, K), in the order of `classes_`."""
         check_is_fitted(self)
         if len(self.methods_) > 1 and isinstance(self.methods_[0], VennAbers):
             p = combine_intervals(*self._intervals(X))
@@ -240,7 +240,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         return np.asarray(sum(rest, start=first) / (1 + len(rest)))
 
     def predict(self, X: Any) -> Array:
-        """The most probable class; the first, where several are."""
+        """Return the most probable class of each row; the first in ties."""
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
@@ -251,10 +251,10 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
 
     @available_if(_has_intervals)  # type: ignore[untyped-decorator]
     def predict_interval(self, X: Any) -> Float64s:
-        """The intervals [p0, p1] of `VennAbers`, for which alone there are any: (n, 2), or (n, K, 2) for K > 2.
+        """Return the intervals [p0, p1], with `VennAbers` only: shape (n, 2), or (n, K, 2) for K > 2.
 
-        Of an ensemble, log-odds of the ends are averaged, as those of the points are. For two classes the point lies
-        within; for more it need not, since rows of `predict_proba` are divided by their sums.
+        In an ensemble, the log-odds of the ends are averaged, as those of the points are. For two classes the point
+        lies within; for more it may not, because rows of `predict_proba` are divided by their sums.
         """
         check_is_fitted(self)
         low, high = self._intervals(X)
@@ -282,7 +282,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         return np.asarray(self.estimators_[0].feature_names_in_)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """What `fit` hands on to the estimator and to the splitter."""
+        """Return what `fit` passes to the estimator and to the splitter."""
         router = MetadataRouter(owner=self).add_self_request(self)
         if not self._is_prefit():
             router.add(estimator=self.estimator, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
@@ -291,19 +291,19 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if hasattr(self.estimator, "__sklearn_tags__"):  # a fitted model of another library need not have any
+        if hasattr(self.estimator, "__sklearn_tags__"):  # a fitted model of another library may have none
             of_estimator = get_tags(self.estimator)
             tags.input_tags = of_estimator.input_tags
             if of_estimator.classifier_tags is not None:
                 tags.classifier_tags.multi_class = of_estimator.classifier_tags.multi_class
         return tags
 
-    # --- learning ---
+    # --- fitting ---
 
     def _learn_from_prefit(self, X: Any, y: Array, weights: Float64s | None) -> tuple[Any, Any]:
         if not hasattr(self.estimator, "classes_"):
             raise NotFittedError(
-                "cv='prefit' needs a classifier that is fitted, with classes_; if it was, it has been cloned since, as "
+                "cv='prefit' needs a fitted classifier, with classes_; if it was fitted, it has been cloned since, as "
                 "cross_validate and GridSearchCV do: wrap it in sklearn.frozen.FrozenEstimator"
             )
         classes = classes_of(self.estimator)
@@ -318,8 +318,8 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             np.add.at(tested, test, 1)
         if tested.max() > 1:
             raise InputError(
-                "{argument} tests {row} more than once, but one map counts a row once; use folds that do not "
-                "overlap, or ensemble=True",
+                "{argument} tests {row} more than once, but each row may count only once in the fit of the map; use "
+                "folds that do not overlap, or ensemble=True",
                 argument="cv",
                 row=tested.argmax(),
             )
@@ -356,7 +356,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         return model.fit(X, y, **({} if weights is None else {"sample_weight": weights}))
 
     def _asked(self, X: Any, y: Array, weights: Float64s | None, train: Any, test: Any, classes: Array) -> Floats:
-        """What a model that was fitted to some rows says of others."""
+        """Return the scores of a model fitted on some rows, for other rows."""
         model = self._fitted(X, y, weights, train)
         part, _ = _safe_split(model, X, y, test, train)
         return response(model, part, self._method(), classes)
@@ -365,7 +365,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         method: Recalibrator = clone(self._method()).set_params(classes=classes)
         return method.fit(scores, y, sample_weight=weights)
 
-    # --- what was asked for ---
+    # --- settings ---
 
     def _method(self) -> Recalibrator:
         return TemperatureScaling() if self.method is None else as_method(self.method)
@@ -385,40 +385,42 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         if method.multilabel:
             raise InputError("Recalibrated is for one label per row: make the method with multilabel=False")
         if not method.normalise:
-            raise InputError("rows of predict_proba sum to one in a classifier: make the method with normalise=True")
+            raise InputError(
+                "a classifier needs rows of predict_proba that sum to one: make the method with normalise=True"
+            )
         _check.choice(self.ensemble, (False, True), "ensemble")
         if self.ensemble and self._is_prefit():
-            raise InputError("an estimator that is fitted already is one model: there is no ensemble=True of it")
+            raise InputError("an estimator that is already fitted is a single model: leave out ensemble=True")
 
     def _routed(self, weights: Float64s | None, groups: Any) -> tuple[Float64s | None, dict[str, Any]]:
-        """Weights for the model, and what goes to the splitter."""
+        """Return the weights for the model, and the arguments for the splitter."""
         given = {} if groups is None else {"groups": groups}
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", **given, **({} if weights is None else {"sample_weight": weights}))
             return routed.estimator.fit.get("sample_weight"), dict(routed.splitter.split)
         if weights is not None and not has_fit_parameter(self.estimator, "sample_weight"):
             warn(
-                f"fit of {type(self.estimator).__name__} takes no sample_weight: the weights are used for the map "
-                "alone. If a part of it does take them, scikit-learn's metadata routing brings them there",
+                f"fit of {type(self.estimator).__name__} takes no sample_weight: the weights are used for the "
+                "calibration map alone. If a part of it takes them, enable scikit-learn's metadata routing",
                 UserWarning,
             )
             weights = None
         return weights, given
 
-    # --- what was learnt ---
+    # --- fitted models ---
 
     def _scores(self, X: Any) -> Iterator[tuple[Recalibrator, Floats]]:
-        """Each map and what it reads."""
+        """Yield each recalibrator with the scores of its model."""
         for model, method in zip(self.estimators_, self.methods_, strict=True):
             yield method, response(model, X, method, self.classes_)
 
     def _intervals(self, X: Any) -> Float64s:
-        """Ends of the intervals first, then maps, then rows."""
+        """Return intervals of shape (2, models, n, ...)."""
         return np.moveaxis(np.stack([method.predict_interval(scores) for method, scores in self._scores(X)]), -1, 0)
 
     def _only(self, name: str) -> Any:
         check_is_fitted(self)
         kept = getattr(self, name)
         if len(kept) > 1:
-            raise AttributeError(f"an ensemble has {len(kept)} of them, in {name}")
+            raise AttributeError(f"an ensemble has {len(kept)} of them: see {name}")
         return kept[0]

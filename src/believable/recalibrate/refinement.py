@@ -1,4 +1,4 @@
-"""How much of a loss is calibration, which a map can mend, and how much is refinement, which it cannot."""
+"""Split a loss into calibration, which recalibration can remove, and refinement, which it cannot."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from believable.recalibrate.crossfit import (
     loss_gain,
     row_losses,
 )
-from believable.recalibrate.facts import as_method
+from believable.recalibrate.facts import ALIASES, as_method, in_words
 from believable.recalibrate.inputs import Input
 from believable.recalibrate.select import check_method
 
@@ -36,15 +36,15 @@ class Refinement:
     score : Interval
         The mean loss of the scores as they are.
     calibration : Gain
-        What recalibration takes off it. Slightly negative where there is nothing to mend.
+        The part that recalibration removes. Slightly negative where there is nothing to correct.
     refinement : Interval
-        The mean loss that is left after it.
+        The mean loss after recalibration.
     share : float
         calibration / score; NaN where the score is infinite, or 0.
     name : str
-        Of the proper score.
+        The name of the proper score.
     method : str
-        The recalibrator.
+        The alias of the recalibrator.
     """
 
     score: Interval
@@ -56,13 +56,14 @@ class Refinement:
 
     def __str__(self) -> str:
         whole, rest, gain = self.score, self.refinement, self.calibration
-        name = SCORE_WORDS[self.name]
+        name, method = SCORE_WORDS[self.name], in_words(ALIASES[self.method])
         if not math.isfinite(gain.value):
             before, after = ("infinite" if math.isinf(one.value) else f"{one.value:.4f}" for one in (whole, rest))
-            return f"{name} {before}, and {after} after recalibration by {self.method}"
+            return f"{name} {before} before recalibration by {method}, {after} after"
+        effect = f"removes {100 * self.share:.1f} % of it" if gain.value > 0 else "does not lower it"
         return (
-            f"{name} {whole.value:.4f} = calibration {gain.value:.4f} ({gain.low:.4f} … {gain.high:.4f}) + refinement "
-            f"{rest.value:.4f}; recalibration by {self.method} takes {100 * self.share:.1f} % off it"
+            f"{name} {whole.value:.4f} = calibration {gain.value:.4f} ({100 * gain.level:.4g} % interval "
+            f"{gain.low:.4f} to {gain.high:.4f}) + refinement {rest.value:.4f}; recalibration by {method} {effect}"
         )
 
 
@@ -81,11 +82,11 @@ def refinement(
     random_state: Any = 0,
     sample_weight: Any = None,
 ) -> Refinement:
-    """The calibration and refinement parts of a proper score, cross-fitted.
+    """Split a proper score into calibration and refinement, by cross-fitting.
 
-    With q the predictions recalibrated out of fold: calibration = S(p) - S(q), refinement = S(q). What a map can mend
-    is calibration; refinement needs a better model. The split is as good as the map: one that cannot bend enough leaves
-    some calibration error in the refinement, one that bends too much adds noise to it.
+    With q the predictions recalibrated out of fold: calibration = S(p) - S(q), refinement = S(q). Recalibration can
+    remove the calibration part; the refinement part needs a better model. The split depends on the recalibrator: one
+    that is too rigid leaves calibration error in the refinement, one that is too flexible adds noise to it.
 
     Parameters
     ----------
@@ -93,12 +94,12 @@ def refinement(
         Arrays, or a `Predictions` (one label per row).
     score : {"log_loss", "brier"}
     method : str or Recalibrator, optional
-        None: beta calibration for two classes, temperature scaling for more.
+        By default, beta calibration for two classes and temperature scaling for more.
     classes : sequence, optional
         The labels in the order of the columns, where they are not 0..K-1; for one event the event comes last.
     cv : int
     clusters : array-like of shape (n,), optional
-        Clusters that stay in one fold.
+        The cluster of each row. The rows of a cluster stay in one fold, and intervals count clusters, not rows.
     input : {"probabilities", "logits"}
     level : float
     random_state : None, int or numpy Generator

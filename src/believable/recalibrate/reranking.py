@@ -1,4 +1,4 @@
-"""Maps of a reranker's scores to probabilities of relevance, each query mapped by what other queries say."""
+"""Turn a reranker's scores into probabilities of relevance, with maps fitted on other queries."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from believable.recalibrate.select import check_method, select
 
 GRADE_NAMES = ("not relevant", "relevant", "highly relevant")
 MAX_FOLDS = 5
-FEW_QUERIES = 20  # below, the note says that they tell little about another
-WHY_GRADES_ARE_MAPPED = "one score per document is no probability for each of three classes, so maps were learnt"
-WHY_RAW_SCORES_ARE_MAPPED = "raw scores are no probabilities, so a map was learnt"
+FEW_QUERIES = 20  # with fewer, the note says that they say little about a new query
+WHY_GRADES_ARE_MAPPED = "One score per document is not a probability for each of three classes"
+WHY_RAW_SCORES_ARE_MAPPED = "Raw scores are not probabilities"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +34,7 @@ class RankedScores:
     scores : ndarray
     queries : ndarray of object
     input : {"probabilities", "logits", "scores"}
-        What the scores are.
+        The scale of the scores.
     """
 
     scores: Float64s
@@ -48,29 +48,29 @@ class RankedScores:
 
     @property
     def folds(self) -> int:
-        """The number of folds that the queries are dealt into."""
+        """The number of folds that the queries are split into."""
         return min(MAX_FOLDS, self.n_queries)
 
 
 def map_to_relevance(
     ranked: RankedScores, relevant: Array, method: str | Recalibrator = "platt", random_state: Any = 0
 ) -> tuple[Predictions, tuple[str, ...]]:
-    """Map each score to a probability of relevance, by a map that was learnt from the documents of other queries.
+    """Turn each score into a probability of relevance, with a calibration map fitted on other queries.
 
     Parameters
     ----------
     ranked : RankedScores
     relevant : ndarray of bool
     method : str or Recalibrator
-        "auto" chooses with `select`.
+        The recalibrator; "auto" chooses one with `select`.
     random_state : None, int or numpy Generator
-        Deals the folds.
+        Random seed for the folds.
 
     Returns
     -------
     Predictions
     tuple of str
-        Notes: which map it is, learnt from how much, and what it warned of.
+        Notes: the calibration map, the rows it was fitted on, and its warnings.
     """
     if isinstance(method, str) and method == "auto":
         _refuse_one_query(ranked)
@@ -93,13 +93,13 @@ def map_to_relevance(
 def map_to_grades(
     ranked: RankedScores, grades: Ints, method: str | Recalibrator = "platt", random_state: Any = 0
 ) -> tuple[Predictions, tuple[str, ...]]:
-    """Map each score to three classes, from the chance of grade 1 or above and that of grade 2 or above.
+    """Turn each score into probabilities of three classes, from those of grade 1 or above and grade 2 or above.
 
     Parameters and result are those of `map_to_relevance`, with whole numbers of 0 and above in place of `relevant`.
     """
     if isinstance(method, str) and method == "auto":
         raise InputError(
-            Sentence("{method='auto'} chooses for one event: name a method for graded relevance, 'platt' say")
+            Sentence("{method='auto'} is for one event: name a method for graded relevance, such as 'platt'")
         )
     counts = np.bincount(np.minimum(grades, 2), minlength=3)
     for k in np.flatnonzero(counts == 0):
@@ -114,40 +114,42 @@ def map_to_grades(
     notes = [_note(ranked, WHY_GRADES_ARE_MAPPED, names), *dict.fromkeys([*warned1, *warned2])]
     if crossing:
         notes.append(
-            f"For {crossing:,} documents the second map was above the first and was lowered to it: they have no share "
-            "for 'relevant'."
+            f"For {crossing:,} documents the probability of grade 2 or above exceeded that of grade 1 or above and was "
+            "lowered to it, so their probability of 'relevant' is 0."
         )
     labels = np.asarray(GRADE_NAMES)[np.minimum(grades, 2)]
     return Predictions(matrix, labels, classes=list(GRADE_NAMES)), tuple(notes)
 
 
 def _cross_fitted(
-    ranked: RankedScores, happened: Array, method: str | Recalibrator, random_state: Any
+    ranked: RankedScores, occurred: Array, method: str | Recalibrator, random_state: Any
 ) -> tuple[Float64s, str, list[str]]:
-    """Each document mapped by what other queries say; the map of all of them in words; what it warned of."""
+    """Return cross-fitted probabilities, the map fitted on all queries in words, and its warnings."""
     _refuse_one_query(ranked)
     chosen = as_method(method)
     check_method(chosen, ranked.input)
     problem = RowsInFolds.of(
         ranked.scores,
-        happened,
+        occurred,
         FoldSettings(ranked.input, cv=ranked.folds, clusters=ranked.queries, random_state=random_state),
     )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         whole = problem.fit(chosen)
-    said = [f"Of the map: {warning.message}." for warning in caught]
+    said = [f"While fitting the calibration map: {warning.message}." for warning in caught]
     p = np.asarray(problem.cross_fitted(chosen).predictions.scores, np.float64)
     return p, _map_in_words(whole), list(dict.fromkeys(said))
 
 
 def _refuse_one_query(ranked: RankedScores) -> None:
     if ranked.n_queries < 2:
-        raise InputError("a map is learnt from some queries and judged on others: one judged query is too few")
+        raise InputError(
+            "a calibration map is fitted on some queries and judged on others, so it needs at least two judged queries"
+        )
 
 
 def _map_in_words(model: Recalibrator) -> str:
-    """The method, with its numbers where they are few."""
+    """Return the method in words, with the numbers of its map where they are few."""
     learnt = model.maps_[0] or {}
     numbers = ", ".join(f"{name} {value:.4g}" for name, value in learnt.items() if isinstance(value, float))
     return f"{type(model).__name__}{f' ({numbers})' if numbers and len(learnt) <= 4 else ''}"
@@ -155,11 +157,12 @@ def _map_in_words(model: Recalibrator) -> str:
 
 def _note(ranked: RankedScores, why: str, maps: Sequence[tuple[str, str]]) -> str:
     named = "; ".join(f"{of}{name}" for of, name in maps)
-    few = " So few queries tell little about another." if ranked.n_queries < FEW_QUERIES else ""
+    fitted = "a calibration map was" if len(maps) == 1 else "calibration maps were"
+    few = " So few queries say little about a new one." if ranked.n_queries < FEW_QUERIES else ""
     return (
-        f"What is audited is the mapped score, not the score itself: {why}. Learnt from all {len(ranked.scores):,} "
-        f"documents of {ranked.n_queries:,} queries it is: {named}. For the audit every query was mapped by what the "
-        f"queries of the other {ranked.folds - 1} of {ranked.folds} folds say. Such scores are right on the whole by "
-        "construction; what can be wrong is the shape of the map, and how it does for other queries and judgements."
-        f"{few}"
+        f"{why}, so {fitted} fitted first, and this audit is of the recalibrated scores. Fitted on all "
+        f"{len(ranked.scores):,} documents of {ranked.n_queries:,} queries: {named}. For the audit, each query was "
+        f"recalibrated by a fit to the queries of the other {ranked.folds - 1} of {ranked.folds} folds. Such scores "
+        "are right on average by construction; the shape of the map, and how it works for other queries and "
+        f"judgements, can still be wrong.{few}"
     )

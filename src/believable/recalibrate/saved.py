@@ -1,12 +1,12 @@
-"""Recalibrators as JSON: written with all that applying them needs, read back with every field checked.
+"""Recalibrators as JSON: saved with all that is needed to apply them, loaded with every field checked.
 
 ```
 {"schema": "believable.recalibrator", "version": 1, "method": "PlattScaling", "input": "logits", "columns": 1,
  "classes": [0, 1], "settings": {"targets": "labels"}, "maps": [{"slope": 0.5, "intercept": 0.01}]}
 ```
 
-`maps` is what is applied, `settings` what it was made with, for fitting it again. Nothing that is read is executed: the
-method is looked up in a table, and every number must be where it belongs and in its range.
+`maps` is what is applied; `settings` are the arguments of the constructor, for fitting it again. Nothing in the file is
+executed: the method is looked up in a table, and every number is checked for its place and range.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from believable.recalibrate.facts import RECALIBRATORS, Map, find_recalibrator, 
 
 MAP_SCHEMA, MAP_VERSION = "believable.recalibrator", 1
 FIELDS = {"schema", "version", "method", "input", "columns", "classes", "settings", "maps"}
-BLANK_BEFORE_JSON = "\ufeff \t\r\n"  # before the JSON; some editors write a byte order mark
-LONGEST_QUOTE = 200  # characters of an error that come from the file
-COMMON_ARGUMENTS = ("input", "classes")  # arguments of every recalibrator, written outside of its settings
-# The setting that holds a recalibrator, or its name, which is written out: others know no aliases.
+BLANK_BEFORE_JSON = "\ufeff \t\r\n"  # ignored before the JSON; some editors write a byte order mark
+LONGEST_QUOTE = 200  # errors quote at most this many characters of the file
+COMMON_ARGUMENTS = ("input", "classes")  # arguments of every recalibrator, saved outside its settings
+# The setting that holds a recalibrator. A name is replaced by the recalibrator: other readers know no aliases.
 NESTED_SETTING = "method"
 
 
 def to_json(recalibrator: Recalibrator, path: str | os.PathLike[str] | None = None) -> str:
-    """The JSON text of a fitted recalibrator, also written to a file if a path is given."""
+    """Return a fitted recalibrator as JSON, and write it to a file if a path is given."""
     check_is_fitted(recalibrator, "maps_")
     saved = {
         "schema": MAP_SCHEMA,
@@ -52,7 +52,7 @@ def to_json(recalibrator: Recalibrator, path: str | os.PathLike[str] | None = No
 
 
 def load_recalibrator(source: str | os.PathLike[str]) -> Recalibrator:
-    """A fitted recalibrator from its JSON: a path, or the text itself.
+    """Load a fitted recalibrator from JSON: the path of a file, or the text itself.
 
     Parameters
     ----------
@@ -62,7 +62,8 @@ def load_recalibrator(source: str | os.PathLike[str]) -> Recalibrator:
     Returns
     -------
     Recalibrator
-        It gives what the saved one gives, to the last bit. A damaged, foreign or newer file is a `SchemaError`.
+        Its output is identical to that of the saved one. A damaged or foreign file, or one written by a newer version,
+        raises a `SchemaError`.
 
     Examples
     --------
@@ -95,11 +96,11 @@ def load_recalibrator(source: str | os.PathLike[str]) -> Recalibrator:
 
 
 def _write(path: Path, text: str) -> None:
-    """Whole or not at all: to a file beside, which then takes the place; a half-written map would be no map."""
+    """Write a temporary file beside the target and then replace the target, so that no half-written file is left."""
     if path.exists() and not path.is_file():  # a pipe or a terminal cannot be replaced
         path.write_text(text, encoding="utf-8")
         return
-    path = path.resolve()  # a link stays, what it leads to is replaced
+    path = path.resolve()  # keep a link, and replace the file that it points to
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         beside.write_text(text, encoding="utf-8")
@@ -118,7 +119,7 @@ def _read(path: Any) -> str:
         return Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise SchemaError(f"{path} is not a text file, so not a saved recalibrator") from error
-    except ValueError as error:  # a zero byte, which no path has
+    except ValueError as error:  # the text has a zero byte, which no path can have
         raise SchemaError(f"{_brief(path)} is neither JSON nor the path of a file") from error
 
 
@@ -134,7 +135,9 @@ def _parsed(text: str) -> dict[str, Any]:
         raise SchemaError(f"this is not a saved recalibrator: found {_brief(found)}")
     version = saved.get("version")
     if not isinstance(version, int) or isinstance(version, bool) or not 1 <= version <= MAP_VERSION:
-        raise SchemaError(f"version {_brief(version)} cannot be read by this package, which knows up to {MAP_VERSION}")
+        raise SchemaError(
+            f"version {_brief(version)} cannot be read by this package, which reads versions up to {MAP_VERSION}"
+        )
     if set(saved) != FIELDS:
         raise SchemaError(f"a saved recalibrator has the fields {sorted(FIELDS)}, this one {_brief(sorted(saved))}")
     return saved
@@ -149,7 +152,7 @@ def _cut(words: str) -> str:
 
 
 def _refuse_constant(word: str) -> Any:
-    raise SchemaError(f"{word} is not a number that a map can hold")
+    raise SchemaError(f"{word} is not allowed in a saved recalibrator")
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -176,7 +179,7 @@ def _checked_classes(classes: Any, columns: Any) -> int:
 
 
 def _are_distinct(classes: list[Any]) -> bool:
-    """Whether they are distinct, and the same as an array, which makes one kind of them all; 1e999 is no label."""
+    """Return whether the labels are distinct, finite, and unchanged when NumPy stores them in one array."""
     array = np.array(classes)
     if array.dtype.kind == "O" or (array.dtype.kind == "f" and not np.isfinite(array).all()):
         return False
@@ -205,28 +208,28 @@ def _settings_out(recalibrator: Recalibrator) -> dict[str, Any]:
 
 
 def _setting_out(value: Any, input: str) -> Any:
-    if isinstance(value, Recalibrator):  # it reads what the outer one reads, whatever it was made for
+    if isinstance(value, Recalibrator):  # its scale is that of the outer recalibrator
         return {"method": type(value).__name__, "input": input, "settings": _settings_out(value)}
     if isinstance(value, (np.ndarray, np.generic, tuple, list)):
         return np.asarray(value).tolist()
-    return value if isinstance(value, (str, int, float, bool)) else None  # a random generator cannot be written
+    return value if isinstance(value, (str, int, float, bool)) else None  # a random generator cannot be saved
 
 
 def _made(cls: type[Recalibrator], settings: Any, input: Any) -> Recalibrator:
-    """A recalibrator with these settings, each of them checked by itself."""
+    """Return a recalibrator with these settings, each of them checked."""
     known = set(cls().get_params(deep=False)) - set(COMMON_ARGUMENTS)
     if not isinstance(settings, dict) or set(settings) != known:
         raise SchemaError(f"the saved settings of {cls.__name__} must be {sorted(known)}, got {_brief(settings)}")
     if isinstance(settings.get(NESTED_SETTING), str):
         raise SchemaError(
-            f"a saved method is a recalibrator with its settings, not a name, got {_brief(settings[NESTED_SETTING])}"
+            f"a saved method must be a recalibrator with settings, not a name, got {_brief(settings[NESTED_SETTING])}"
         )
     made = {k: _setting_in(v) if isinstance(v, dict) else v for k, v in settings.items()}
     recalibrator = cls(input=input, **made)
     try:
         recalibrator._check_settings()
     except (BelievableError, TypeError, ValueError, OverflowError) as error:
-        raise SchemaError(f"the saved settings of {cls.__name__} make no sense: {_cut(str(error))}") from error
+        raise SchemaError(f"the saved settings of {cls.__name__} are invalid: {_cut(str(error))}") from error
     return recalibrator
 
 

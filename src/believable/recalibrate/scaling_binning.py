@@ -1,4 +1,4 @@
-"""Scaling-binning: Platt scaling, made of steps so that its calibration can be measured."""
+"""Scaling-binning: Platt scaling, turned into steps so that its calibration can be measured."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from believable.recalibrate.histogram import inner_quantiles
 from believable.recalibrate.inputs import Input, Scores
 from believable.recalibrate.platt import PlattScaling
 
-NEGLIGIBLE_WEIGHT_SHARE = 1e-8  # of a row's weight: what sums of 10^7 weights may be wrong by
+NEGLIGIBLE_WEIGHT_SHARE = 1e-8  # a smaller share of a row's weight may be rounding in a sum of 10^7 weights
 
 
 @final
@@ -28,38 +28,38 @@ NEGLIGIBLE_WEIGHT_SHARE = 1e-8  # of a row's weight: what sums of 10^7 weights m
     reference="Kumar, Liang & Ma (2019)",
 )
 class ScalingBinning(BinaryRecalibrator):
-    """Scaling-binning: Platt scaling g learnt from one half of the rows, then its mean in bins of the other half.
+    """Scaling-binning: Platt scaling g fitted on one half of the rows, then its mean in bins of the other half.
 
     Bins hold equal weights of the second half, and are right-closed; a score becomes the mean of g over the scores of
-    the second half in its bin. The outermost bins have no end. Unlike frequencies the means of g vary little, and
-    unlike those of g alone the few outputs can be checked against outcomes. Outcomes of the second half are not used.
+    the second half in its bin. The outermost bins have no end. Means of g vary less than observed frequencies, and,
+    unlike g alone, there are few enough outputs to check against outcomes. Outcomes of the second half are not used.
 
-    The halves: each class is put in order of its scores, and its rows go to the two halves by turns, the first to
-    that of g. So nothing is left to chance and the order of rows does not matter. Weights lie end to end on a line
-    whose sections of length 1 (of the mean weight, if that is less) belong to the halves by turns, and a row that
-    reaches across is divided: hence weight 2 is the row twice, but a common factor of the weights moves the halves, and
-    rows of large weights are in both. Where the second half is empty, with one row of each class, the first is taken
-    for both.
+    The halves: within each class, rows are sorted by score and assigned to the two halves alternately, starting with
+    that of g. So nothing is random, and the order of rows does not matter. Weights are laid end to end and cut into
+    sections of length 1 (or of the mean weight, if that is less), which belong to the halves alternately; a row that
+    crosses a cut is divided. So a row of weight 2 counts as two rows, but scaling all weights changes the halves, and
+    rows of large weight are in both. If the second half is empty, with one row of each class, the first is used for
+    both.
 
-    The paper has a third part for the means; the authors' package uses all rows for all steps, and edges halfway
+    The paper uses a third part for the means; the authors' package uses all rows for all steps, and edges halfway
     between scores.
 
-    What is kept: the ranking up to ties where the slope of g is positive (it is reversed where that is negative), the
-    mean nearly. Limits are those of `PlattScaling`: separated classes give smoothed targets and a `LimitWarning`, and
-    one score for all gives the base rate of the first half.
+    The ranking is preserved up to ties if the slope of g is positive (and reversed if negative), the mean nearly.
+    Limits are those of `PlattScaling`: separated classes give smoothed targets and a `LimitWarning`, and if all scores
+    are equal they become the base rate of the first half.
 
-    The map is `edges`, the inner ones on the scale of X, and `means`: p' = means[b], where b is the number of edges
-    below the score. Bins of g are bins of the score, as g is monotone, so g itself is not needed any more.
+    The calibration map is `edges`, the inner ones on the scale of X, and `means`: p' = means[b], where b is the number
+    of edges below the score. Because g is monotone, bins of g are bins of the score, and g itself is not needed.
 
     Parameters
     ----------
     input : {"probabilities", "logits", "scores"}
-        What X holds. g is of the logit, or of a score as it is.
+        The scale of X. g takes the logit, or a raw score.
     n_bins : int
-        Bins; fewer where boundaries coincide.
+        The number of bins; fewer where boundaries coincide.
     classes : sequence, optional
-        The labels in the order of the columns. K > 2 classes are taken one against the rest, and rows divided by their
-        sums (which makes them take more values than there are bins).
+        The labels in the order of the columns. K > 2 classes are recalibrated one against the rest, and rows are then
+        divided by their sums (so that they take more values than there are bins).
 
     References
     ----------
@@ -114,7 +114,10 @@ class ScalingBinning(BinaryRecalibrator):
         means = np.bincount(index, weight * scaled) / np.bincount(index, weight)
         starts = np.flatnonzero(np.append(True, index[1:] != index[:-1]))
         lowest, highest = np.minimum.reduceat(scaled, starts), np.maximum.reduceat(scaled, starts)
-        return {"edges": edges, "means": np.clip(means, lowest, highest)}  # a mean of equal numbers may round off them
+        return {
+            "edges": edges,
+            "means": np.clip(means, lowest, highest),
+        }  # rounding may move the mean of equal numbers outside them
 
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:
         means: Array = learnt["means"]
@@ -122,16 +125,16 @@ class ScalingBinning(BinaryRecalibrator):
 
     def _check_map(self, learnt: Map, n_classes: int) -> None:
         if len(learnt["edges"]) + 1 != len(learnt["means"]):
-            raise SchemaError("the saved means must be one more than the edges")
+            raise SchemaError("there must be one more of the saved means than of the edges")
 
 
 def _by_turns(weights: Float64s, unit: float) -> Float64s:
-    """How much of each weight falls into the even sections of length `unit` when they lie end to end."""
+    """Return how much of each weight falls into the even sections of length `unit`, laid end to end."""
     reached = np.append(0, _kernels.running_sum(weights)).astype(np.float64)
     pairs = np.floor(reached / (2 * unit))
     even = pairs * unit + np.minimum(reached - pairs * 2 * unit, unit)
     part = np.clip(np.diff(even), 0, weights)
-    # A row that ends where its section does may reach beyond it by rounding, and such a sliver is not a row.
+    # A row that ends where its section ends may cross it by rounding; such a sliver must not count.
     part[part < NEGLIGIBLE_WEIGHT_SHARE * weights] = 0.0
     whole = part > (1 - NEGLIGIBLE_WEIGHT_SHARE) * weights
     part[whole] = weights[whole]

@@ -1,4 +1,4 @@
-"""Which recalibration is best for these scores, and is any better than none?"""
+"""Choose a recalibrator for these scores by cross-fitting, or advise against recalibrating."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from believable import _kernels
 from believable._check import renamed
 from believable._progress import tracked
+from believable.curves.binned import as_frame, as_html
 from believable.errors import InputError, Sentence
 from believable.predictions import Predictions
 from believable.recalibrate.base import Recalibrator
@@ -27,8 +28,9 @@ from believable.recalibrate.crossfit import (
     check_errors,
     check_score,
     loss_gain,
+    score_to_compare_by,
 )
-from believable.recalibrate.facts import as_method
+from believable.recalibrate.facts import as_method, in_words
 from believable.recalibrate.histogram import HistogramBinning
 from believable.recalibrate.identity import Identity
 from believable.recalibrate.inputs import Input
@@ -38,32 +40,32 @@ NO_RECALIBRATION, BASE_RATE = "nothing", "base rate"
 BASELINES = (NO_RECALIBRATION, BASE_RATE)
 FOR_ONE_EVENT = ("temperature", "platt", "beta", "spline", "venn_abers", "isotonic")
 FOR_CLASSES = ("temperature", "ensemble_temperature", "structured", "vector", "isotonic")
-FOR_MANY_CLASSES = ("temperature", "ensemble_temperature")  # beyond 50 the others have thousands of parameters
+FOR_MANY_CLASSES = ("temperature", "ensemble_temperature")  # beyond 50 classes the others have thousands of parameters
 MAX_CLASSES_FOR_MATRIX_MAPS = 50
 FOR_SCORES = ("platt", "venn_abers", "isotonic")
-ALIKE_SCORES = 1e-4  # of the best score: a difference that nobody would pay for
-FEW_EVENTS = 20  # rows (or clusters) of the rarest class, below which little can be told
+ALIKE_SCORES = 1e-4  # a difference below this share of the best score is negligible
+FEW_EVENTS = 20  # with fewer rows (or clusters) of the rarest class, the comparison is uncertain
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """One line of the leaderboard.
+    """One row of the comparison.
 
     Attributes
     ----------
     name : str
     method : Recalibrator
-        As it was given, not fitted.
+        The recalibrator as it was given, not fitted.
     scored : Scored
         `values` and `gains` of its cross-fitted predictions, by "log_loss", "brier", "ece" and "smece".
     predictions : Predictions
-        The cross-fitted predictions: each row mapped by a map that has not seen it.
+        The cross-fitted predictions: each row is recalibrated by a map fitted on the other folds.
     behind : float
-        How much higher its score is than the best one's.
+        Its score minus the best score.
     standard_error : float
-        Of that difference.
+        Standard error of that difference.
     is_as_good : bool
-        It is behind by no more than one standard error, or than a ten-thousandth of the best score.
+        Whether `behind` is at most one standard error, or at most a ten-thousandth of the best score.
     """
 
     name: str
@@ -77,26 +79,28 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
-    """A leaderboard of recalibrators.
+    """A comparison of recalibrators, with the one to use.
 
     Attributes
     ----------
     candidates : tuple of Candidate
-        Best score first; one of them is "nothing", the scores as they are ("base rate" for scores that are no
-        probabilities).
+        All methods, best score first. One of them is "nothing", the scores as they are; for scores that are not
+        probabilities, it is "base rate".
     chosen : str
-        The name of the simplest candidate within one standard error of the best, of those whose gain over nothing is
-        beyond chance; "nothing" if there are none.
+        The name of the simplest method within one standard error of the best, among those whose gain has an interval
+        above 0; "nothing" (or "base rate") if there is none.
     advice : str
-        The same in words.
-    score : str
-        What they were ranked by.
+        The choice in words, with the gain.
+    score : {"log_loss", "brier"}
+        The score that methods were ranked by. This is "brier" where the log loss was requested and is infinite for the
+        scores as they are.
     recalibrator : Recalibrator
         The chosen method, fitted on all rows; `Identity` for "nothing", a single bin for "base rate".
     caveats : tuple of str
-        What else there is to say: few events, scores that point the other way.
+        What to keep in mind: the Brier score in place of an infinite log loss, few events, scores that rank the wrong
+        way round.
     rows : str
-        How many rows (and clusters), in how many folds.
+        The number of rows, clusters and folds.
     """
 
     candidates: tuple[Candidate, ...]
@@ -111,10 +115,10 @@ class Selection:
         for candidate in self.candidates:
             if candidate.name == name:
                 return candidate
-        raise KeyError(f"no candidate {name!r}; there are {[candidate.name for candidate in self.candidates]}")
+        raise KeyError(f"no candidate {name!r}; choose from {[candidate.name for candidate in self.candidates]}")
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Columns by name: value, ends of its interval, gain and ends of its interval, for each metric."""
+        """Return the table as columns by name: for each metric its value and gain, with the ends of their intervals."""
         columns: dict[str, list[Any]] = {"method": [], "chosen": []}
         for candidate in self.candidates:
             line: dict[str, Any] = {"method": candidate.name, "chosen": candidate.name == self.chosen}
@@ -127,26 +131,44 @@ class Selection:
         return columns
 
     def to_frame(self, backend: Literal["polars", "pandas", "pyarrow"] = "polars") -> Any:
-        """The leaderboard as a data frame."""
-        from believable.curves.binned import as_frame
-
+        """Return the table as a data frame."""
         return as_frame(self.to_dict(), backend)
 
     def lines(self) -> list[str]:
-        """The leaderboard as text, line by line; the advice is a `Sentence`, which the command line has words for."""
-        headings = [SCORE_WORDS[name].removesuffix(" score") for name in self.candidates[0].scored.values]
-        lines = [f"  {'':20}" + "".join(f" {name:>8}" for name in headings) + f"   gain in {SCORE_WORDS[self.score]}"]
+        """Return what is printed, line by line; advice may be a `Sentence`, which the command line rewords."""
+        *headings, last = self._headings()
+        lines = [f"  {'':20}" + "".join(f" {name:>8}" for name in headings) + f"   {last}"]
         for candidate in self.candidates:
-            values, gain = candidate.scored.values, candidate.scored.gains[self.score]
             star = ">" if candidate.name == self.chosen else " "
-            line = f"{star} {candidate.name:20}" + "".join(f" {value.value:8.4f}" for value in values.values())
-            lines.append(line + ("" if candidate.name in BASELINES else f"   {gain}"))
-        return [*lines, self.rows, self.advice, *self.caveats]
+            values = "".join(f" {value.value:8.4f}" for value in candidate.scored.values.values())
+            lines.append(f"{star} {candidate.name:20}{values}   {self._gain_in_words(candidate)}".rstrip())
+        return [self.advice, *lines, self.rows, *self.caveats]
+
+    def _headings(self) -> list[str]:
+        names = [SCORE_WORDS[name].removesuffix(" score") for name in self.candidates[0].scored.values]
+        return [*names, f"gain in {SCORE_WORDS[self.score]}"]
+
+    def _gain_in_words(self, candidate: Candidate) -> str:
+        """Return the gain over the baseline; that in Brier score where the log loss is infinite."""
+        gain = candidate.scored.gains[self.score]
+        if candidate.name in BASELINES:
+            return ""
+        if math.isfinite(gain.value):
+            return str(gain)
+        return f"log loss infinite; Brier score {candidate.scored.gains['brier']}"
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [each.name, *(f"{one.value:.4f}" for one in each.scored.values.values()), self._gain_in_words(each)]
+            for each in self.candidates
+        ]
+        bold = [each.name == self.chosen for each in self.candidates]
+        return as_html(["method", *self._headings()], rows, [self.advice], [self.rows, *self.caveats], bold)
 
 
 @renamed(groups="clusters")
@@ -167,41 +189,43 @@ def select(
     random_state: Any = 0,
     sample_weight: Any = None,
 ) -> Selection:
-    """Compare recalibrators by cross-fitting, with doing nothing among them.
+    """Compare recalibrators by cross-fitting, and choose one or none.
 
-    Every candidate is fitted on all folds but one and maps that one; what is scored has never been seen by the map that
-    made it. Candidates are ranked by a proper score, and the simplest is chosen of those within one standard error of
-    the best (of the difference to it, row by row, or cluster by cluster; a ten-thousandth of the score counts as
-    nothing). It must also beat doing nothing beyond chance: the interval of its gain lies above 0. Otherwise the advice
-    is to leave the scores alone.
+    Each method is fitted on all folds but one and recalibrates the one left out, so no row is scored with a map that
+    was fitted on it. Methods are ranked by a proper score. Of those within one standard error of the best, the simplest
+    is chosen. (The standard error is that of the paired difference, by row or by cluster; a difference below a
+    ten-thousandth of the score is ignored.) It must also improve on the scores as they are: the interval of its gain
+    must lie above 0. Otherwise the advice is to leave the scores alone.
 
     Parameters
     ----------
     predictions, actuals
         Arrays, or a `Predictions` (one label per row).
     candidates : sequence or dict, optional
-        Names ("temperature", "platt", "beta", …), recalibrators, or recalibrators by name. None: a set that suits the
-        number of classes.
+        Names ("temperature", "platt", "beta", …), recalibrators, or a dict of recalibrators by name. By default, a set
+        that suits the number of classes.
     classes : sequence, optional
         The labels in the order of the columns, where they are not 0..K-1; for one event the event comes last.
     cv : int
-        Folds; the rows of each class are dealt out evenly.
+        The number of folds; each has an equal share of each class.
     clusters : array-like of shape (n,), optional
-        Clusters that stay in one fold, and count as one in every interval.
+        The cluster of each row. The rows of a cluster stay in one fold, and intervals count clusters, not rows.
     score : {"log_loss", "brier"}
-        What they are ranked by.
+        The score that methods are ranked by. Where the log loss of the scores as they are is infinite, because a
+        probability of exactly 0 or 1 was wrong, the Brier score is used instead and a caveat says so.
     errors : sequence of {"ece", "smece"}
-        The calibration errors shown beside it. The intervals of smECE take most of the time.
+        The calibration errors to show beside the scores. The intervals of smECE take most of the time.
     input : {"probabilities", "logits", "scores"}
-        What the predictions are. Scores that are no probabilities are compared with the share of each class.
+        The scale of the predictions. Scores that are not probabilities are compared with always predicting the share
+        of each class.
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
     n_resamples : int
-        For the intervals of the errors; at least 100.
+        Number of resamples for the intervals of the calibration errors; at least 100.
     progress : bool, optional
-        Show a bar; None: on a terminal.
+        Show a progress bar; by default only on a terminal.
     random_state : None, int or numpy Generator
-        Deals the folds, and draws for the intervals of ECE and smECE; an integer gives the same answer every time.
+        Random seed for the folds and the intervals of ECE and smECE. Pass an integer for reproducible results.
     sample_weight : array-like of shape (n,), optional
 
     Returns
@@ -210,14 +234,15 @@ def select(
 
     Notes
     -----
-    Log loss is infinite for a candidate that gave 0 to something that happened, as isotonic regression may; it is last
-    then. So is one that gave 0 to something that the scores hold for possible, even if it did not happen here: the next
-    rows may be others. Scores that separate the classes invite that. (0 is less than 1e-15, and less than the fifth
-    power of what the scores gave: temperatures down to 1/5 are not meant.)
+    The log loss is infinite for a method that assigned probability 0 to an outcome that occurred, as isotonic
+    regression may; it is then ranked last, and its gain in Brier score is shown. A method is also ranked last if it
+    assigned probability 0 to an outcome that the scores consider possible, even if that did not occur here: it may in
+    new data. This is common where the scores separate the classes. (Probability 0 means less than 1e-15 and less than
+    the fifth power of the score, so that temperatures of 1/5 and above are not affected.)
 
-    The gain of the winner is somewhat flattered by having been chosen, as the best of several; and maps learnt from all
-    rows but one fold are somewhat worse than the final one. In simulations with 300 rows the intervals of gains covered
-    82 to 97 % of the time instead of 95 %, and where they missed they promised too little.
+    The gain of the chosen method is slightly optimistic, because it is the best of several. It is also slightly
+    pessimistic, because maps fitted without one fold are worse than the final one. In simulations with 300 rows, the
+    95 % intervals of gains contained the true gain 82 to 97 % of the time; where they missed it, they were too low.
 
     References
     ----------
@@ -247,6 +272,7 @@ def select(
     for name, method in tracked(list(methods.items()), "recalibrating", progress):
         after = problem.cross_fitted(method)
         made.append(Scoring(name, method, judge.score(after), after))
+    score, why_not_log_loss = score_to_compare_by(problem, score)
     ranked = _ranked(made, judge, score)
     chosen = _simplest(ranked, score)
     return Selection(
@@ -255,14 +281,14 @@ def select(
         advice=_advice(ranked, chosen, score),
         score=score,
         recalibrator=problem.fit(nothing[1] if chosen is None else chosen.method),
-        caveats=caveats(problem) + _passed_over(made, score),
-        rows=rows_in_words(problem),
+        caveats=(*([why_not_log_loss] if why_not_log_loss else []), *caveats(problem), *_passed_over(made, score)),
+        rows=rows_in_words(problem, errors),
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scoring:
-    """A candidate before it is ranked."""
+    """A scored candidate before ranking."""
 
     name: str
     method: Recalibrator
@@ -275,7 +301,8 @@ def _methods(candidates: Any, input: Input) -> dict[str, Recalibrator]:
         methods = {name: as_method(method) for name, method in candidates.items()}
     elif isinstance(candidates, (str, Recalibrator)):
         raise InputError(
-            "{argument} must be a list of names or recalibrators, or a dict of them by name", argument="candidates"
+            "{argument} must be a list of names or recalibrators, or a dict of recalibrators by name",
+            argument="candidates",
         )
     else:
         methods = {}
@@ -288,24 +315,28 @@ def _methods(candidates: Any, input: Input) -> dict[str, Recalibrator]:
     for name, method in methods.items():
         check_method(method, input)
         if name in BASELINES:
-            raise InputError(f"{name!r} is among the candidates by itself: call yours something else")
+            raise InputError(
+                f"{name!r} is the name of the baseline, which is always included: call your candidate something else"
+            )
     if not methods:
-        raise InputError("{argument} is empty: there is nothing to compare", argument="candidates")
+        raise InputError("{argument} is empty: name at least one method to compare", argument="candidates")
     return methods
 
 
 def check_method(method: Recalibrator, input: Input) -> None:
-    """Raise where a recalibrator cannot be judged by cross-fitted losses of these scores."""
+    """Raise where a recalibrator cannot be judged by the cross-fitted loss of these scores."""
     if method.input not in ("probabilities", input):
         raise InputError(
             "the recalibrator was made for {input=}: pass {input=} here too", argument="input", input=method.input
         )
     if isinstance(method, PriorShift):
-        raise InputError("PriorShift is for rows of another population: it cannot be judged by these; fit it by itself")
+        raise InputError(
+            "PriorShift adapts scores to another population, so these rows cannot judge it: fit it directly"
+        )
     if method.multilabel:
-        raise InputError("this compares maps for one label per row: make the method with multilabel=False")
+        raise InputError("this is for one label per row: make the method with multilabel=False")
     if not method.normalise:
-        raise InputError("rows that do not sum to one cannot be judged by a proper score: leave normalise=True")
+        raise InputError("a proper score needs rows that sum to one: make the method with normalise=True")
 
 
 def _suitable(problem: RowsInFolds) -> tuple[str, ...]:
@@ -317,7 +348,7 @@ def _suitable(problem: RowsInFolds) -> tuple[str, ...]:
 
 
 def _ranked(made: list[Scoring], judge: Judge, score: Score) -> tuple[Candidate, ...]:
-    """Best first; ties to the simpler. By log loss, those that rule something out come last: see `select`."""
+    """Rank candidates, best first and the simpler first in ties; by log loss, rash ones come last: see `select`."""
 
     def place(one: Scoring) -> tuple[bool, float, int]:
         return _is_rash(one, score), one.scored.values[score].value, one.method._facts().simplicity
@@ -335,7 +366,7 @@ def _ranked(made: list[Scoring], judge: Judge, score: Score) -> tuple[Candidate,
 
 
 def _is_rash(one: Scoring, score: Score) -> bool:
-    """Whether its log loss is finite by luck alone."""
+    """Return whether its log loss may become infinite on new rows."""
     return score == "log_loss" and one.mapped.rules_out
 
 
@@ -343,61 +374,73 @@ def _passed_over(made: list[Scoring], score: Score) -> tuple[str, ...]:
     rash = [one.name for one in made if _is_rash(one, score) and math.isfinite(one.scored.values[score].value)]
     if not rash:
         return ()
-    them = "It gives" if len(rash) == 1 else "They give"
+    they = "It assigns" if len(rash) == 1 else "They assign"
     why = (
-        f"{them} 0 to something that the scores hold for possible; if that happens next time, the log loss is infinite."
+        f"{they} probability 0 to outcomes that the scores consider possible; if one occurs, the log loss is infinite."
     )
     return (f"Ranked last: {', '.join(rash)}. {why}",)
 
 
 def _simplest(ranked: tuple[Candidate, ...], score: Score) -> Candidate | None:
-    """The simplest within one standard error of the best that helps beyond chance; None if none does."""
+    """Return the simplest candidate within one standard error of the best with a gain above 0, or None."""
     good = [each for each in ranked if each.is_as_good and each.scored.gains[score].is_sure]
     return min(good, key=lambda each: (each.method._facts().simplicity, each.behind), default=None)
 
 
 def _advice(ranked: tuple[Candidate, ...], chosen: Candidate | None, score: Score) -> str:
     word, best = SCORE_WORDS[score], ranked[0]
-    tried = [each for each in ranked if each.name not in BASELINES]
-    shown = tried[0] if chosen is None else chosen
-    gain, value = shown.scored.gains[score], shown.scored.values[score].value
     if chosen is None:
-        alone = "Leave the scores alone"
-        if any(each.name == BASE_RATE for each in ranked):
-            alone = "Give everyone the base rate"  # scores that are no probabilities cannot be left as they are
-        if math.isinf(value) and math.isinf(best.scored.values[score].value):
-            return Sentence(
-                "{alone}: with all that was tried the {word} is infinite; rank by {score='brier'}.",
-                alone=alone,
-                word=word,
-            )
-        if not gain.value > 0:
-            return f"{alone}: nothing that was tried lowers the {word}."
-        return (
-            f"{alone}: the best of what was tried, {shown.name}, lowers the {word} by {gain.value:.4f}, which chance "
-            f"explains ({gain.low:+.4f} … {gain.high:+.4f})."
-        )
-    if math.isinf(gain.value):  # the scores said 0 of something that happened
-        text = f"Use {chosen.name}: the {word} is infinite as it is, and {value:.4f} with it"
-    else:
-        text = f"Use {chosen.name}: it lowers the {word} by {gain.value:.4f} ({gain.low:.4f} … {gain.high:.4f})"
+        return _advice_against(ranked, score)
+    gain = chosen.scored.gains[score]
+    interval = f"{100 * gain.level:.4g} % interval {gain.low:.4f} to {gain.high:.4f}"
+    text = f"Use {_called(chosen)}. It lowers the {word} by {gain.value:.4f} ({interval})."
     if chosen is not best:
-        text += ", and" if math.isfinite(gain.value) else "; it"
-        text += f" is the simplest within one standard error of the best, {best.name}"
-    return text + "."
+        simpler = chosen.method._facts().simplicity < best.method._facts().simplicity
+        text += f" It comes within one standard error of the best method tried, {_called(best)}"
+        text += ", and is simpler." if simpler else "."
+    return text
 
 
-def rows_in_words(problem: RowsInFolds) -> str:
-    """How many rows (and clusters), in how many folds, and what the errors are of."""
+def _advice_against(ranked: tuple[Candidate, ...], score: Score) -> str:
+    word = SCORE_WORDS[score]
+    best = next(each for each in ranked if each.name not in BASELINES)
+    gain, name = best.scored.gains[score], _called(best)
+    # Scores that are not probabilities cannot be left as they are.
+    raw = any(each.name == BASE_RATE for each in ranked)
+    alone = "Predict the base rate for every row" if raw else "Leave the scores alone"
+    if gain.value == -math.inf:
+        return Sentence(
+            "{alone}. Every method tried assigned probability 0 to an outcome that occurred, so its log loss is "
+            "infinite; to compare by the Brier score, use {score='brier'}.",
+            alone=alone,
+        )
+    if not gain.value > 0:
+        return f"{alone}: no method tried lowers the {word}."
+    if gain.is_sure:  # and still not chosen: by log loss, this method is rash
+        return f"{alone}: {name} lowers the {word} here, but may make it infinite on new rows."
+    return (
+        f"{alone}. The best method tried, {name}, lowers the {word} by {gain.value:.4f} ({100 * gain.level:.4g} % "
+        f"interval {gain.low:+.4f} to {gain.high:+.4f}), which may be noise."
+    )
+
+
+def _called(candidate: Candidate) -> str:
+    """Return the name of a method in a sentence: that of the user, or else the class in words."""
+    is_alias = candidate.name == candidate.method.facts.alias
+    return in_words(type(candidate.method).__name__) if is_alias else candidate.name
+
+
+def rows_in_words(problem: RowsInFolds, errors: Sequence[str]) -> str:
+    """Return the number of rows, clusters and folds in words, and the bins of the ECE, if it is shown."""
     n, n_folds = len(problem.fold), int(problem.fold.max()) + 1
     clusters = "" if problem.cluster is None else f" in {int(problem.cluster.max()) + 1:,} clusters"
     of = "" if problem.scores.ndim == 1 else " of the confidence"
-    whole = f"{n:,} rows{clusters}, {n_folds} folds, every row mapped by a map that has not seen it."
-    return f"{whole} ECE{of} in 10 bins."
+    whole = f"{n:,} rows{clusters} in {n_folds} folds; each row is recalibrated by a map fitted on the other folds."
+    return f"{whole} ECE{of} with 10 bins." if "ece" in errors else whole
 
 
 def caveats(problem: RowsInFolds) -> tuple[str, ...]:
-    """What a careful reader would ask."""
+    """Return what to keep in mind about these rows."""
     found = []
     labels, cluster = problem.labels, problem.cluster
     classes = np.unique(labels)
@@ -405,20 +448,21 @@ def caveats(problem: RowsInFolds) -> tuple[str, ...]:
         len(np.unique(cluster[labels == k])) if cluster is not None else int((labels == k).sum()) for k in classes
     )
     if rarest < FEW_EVENTS:
-        what = "rows" if cluster is None else "clusters"
-        found.append(f"The rarest class is in {rarest} {what} only: little can be told, and the intervals are rough.")
+        what = "row" if cluster is None else "cluster"
+        what += "" if rarest == 1 else "s"
+        found.append(f"The rarest class is in only {rarest} {what}: the comparison is uncertain, the intervals rough.")
     predictions = problem.baseline.predictions
     if problem.scores.ndim == 1 and problem.input != "scores" and _points_the_other_way(predictions):
         found.append("Higher scores go with fewer events: are these the probabilities of the other class?")
     if predictions.kind == "binary" and problem.input != "scores":
         p, y = predictions.scores, predictions.labels
         if p[y == 1].min() > p[y == 0].max():
-            found.append("A threshold separates the classes without a mistake: were these rows used for training?")
+            found.append("A threshold separates the classes perfectly: were these rows used for training?")
     return tuple(found)
 
 
 def _points_the_other_way(predictions: Predictions) -> bool:
-    """Whether the AUC is below 1/2 by three standard errors of what chance does."""
+    """Return whether the AUC is below 1/2 by more than three standard errors under no association."""
     y = predictions.labels == 1
     w = np.ones(len(y)) if predictions.weights is None else predictions.weights
     auc = _kernels.auc(predictions.scores, w * y, w * ~y)

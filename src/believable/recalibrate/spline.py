@@ -32,30 +32,31 @@ class SplineCalibration(BinaryRecalibrator):
     """Spline calibration: p' = p + g'(u(p)), with g a natural cubic spline through the cumulative difference.
 
     With rows in the order of their scores, u in [0, 1] the share of the weight passed, C(u) is the cumulative sum of
-    w (y - p) / W: its slope says how much more often events happen than the scores there say. g is the natural cubic
-    spline with `n_knots` equally spaced knots in u that is nearest to C in least squares. A score moves by the slope of
-    g at its place u among the scores seen, and the result is cut to [0, 1].
+    w (y - p) / W: its slope is the observed rate minus the prediction there. g is the natural cubic spline with
+    `n_knots` equally spaced knots in u that is closest to C in least squares. A score moves by the slope of g at its
+    position u among the scores fitted, and the result is clipped to [0, 1].
 
-    Conventions. Squares are integrated over u along the broken line C, which is straight over rows of one score: so
-    ties and weights need no order, and any number of scores determines g. (The authors sum over the n rows, which is
-    the same up to 1/n, and interpolate with the two weights swapped, which is not done here.) A score moves by the mean
-    slope of g over its share of u. Between scores the shift is linear, and outside of those seen it is that of the
-    nearest. The authors recalibrate the most probable class alone; here K > 2 classes are taken one against the rest.
+    Conventions. Squares are integrated over u along the piecewise linear C, which is straight over equal scores, so the
+    order of ties does not matter and any number of scores determines g. (The authors sum over the n rows, which is the
+    same up to 1/n, and interpolate with the two weights swapped, which is not done here.) A score moves by the mean
+    slope of g over its share of u. Between scores the shift is linear, and outside their range it is that of the
+    nearest. The authors recalibrate the most probable class alone; here K > 2 classes are recalibrated one against the
+    rest.
 
     More than 2,000 distinct scores are merged into about as many cells of neighbours, half of them of equal width and
-    half of equal weight, which stand at their mean. That moves the map by about a hundredth of its standard error.
-    `fit_from_cells` gives what rows give to 1e-3 where scores are spread over (0, 1), and to 1e-4 where they are around
-    0.002, from uniform cells or logit-spaced ones.
+    half of equal weight, each at its mean. This moves the map by about a hundredth of its standard error.
+    `fit_from_cells` agrees with the rows to 1e-3 where scores are spread over (0, 1), and to 1e-4 where they are around
+    0.002, from uniform or logit-spaced cells.
 
-    What is kept: neither order nor argmax. One score for all becomes the base rate. Scores whose cumulative difference
-    is zero throughout are left as they are.
+    Neither the ranking nor the argmax is preserved. If all scores are equal, they become the base rate. Scores whose
+    cumulative difference is zero throughout are left as they are.
 
     Parameters
     ----------
     input : {"probabilities", "logits"}
-        What X holds.
+        The scale of X.
     n_knots : int
-        From 3 to 100.
+        The number of knots, from 3 to 100.
     classes : sequence, optional
         The labels in the order of the columns.
 
@@ -92,12 +93,14 @@ class SplineCalibration(BinaryRecalibrator):
 
     def _check_map(self, learnt: Map, n_classes: int) -> None:
         if len(learnt["scores"]) != len(learnt["shifts"]):
-            raise SchemaError("the saved scores and shifts must be as many")
+            raise SchemaError("the saved scores and shifts must have the same length")
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
         points, _ = points_of(scores.probability(), w, wy).merged(MOST_POINTS)
         shifts = _kernels.spline_slopes(points.w / points.total, points.rate - points.score, self.n_knots)
-        apart = np.append(True, np.diff(np.maximum.accumulate(points.score)) > 0)  # means of cells may round to one
+        apart = np.append(
+            True, np.diff(np.maximum.accumulate(points.score)) > 0
+        )  # the means of two cells may round to the same number
         return {"scores": points.score[apart], "shifts": np.clip(shifts[apart], -1, 1)}
 
     def _apply_map(self, learnt: Map, scores: Scores) -> Float64s:

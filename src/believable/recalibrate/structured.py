@@ -1,4 +1,4 @@
-"""Structured scaling: a linear map of all log-probabilities, drawn to temperature scaling as far as data are few."""
+"""Structured scaling: a linear function of all log-probabilities, shrunk towards temperature scaling."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Structure = Literal["matrix", "vector"]
     reference="Berta, Holzmüller, Jordan, Bach (2025)",
 )
 class StructuredScaling(MatrixRecalibrator):
-    """Structured scaling: p' = softmax(W log p + b), with W = M / T, M drawn to the identity and b to zero.
+    """Structured scaling: p' = softmax(W log p + b), with W = M / T, M shrunk to the identity, b to zero.
 
     First T is the best temperature for log p. Then M and b minimise, with w the weights of the rows and n their sum,
 
@@ -42,37 +42,37 @@ class StructuredScaling(MatrixRecalibrator):
 
     So a diagonal entry or intercept has a normal prior of variance 1 / (2 K), any other entry one of 1 / (2 K (K - 1)):
     the squares of each of the three groups are expected to sum to 1/2, whatever K is. Divided by n, the penalty fades
-    as rows are added: with few rows p' is near to temperature scaling, with many to matrix scaling, and no folds are
-    needed to choose. Simulated with K = 10 and only a temperature wrong, it costs about 0.02 nats more than
-    temperature scaling at n = 200 and 0.01 at n = 500, where no penalty costs 0.1. With scales, intercepts and entries
-    off the diagonal of M wrong too, the last by 0.16 (standard deviation), it gains about 0.3 on temperature scaling at
-    n = 200 and is within 0.001 of no penalty at n = 20,000; entries of 0.5 are learnt more slowly, within 0.03. Half or
-    twice the penalty changes the first two cases by 0.025 at most.
+    as rows are added: with few rows p' is close to temperature scaling, with many to matrix scaling, and no folds are
+    needed to choose. In simulations with K = 10 where only the temperature is wrong, it costs about 0.02 nats more than
+    temperature scaling at n = 200 and 0.01 at n = 500, where no penalty costs 0.1. Where scales, intercepts and
+    off-diagonal entries of M are wrong too, the latter by 0.16 (standard deviation), it gains about 0.3 over
+    temperature scaling at n = 200 and is within 0.001 of no penalty at n = 20,000; entries of 0.5 are fitted more
+    slowly, within 0.03. Half or twice the penalty changes the first two cases by at most 0.025.
 
     Rows of p are divided by their sums (of two columns the second is used alone), and log p of logits is log
-    softmax(z), so a constant added to all logits of a row changes nothing. Where log p is below -1e5, as that of masked
-    logits, it counts as -1e5, when fitting and when applying. Neither the most probable class nor any order is kept.
-    All weights times a number is another n, and so another map.
+    softmax(z), so a constant added to all logits of a row changes nothing. log p below -1e5, as for masked logits,
+    counts as -1e5, both when fitting and when applying. Neither the most probable class nor any order is preserved.
+    Multiplying all weights by a number changes n, and so the map.
 
-    M and b always exist, also for classes that are separated or do not occur in y (whose probabilities become small).
+    M and b always exist, even where classes are separated or do not occur in y (their probabilities become small).
     Where no T is best (no label has a smaller logit than another class, or the likelihood rises with T), T = 1 is
-    taken, with a `LimitWarning`. Without penalty the limits are those of `DirichletCalibration`.
+    used, with a `LimitWarning`. Without penalty the limits are those of `DirichletCalibration`.
 
     Parameters
     ----------
     input : {"probabilities", "logits"}
-        What X holds.
+        The scale of X.
     structure : {"matrix", "vector"}
-        "vector" leaves the other entries of M at zero.
+        "matrix" fits all of M; "vector" keeps its off-diagonal entries at zero.
     penalty : float
-        The strength, relative to the one above; 0 is none.
+        The strength, relative to the formula above; 0 for none.
     classes : sequence, optional
         The labels in the order of the columns.
 
     Attributes
     ----------
     weights_ : ndarray of shape (K, K)
-        W = M / T; row k makes the logit of class k.
+        W = M / T; row k gives the logit of class k.
     intercepts_ : ndarray of shape (K,)
 
     References
@@ -125,10 +125,10 @@ class StructuredScaling(MatrixRecalibrator):
         check_shapes(learnt, n_classes)
 
     def _learn_map(self, logits: Floats, labels: Ints, weights: Float64s | None) -> Map:
-        logs = log_probabilities(logits, in_place=self.input == "probabilities")  # those are a copy already
+        logs = log_probabilities(logits, in_place=self.input == "probabilities")  # the logarithms are a copy already
         temperature, limit = _kernels.fit_temperature(_kernels.logit_rows(logs, labels, weights))
         if limit:
-            warn("no temperature is best, so T = 1 was taken", LimitWarning)
+            warn("no temperature is best, so T = 1 was used", LimitWarning)
             temperature = 1.0
         logs /= temperature
         n = len(logs) if weights is None else float(weights.sum())
@@ -137,7 +137,7 @@ class StructuredScaling(MatrixRecalibrator):
         return {"weights": np.clip(scales / temperature, *COEFFICIENT_RANGE), "intercepts": c[:, -1]}
 
     def _ridge(self, n_classes: int) -> Float64s:
-        """Penalties of the sum of the rows' costs."""
+        """Return the penalties, relative to the sum of the costs of the rows."""
         if self.structure == "vector":
             return np.full((n_classes, 2), self.penalty * n_classes)
         ridge = np.full((n_classes, n_classes + 1), self.penalty * n_classes * (n_classes - 1))

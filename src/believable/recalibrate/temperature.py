@@ -38,32 +38,32 @@ SMALLEST_TEMPERATURE = float(np.finfo(np.float64).tiny)
 class TemperatureScaling(MatrixRecalibrator):
     """Temperature scaling: p' = softmax(z / T), with z the logits, or log p, and T > 0.
 
-    T minimises the mean of -log p'[label], which is convex in 1/T, and is exact to 1e-8 of itself. T > 1 says the
-    probabilities were too extreme. The order of the classes in a row stays, and for one event the order of the rows.
-    A constant added to all logits of a row changes nothing; logits times c give T times c.
+    T minimises the mean of -log p'[label], which is convex in 1/T, to a relative precision of 1e-8. T > 1 means that
+    the probabilities were too extreme. The order of the classes in a row is preserved, and for one event the ranking of
+    the rows. A constant added to all logits of a row changes nothing; logits times c give T times c.
 
-    Where the data do not determine T, a limit is taken, with a `LimitWarning`:
+    Where the data do not determine T, a limit is used, with a `LimitWarning`:
 
     - no label has a smaller logit than another class, so the smaller T the better: T is where the mean of
       -log p'[label] is 1e-6 above its infimum;
-    - the likelihood rises with T (the logits do not tell the classes apart, or tell them wrongly): T is 1e6 times the
+    - the likelihood rises with T (the logits do not distinguish the classes, or rank them wrongly): T is 1e6 times the
       largest difference within a row, and p' is nearly uniform;
     - all logits of every row are equal: T = 1.
 
-    From cells of one event comes the T of the rows, to 1e-5 of itself; that of several classes needs the rows.
+    For one event, `fit_from_cells` agrees with the rows to a relative 1e-5; several classes need the rows.
 
-    A class that does not occur in y keeps its place in the softmax. T is within 1e-306 and 1e306, whatever the logits.
+    A class that does not occur in y stays in the softmax. T lies between 1e-306 and 1e306, whatever the logits.
 
     Parameters
     ----------
     input : {"probabilities", "logits"}
-        What X holds.
+        The scale of X.
     objective : {"nll", "ece"}
         "ece" minimises the expected calibration error in 15 uniform bins instead: of the event's probability, or for
-        K > 2 of the confidence. It is looked for from T/4 to 4T around the T above, at 41 places in equal ratios, and
-        twice more at 41 places between the neighbours of the best. This error is noisy in T and has many minima: a
-        slightly different sample can give quite another T, and one that is better on other data is rare. Where T above
-        is a limit, so is this one.
+        K > 2 of the confidence. It is searched from T/4 to 4T around the T above, at 41 points in equal ratios, and
+        twice more at 41 points between the neighbours of the best. This error is noisy in T and has many minima: a
+        slightly different sample can give a very different T, which is rarely better on new data. Where T above is a
+        limit, so is this one.
     classes : sequence, optional
         The labels in the order of the columns.
 
@@ -121,22 +121,22 @@ class TemperatureScaling(MatrixRecalibrator):
 
 
 def warn_of(fit: TemperatureFit) -> None:
-    """Say which limit was taken."""
+    """Warn which limit was used."""
     what = {
-        "right": "the logits are right in every row, so the likelihood rises as T falls to 0: T was taken",
-        "useless": "the logits do not tell the classes apart, so the likelihood rises with T: T was taken",
-        "equal": "the logits of every row are equal, so they say nothing about T: it was taken",
+        "right": "the logits are right in every row, so the likelihood rises as T falls to 0: T was set",
+        "useless": "the logits do not distinguish the classes, so the likelihood rises with T: T was set",
+        "equal": "the logits of every row are equal, so they say nothing about T: it was set",
     }
     how = {
         "right": "where the mean log loss is 1e-6 above its infimum",
-        "useless": "as 1e6 times the largest difference within a row",
-        "equal": "as 1",
+        "useless": "to 1e6 times the largest difference within a row",
+        "equal": "to 1",
     }
     warn(f"{what[fit.limit]} {how[fit.limit]} (T = {fit.temperature:.3g})", LimitWarning)
 
 
 def _least_error(rows: LogitRows, labels: Ints, temperature: float) -> float:
-    """The temperature with the least expected calibration error among those that are looked at."""
+    """Return the temperature with the lowest expected calibration error among those tried."""
     binary = rows.logits.shape[1] == 2
     column = rows.logits.argmax(axis=1)
     outcome = labels == 1 if binary else labels == column

@@ -1,4 +1,4 @@
-"""Vector scaling: each logit times a number of its own."""
+"""Vector scaling: each logit times its own scale."""
 
 from __future__ import annotations
 
@@ -20,45 +20,46 @@ from believable.recalibrate.linear import COEFFICIENT_RANGE, PenalisedRecalibrat
     reference="Guo et al. (2017); penalty: Kull et al. (2019)",
 )
 class VectorScaling(PenalisedRecalibrator):
-    """Vector scaling: p' = softmax(v * z + b), with z the logits as they came, or log p.
+    """Vector scaling: p' = softmax(v * z + b), with z the logits, or log p.
 
     v and b, a number for each class, minimise, with w the weights of the rows,
 
         sum_i w_i (-log p'_i[label]) / sum_i w_i + penalty * sum_k b_k^2 / K.
 
-    The most probable class need not stay so, and a constant added to all logits of a row may change p'. For one event z
-    is the pair log(1 - p), log p, or -z/2, z/2, and the order of rows is kept if v > 0. Refitting on the logits
+    The most probable class may change, and so may p' when a constant is added to all logits of a row. For one event z
+    is the pair log(1 - p), log p, or -z/2, z/2, and the ranking is preserved if v > 0. Refitting on the logits
     v * z + b gives v = 1 and b = 0 if there is no penalty.
 
-    Where several v and b give the same p' at the same cost, the nearest to v = 1, b = 0 is taken (entries in units of
-    the logits' root mean square): without penalty b sums to zero, and logits of one event have two equal v.
+    Where several v and b give the same p' at the same cost, the one nearest to v = 1, b = 0 is used (entries in units
+    of the logits' root mean square): without penalty b sums to zero, and logits of one event have two equal v.
 
-    Where the classes are separated by the scores, or one does not occur in y, no v is best: then a standard normal
+    Where the classes are separated by the scores, or one does not occur in y, no v is best. Then a standard normal
     prior around the identity, sum (v - 1)^2 / (2 n) + sum b^2 / (2 n) with n the sum of the weights, is added, with a
-    `LimitWarning`. A class that does not occur gets small probabilities, of the order of 1/n: simulated with three
-    classes, 3/n on average at n = 400 and 5/n at n = 10,000, and more in single rows.
+    `LimitWarning`. A class that does not occur gets small probabilities, of the order of 1/n: in simulations with three
+    classes, 3/n on average at n = 400 and 5/n at n = 10,000, and more in individual rows.
 
-    Logits may be masked, -1e9 for a class that cannot be, in some of the rows: there p' is zero for every v > 0. Only
-    labels that are masked draw v to zero.
+    Logits may be masked in some rows, for example with -1e9 for a class that is impossible: p' is then zero there for
+    every v > 0. Only masked labels pull v to zero.
 
     Parameters
     ----------
     input : {"probabilities", "logits"}
-        What X holds.
+        The scale of X.
     penalty : "auto" or float
-        The strength; 0 is none. "auto" takes the one of 10^4, 10^3, ..., 10^-4 with the least log loss in five folds,
-        from strong to weak until two in a row are no better, by 1e-5 nats (or worse, as long as nothing was gained:
-        strong ones are often alike). In each class, rows are dealt to the folds in the order of the probability of that
-        class, so that the choice does not depend on the order of the rows.
+        The strength of the penalty; 0 for none. "auto" chooses the one of 10^4, 10^3, ..., 10^-4 with the lowest log
+        loss in five folds. It goes from strong to weak and stops after two in a row that gain less than 1e-5 nats (as
+        long as nothing has been gained, after two that are worse: strong penalties are often alike). Within each class,
+        rows are assigned to folds in the order of the probability of that class, so that the choice does not depend on
+        the order of the rows.
     classes : sequence, optional
         The labels in the order of the columns.
 
     Attributes
     ----------
     scales_, intercepts_ : ndarray of shape (K,)
-        v and b.
+        The scales v and the intercepts b.
     penalty_ : float
-        The strength that was used; not saved.
+        The strength that was used; it is not saved.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Venn–Abers prediction: isotonic regression that says how sure it is."""
+"""Venn–Abers prediction: isotonic regression with an interval for each probability."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ class VennAbers(BinaryRecalibrator):
     """Inductive Venn–Abers prediction: an interval [p0, p1], and p' = p1 / (1 - p0 + p1) within it.
 
     p0(s) is the isotonic fit at s of the calibration set and one more row (s, 0), p1(s) that with one more row (s, 1).
-    One of the two rows is what will happen, so if it is like the others one of p0 and p1 is calibrated, whatever the
-    scores mean. The interval is narrow where there are many calibration rows. p' loses log(p1 / p') more than p1 if the
-    event happens, log((1 - p0) / (1 - p')) more than p0 if not: the same, and so as little at worst as any p' can.
+    One of these two rows will be the true one, so if new rows are exchangeable with the calibration rows, one of p0 and
+    p1 is calibrated, whatever the scale of the scores. The interval is narrow where there are many calibration rows.
+    The log loss of p' exceeds that of p1 by log(p1 / p') if the event occurs, and that of p0 by
+    log((1 - p0) / (1 - p')) if not. The two are equal, so p' has the smallest worst-case excess.
 
-    Both ends are step functions of s, and exact: p0 jumps at calibration scores and belongs to the upper step there, p1
-    jumps just above them. Below all calibration scores p0 = 0, above all p1 = 1. The ends do not decrease, nor does p':
-    the ranking is kept up to ties. Nothing but the order of the scores matters, so they may be on any scale. p' is
-    neither 0 nor 1 as long as the weights before a step sum to less than about 1e15: beyond that, what is left between
-    p' and 0 or 1 may be rounded away.
+    Both ends are exact step functions of s: p0 jumps at calibration scores and has the upper value there, p1 jumps just
+    above them. Below all calibration scores p0 = 0, above all p1 = 1. Neither the ends nor p' decrease: the ranking is
+    preserved up to ties. Only the order of the scores matters, so they may be on any scale. p' is neither 0 nor 1 as
+    long as the weights before a step sum to less than about 1e15; beyond that it may be rounded to 0 or 1.
 
-    A sample weight counts rows; the row that is added has weight 1, so a common factor of all weights does change the
-    map: a smaller one makes the interval wider. K > 2 classes are taken one against the rest.
+    Sample weights count rows; the added row has weight 1, so scaling all weights changes the map: smaller weights make
+    the interval wider. K > 2 classes are recalibrated one against the rest.
 
     Parameters
     ----------
     input : {"probabilities", "logits", "scores"}
-        What X holds.
+        The scale of X.
     classes : sequence, optional
         The labels in the order of the columns.
 
@@ -54,11 +54,11 @@ class VennAbers(BinaryRecalibrator):
 
     Examples
     --------
-    >>> scores, happened = [0.1, 0.2, 0.4, 0.6, 0.8, 0.9] * 5, [0, 0, 1, 0, 1, 1] * 5
+    >>> scores, outcomes = [0.1, 0.2, 0.4, 0.6, 0.8, 0.9] * 5, [0, 0, 1, 0, 1, 1] * 5
     >>> import warnings
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore")  # thirty rows are few
-    ...     model = VennAbers().fit(scores, happened)
+    ...     warnings.simplefilter("ignore")  # thirty rows are few, and cause a warning
+    ...     model = VennAbers().fit(scores, outcomes)
     >>> model.predict_interval([0.15, 0.5, 0.95]).round(3)
     array([[0.   , 0.167],
            [0.455, 0.545],
@@ -80,19 +80,19 @@ class VennAbers(BinaryRecalibrator):
         self.classes = classes
 
     def predict_interval(self, X: Any) -> Float64s:
-        """The ends p0 and p1 of the interval of each score.
+        """Return the ends p0 and p1 of the interval of each score.
 
         Parameters
         ----------
         X : array-like of shape (n,), (n, 1) or (n, K)
-            As it was fitted.
+            Scores on the scale of the fit.
 
         Returns
         -------
         ndarray of shape (n, 2), or (n, K, 2) for K > 2
-            For one event, of its probability; two columns are one event, the second class. For K > 2, of each class
-            against the rest: intervals of their own, of which nothing makes a row sum to one. A class that did not
-            occur in y is left as it is: both ends are its score.
+            For one event, the interval of its probability; two columns are one event, the second class. For K > 2,
+            separate intervals for each class against the rest, which are not normalised. A class that did not occur in
+            y is left as it is: both ends are its score.
         """
         scores = self._scores_to_map(X)
         if scores.values.ndim == 1:
@@ -101,7 +101,7 @@ class VennAbers(BinaryRecalibrator):
 
     def _learn_map(self, scores: Scores, w: Float64s, wy: Float64s) -> Map:
         steps = _kernels.venn_abers_steps(scores.lowest(), w, wy)
-        if scores.ends is not None:  # lower ends jump where a cell begins, upper ends where it has ended
+        if scores.ends is not None:  # p0 jumps where a cell begins, p1 where it ends
             above = _kernels.venn_abers_steps(scores.highest(), w, wy)
             steps = steps._replace(high_after=above.high_after, high=above.high)
         return steps._asdict()
@@ -113,16 +113,17 @@ class VennAbers(BinaryRecalibrator):
     def _check_map(self, learnt: Map, n_classes: int) -> None:
         for place, value in (("low_from", "low"), ("high_after", "high")):
             if len(learnt[value]) != len(learnt[place]) + 1:
-                raise SchemaError(f"the saved {value} must hold one number more than {place}")
+                raise SchemaError(f"the saved {value} must hold one more number than {place}")
         if learnt["high"][0] == 0:
             raise SchemaError("the saved high must be above 0")
 
 
 def combine_intervals(low: Any, high: Any) -> Float64s:
-    """One probability from several intervals for the same event, as cross Venn–Abers prediction combines its folds.
+    """Combine several intervals for the same event into one probability, as cross Venn–Abers prediction does.
 
-    p = GM(p1) / (GM(1 - p0) + GM(p1)), GM the geometric mean over the first axis. With one interval it is the point of
-    `VennAbers`. 1/2 where one interval is [0, 0] and another [1, 1], which those of `VennAbers` never are.
+    p = GM(p1) / (GM(1 - p0) + GM(p1)), with GM the geometric mean over the first axis. With one interval it is the
+    point prediction of `VennAbers`. It is 1/2 where one interval is [0, 0] and another [1, 1], which never happens with
+    those of `VennAbers`.
 
     Parameters
     ----------
@@ -144,7 +145,9 @@ def combine_intervals(low: Any, high: Any) -> Float64s:
     """
     low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
     if low.shape != high.shape or low.ndim == 0 or len(low) == 0:
-        raise InputError(f"low and high must be of one shape, intervals first, got {low.shape} and {high.shape}")
+        raise InputError(
+            f"low and high must have the same shape, with intervals on the first axis, got {low.shape} and {high.shape}"
+        )
     if not ((low >= 0) & (low <= high) & (high <= 1)).all():
         raise InputError("intervals must have 0 <= low <= high <= 1")
     with np.errstate(divide="ignore"):
@@ -154,10 +157,10 @@ def combine_intervals(low: Any, high: Any) -> Float64s:
 
 
 def _interval(learnt: Map | None, scores: Scores) -> Float64s:
-    """The ends p0 and p1, of shape (n, 2)."""
+    """Return the ends p0 and p1, of shape (n, 2)."""
     if learnt is None:
         return np.repeat(scores.probability()[:, None], 2, axis=1)
     s: Array = scores.raw()
     low = learnt["low"][np.searchsorted(learnt["low_from"], s, side="right")]
     high = learnt["high"][np.searchsorted(learnt["high_after"], s, side="left")]
-    return np.column_stack([np.minimum(low, high), high])  # under huge weights they are equal, but for rounding
+    return np.column_stack([np.minimum(low, high), high])  # with huge weights they are equal up to rounding

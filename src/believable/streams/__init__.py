@@ -1,4 +1,4 @@
-"""Streams: calibration counted batch by batch, watched over time, with an alarm that may be looked at every time."""
+"""Streams: count calibration batch by batch, follow it over time, and raise an alarm on drift."""
 
 from believable.streams.drift import Drift, DriftAlarm
 from believable.streams.history import History, Window

@@ -16,7 +16,7 @@ from believable.predictions import Predictions, as_predictions
 
 
 class CheckedBatch(NamedTuple):
-    """What is left to count (None: nothing), the rows that were ignored, and whether the positive label occurred."""
+    """The rows to count (None if none), the number of ignored rows, and whether the positive label occurred."""
 
     rows: Predictions | None
     ignored: int
@@ -25,7 +25,7 @@ class CheckedBatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BatchFormat:
-    """How the arrays of every batch are to be read; see `Predictions`."""
+    """How to read the arrays of every batch; see `Predictions`."""
 
     from_logits: bool = False
     pos_label: Any = None
@@ -34,7 +34,7 @@ class BatchFormat:
     ignore_label: Any = None
     multilabel: bool = False
     dtype: Literal["float32", "float64"] | None = None
-    owner: str = "CalibrationMeter"  # whose argument an error asks for
+    owner: str = "CalibrationMeter"  # the class whose argument an error names
 
     def __post_init__(self) -> None:
         n_classes = 2 if self.classes is None else len(self.classes)
@@ -44,7 +44,7 @@ class BatchFormat:
             _check.choice(self.dtype, ("float32", "float64"), "dtype")
 
     def check(self, predictions: Any, actuals: Any, sample_weight: Any) -> CheckedBatch:
-        """The checked rows of a batch, or an error that says it was refused as a whole."""
+        """Return the checked rows of a batch, or raise an error that refuses it as a whole."""
         try:
             return self._check(predictions, actuals, sample_weight)
         except InputError as error:
@@ -72,7 +72,7 @@ class BatchFormat:
         rows = Predictions(
             predictions,
             labels,
-            sample_weight=weight if kept else None,  # without weight it is checked like any other, and not counted
+            sample_weight=weight if kept else None,  # a batch of weight 0 is checked too, and not counted
             from_logits=self.from_logits,
             pos_label=pos_label,
             classes=self.classes,
@@ -84,12 +84,12 @@ class BatchFormat:
         return CheckedBatch(self._typed(rows) if kept else None, rows.n_ignored, positive)
 
     def kept(self, actuals: Any, sample_weight: Any) -> Array:
-        """Which rows of a batch that was checked are counted: those not ignored, and with weight."""
+        """Return which rows of a checked batch are counted: those not ignored, and with weight."""
         counted = self._counted(_check.labels_as_array(actuals))
         return counted if sample_weight is None else counted & (as_numpy(sample_weight, "sample_weight") != 0)
 
     def _counted(self, labels: Array) -> Array:
-        """Which rows are not ignored."""
+        """Return which rows are not ignored."""
         if self.ignore_label is None or labels.ndim != 1:
             return np.ones(labels.shape[:1], bool)
         return ~_check.is_label(labels, self.ignore_label, "ignore_label")
@@ -101,14 +101,14 @@ class BatchFormat:
 
 
 def _has_weight(weight: Array | None, counted: Array) -> bool:
-    """Whether a row that counts has weight; weights that are no numbers are left to the checks."""
+    """Return whether a row that is not ignored has weight; other checks refuse weights that are not numbers."""
     if weight is None or weight.dtype.kind not in "biuf" or weight.shape != counted.shape:
         return True
     return bool((weight[counted] != 0).any())
 
 
 def is_empty(predictions: Any, actuals: Any) -> bool:
-    """Whether there are no rows; no predictions with some actuals, or the other way round, is an error."""
+    """Return whether there are no rows; raise if only one of predictions and actuals is empty."""
     if isinstance(predictions, Predictions) or _length(predictions) != 0:
         return False
     if _length(actuals):
@@ -119,7 +119,7 @@ def is_empty(predictions: Any, actuals: Any) -> bool:
 
 
 def _length(values: Any) -> int | None:
-    """None for what has no length: a number, a 0-d array, nothing at all."""
+    """Return the length, or None for what has none: a number, a 0-d array, None."""
     try:
         return len(values)
     except TypeError:
@@ -127,12 +127,12 @@ def _length(values: Any) -> int | None:
 
 
 def refused(reason: Exception | str) -> InputError:
-    """The error for a batch of which nothing was counted."""
-    return InputError(f"the batch is refused, none of it was counted: {reason}")
+    """Return the error for a batch that was refused as a whole."""
+    return InputError(f"the batch was refused, and none of it was counted: {reason}")
 
 
 def as_classes(classes: Sequence[Any] | None) -> tuple[Any, ...] | None:
-    """Names of classes as a tuple; what is not a list is left to the checks."""
+    """Return the names of classes as a tuple; other checks refuse what is not a list."""
     if classes is not None and not isinstance(classes, (list, tuple, range, np.ndarray)):
         raise InputError(
             "{argument} must be a list in the order of the columns, got a {got}",

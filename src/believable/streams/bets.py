@@ -1,13 +1,13 @@
-"""Bets against calibration: what a stake wins or loses on a batch, as a sum of logs.
+"""Bets against calibration: the gain or loss of a stake on a batch, as a sum of logs.
 
-A bet on a place (a bin of scores) and a direction multiplies its capital, for each row there, by
+A bet on a bin of scores and a direction multiplies its capital, for each row in the bin, by
 
     1 + stake * (y - p - margin)    scores too low
     1 + stake * (p - y - margin)    scores too high
 
-whose expectation is at most 1 while outcomes happen at the predicted rate, give or take the margin. A cell of scores
-stands for its rows: the log of a factor is concave in p, so the chord between the ends of the cell, taken at the mean
-score there, is never above it. What is won is thus never overstated, whatever the scores within the cell.
+whose expectation is at most 1 while outcomes occur at the predicted rate, within the margin. A cell of scores stands
+for its rows: the log of a factor is concave in p, so the chord between the ends of the cell, at the mean score, is
+never above it. Gains are thus never overstated, whatever the scores within the cell.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from believable.errors import InputError
 from believable.predictions.view import Pairs
 from believable.stats import CellStats
 
-STAKE_SHARES = 2.0 ** -np.arange(1, 8)  # of the largest stake that cannot lose everything
+STAKE_SHARES = 2.0 ** -np.arange(1, 8)  # shares of the largest stake that cannot lose everything
 BET_DIRECTIONS = ("too low", "too high")  # what is wrong with the scores
-SMALLEST_LOSS_PER_STAKE = 0.01  # per unit of stake: keeps stakes below 100 where almost nothing can be lost
+SMALLEST_LOSS_PER_STAKE = 0.01  # limits stakes to 100 where almost nothing can be lost
 
 
 @dataclass(frozen=True, slots=True)
 class BetCells:
-    """Rows by place and cell: ends of the scores, and counts and mean scores of events and of the others.
+    """Rows by bin and cell: ends of the scores, and counts and mean scores of events and non-events.
 
-    A mean that is not known is NaN; then the end at which less is won stands for the rows.
+    An unknown mean is NaN; the end of the cell with the smaller gain is then used for its rows.
     """
 
     place: Int64s
@@ -45,7 +45,7 @@ class BetCells:
 
 
 def largest_stakes(low: Float64s, high: Float64s, margin: Float64s) -> Float64s:
-    """By direction and place, for scores in (low, high]: the stake that could lose everything on one row.
+    """Return, by direction and bin, the stake that could lose everything on one row, for scores in (low, high].
 
     `margin` has a row for each direction.
     """
@@ -54,9 +54,9 @@ def largest_stakes(low: Float64s, high: Float64s, margin: Float64s) -> Float64s:
 
 
 def log_factors(cells: BetCells, stake: Float64s, margin: Float64s, direction: int) -> Float64s:
-    """The log of what each cell's rows multiply a capital by.
+    """Return the log of the factor by which the rows of each cell multiply a capital.
 
-    `margin` has an entry for each cell, `stake` too, or several rows of them.
+    `margin` has an entry for each cell, and so has `stake`, or several rows of entries.
     """
     sign = 1.0 if direction == 0 else -1.0
 
@@ -76,15 +76,15 @@ def log_factors(cells: BetCells, stake: Float64s, margin: Float64s, direction: i
 
 
 def by_place(values: Float64s, place: Array, n_places: int) -> Float64s:
-    """Sums by place, of each row."""
+    """Return sums by bin, for each row."""
     return np.stack([np.bincount(place, row, minlength=n_places) for row in values])
 
 
-# --- from rows or statistics to bets, and what a reference period says about them -------------------------------------
+# --- cells of rows or statistics, and margins from a reference period -------------------------------------------------
 
 
 def cells_of_rows(pairs: Pairs, edges: Edges) -> BetCells:
-    """Each pair as a cell of its own, whose ends are its score."""
+    """Return each pair as its own cell, whose ends are its score."""
     score, events = pairs.score.astype(np.float64), np.asarray(pairs.outcome, np.float64)
     place = edges.index(pairs.score).astype(np.int64)
     if pairs.stratum is not None:
@@ -93,7 +93,7 @@ def cells_of_rows(pairs: Pairs, edges: Edges) -> BetCells:
 
 
 def cells_of_statistic(cells: CellStats, n_bins: int) -> BetCells:
-    """Cells with their mean scores; where rows had weights the mean is not known, and the worse end is taken."""
+    """Return cells with their mean scores; with weighted rows the mean is unknown, and the worse end is used."""
     low, high = _ends(cells)
     others = cells.n - cells.ny
     place = cells.stratum * n_bins + np.clip(-(-cells.index * n_bins // cells.grid.n_cells) - 1, 0, n_bins - 1)
@@ -105,7 +105,7 @@ def cells_of_statistic(cells: CellStats, n_bins: int) -> BetCells:
 
 
 def is_weighted(cells: CellStats) -> bool:
-    """Whether rows had weights other than 1."""
+    """Return whether rows had weights other than 1."""
     return not (np.array_equal(cells.w, cells.n) and np.array_equal(cells.w2, cells.n))
 
 
@@ -117,13 +117,13 @@ def _ends(cells: CellStats) -> tuple[Float64s, Float64s]:
 
 
 def reference_margins(cells: CellStats, n_bins: int, alpha: float) -> Float64s:
-    """By direction and place: how far, at most, y - p (and p - y) was from 0 on average, surely but for alpha.
+    """Return, by direction and bin, an upper bound of the mean of y - p (and p - y) with confidence 1 - alpha.
 
-    The empirical Bernstein bound of Maurer and Pontil (2009), for all places and both directions at once. Where the
-    reference has fewer than two rows nothing is known, and the bound is 1.
+    This is the empirical Bernstein bound of Maurer and Pontil (2009), for all bins and both directions at once. Where
+    the reference has fewer than two rows, the bound is 1.
     """
     if is_weighted(cells):
-        raise InputError("the reference has weights, which the alarm does not use: count it without them")
+        raise InputError("the reference has weights, which the alarm does not use: count it without weights")
     bins = cells.coarsen(n_bins)
     n_places = cells.view.n_strata * n_bins
     margins = np.ones((2, n_places))
@@ -135,7 +135,7 @@ def reference_margins(cells: CellStats, n_bins: int, alpha: float) -> Float64s:
     n = np.maximum(n, 2)
     mean = total / n
     variance = np.maximum(squares - n * (total[0] / n) ** 2, 0) / (n - 1)
-    width = 1 + 1 / n_bins  # of the values of y - p within a bin
+    width = 1 + 1 / n_bins  # the range of y - p within a bin
     bound = mean + np.sqrt(2 * variance * log_term / n) + 7 * width * log_term / (3 * (n - 1))
     margins[:, bins.key[enough]] = np.minimum(bound, 1)[:, enough]
     return margins

@@ -1,4 +1,4 @@
-"""An alarm for scores that stop being believable, which may be looked at after every batch."""
+"""An alarm for loss of calibration that may be checked after every batch."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ ALARM_SCHEMA = "believable.DriftAlarm"
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Where the evidence lies.
+    """Where the scores are miscalibrated, and how strong the evidence is.
 
     Attributes
     ----------
     batch, n : int
-        Batches and rows seen by then.
+        The number of batches and rows so far.
     capital : float
-        What a capital of 1 had become; 1 / capital is a p-value that holds however often one looks.
+        The betting capital, which started as 1; 1 / capital is a p-value that is valid however often you check.
     stratum : int or None
-        Class or rank, where these are kept apart.
+        The class or rank, where these are watched separately.
     low, high : float
-        The scores, (low, high]: a bin, or 0 to 1 for all scores together.
+        The range of scores, (low, high]: a bin, or 0 to 1 for all scores together.
     direction : {"too low", "too high"}
-        What is wrong with the scores.
+        Whether the scores are too low or too high.
     share : float
-        The part of the capital that was won there.
+        The share of the capital that was won there.
     """
 
     batch: int
@@ -66,58 +66,60 @@ class Drift:
     def __str__(self) -> str:
         scores = "all scores" if (self.low, self.high) == (0, 1) else f"scores in ({self.low:.4g}, {self.high:.4g}]"
         of = "" if self.stratum is None else f" of class {self.stratum}"
-        return f"{scores}{of} are {self.direction} (batch {self.batch:,}, {self.n:,} rows, capital {self.capital:.3g})"
+        when = f"batch {self.batch:,}, {self.n:,} rows"
+        return f"{scores}{of} are {self.direction} ({when}, betting capital {self.capital:.3g})"
 
 
 class DriftAlarm:
-    """A sequential test of calibration: the chance that it ever rings without cause is at most `alpha`.
+    """A sequential test of calibration: the probability of ever raising a false alarm is at most `alpha`.
 
-    The hypothesis is that each outcome, given the past, happens at the predicted rate within `tolerance`: E[y - p] lies
-    in [-tolerance, tolerance]. Against it bets are placed: in each bin and on all scores together, on scores too low
-    and on scores too high, with seven stakes, from 1/2 to 1/128 of what could lose everything on one row. Each bet has
-    a capital of 1. It puts in 1 / (t (t + 1)) of it at batch t, so that a change is noticed whenever it comes, and
-    leaves in what it has won:
+    The hypothesis is that each outcome, given the past, occurs at the predicted rate within `tolerance`: E[y - p] lies
+    in [-tolerance, tolerance]. Bets are placed against it: in each bin and on all scores together, on scores too low
+    and on scores too high, with seven stakes, from 1/2 to 1/128 of the stake that could lose everything on one row.
+    Each bet has a capital of 1. It invests 1 / (t (t + 1)) of it at batch t, so that a change is noticed whenever it
+    comes, and reinvests its gains:
 
         S_t = (S_{t-1} + 1 / (t (t + 1))) * prod over the batch's rows in the bin of 1 + stake (+-(y - p) - tolerance)
 
-    The mean of all S is the capital. While the hypothesis is true, no strategy makes it ever reach 1 / alpha with a
-    chance of more than alpha (Ville). So one may look after every batch, for ever, and stop at will.
+    The mean of all S is the capital. If the hypothesis is true, the probability that it ever reaches 1 / alpha is at
+    most alpha (Ville). So you may check after every batch, forever, and stop at any time.
 
     Parameters
     ----------
     alpha : float
-        The chance that the alarm ever rings while the hypothesis is true.
+        The probability of ever raising an alarm if the hypothesis is true.
     tolerance : float
-        How far outcomes may be from the scores without alarm. With 0 the alarm is about perfect calibration, which
-        real scores do not have: given enough rows it will ring. Choose what would matter.
+        How far the observed rate may be from the scores without an alarm. With 0 the alarm tests perfect calibration,
+        which real scores do not have: with enough rows it will be raised. Choose the error that would matter to you.
     n_bins : int
-        Uniform bins.
+        The number of uniform bins.
     notion : str, optional
-        "binary" for 1-D scores, "confidence" for a matrix, "classwise" for multilabel, if left out. "classwise" and
+        By default "binary" for 1-D scores, "confidence" for a matrix, "classwise" for multilabel. "classwise" and
         "top_label" watch each class.
     reference : Summary, CellStats or Predictions, optional
-        Watch for a change from this period rather than for errors: the hypothesis is then that, in each bin, the mean
-        of y - p stays within `tolerance` of what it was. What it was is known up to a confidence interval (Maurer and
-        Pontil's, for all bins at once) at the cost of half of alpha; that interval widens the tolerance, so a short
-        reference makes a patient alarm, not a false one.
+        Watch for a change since this period, instead of for miscalibration: the hypothesis is then that, in each bin,
+        the mean of y - p stays within `tolerance` of its value in the reference. That value has a confidence interval
+        (of Maurer and Pontil, for all bins at once), which uses half of alpha and widens the tolerance. So a short
+        reference makes the alarm slower, not less reliable.
 
     Attributes
     ----------
     capital, p_value : float
-        The capital now, and the p-value 1 / (largest capital so far), valid at any time.
+        The current capital, and the p-value 1 / (largest capital so far), valid at any time.
     alarm : Drift or None
-        When it first rang, and where. It stays so until `reset()`.
+        When and where the alarm was first raised. It stays until `reset()`.
     where : Drift or None
-        The bin and direction with most capital now.
+        The bin and direction with the most capital now.
     batches, n : int
+        The number of batches and rows so far.
 
     Notes
     -----
-    Statistics are enough: a cell of scores is counted so that nothing is won by not knowing the scores within it.
-    Weights are not used: rows count once. A soft label wins less than 1 + stake (y - p - tolerance), never more. Rows
-    of one batch are taken as independent given their scores; clusters (several rows of one patient) break the promise,
-    so count one row of each. Which rows have come must not depend on their outcomes: where positives are known sooner
-    than negatives, wait until both are.
+    Statistics can be used instead of rows: within a cell of scores, the least favourable case is assumed. Weights are
+    not used: every row counts once. A soft label gains less than 1 + stake (y - p - tolerance), never more. Rows of one
+    batch are assumed independent given their scores; clusters (several rows of one patient) break the guarantee, so
+    count one row of each. Which rows are included must not depend on their outcomes: if positives are known sooner than
+    negatives, wait until both are known.
 
     References
     ----------
@@ -155,8 +157,8 @@ class DriftAlarm:
         self._reference: CellStats | None = None
         if reference is not None:
             self._reference = self._cells_of_reference(reference)
-        self._margin: Float64s | None = None  # direction x place
-        self._log_capital: Float64s | None = None  # direction x stake x place; bins first, all scores of a stratum last
+        self._margin: Float64s | None = None  # direction x bin
+        self._log_capital: Float64s | None = None  # direction x stake x bin; all scores of a stratum come last
         self.alarm: Drift | None = None
         self._log_largest = -math.inf
         self.reset()
@@ -168,7 +170,7 @@ class DriftAlarm:
         statistic = self._counted(predictions)
         if statistic is not None:
             if actuals is not None:
-                raise InputError("a statistic already holds what it counted: leave actuals out")
+                raise InputError("a statistic already holds its outcomes: leave actuals out")
             self.check(statistic.view, statistic.grid)
             rows = int(statistic.n.sum()) // pairs_per_row(statistic.view)
             self._bet(statistic.view, [cells_of_statistic(statistic, self.n_bins)], rows)
@@ -205,14 +207,16 @@ class DriftAlarm:
         self._log_capital = np.full((2, len(STAKE_SHARES), n_places + view.n_strata), -np.inf)
 
     def _won(self, cells: BetCells) -> Float64s:
-        """The log of what a batch multiplies each capital by."""
+        """Return the log of the factor by which a batch multiplies each capital."""
         assert self._view is not None
         assert self._margin is not None
         n_strata, n_places = self._view.n_strata, self._margin.shape[1]
         stratum = cells.place // self.n_bins
         ends = np.arange(self.n_bins + 1) / self.n_bins
         most = largest_stakes(np.tile(ends[:-1], n_strata), np.tile(ends[1:], n_strata), self._margin)
-        together = most.reshape(2, n_strata, self.n_bins).min(axis=2)  # one stake for all scores of a stratum
+        together = most.reshape(2, n_strata, self.n_bins).min(
+            axis=2
+        )  # the bet on all scores of a stratum has one stake
         won = np.empty((2, len(STAKE_SHARES), n_places + n_strata))
         for d in range(2):
             margin = self._margin[d, cells.place]
@@ -223,7 +227,7 @@ class DriftAlarm:
         return won
 
     def reset(self) -> None:
-        """Forget what was seen and start again, with a capital of 1 and a new promise."""
+        """Start again, with a capital of 1 and a new guarantee."""
         self.batches = self.n = 0
         self.alarm, self._log_largest = None, -math.inf
         self._view, self._log_capital = None, None
@@ -231,7 +235,9 @@ class DriftAlarm:
     def check(self, view: View, grid: Grid) -> None:
         """Raise unless cells of this view and grid can be watched."""
         if view.pooled or view.threshold is not None:
-            raise InputError("pooled classes and thresholds are not watched: several of their pairs belong to one row")
+            raise InputError(
+                "pooled classes and thresholds cannot be watched, because several of their pairs belong to one row"
+            )
         if self.notion is not None and view.notion != self.notion:
             raise InputError(f"the alarm watches {self.notion}, this holds {view.notion}")
         if self._view is not None and view != self._view:
@@ -239,7 +245,7 @@ class DriftAlarm:
         if self._reference is not None and view != self._reference.view:
             raise MergeError(f"the reference holds {self._reference.view}, this holds {view}")
         if grid.spacing != "uniform" or grid.n_cells % self.n_bins:
-            raise InputError(f"{self.n_bins} bins are not made of whole cells of {grid}: count on a uniform grid")
+            raise InputError(f"{self.n_bins} bins do not consist of whole cells of {grid}: count on a uniform grid")
 
     # --- reading ---
 
@@ -253,21 +259,21 @@ class DriftAlarm:
 
     @property
     def capital(self) -> float:
-        """What a capital of 1 has become; the part that is not at stake yet is left out, so it begins near 0."""
+        """The current betting capital, without the part not yet invested, so that it starts near 0."""
         return _exp(self._log_mean())
 
     @property
     def p_value(self) -> float:
-        """Valid however often one looks: the chance of ever seeing as large a capital; 1 at the beginning."""
+        """The p-value, valid however often you check: an upper bound, 1 at the start."""
         spent = self.alpha / 2 if self._reference is not None else 0.0
         return min(1.0, _exp(-self._log_largest) + spent)
 
     @property
     def where(self) -> Drift | None:
-        """The bin and direction with most capital now; None before the first batch."""
+        """The bin and direction with the most capital now; None before the first batch."""
         if self._log_capital is None or self._view is None:
             return None
-        by = np.logaddexp.reduce(self._log_capital, axis=1)  # over stakes
+        by = np.logaddexp.reduce(self._log_capital, axis=1)  # sums over stakes
         d, place = (int(i) for i in np.unravel_index(np.argmax(by), by.shape))
         share = _exp(float(by[d, place]) - float(np.logaddexp.reduce(by, axis=None)))
         n_places = self._view.n_strata * self.n_bins
@@ -280,18 +286,21 @@ class DriftAlarm:
         return Drift(self.batches, self.n, self.capital, of, low, high, BET_DIRECTIONS[d], share)
 
     def __str__(self) -> str:
-        within = f"within {self.tolerance:g} of " + ("the scores" if self._reference is None else "the reference")
-        promise = f"false alarm rate {self.alpha:g} for ever, {self.n_bins} bins, outcomes {within}"
+        around = "the scores" if self._reference is None else "the reference"
+        settings = (
+            f"lifetime false-alarm rate at most {self.alpha:g}, {self.n_bins} bins, "
+            f"tolerance {self.tolerance:g} around {around}"
+        )
         if self.alarm is not None:
-            return f"alarm: {self.alarm}; {promise}"
-        return f"no alarm in {self.batches:,} batches, {self.n:,} rows: p = {self.p_value:.2g}; {promise}"
+            return f"alarm: {self.alarm}; {settings}"
+        return f"no alarm in {self.batches:,} batches, {self.n:,} rows: p = {self.p_value:.2g}; {settings}"
 
     __repr__ = __str__
 
     # --- saving ---
 
     def state_dict(self) -> dict[str, Any]:
-        """What it has seen, as a dictionary that JSON can hold; see `load_state_dict`."""
+        """Return the state as a dictionary for JSON; see `load_state_dict`."""
         capital = self._log_capital
         return {
             "schema": ALARM_SCHEMA,
@@ -300,14 +309,14 @@ class DriftAlarm:
             "view": None if self._view is None else self._view.to_dict(),
             "batches": self.batches,
             "n": self.n,
-            # -inf is nothing at all, which no bet has after the first batch.
+            # -inf is a capital of 0, which no bet has after the first batch.
             "log_capital": None if capital is None else capital.ravel().tolist(),
             "log_largest": None if capital is None else self._log_largest,
             "alarm": None if self.alarm is None else {n: getattr(self.alarm, n) for n in Drift.__slots__},
         }
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
-        """Go on from what another alarm of the same settings has seen; a damaged or foreign state is refused."""
+        """Continue from the state of an alarm with the same settings; a damaged or foreign state is refused."""
         open_saved(saved, ALARM_SCHEMA, 1)
         if saved.get("settings") != self._settings():
             raise SchemaError(f"the saved alarm has other settings: {saved.get('settings')}, not {self._settings()}")
@@ -334,7 +343,7 @@ class DriftAlarm:
             other._log_capital = capital.reshape(shape.shape)
             other._log_largest = number_in(saved, "log_largest")
         elif other.batches or other.n:
-            raise SchemaError("the saved alarm is damaged: it has seen batches, but not of what")
+            raise SchemaError("the saved alarm is damaged: it has counted batches, but does not say of what")
         self.__dict__.update(other.__dict__)
 
     def _settings(self) -> dict[str, Any]:
@@ -347,7 +356,7 @@ class DriftAlarm:
         return chosen | {"reference": known}
 
     def _counted(self, given: Any) -> CellStats | None:
-        """The cells of what is watched, where a statistic is given; None for rows."""
+        """Return the cells to watch if a statistic is given; None for rows."""
         return given.read_cells(self.notion) if isinstance(given, Readable) else None
 
     def _cells_of_reference(self, reference: Any) -> CellStats:
@@ -360,7 +369,7 @@ class DriftAlarm:
 
 
 def pairs_per_row(view: View) -> int:
-    """How many pairs of a view belong to one row."""
+    """Return the number of pairs of a view per row."""
     return view.n_strata if view.notion in ("classwise", "top_r") else 1
 
 

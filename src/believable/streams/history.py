@@ -1,4 +1,4 @@
-"""Calibration over time: one row for each window."""
+"""Calibration over time: one row per window."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from believable.stats.saved import field_of
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Calibration in a stretch of the stream.
+    """Calibration in one window of the stream.
 
     Attributes
     ----------
     start, end : int, float or datetime
-        From (and with) start to (and without) end: rows, numbers or times (UTC).
+        From start (inclusive) to end (exclusive): rows, numbers or times (UTC).
     n : int
-        Rows.
+        The number of rows.
     mean_score, rate : float
-        What was predicted and what happened, on average (of the predicted class, for a matrix).
+        The average prediction and the observed rate (for a matrix, confidence and accuracy).
     value, low, high : float
         The expected calibration error, and its interval.
     floor : float
-        What perfect calibration would show on average.
+        The noise floor: the average error that a perfectly calibrated model would show.
     p_value : float
-        Chance that perfect calibration shows as much, in this window alone.
+        The probability that a perfectly calibrated model shows as large an error, in this window alone.
     flagged : bool
-        Whether that is below 1 - level. One window in twenty is flagged by chance at a level of 0.95: the alarm is
-        what allows for many looks.
+        Whether the p-value is below 1 - level. At a level of 0.95, one window in twenty of a perfectly calibrated model
+        is flagged; only the alarm accounts for many windows.
     capital : float
-        Of the drift alarm at the end of the window.
+        The betting capital of the drift alarm at the end of the window.
     alarm : bool
-        Whether the alarm has rung by then.
+        Whether the alarm has been raised by then.
     """
 
     start: Any
@@ -60,19 +60,19 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class History(Sequence[Window]):
-    """Windows in order of time.
+    """The windows of a stream, in order of time.
 
     Attributes
     ----------
     windows : tuple of Window
     n_bins : int
-        Uniform bins of the expected calibration error.
+        The number of uniform bins of the expected calibration error.
     notion : str
-        Of the scores.
+        The notion of calibration.
     level : float
-        Of the intervals.
+        Confidence level of the intervals.
     alpha : float
-        The rate of false alarms.
+        The lifetime rate of false alarms.
     """
 
     windows: tuple[Window, ...]
@@ -91,17 +91,17 @@ class History(Sequence[Window]):
         return iter(self.windows)
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Columns by name, for a data frame."""
+        """Return the columns by name, for a data frame."""
         return {name: [row[name] for row in map(asdict, self.windows)] for name in Window.__slots__}
 
     def to_frame(self, backend: Literal["polars", "pandas", "pyarrow"] = "polars") -> Any:
-        """The windows as a data frame."""
+        """Return the windows as a data frame."""
         from believable.curves.binned import as_frame
 
         return as_frame(self.to_dict(), backend)
 
     def _ends(self, name: str) -> list[str]:
-        """Days without the hour, where all begin at midnight."""
+        """Return the ends as text; days without the hour if all are at midnight."""
         ends = [getattr(one, name) for one in self.windows]
         if all(isinstance(one, datetime) and one.time() == time.min for one in ends):
             return [str(one.date()) for one in ends]
@@ -113,17 +113,18 @@ class History(Sequence[Window]):
         odds = 1 / (1 - self.level)
         lines = [
             f"expected calibration error ({self.notion}, {self.n_bins} bins), {100 * self.level:.4g} % intervals; * "
-            f"more than chance shows in 1 of {odds:.3g} windows; ! the drift alarm has rung (rate {self.alpha:g})"
+            f"above the noise: a calibrated model gets one in {odds:.3g} windows; ! drift alarm (lifetime "
+            f"false-alarm rate {self.alpha:g})"
         ]
         spans = [f"{a} … {b}" for a, b in zip(*(self._ends(name) for name in ("start", "end")), strict=True)]
         width = max(map(len, spans), default=0)
-        names = f"{'rows':>9} {'predicted':>9} {'happened':>8} {'error':>7}  {'interval':<15} {'by chance':>9}"
+        names = f"{'rows':>9} {'predicted':>9} {'observed':>8} {'error':>7}  {'interval':<15} {'noise floor':>11}"
         lines.append(f"{'':<{width}} {names}")
         for span, one in zip(spans, self.windows, strict=True):
             marks = f" {'*' if one.flagged else ''}{'!' if one.alarm else ''}".rstrip()
             lines.append(
                 f"{span:<{width}} {one.n:>9,} {one.mean_score:>9.4f} {one.rate:>8.4f} {one.value:>7.4f}  "
-                f"{one.low:.4f} … {one.high:.4f} {one.floor:>9.4f}{marks}"
+                f"{one.low:.4f} … {one.high:.4f} {one.floor:>11.4f}{marks}"
             )
         return "\n".join(lines)
 
@@ -137,7 +138,7 @@ INTEGER_FIELDS, BOOLEAN_FIELDS = ("n",), ("flagged", "alarm")
 
 
 def window_out(window: Window) -> dict[str, Any]:
-    """A window as a dictionary that JSON can hold; an infinite capital is a word."""
+    """Return a window as a dictionary for JSON; an infinite capital is a word."""
     saved = {item.name: getattr(window, item.name) for item in fields(Window)}
     for end in ("start", "end"):
         saved[end] = saved[end].isoformat() if isinstance(saved[end], datetime) else saved[end]
@@ -145,7 +146,7 @@ def window_out(window: Window) -> dict[str, Any]:
 
 
 def window_in(saved: Any) -> Window:
-    """The window behind `window_out`, checked."""
+    """Return the window saved by `window_out`, checked."""
     names = {item.name for item in fields(Window)}
     if not isinstance(saved, dict) or set(saved) != names:
         raise SchemaError("a saved window is damaged: it must have the fields of a Window")
@@ -167,7 +168,7 @@ def window_in(saved: Any) -> Window:
 
 
 def panes_in(saved: dict[str, Any], name: str) -> dict[int, Any]:
-    """A dictionary by number of pane."""
+    """Return a dictionary by number of pane, checked."""
     found = {}
     for key, value in field_of(saved, name, dict).items():
         if not isinstance(key, str) or not key.removeprefix("-").isdecimal():
@@ -176,12 +177,12 @@ def panes_in(saved: dict[str, Any], name: str) -> dict[int, Any]:
     return found
 
 
-# --- the pane that a row belongs to: by its number in the stream, its time, or a number that grows --------------------
+# --- the pane of a row: by its number in the stream, its time, or a growing number ------------------------------------
 
 
 MICROSECOND = timedelta(microseconds=1)
 START_OF_1970 = datetime(1970, 1, 1)
-MAX_PANE_NUMBER = 2.0**53  # beyond, a float does not tell neighbours apart
+MAX_PANE_NUMBER = 2.0**53  # beyond this, neighbouring integers are equal as floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +196,7 @@ class Clock:
         if isinstance(given, np.timedelta64) and not np.isnat(given):
             if np.datetime_data(given)[0] in ("Y", "M"):
                 raise InputError(
-                    "{argument} must be a length of time, and months and years differ in theirs, got {got!r}",
+                    "{argument} must be a fixed length of time, not months or years, got {got!r}",
                     argument="every",
                     got=given,
                 )
@@ -203,7 +204,7 @@ class Clock:
         if isinstance(self.every, timedelta):
             if self.every < MICROSECOND:
                 raise InputError(
-                    "{argument} must be a positive length of time, a microsecond at least, got {got!r}",
+                    "{argument} must be a positive length of time, at least a microsecond, got {got!r}",
                     argument="every",
                     got=given,
                 )
@@ -212,11 +213,11 @@ class Clock:
             object.__setattr__(self, "every", given.item())
         if not isinstance(self.every, (int, float)) or isinstance(given, bool) or not 0 < self.every < math.inf:
             raise InputError(
-                "{argument} must be a number, more than 0, or a timedelta, got {got!r}", argument="every", got=given
+                "{argument} must be a number above 0 or a timedelta, got {got!r}", argument="every", got=given
             )
 
     def panes(self, at: Any, n: int) -> Int64s:
-        """The pane of each of n rows, for one time or one per row."""
+        """Return the pane of each of n rows, given one time for all or one per row."""
         values = self._numbers(at)
         if values.shape not in ((), (n,)):
             raise InputError(
@@ -228,19 +229,20 @@ class Clock:
         if isinstance(self.every, timedelta):
             panes = values // (self.every // MICROSECOND)
         else:
-            # Whole numbers stay whole: nanoseconds since 1970 are more than a float tells apart.
+            # Integers stay integers: nanoseconds since 1970 exceed the precision of floats.
             whole = values.dtype.kind == "i" and isinstance(self.every, int) and self.every < 2**63
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
                 places = values // self.every if whole else values / self.every
             if not ((places > -MAX_PANE_NUMBER) & (places < MAX_PANE_NUMBER)).all():
                 raise InputError(
-                    "{argument} must be finite numbers, and not so large that panes cannot be told apart", argument="at"
+                    "{argument} must be finite numbers, and not so large that neighbouring panes become equal",
+                    argument="at",
                 )
             panes = np.floor(places).astype(np.int64)
         return np.broadcast_to(panes, (n,))
 
     def _numbers(self, at: Any) -> Any:
-        """Times as whole microseconds since 1970, or numbers as they are."""
+        """Return times as integer microseconds since 1970, or numbers as they are."""
         if isinstance(at, (date, datetime)):
             at = _utc(at)
         values = np.asarray(at) if isinstance(at, datetime) else as_numpy(at, "at")
@@ -266,7 +268,7 @@ class Clock:
         return values.astype(np.int64 if values.dtype.kind == "i" else np.float64)
 
     def start(self, pane: int) -> Any:
-        """Where a pane begins: a number, or a time (UTC)."""
+        """Return the start of a pane: a number, or a time (UTC)."""
         if isinstance(self.every, timedelta):
             return START_OF_1970 + pane * self.every
         start = pane * self.every
@@ -274,8 +276,8 @@ class Clock:
 
 
 def _utc(moment: date) -> datetime:
-    """A time without a zone is taken to be UTC; a date is its midnight."""
-    if moment != moment:  # pandas' NaT, which is a datetime
+    """Return a time in UTC; one without a zone is taken as UTC, and a date as its midnight."""
+    if moment != moment:  # pandas' NaT is a datetime too
         raise InputError("{argument} has a missing time", argument="at")
     if not isinstance(moment, datetime):
         return datetime(moment.year, moment.month, moment.day)

@@ -1,4 +1,4 @@
-"""`CalibrationMeter`: the statistics of a stream, batch by batch."""
+"""`CalibrationMeter`: statistics of a stream, counted batch by batch."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ METER_SCHEMA = "believable.CalibrationMeter"
 @final
 @dataclass(frozen=True, slots=True)
 class MeterSettings:
-    """The choices of a meter.
+    """The settings of a meter.
 
     Attributes
     ----------
     n_classes : int or None
-        If given, batches of another number of classes are refused.
+        If given, batches with another number of classes are refused.
     format : BatchFormat
-        How the arrays of a batch are to be read.
+        How to read the arrays of a batch.
     notions, cells, spacing
-        What is counted, as for `Layout.of`.
+        What to count, as for `Layout.of`.
     """
 
     n_classes: int | None
@@ -52,7 +52,7 @@ class MeterSettings:
         cells: int | None = None,
         spacing: Spacing | Sequence[Spacing] | None = None,
     ) -> MeterSettings:
-        """The choices, checked as far as they can be before the first batch."""
+        """Check the settings as far as possible before the first batch."""
         n_classes = None if n_classes is None else _check.positive_integer(n_classes, "n_classes", 2)
         if notions is not None and (isinstance(notions, (str, View)) or not isinstance(notions, Iterable)):
             raise InputError("{argument} must be a list of notions, got {got!r}", argument="notions", got=notions)
@@ -64,15 +64,15 @@ class MeterSettings:
             spacing if spacing is None or isinstance(spacing, str) else tuple(spacing),
         )
         if notions is None and (cells is not None or spacing is not None):
-            settings.layout_of("binary", 2, "float64")  # says now what is wrong with them
+            settings.layout_of("binary", 2, "float64")  # raises now if they are invalid
         return settings
 
     def layout_of(self, kind: Kind, n_classes: int, dtype: str) -> Layout:
-        """What is counted of predictions of a kind."""
+        """Return the layout for predictions of a kind."""
         return Layout.of(kind, n_classes, dtype, notions=self.notions, cells=self.cells, spacing=self.spacing)
 
     def layout_for(self, rows: Predictions, layout: Layout | None = None) -> Layout:
-        """The layout for these rows: that of the stream so far, or a new one for the first batch."""
+        """Return the layout for these rows: that of the stream, or a new one for the first batch."""
         dtype = rows.scores.dtype.name
         if self.n_classes is not None and rows.n_classes != self.n_classes:
             raise refused(f"it has {rows.n_classes} classes, the meter was made for {self.n_classes}")
@@ -97,7 +97,7 @@ class MeterSettings:
         return layout
 
     def to_dict(self) -> dict[str, Any]:
-        """A dictionary that JSON can hold, by which saved counts are told to have the same choices."""
+        """Return a dictionary for JSON, to check that saved counts have the same settings."""
         format, notions = self.format, self.notions
         return {
             "n_classes": self.n_classes,
@@ -119,40 +119,40 @@ def _label_as_text(value: Any) -> str | None:
 
 
 class CalibrationMeter:
-    """Counts predictions and outcomes as they come; every metric, interval and audit can be read at any time.
+    """Count predictions and outcomes batch by batch; every metric, interval and audit can be read at any time.
 
-    A batch is checked as `Predictions` does and added to a `Summary`, whose size does not grow with the rows. Small
-    batches wait, checked, until there are as many scores as cells: then they are counted together. What is read is the
-    same whatever the batches were (counts exactly, sums up to rounding). Several threads may update one meter; several
-    processes have a meter each, which is pickled and merged.
+    A batch is checked as by `Predictions` and added to a `Summary` of fixed size. Small batches are checked and kept
+    until there are as many scores as cells, and then counted together. The result does not depend on how rows were
+    batched (counts exactly, sums up to rounding). Several threads may update one meter; with several processes, use a
+    meter in each, and pickle and merge them.
 
     Parameters
     ----------
     n_classes : int, optional
-        If given, batches of another number of classes are refused (2 for 1-D scores). Otherwise the first batch says
-        what the stream is: binary or a matrix, and of how many classes.
+        If given, batches with another number of classes are refused (2 for 1-D scores). By default the first batch
+        decides: binary or a matrix, and how many classes.
     from_logits, pos_label, classes, soft_labels, ignore_label, multilabel
-        How to read the arrays of a batch, as for `Predictions`. A batch may lack the positive label; a stream that
-        never had it has no metrics. Ignored rows are counted in `summary.dropped`.
+        How to read the arrays of a batch, as for `Predictions`. A batch may lack the positive label; a stream without
+        it has no metrics. Ignored rows are counted in `summary.dropped`.
     notions, cells, spacing
         What to count, as for `Layout.of`.
     dtype : {"float32", "float64"}, optional
-        The type of the scores. Bins have edges rounded to that type (0.3 in float32 is another number than in float64),
+        The type of the scores. Bin edges are rounded to that type (0.3 in float32 is another number than in float64),
         so one stream has one type: that of the first batch, and a later batch of the other type is refused. With
-        `dtype` every batch is converted to it: to float32 by rounding, which keeps 0.3 in the bin of 0.3; to float64
-        as it is, so that float32's 0.3, which is a little more, goes to the bin above. Logits give float64 scores.
+        `dtype` every batch is converted: to float32 by rounding, which keeps 0.3 in the bin of 0.3; to float64 exactly,
+        so that the 0.3 of float32, which is slightly larger, goes to the bin above. Logits give float64 scores.
 
     Attributes
     ----------
     n : int
-        Rows counted.
+        The number of rows counted.
     summary : Summary
-        What was counted so far: a value that later batches do not change.
+        The counts so far; later batches do not change it.
 
     Notes
     -----
-    A batch that is not valid is refused as a whole: the error says why, and the meter is as before. A batch of no rows,
-    of ignored rows alone or of weight 0 is fine and adds nothing.
+    An invalid batch is refused as a whole: the error says why, and the meter does not change. A batch without rows, or
+    with only ignored rows or rows of weight 0, is valid and adds nothing.
 
     Examples
     --------
@@ -190,7 +190,7 @@ class CalibrationMeter:
         self.reset()
 
     def reset(self) -> None:
-        """Forget every row; the choices stay."""
+        """Reset the counts; the settings stay."""
         with self._lock:
             self._layout: Layout | None = None
             self._total: RunningTotal[Summary] = RunningTotal()
@@ -212,7 +212,7 @@ class CalibrationMeter:
         counted = None
         with self._lock:
             layout = self._settings.layout_for(rows, self._layout)
-        if rows.scores.size >= _enough(layout):  # other threads need not wait for it
+        if rows.scores.size >= _enough(layout):  # checked outside the lock, so that other threads need not wait
             counted = Summary.of(rows, layout)
         with self._lock:
             layout = self._settings.layout_for(rows, self._layout)
@@ -229,10 +229,10 @@ class CalibrationMeter:
             self._positive |= positive
 
     def consume(self, batches: Iterable[Any]) -> Self:
-        """Update with every batch of an iterator: (predictions, actuals) or (predictions, actuals, weight) each.
+        """Update with every batch of an iterator of (predictions, actuals) or (predictions, actuals, weight).
 
-        With a model and a loader: `meter.consume((model(x), y) for x, y in loader)`. Where a batch is refused, the
-        error says which; those before it are counted.
+        With a model and a loader: `meter.consume((model(x), y) for x, y in loader)`. If a batch is refused, the error
+        names it; earlier batches are counted.
 
         Examples
         --------
@@ -258,7 +258,7 @@ class CalibrationMeter:
         return self
 
     def merge(self, other: CalibrationMeter | Summary) -> Self:
-        """Add what another meter, or a pass over a file or a partition, has counted of the same kind."""
+        """Add the counts of another meter, or of a pass over a file or a partition."""
         if not isinstance(other, (CalibrationMeter, Summary)):
             raise InputError(f"a CalibrationMeter or a Summary can be merged, got a {type(other).__name__}")
         positive = True
@@ -277,7 +277,7 @@ class CalibrationMeter:
         return self
 
     def __add__(self, other: CalibrationMeter | Summary) -> CalibrationMeter:
-        """A new meter with what both have counted."""
+        """Return a new meter with the counts of both."""
         if not isinstance(other, (CalibrationMeter, Summary)):
             return NotImplemented
         return self._made(self._settings).merge(self).merge(other)
@@ -286,16 +286,16 @@ class CalibrationMeter:
 
     @property
     def n(self) -> int:
-        """Rows counted."""
+        """The number of rows counted."""
         with self._lock:
             return self._rows_waiting + self._rows_counted
 
     @property
     def summary(self) -> Summary:
-        """All that was counted: for `audit`, `interval`, `evaluate`, saving, or merging elsewhere."""
+        """The counts so far, for `audit`, `interval`, `evaluate`, saving, or merging."""
         summary, positive, ignored = self._counted()
         if summary is None:
-            raise UndefinedError("the meter has counted no rows yet: there is nothing to measure")
+            raise UndefinedError("the meter has counted no rows yet")
         if not positive:
             raise UndefinedError(
                 "{pos_label=} has not occurred in {n:,} rows; if there are truly no positives, pass "
@@ -309,7 +309,7 @@ class CalibrationMeter:
     def compute(
         self, metrics: Iterable[str] | None = None, *, n_bins: int | None = None, notion: Notion | None = None
     ) -> Evaluation:
-        """Metrics by name, all that can be read from the counts if none are named; as `evaluate`."""
+        """Return metrics by name, by default all that the counts allow; as `evaluate`."""
         return evaluate(self.summary, metrics=metrics, n_bins=n_bins, notion=notion)
 
     def __repr__(self) -> str:
@@ -319,7 +319,7 @@ class CalibrationMeter:
     # --- saving ---
 
     def state_dict(self) -> dict[str, Any]:
-        """What was counted, as a dictionary that JSON can hold, with the name and version of its schema."""
+        """Return the counts as a dictionary for JSON, with the name and version of its schema."""
         summary, positive, ignored = self._counted()
         return {
             "schema": METER_SCHEMA,
@@ -331,16 +331,16 @@ class CalibrationMeter:
         }
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
-        """Put back what a meter with the same choices had counted, in place of what is here.
+        """Replace the counts with those saved by a meter with the same settings.
 
-        A damaged or foreign state, or one of other choices, is refused and changes nothing.
+        A damaged or foreign state, or one of other settings, is refused and changes nothing.
         """
         open_saved(saved, METER_SCHEMA, 1)
         settings = self._settings.to_dict()
         if saved.get("settings") != settings:
             found = saved.get("settings")
             differ = [name for name in settings if not isinstance(found, dict) or found.get(name) != settings[name]]
-            raise SchemaError(f"the saved meter was made with other choices of {', '.join(differ) or 'settings'}")
+            raise SchemaError(f"the saved meter was made with other settings of {', '.join(differ) or 'settings'}")
         ignored, positive = field_of(saved, "ignored", int), field_of(saved, "positive", int)
         if "summary" not in saved:
             raise SchemaError("the saved meter is damaged: it has no summary")
@@ -362,17 +362,17 @@ class CalibrationMeter:
         with self._lock:
             self._fold()
             state = {name: value for name, value in self.__dict__.items() if name != "_lock"}
-            # Not the list and the total that other threads go on filling.
+            # Copies, because other threads go on filling the list and the total.
             return state | {"_waiting": [], "_total": RunningTotal(self._total.value)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._lock = threading.Lock()
 
-    # --- inside; the lock is held where state is read or written ---
+    # --- internals; the lock is held while state is read or written ---
 
     def _fold(self) -> None:
-        """Count the rows that wait."""
+        """Count the waiting rows."""
         if not self._waiting:
             return
         rows, layout = _joined(self._waiting), self._layout or self._settings.layout_for(self._waiting[0])
@@ -380,11 +380,11 @@ class CalibrationMeter:
         self._waiting, self._scores_waiting, self._rows_waiting = [], 0, 0
 
     def _add(self, summary: Summary) -> None:
-        self._total.add(replace(summary, dropped={}))  # ignored rows are counted apart
+        self._total.add(replace(summary, dropped={}))  # ignored rows are counted separately
         self._rows_counted += summary.n
 
     def _counted(self) -> tuple[Summary | None, bool, int]:
-        """The summary of all rows, whether a positive label was seen, and the ignored rows: one moment's state."""
+        """Return the summary of all rows, whether a positive label occurred, and the ignored rows, consistently."""
         with self._lock:
             self._fold()
             return self._total.value, self._positive, self._ignored
@@ -393,7 +393,7 @@ class CalibrationMeter:
         if self._settings.n_classes is not None and summary.n_classes != self._settings.n_classes:
             raise MergeError(f"cannot merge {summary!r}: the meter was made for {self._settings.n_classes} classes")
         if summary.by:
-            raise MergeError("cannot merge a summary by subgroups into a meter, which knows none")
+            raise MergeError("cannot merge a summary by subgroups into a meter, which has none")
         names = None if self._settings.format.classes is None else tuple(map(str, self._settings.format.classes))
         if summary.classes != names:
             raise MergeError(f"cannot merge statistics: their classes differ, {names} and {summary.classes}")
@@ -403,12 +403,12 @@ class CalibrationMeter:
         )
         if (summary.kind == "multilabel") != self._settings.format.multilabel or summary.layout != wanted:
             raise MergeError(
-                f"cannot merge statistics: {summary!r} of {dtype} scores counts other things than the meter"
+                f"cannot merge statistics: {summary!r} of {dtype} scores has another layout than the meter"
             )
 
     @classmethod
     def _made(cls, settings: MeterSettings) -> Self:
-        """An empty meter with these choices."""
+        """Return an empty meter with these settings."""
         new = cls.__new__(cls)
         new._settings, new._lock = settings, threading.Lock()
         new.reset()
@@ -416,12 +416,12 @@ class CalibrationMeter:
 
 
 def _enough(layout: Layout) -> int:
-    """As many scores as there are cells: then counting them costs more than adding the tables of sums."""
+    """Return how many scores to collect: as many as cells, so that counting costs more than adding tables."""
     return sum(view.n_strata * len(grid) for view, grid in layout.views)
 
 
 def _joined(batches: list[Predictions]) -> Predictions:
-    """Checked batches of one kind as one."""
+    """Return checked batches of one kind as one."""
     if len(batches) == 1:
         return batches[0]
     weights = None

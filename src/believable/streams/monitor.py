@@ -1,4 +1,4 @@
-"""`CalibrationMonitor`: calibration over time, in windows, with an alarm."""
+"""`CalibrationMonitor`: calibration over time, in windows, with a drift alarm."""
 
 from __future__ import annotations
 
@@ -30,38 +30,38 @@ WATCHED_METRIC = "expected_calibration_error"
 
 
 class CalibrationMonitor:
-    """Watches a stream: for each window the calibration error, with interval and noise floor, and a drift alarm.
+    """Watch a stream: the calibration error of each window, with interval and noise floor, and a drift alarm.
 
-    The stream is cut into panes of `every` rows, or of a length of time. A window is the last `windows` panes: with 1
-    the windows follow each other, with more they slide by one pane. When a pane is complete its window is measured and
-    the alarm bets on its rows, once: results do not depend on how the rows were batched.
+    The stream is cut into panes of `every` rows, or of a length of time. A window is the last `windows` panes: with 1,
+    windows follow each other; with more, they slide by one pane. When a pane is complete, its window is measured and
+    the alarm is updated with its rows, once, so that results do not depend on how rows were batched.
 
     Parameters
     ----------
     every : int, float or timedelta
-        Length of a pane: rows, if `update` is called without `at`; otherwise the unit of `at`. Panes begin at multiples
-        of it (of times: counted from 1970, UTC, so that days begin at midnight).
+        The length of a pane: in rows, if `update` is called without `at`; otherwise in the unit of `at`. Panes start at
+        multiples of it (for times, counted from 1970, UTC, so that days start at midnight).
     windows : int
-        Panes in a window.
+        The number of panes in a window.
     wait : int
-        With `at`, rows may come out of order: a pane is complete once a row has come that is more than `wait` panes
-        later. Rows of a pane that is complete are late.
+        With `at`, rows may arrive out of order: a pane is complete once a row has arrived that is more than `wait`
+        panes later. Rows that arrive for a complete pane are late.
     late : {"count", "refuse"}
-        Late rows are left out and counted in `n_late`; or a batch that has any is refused.
+        Leave late rows out and count them in `n_late`, or refuse a batch with late rows.
     history : int
-        How many windows are remembered. Older ones are forgotten; their statistics are gone before, so memory does not
-        grow.
+        How many windows to keep. Older ones are dropped, so memory does not grow.
     n_bins : int
+        The number of uniform bins of the expected calibration error.
     level : float
-        Of the intervals; windows are flagged at 1 - level.
+        Confidence level of the intervals; windows are flagged at 1 - level.
     alarm : DriftAlarm, optional
-        An alarm of your own. If left out: `DriftAlarm(alpha=alpha, tolerance=tolerance, n_bins=n_bins)`.
+        Your own alarm. By default `DriftAlarm(alpha=alpha, tolerance=tolerance, n_bins=n_bins)`.
     alpha, tolerance : float
-        The chance that the alarm ever rings without cause, and the error that is no cause.
+        The probability of ever raising a false alarm, and the error that is tolerated.
     notion : str, optional
-        What is watched: "binary" for 1-D scores, "confidence" for a matrix, "classwise" for multilabel, if left out.
+        What to watch. By default "binary" for 1-D scores, "confidence" for a matrix, "classwise" for multilabel.
     n_resamples : int
-        Draws behind each interval and floor.
+        The number of resamples for each interval and noise floor.
     random_state : None, int or numpy Generator
     n_classes, from_logits, pos_label, classes, soft_labels, ignore_label, multilabel, dtype
         As for `CalibrationMeter`.
@@ -69,10 +69,11 @@ class CalibrationMonitor:
     Attributes
     ----------
     history : History
-        The complete windows; `print` it, or `.to_frame()`.
+        The complete windows; `print` it, or use `.to_frame()`.
     alarm : DriftAlarm
+        The drift alarm.
     n, n_late, n_ignored : int
-        Rows counted, and rows left out because they were late or had the label to ignore.
+        The number of rows counted, and of rows left out because they were late or had the label to ignore.
 
     Examples
     --------
@@ -145,7 +146,7 @@ class CalibrationMonitor:
         self._lock = threading.Lock()
         self._rows: deque[Window] = deque(maxlen=_check.positive_integer(history, "history"))
         self._open: dict[int, CalibrationMeter] = {}
-        self._closed: dict[int, CellStats] = {}  # the panes that windows to come still need
+        self._closed: dict[int, CellStats] = {}  # the panes that later windows still need
         self._by_rows: bool | None = None
         self._last = self._first_open = -(2**62)
         self._first = 2**62
@@ -155,7 +156,7 @@ class CalibrationMonitor:
     # --- watching ---
 
     def update(self, predictions: Any, actuals: Any = None, sample_weight: Any = None, *, at: Any = None) -> None:
-        """Count a batch; `at` says when: one time or number for the batch, or one for each row.
+        """Count a batch; `at` is its time or number, one for the batch or one for each row.
 
         Weights are used for the windows, not for the alarm. An invalid batch changes nothing.
         """
@@ -175,7 +176,7 @@ class CalibrationMonitor:
                 raise refused(error) from error
             n_late = int(np.count_nonzero(panes < self._first_open))
             if n_late and self.late == "refuse":
-                raise refused(f"{n_late} of its rows are late, their pane is complete; pass wait=…, or late='count'")
+                raise refused(f"{n_late} of its rows are late: their pane is complete; pass wait=…, or late='count'")
             self._layout, self._by_rows = layout, at is None
             self._positive |= positive
             self.n_ignored += ignored
@@ -188,7 +189,7 @@ class CalibrationMonitor:
             self._complete_before(complete)
 
     def close(self) -> History:
-        """End the stream: the panes that are still open are measured as they are. Returns the history."""
+        """End the stream, measure the panes that are still open as they are, and return the history."""
         with self._lock:
             self._complete_before(max(self._open, default=0) + 1)
             self._ended = True
@@ -196,7 +197,7 @@ class CalibrationMonitor:
 
     @property
     def history(self) -> History:
-        """The complete windows, the oldest first."""
+        """The complete windows, oldest first."""
         with self._lock:
             if self._rows and not self._positive:
                 pos_label = self._settings.format.pos_label
@@ -219,7 +220,7 @@ class CalibrationMonitor:
     # --- saving ---
 
     def state_dict(self) -> dict[str, Any]:
-        """Open panes, windows and alarm, as a dictionary that JSON can hold; see `load_state_dict`."""
+        """Return open panes, windows and alarm as a dictionary for JSON; see `load_state_dict`."""
         with self._lock:
             layout = self._layout
             return {
@@ -236,13 +237,13 @@ class CalibrationMonitor:
             }
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
-        """Go on from what a monitor with the same choices has seen; a damaged or foreign state changes nothing.
+        """Continue from the state of a monitor with the same settings; a damaged or foreign state changes nothing.
 
-        The draws behind intervals to come begin anew with this monitor's `random_state`.
+        Resampling for later intervals restarts with this monitor's `random_state`.
         """
         open_saved(saved, MONITOR_SCHEMA, 1)
         if saved.get("settings") != self._saved_settings():
-            raise SchemaError("the saved monitor was made with other choices")
+            raise SchemaError("the saved monitor was made with other settings")
         counters = {name: field_of(field_of(saved, "counters", dict), name, int) for name in SAVED_COUNTERS}
         by_rows, stream = saved.get("by_rows"), saved.get("stream")
         if by_rows not in (None, True, False) or any(counters[name] < 0 for name in SAVED_COUNTERS if name[0] != "_"):
@@ -261,7 +262,7 @@ class CalibrationMonitor:
         if any((one.view, one.grid) != wanted for one in closed.values()) or any(
             one._layout is None or one._layout != layout for one in panes.values()
         ):
-            raise SchemaError("the saved monitor is damaged: its panes count other things than its stream")
+            raise SchemaError("the saved monitor is damaged: its panes and its stream count different things")
         if (by_rows is None) != (layout is None) or not self._are_all(
             sum(one.n for one in panes.values()), counters, by_rows
         ):
@@ -275,7 +276,7 @@ class CalibrationMonitor:
                 setattr(self, name, bool(value) if name in ("_ended", "_positive") else value)
 
     def _are_all(self, n_open: int, counters: dict[str, int], by_rows: bool | None) -> bool:
-        """Whether the rows of open panes are as many as the rows counted say."""
+        """Return whether the number of rows in open panes agrees with the rows counted."""
         n = counters["n"]
         if by_rows and not counters["_ended"]:
             return n < 2**62 and n_open == n % self._rows_per_pane()
@@ -296,14 +297,14 @@ class CalibrationMonitor:
         self.__dict__.update(state)
         self._lock = threading.Lock()
 
-    # --- inside; the lock is held ---
+    # --- internals; the lock is held ---
 
     def _checked_stream(self, rows: Predictions, at: Any) -> Layout:
-        """The layout, or an error where a batch does not belong to this stream."""
+        """Return the layout, or raise if a batch does not belong to this stream."""
         if self._ended:
             raise refused("the stream was closed; make a new CalibrationMonitor")
         if self._by_rows is not None and self._by_rows != (at is None):
-            raise refused("give at with every batch, or with none")
+            raise refused("pass at with every batch, or with none")
         layout = self._settings.layout_for(rows, self._layout)
         if self._layout is None:
             view, grid = layout.views[0]
@@ -312,12 +313,12 @@ class CalibrationMonitor:
             except (InputError, MergeError) as error:
                 raise refused(error) from error
             if grid.n_cells % self.n_bins:
-                raise refused(f"{self.n_bins} bins are not made of whole cells of {grid}; choose another number")
+                raise refused(f"{self.n_bins} bins do not consist of whole cells of {grid}; choose another number")
         return layout
 
     def _rows_per_pane(self) -> int:
         if isinstance(self._clock.every, timedelta):
-            raise InputError("{argument} is a length of time: say with at=… when the rows came", argument="every")
+            raise InputError("{argument} is a length of time: pass the times of the rows as at=…", argument="every")
         return _check.positive_integer(self._clock.every, "every, without at,")
 
     def _panes(self, n: int, at: Any, kept: Array | None) -> Int64s:
@@ -328,7 +329,7 @@ class CalibrationMonitor:
         return np.asarray(self._clock.panes(at, len(kept))[kept])
 
     def _place(self, rows: Predictions, panes: Int64s) -> None:
-        """Each row to its pane; late ones nowhere."""
+        """Add each row to its pane; leave out late ones."""
         order = np.argsort(panes, kind="stable")
         found, starts = np.unique(panes[order], return_index=True)
         for pane, part in zip(found.tolist(), np.split(order, starts[1:]), strict=True):
@@ -352,7 +353,7 @@ class CalibrationMonitor:
         ends = interval(WATCHED_METRIC, bins, level=self.level, **draws)
         floor = noise_floor(WATCHED_METRIC, bins, **draws)
         assert floor.p_value is not None
-        first = max(pane - self.windows + 1, self._first)  # at first there are fewer panes than a window has
+        first = max(pane - self.windows + 1, self._first)  # at the start there are fewer panes than in a window
         start, end = self._clock.start(first), self._clock.start(pane + 1)
         if self._by_rows:
             end = min(end, self.n)

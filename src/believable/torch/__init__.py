@@ -1,6 +1,6 @@
-"""Calibration in torch: meters on the device of the model, recalibration as modules, losses for training.
+"""PyTorch support: meters on the device of the model, recalibrators as modules, losses for training.
 
-The only room that imports torch. Its numbers are those of the NumPy core; CPU is enough, a GPU makes it quick.
+Results equal those of the NumPy functions. Everything runs on a CPU; a GPU is faster.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 try:
-    import torch as _torch  # noqa: F401 - the door: say how to open it
+    import torch as _torch  # noqa: F401 - imported to say how to install it
 except ImportError as error:
     raise ImportError("believable.torch needs torch: pip install 'believable[torch]'") from error
 

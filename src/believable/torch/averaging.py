@@ -1,4 +1,4 @@
-"""Averaged probabilities: of several models, or of one model under dropout."""
+"""Averaged probabilities of several models, or of one model with dropout."""
 
 from __future__ import annotations
 
@@ -26,23 +26,22 @@ def ensemble_predict(
     average: bool = True,
     grad: bool = False,
 ) -> Tensor:
-    """The mean of the models' probabilities, (1/M) sum_m p_m(x): probabilities are averaged, not logits.
+    """Return the mean of the models' probabilities, (1/M) sum_m p_m(x): probabilities are averaged, not logits.
 
-    Every model is called once as model(x), in evaluation mode; afterwards each of its modules is in the mode it was in.
-    The models are taken one after the other, so an iterator that loads them needs the memory of one.
+    Every model is called once as model(x), in evaluation mode; afterwards each of its modules is back in its mode.
+    Models are called one after the other, so an iterator that loads them needs the memory of one.
 
     Parameters
     ----------
     models : iterable of modules or functions
-        At least one.
+        The models, at least one.
     x : Any
-        What the models take.
+        The input of the models.
     activation : {"softmax", "sigmoid", "none"}
-        What turns an output into probabilities, never guessed: softmax over dimension 1 for outputs (N, K, ...),
-        sigmoid for one event or independent labels, none where the models give probabilities.
+        How outputs become probabilities; this is never guessed. Use softmax over dimension 1 for outputs (N, K, ...),
+        sigmoid for one event or independent labels, none if the models return probabilities.
     average : bool
-        False keeps the probabilities of the members, along a new first dimension: their spread says where they
-        disagree.
+        If False, keep the probabilities of the members along a new first dimension, to see where they disagree.
     grad : bool
         Keep the graph for gradients.
 
@@ -65,7 +64,7 @@ def ensemble_predict(
     """
     if isinstance(models, nn.Module) and not isinstance(models, nn.ModuleList):
         raise InputError(
-            "{argument} must be a list of models, got one {got}; pass [model]",
+            "{argument} must be a list of models, got one {got}: pass [model]",
             argument="models",
             got=type(models).__name__,
         )
@@ -90,31 +89,31 @@ def mc_dropout_predict(
     generator: torch.Generator | None = None,
     grad: bool = False,
 ) -> Tensor:
-    """The mean of the probabilities of several passes with dropout switched on (Monte Carlo dropout).
+    """Return the mean of the probabilities of several passes with dropout switched on (Monte Carlo dropout).
 
-    Only what drops is in training mode: dropout layers of every kind, and recurrent and attention layers with dropout
-    inside. Everything else, batch norm above all, is in evaluation mode. Afterwards each module is in the mode it was
-    in, after an error too. `torch.nn.functional.dropout` called in a module of your own cannot be seen: name the
-    module's class in `also`.
+    Only layers with dropout are in training mode: dropout layers of every kind, and recurrent and attention layers with
+    dropout inside. Everything else, notably batch norm, is in evaluation mode. Afterwards each module is back in its
+    mode, even after an error. Calls of `torch.nn.functional.dropout` in your own modules cannot be detected: name the
+    class of the module in `also`.
 
     Parameters
     ----------
     model : Module
-        With at least one dropout layer.
+        A model with at least one dropout layer.
     x : Any
-        What the model takes.
+        The input of the model.
     samples : int
         The number of passes.
     activation : {"softmax", "sigmoid", "none"}
-        What turns an output into probabilities, never guessed: softmax over dimension 1 for outputs (N, K, ...),
-        sigmoid for one event or independent labels, none where the model gives probabilities.
+        How outputs become probabilities; this is never guessed. Use softmax over dimension 1 for outputs (N, K, ...),
+        sigmoid for one event or independent labels, none if the model returns probabilities.
     average : bool
-        False keeps the probabilities of the passes, along a new first dimension.
+        If False, keep the probabilities of the passes along a new first dimension.
     also : tuple of classes
-        Further kinds of layers to be put into training mode.
+        Further classes of layers to put into training mode.
     generator : torch.Generator, optional
-        Makes the passes repeatable: dropout takes no generator, so torch's own are seeded from this one for the length
-        of the call, and put back as they were. Without it torch's own move on, as in training.
+        Makes the passes reproducible. Dropout takes no generator, so torch's global generators are seeded from this one
+        during the call, and restored afterwards. Without it they advance, as in training.
     grad : bool
         Keep the graph for gradients.
 
@@ -191,14 +190,14 @@ def _probabilities(output: Any, activation: Activation) -> Tensor:
 
 
 def _gpus(model: nn.Module, x: Any) -> list[int]:
-    """The GPUs on which dropout may be drawn."""
+    """Return the GPUs on which dropout may be drawn."""
     tensors = [*model.parameters(), *model.buffers(), *([x] if isinstance(x, Tensor) else [])]
     return sorted({tensor.device.index for tensor in tensors if tensor.device.type == "cuda"})
 
 
 @contextmanager
 def _seeded(generator: torch.Generator | None, gpus: list[int]) -> Iterator[None]:
-    """torch's own generators start from a number of this one, and are as they were afterwards."""
+    """Seed torch's global generators from this one, and restore them afterwards."""
     if generator is None:
         yield
         return
@@ -210,14 +209,14 @@ def _seeded(generator: torch.Generator | None, gpus: list[int]) -> Iterator[None
         yield
 
 
-# --- modules in evaluation mode for a while, dropout excepted where that is wanted ------------------------------------
+# --- modules in evaluation mode for a while, except dropout if requested ----------------------------------------------
 
 
 @contextmanager
 def evaluating(model: object, sampled: set[nn.Module] | frozenset[nn.Module] = frozenset()) -> Iterator[None]:
-    """Every module in evaluation mode but those sampled; afterwards each is as it was, after an error too.
+    """Put every module but those sampled into evaluation mode, and restore each afterwards, even after an error.
 
-    The flags are set one by one: `train()` and `eval()` of a model may be overridden, and would reach all children.
+    The flags are set one by one, because `train()` and `eval()` may be overridden, and reach all children.
     """
     modes = [(module, module.training) for module in model.modules()] if isinstance(model, nn.Module) else []
     try:
@@ -230,20 +229,20 @@ def evaluating(model: object, sampled: set[nn.Module] | frozenset[nn.Module] = f
 
 
 def sampled_modules(model: nn.Module, also: Layers) -> set[nn.Module]:
-    """The modules whose training mode draws the dropout, and does nothing else."""
+    """Return the modules whose training mode switches dropout on and changes nothing else."""
     drops = {module for module in model.modules() if isinstance(module, also) or _drop_rate(module) > 0}
     if not drops:
         raise InputError(
             "the model has no dropout layer with p > 0, so all samples would be the same; name your own kinds of "
             "layers in also=(...,), or average several models with ensemble_predict"
         )
-    # In evaluation mode these take a fused path that skips the dropout layers inside them.
+    # In evaluation mode these use a fused path that skips the dropout layers inside them.
     fused = {module for module in model.modules() if isinstance(module, nn.TransformerEncoderLayer)}
     return drops | {module for module in fused if not drops.isdisjoint(module.modules())}
 
 
 def _drop_rate(module: nn.Module) -> float:
-    """The share that a layer drops in training; recurrent and attention layers have dropout inside."""
+    """Return the dropout rate of a layer; recurrent and attention layers have dropout inside."""
     if isinstance(module, _DropoutNd):
         return module.p
     if isinstance(module, nn.RNNBase):

@@ -1,6 +1,6 @@
-"""Kernel calibration error of the whole probability vector, with its pairs summed on a device.
+"""Kernel calibration error of the whole probability vector, with pairs summed on a device.
 
-Vectors are those of the NumPy core, checked there; `torch.pairs` sums over their pairs.
+Vectors are checked by the NumPy functions; `torch.pairs` sums over their pairs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from believable.metrics.kernel_vectors import ROWS_TO_TRY_A_KERNEL, Kernel, Vect
 from believable.predictions import Predictions, as_predictions
 from believable.torch.pairs import between, line_form, pair_form
 
-KERNEL_ENTRIES_AT_ONCE = 1 << 20  # of the kernels within blocks
+KERNEL_ENTRIES_AT_ONCE = 1 << 20  # for the kernels within blocks
 
 
 def kernel_calibration_error(
@@ -36,10 +36,10 @@ def kernel_calibration_error(
     sample_weight: Any = None,
     device: Any = None,
 ) -> float:
-    """Kernel calibration error: the root of the biased squared kernel calibration error, with its pairs on a GPU.
+    """Kernel calibration error: the root of the biased squared kernel calibration error, computed on a GPU.
 
-    sqrt( sum_ij w_i w_j k(P_i, P_j) <e_i - P_i, e_j - P_j> ) / W, each row with itself included; the number of
-    `believable.kernel_calibration_error`. Arguments and cost are those of `squared_kernel_calibration_error` here.
+    sqrt( sum_ij w_i w_j k(P_i, P_j) <e_i - P_i, e_j - P_j> ) / W, including pairs of a row with itself; the same value
+    as `believable.kernel_calibration_error`. For arguments and cost see `squared_kernel_calibration_error`.
 
     Parameters
     ----------
@@ -87,29 +87,30 @@ def squared_kernel_calibration_error(
     sample_weight: Any = None,
     device: Any = None,
 ) -> float:
-    """Squared kernel calibration error, `believable.squared_kernel_calibration_error` with its pairs on a GPU.
+    """Squared kernel calibration error: `believable.squared_kernel_calibration_error`, computed on a GPU.
 
     The mean over pairs of rows of h_ij = k(P_i, P_j) <e_i - P_i, e_j - P_j>, with the estimators, kernels, bandwidth,
-    weights and checks of that function, and its numbers to about 1e-12: all sums are in float64. The n^2 K work is done
-    tile by tile on the device; no n x n matrix is made. Checks and the median distance are done on the CPU, in n log n.
+    weights and checks of that function, and the same value to about 1e-12: all sums are in float64. The n^2 K work is
+    done tile by tile on the device, without an n x n matrix. Checks and the median distance are done on the CPU, in
+    n log n.
 
     Parameters
     ----------
     predictions : Tensor or array-like of shape (n,) or (n, K), or Predictions
-        Probabilities, or logits with `from_logits=True`; never guessed. No gradient: `KCELoss` has one.
+        Probabilities, or logits with `from_logits=True`. There is no gradient: use `KCELoss` for one.
     targets : Tensor or array-like of shape (n,)
     from_logits : bool
-        The sigmoid (1-D) or softmax (2-D) is taken in float64.
+        Whether predictions are logits; the sigmoid (1-D) or softmax (2-D) is computed in float64.
     estimator : {"unbiased", "biased", "block", "linear"}
     kernel : {"tv", "gaussian"} or callable
         A callable takes two tensors of rows, (a, K) and (b, K), and returns the (a, b) tensor of its values. It must be
         symmetric.
     bandwidth : float, optional
     block_size : int, optional
-        For "block"; about sqrt(n) if left out.
+        For "block"; by default about sqrt(n).
     sample_weight : Tensor or array-like of shape (n,), optional
     device : optional
-        Where pairs are summed; where the predictions are, if left out.
+        The device to sum pairs on; by default that of the predictions.
 
     Returns
     -------
@@ -133,7 +134,7 @@ def squared_kernel_calibration_error(
     if block_size is not None:
         if estimator != "block":
             raise InputError(
-                "{argument} goes with estimator='block', not with {estimator!r}",
+                "{argument} is for estimator='block', not for {estimator!r}",
                 argument="block_size",
                 estimator=estimator,
             )
@@ -152,18 +153,18 @@ def squared_kernel_calibration_error(
 
 
 def _device_for(predictions: Any, device: Any) -> torch.device:
-    """The device that was asked for, or that of the predictions."""
+    """Return the requested device, or that of the predictions."""
     if device is None:
         device = predictions.device if isinstance(predictions, Tensor) else "cpu"
     return torch.device(device)
 
 
 def _vectors_of(predictions: Any, targets: Any, sample_weight: Any, from_logits: bool, *, what: str) -> Vectors:
-    """The vectors of the NumPy core, checked there."""
+    """Return vectors, checked by the NumPy functions."""
     if isinstance(predictions, Predictions):
         if from_logits:
             raise InputError(
-                "{argument} is said on Predictions(..., from_logits=True), not here", argument="from_logits"
+                "{argument} belongs on Predictions(..., from_logits=True), not here", argument="from_logits"
             )
         checked = as_predictions(predictions, targets, sample_weight)
     else:
@@ -187,11 +188,11 @@ class DeviceVectors:
 
     @classmethod
     def of(cls, vectors: Vectors, kernel: Kernel, bandwidth: float | None, device: torch.device) -> DeviceVectors:
-        """Vectors with the kernel that was asked for; one that came from outside is tried first."""
+        """Return vectors with the requested kernel; a user-defined kernel is tested first."""
         if callable(kernel):
             if bandwidth is not None:
                 raise InputError(
-                    "{argument} goes with the kernels 'tv' and 'gaussian'; a kernel of your own has its own",
+                    "{argument} is for the kernels 'tv' and 'gaussian'; a user-defined kernel has its own bandwidth",
                     argument="bandwidth",
                 )
             some = torch.tensor(vectors.points[:ROWS_TO_TRY_A_KERNEL], device=device)
@@ -199,14 +200,14 @@ class DeviceVectors:
         return cls(vectors, similarity_of(vectors, kernel, bandwidth), device)
 
     def here(self, array: Array) -> Tensor:
-        """An array, on the device."""
+        """Return an array on the device."""
         return torch.tensor(array, dtype=torch.float64, device=self.device)
 
 
 def unbiased_skce(given: DeviceVectors) -> float:
-    """Mean of h over pairs of different rows."""
+    """Return the mean of h over pairs of different rows."""
     if len(given) < 2:
-        raise UndefinedError("the unbiased SKCE is about pairs of rows: it needs two")
+        raise UndefinedError("the unbiased SKCE needs at least two rows, because it is a mean over pairs")
     vectors, similarity = given.vectors, given.similarity
     values = vectors.residuals * vectors.weight[:, None]
     if vectors.score is not None and on_a_line(vectors, similarity):
@@ -217,9 +218,9 @@ def unbiased_skce(given: DeviceVectors) -> float:
 
 
 def biased_skce(given: DeviceVectors) -> float:
-    """Mean of h over all pairs, each row with itself included.
+    """Return the mean of h over all pairs, including each row with itself.
 
-    Equal vectors are put together first, as in the NumPy core: residuals that cancel do so before they are squared.
+    Equal vectors are merged first, as in the NumPy function, so that residuals cancel before they are squared.
     """
     vectors, similarity = given.vectors, given.similarity
     values = vectors.residuals * vectors.weight[:, None]
@@ -234,7 +235,7 @@ def biased_skce(given: DeviceVectors) -> float:
 
 
 def block_skce(given: DeviceVectors, size: int) -> float:
-    """The unbiased value of consecutive blocks of rows, averaged by the weight of their pairs."""
+    """Return the unbiased value of consecutive blocks of rows, averaged by the weight of their pairs."""
     vectors, rows = given.vectors, len(given) // size * size
     shape = (-1, size, vectors.points.shape[1])
     values = (vectors.residuals * vectors.weight[:, None])[:rows].reshape(shape)
@@ -251,7 +252,7 @@ def block_skce(given: DeviceVectors, size: int) -> float:
 
 
 def _within(blocks: Tensor, similarity: Similarity) -> Tensor:
-    """The kernel of every row with every row of its own block; one's own kernel sees a block at a time."""
+    """Return the kernel within blocks, row by row; a user-defined kernel gets one block at a time."""
     if callable(similarity.name):
         return torch.stack([between(block, block, similarity) for block in blocks])
     return between(blocks, blocks, similarity)
@@ -263,7 +264,7 @@ def _line(given: DeviceVectors, values: Array, *, diagonal: bool) -> Tensor:
 
 
 def _own(kernel: Callable[[Any, Any], Any], some: Tensor) -> Callable[[Any, Any], Any]:
-    """A kernel that came from outside, with its answers checked; values and symmetry on some rows only."""
+    """Wrap a user-defined kernel and check its results; values and symmetry only on some rows."""
 
     def checked(x: Tensor, y: Tensor) -> Tensor:
         found = kernel(x.clone(), y.clone())

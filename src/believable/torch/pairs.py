@@ -1,11 +1,11 @@
-"""Sums over all pairs of rows, with gradients, in float64: the torch form of `_kernels.pairs`.
+"""Sums over all pairs of rows, with gradients, in float64: the torch counterpart of `_kernels.pairs`.
 
 `line_form` is for points on [0, 1] and the Laplace kernel exp(-|x_i - x_j| / h), in n log n. Points are sorted once.
-Going up, what is behind fades by exp(-step / h), so that one running sum sees every pair below each point, and one that
-goes down every pair above. The value is made of the first; its gradient of both.
+A running sum that decays by exp(-step / h) collects all pairs below each point, and one from the other end all pairs
+above. The first gives the value, both give the gradient.
 
-`pair_form` is for probability vectors and any kernel, tile by tile on any device. Beside the arrays given, memory is
-that of a few tiles.
+`pair_form` is for probability vectors and any kernel, tile by tile on any device. Besides the input it needs the memory
+of a few tiles.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ DIFFERENCES_AT_ONCE = {"cpu": 1 << 16, "cuda": 1 << 23}
 
 
 def line_form(x: Tensor, values: Tensor, bandwidth: float, *, diagonal: bool) -> Tensor:
-    """sum_ij v_i v_j exp(-|x_i - x_j| / h) over all pairs, or over those of different rows, in float64.
+    """Return sum_ij v_i v_j exp(-|x_i - x_j| / h) over all pairs, or over pairs of different rows, in float64.
 
     Differentiable in x and in the values, twice where no two x are equal. At equal x, where |x_i - x_j| has a kink, the
-    pair adds nothing to the gradient in x, so that the order of rows never matters.
+    pair adds nothing to the gradient in x, so that the order of rows does not matter.
     """
     return _LineForm.apply(x.double(), values.double(), bandwidth, diagonal)
 
@@ -63,20 +63,20 @@ class _LineForm(torch.autograd.Function):
         before = faded_before(x, values, bandwidth)
         after = faded_before(-x.flip(0), values.flip(0), bandwidth).flip(0)
         around = before + after + values if diagonal else before + after
-        # What is strictly below a point is what stands before the first of those that equal it; likewise above.
+        # The sum strictly below a point is the one before the first point equal to it; likewise above.
         fixed = x.detach()
-        below = before[torch.searchsorted(fixed, fixed).clamp(max=len(x) - 1)]  # NaN is put after the last
+        below = before[torch.searchsorted(fixed, fixed).clamp(max=len(x) - 1)]  # NaN is sorted last
         above = after[torch.searchsorted(fixed, fixed, right=True) - 1]
         pull = values * ((above - below) / bandwidth)
         return 2 * grad * pull[place], 2 * grad * around[place], None, None
 
 
 def faded_sums(x: Tensor, values: Tensor, bandwidth: float) -> Tensor:
-    """S_j = sum over i <= j of v_i exp(-(x_j - x_i) / h); x ascends, and does not span more than 1.
+    """Return S_j = sum over i <= j of v_i exp(-(x_j - x_i) / h), for ascending x that spans at most 1.
 
-    From h = 1 / 100 on, one running sum of v exp(x / h), divided by exp(x / h): in this range float64 neither overflows
-    nor loses more than two digits. For a smaller h, any above 0, sums over the last 2, 4, 8, … points, each made of two
-    of the ones before.
+    For h of at least 1 / 100 this is a running sum of v exp(x / h), divided by exp(x / h): in this range float64 does
+    not overflow, and loses at most two digits. For a smaller h, sums over the last 2, 4, 8, … points are formed, each
+    from two of the previous ones.
     """
     if bandwidth * LARGEST_SAFE_EXPONENT >= 1:
         growth = torch.exp((x - x[:1]) / bandwidth)
@@ -90,7 +90,7 @@ def faded_sums(x: Tensor, values: Tensor, bandwidth: float) -> Tensor:
 
 
 def faded_before(x: Tensor, values: Tensor, bandwidth: float) -> Tensor:
-    """The same over i < j. Not S_j - v_j, which would round where v_j is large."""
+    """Return the same sums over i < j; S_j - v_j would lose digits where v_j is large."""
     sums = faded_sums(x, values, bandwidth)
     return torch.cat([torch.zeros_like(sums[:1]), _fade(x.diff(), bandwidth) * sums[:-1]])
 
@@ -103,10 +103,10 @@ def _fade(gaps: Tensor, bandwidth: float) -> Tensor:
 
 
 def pair_form(points: Tensor, values: Tensor, similarity: Similarity, *, diagonal: bool) -> Tensor:
-    """sum_ij k(P_i, P_j) <v_i, v_j> over all pairs of rows of two (n, K) matrices, or over those of different rows.
+    """Return sum_ij k(P_i, P_j) <v_i, v_j> over all pairs of rows of two (n, K) matrices, or of different rows.
 
-    Differentiable in both, once, for the kernels "tv" and "gaussian"; twice is an error. Where two entries are equal,
-    and |P_ik - P_jk| has a kink, they add nothing to the gradient in P.
+    Differentiable once in both, for the kernels "tv" and "gaussian"; a second derivative raises an error. Where two
+    entries are equal, and |P_ik - P_jk| has a kink, they add nothing to the gradient in P.
     """
     return _PairForm.apply(points, values, similarity, diagonal)
 
@@ -115,14 +115,14 @@ class _PairForm(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, points: Tensor, values: Tensor, similarity: Similarity, diagonal: bool) -> Tensor:
         slopes = any(ctx.needs_input_grad[:2])
-        sums = torch.zeros_like(values)  # of k_ij v_j over j
+        sums = torch.zeros_like(values)  # sums of k_ij v_j over j
         pulls = torch.zeros_like(points) if slopes else None
         for a, b in tiles(len(points), points.device.type):
             k = between(points[a], points[b], similarity)
             once = a == b
             if once and not diagonal:
                 k.fill_diagonal_(0)
-            if pulls is None:  # the total alone: the other half is the same again
+            if pulls is None:  # only the total is needed, and the other half is equal
                 sums[a].addmm_(k, values[b], alpha=1 if once else 2)
                 continue
             sums[a].addmm_(k, values[b])
@@ -145,10 +145,10 @@ class _PairForm(torch.autograd.Function):
 
 
 class _Once(torch.autograd.Function):
-    """A slope that says so where it is differentiated.
+    """A gradient that raises an error when it is differentiated.
 
-    torch's `once_differentiable` looks at what comes from above alone: it would call the slope a constant, and second
-    derivatives would be wrong without a word.
+    torch's `once_differentiable` checks incoming gradients alone: it would treat this gradient as a constant, and
+    second derivatives would be silently wrong.
     """
 
     @staticmethod
@@ -161,7 +161,7 @@ class _Once(torch.autograd.Function):
 
 
 def tiles(n: int, device: str) -> Iterator[tuple[slice, slice]]:
-    """Pairs of row ranges that cover the upper half of an n x n matrix, its diagonal included."""
+    """Yield pairs of row ranges that cover the upper half of an n x n matrix, including the diagonal."""
     size = _of(device, TILE_ROWS)
     ranges = [slice(start, min(start + size, n)) for start in range(0, n, size)]
     for i, a in enumerate(ranges):
@@ -174,7 +174,7 @@ def _of(device: str, sizes: dict[str, int]) -> int:
 
 
 def between(x: Tensor, y: Tensor, similarity: Similarity) -> Tensor:
-    """The kernel of every row of x with every row of y, (…, a, b), as a tensor that is the caller's to change."""
+    """Return the kernel of every row of x with every row of y, (…, a, b), as a new tensor."""
     name, nu = similarity.name, similarity.bandwidth
     if callable(name):
         own: Callable[[Any, Any], Any] = name
@@ -190,7 +190,7 @@ def between(x: Tensor, y: Tensor, similarity: Similarity) -> Tensor:
 
 
 def distance_sums(x: Tensor, y: Tensor, power: int) -> Tensor:
-    """sum_k |x_ik - y_jk|^p of all pairs of rows, from differences, so that nearly equal rows lose nothing."""
+    """Return sum_k |x_ik - y_jk|^p of all pairs of rows, from differences, which is exact for nearly equal rows."""
     if x.device.type == "cpu":
         apart = torch.cdist(x, y, p=float(power), compute_mode="donot_use_mm_for_euclid_dist")
         return apart if power == 1 else apart.square_()
@@ -198,7 +198,7 @@ def distance_sums(x: Tensor, y: Tensor, power: int) -> Tensor:
 
 
 def by_classes(x: Tensor, y: Tensor, power: int) -> Tensor:
-    """The same in two passes over blocks of classes: written as differences, read as a norm."""
+    """Return the same sums in two passes over blocks of classes: differences first, then their norm."""
     total = None
     for here in class_blocks(x, y):
         part = torch.linalg.vector_norm(_apart(x, y, here), power, dim=0)
@@ -208,7 +208,7 @@ def by_classes(x: Tensor, y: Tensor, power: int) -> Tensor:
 
 
 def class_blocks(x: Tensor, y: Tensor) -> Iterator[slice]:
-    """Ranges of classes, about equally long, whose differences fit."""
+    """Return ranges of classes of about equal length whose differences fit into memory."""
     n_classes = x.shape[-1]
     pairs = x[..., 0].numel() * y.shape[-2]
     blocks = -(-n_classes // max(1, _of(x.device.type, DIFFERENCES_AT_ONCE) // max(pairs, 1)))
@@ -218,13 +218,13 @@ def class_blocks(x: Tensor, y: Tensor) -> Iterator[slice]:
 
 
 def _apart(x: Tensor, y: Tensor, classes: slice) -> Tensor:
-    """(classes, …, a, b): x_ik - y_jk, laid out in this order, so that sums over classes go along memory."""
+    """Return x_ik - y_jk as (classes, …, a, b), so that sums over classes add whole blocks of memory."""
     x, y = (part[..., classes].movedim(-1, 0).contiguous() for part in (x, y))
     return x[..., :, None] - y[..., None, :]
 
 
 def _pull(x: Tensor, y: Tensor, weighted: Tensor, similarity: Similarity) -> tuple[Tensor, Tensor]:
-    """sum_j m_ij d log k(x_i, y_j) / d x_i for every row of x, and the same for y."""
+    """Return sum_j m_ij d log k(x_i, y_j) / d x_i for every row of x, and the same for y."""
     nu = similarity.bandwidth
     if similarity.name == "gaussian":
         of_x = weighted @ y - weighted.sum(1, keepdim=True) * x

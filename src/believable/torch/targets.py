@@ -1,8 +1,8 @@
 """Logits and labels of a training batch, checked without waiting for the device.
 
-Shapes and types are looked at everywhere. The numbers themselves (is the label a class, is the weight negative?) are
-looked at only where the tensor lies on the CPU and no graph is being compiled: reading them from a GPU would stall it
-at every step. There an impossible label is caught by the device itself, as in torch's own losses.
+Shapes and types are always checked. Values (is the label a class, is the weight negative?) are checked only on the CPU
+and when no graph is being compiled: reading them from a GPU would stall it at every step. On a GPU an impossible label
+is caught by the device itself, as in torch's own losses.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from believable.errors import InputError
 
 
 def readable(values: Tensor) -> bool:
-    """Whether looking at the numbers costs nothing."""
+    """Return whether values can be read without waiting for a device."""
     return values.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def widened(values: Tensor) -> Tensor:
-    """float32, or float64 where it came so."""
+    """Return a tensor as float32, or float64 if it is float64."""
     return values if values.dtype == torch.float64 else values.float()
 
 
@@ -33,7 +33,7 @@ def check_floats(logits: Any) -> None:
 
 
 def check_ignore_index(ignore_index: Any) -> None:
-    """Raise unless it is a label, or None."""
+    """Raise unless `ignore_index` is an integer or None."""
     if ignore_index is not None and (isinstance(ignore_index, bool) or not isinstance(ignore_index, int)):
         raise InputError(
             "{argument} must be an integer or None, got {got!r}", argument="ignore_index", got=ignore_index
@@ -41,7 +41,7 @@ def check_ignore_index(ignore_index: Any) -> None:
 
 
 def log_probabilities(logits: Tensor) -> Tensor:
-    """log softmax over dimension 1, at least in float32 whatever the type of the logits and under autocast too."""
+    """Return log softmax over dimension 1, in float32 or wider whatever the type of the logits, also under autocast."""
     check_floats(logits)
     if logits.ndim < 2 or logits.shape[1] < 2:
         raise InputError(
@@ -54,7 +54,7 @@ def log_probabilities(logits: Tensor) -> Tensor:
 
 
 def class_labels(labels: Tensor, num_classes: int, ignore_index: int | None = None) -> tuple[Tensor, Tensor | None]:
-    """The labels as int64, class 0 where they are ignored, and where they are kept (None: everywhere)."""
+    """Return labels as int64, with class 0 where ignored, and a mask of those kept (None if all are)."""
     if not isinstance(labels, Tensor) or labels.is_floating_point() or labels.is_complex():
         raise InputError(
             "{argument} must be a tensor of integers 0..{last}, got {got}; soft labels are for "
@@ -84,7 +84,7 @@ def class_labels(labels: Tensor, num_classes: int, ignore_index: int | None = No
 
 
 def same_rows(labels: Tensor, logits: Tensor) -> None:
-    """Raise unless there is one label for each row, or pixel, of the logits."""
+    """Raise unless there is one label for each row or pixel of the logits."""
     expected = (logits.shape[0], *logits.shape[2:])
     shape = tuple(labels.shape)
     if shape == expected:
@@ -105,7 +105,7 @@ def same_rows(labels: Tensor, logits: Tensor) -> None:
 
 
 def row_weights(weights: Any, labels: Tensor, dtype: torch.dtype) -> Tensor:
-    """One weight per label, or per row of labels, as a tensor of the labels' number of dimensions."""
+    """Return weights per label, or per row of labels, with as many dimensions as the labels."""
     values = torch.as_tensor(weights, device=labels.device).to(dtype)
     if values.shape not in (labels.shape, labels.shape[:1]):
         shapes = " or ".join(str(tuple(shape)) for shape in dict.fromkeys((labels.shape[:1], labels.shape)))
@@ -121,7 +121,7 @@ def row_weights(weights: Any, labels: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def check_weights(values: Tensor, name: str) -> None:
-    """Raise at the first weight that is negative, infinite or NaN, or so large that a sum of them may be infinite."""
+    """Raise at the first weight that is negative, infinite or NaN, or so large that sums may overflow."""
     values = values.double()
     bad = ~((values >= 0) & values.isfinite())
     if bad.any():
@@ -132,7 +132,7 @@ def check_weights(values: Tensor, name: str) -> None:
 
 
 def _first(values: Tensor, bad: Tensor) -> tuple[str, Tensor]:
-    """Where the first bad value is, in words, and the value."""
+    """Return the position of the first bad value in words, and the value."""
     index = tuple(bad.nonzero()[0].tolist())
     return (f"row {index[0]}" if len(index) == 1 else f"position {index}"), values[index]
 

@@ -1,4 +1,4 @@
-"""`CalibrationError`: one metric as a `torchmetrics.Metric`, for collections and loggers that want one."""
+"""`CalibrationError`: any metric of this package as a `torchmetrics.Metric`."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ except ImportError as error:
     raise MissingDependencyError("CalibrationError needs torchmetrics: pip install torchmetrics") from error
 
 SCORE_TYPES = ("float32", "float64")
-# Of classes, where a metric names no notion.
+# The notion for classes, if a metric names none.
 DEFAULT_NOTION = {"sums": "confidence", "bins": "confidence", "cells": "classwise"}
 
 
 class CalibrationError(Metric):
-    """A metric of calibration by name, with the states, the syncing and the logging of torchmetrics.
+    """A calibration metric by name, with the states, syncing and logging of torchmetrics.
 
-    The states are sums in float64 whose size does not grow with the rows: for a metric of uniform bins, a few numbers
-    for each bin. Bins are right-closed and the last owns 1, as everywhere in this package, so values differ from those
-    of `torchmetrics.CalibrationError` where scores lie on edges.
+    The states are sums in float64 of fixed size: for a metric with uniform bins, a few numbers per bin. Bins are
+    right-closed, and the last includes 1, as everywhere in this package, so values differ from those of
+    `torchmetrics.CalibrationError` where scores lie on edges.
 
     Parameters
     ----------
     metric : str
         A name or alias of `believable.METRICS`: "ece", "mce", "rmsce", "brier", ...
     n_bins : int
-        For binned metrics.
+        The number of bins, for binned metrics.
     n_classes : int, optional
-        K columns in axis 1; if left out, one event, with predictions of the shape of the targets.
+        The number K of columns on axis 1. By default one event, with predictions in the shape of the targets.
     notion : str, optional
-        "confidence", "classwise" or "top_label" for classes, where the metric does not fix it.
+        "confidence", "classwise" or "top_label" for classes, if the metric leaves the choice.
     from_logits : bool
-        Whether predictions are logits; never guessed.
+        Whether predictions are logits; this is never guessed.
     ignore_index : int, optional
         The target of rows to leave out.
     **kwargs
-        Of `torchmetrics.Metric`: `dist_sync_on_step`, `process_group`, `sync_on_compute` and so on.
+        Arguments of `torchmetrics.Metric`: `dist_sync_on_step`, `process_group`, `sync_on_compute` and so on.
 
     Notes
     -----
-    The value is NaN where it does not exist: of no rows, say. On a GPU invalid rows are found by `compute`.
+    The value is NaN where it is undefined, for example without rows. On a GPU, invalid rows are reported by `compute`.
 
     Examples
     --------
@@ -92,14 +92,14 @@ class CalibrationError(Metric):
             why = "one event has" if n_classes is None else f"{row.name} has"
             raise InputError(f"{why} no choice of notion, got notion={notion!r}: leave it out")
         self.notion, self.from_logits, self.ignore_index = notion, bool(from_logits), whole_or_none(ignore_index)
-        # A constant of the class for torchmetrics, but of the metric here.
+        # torchmetrics has this as a constant of the class; here it depends on the metric.
         self.__dict__["higher_is_better"] = {"lower": False, "higher": True, None: None}[row.direction]
         self._empty = MeterState.empty(self._layout("float64"))
         for name, tensor in self._empty.named().items():
             self.add_state(name.replace(".", "_"), tensor, dist_reduce_fx="sum")
         self.add_state("types", torch.zeros(len(SCORE_TYPES), dtype=torch.int64), dist_reduce_fx="max")
-        # A collection updates one metric for all whose states are equal after the first batch: metrics that would read
-        # later batches differently must not look so.
+        # A collection updates one metric for all with equal states after the first batch, so metrics that would read
+        # later batches differently must not look equal.
         choices = zlib.crc32(repr([self._empty.tally.layout, self.from_logits, self.ignore_index]).encode())
         self.add_state("choices", torch.tensor(list(choices.to_bytes(4)), dtype=torch.uint8), dist_reduce_fx="max")
 
@@ -126,14 +126,14 @@ class CalibrationError(Metric):
         if rows.scores.device.type == "cpu":
             check_rows(rows, getattr(targets, "shape", None))
         if not torch.is_inference_mode_enabled():
-            for name in self._defaults:  # a reset in inference mode left tensors that could not be added to
+            for name in self._defaults:  # after a reset in inference mode the tensors cannot be added to
                 if (state := getattr(self, name)).is_inference():
                     setattr(self, name, state.clone())
         self._meter_state().add(rows, self._layout(rows.dtype))
         self.types[SCORE_TYPES.index(rows.dtype)] = 1
 
     def compute(self) -> Tensor:
-        """The value, a number in float64."""
+        """Return the value in float64."""
         single, double = self.types.tolist()
         if single and double:
             raise InputError("some scores were float32, others float64, and bins differ between the two: convert them")
@@ -148,7 +148,7 @@ class CalibrationError(Metric):
         return torch.tensor(value, dtype=torch.float64, device=self.device)
 
     def _apply(self, fn: Any, *args: Any, **kwargs: Any) -> Any:
-        """Only devices are changed: sums in half precision would be wrong."""
+        """Move states between devices but keep their type: sums in half precision would be wrong."""
         return super()._apply(lambda tensor: tensor.to(device_after(fn, tensor.device)), *args, **kwargs)
 
     def _meter_state(self) -> MeterState:

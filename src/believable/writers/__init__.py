@@ -1,1 +1,1 @@
-"""Writers: files written again with more columns, whole or not at all."""
+"""Writers: rewrite files with additional columns."""

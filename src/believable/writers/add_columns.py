@@ -1,4 +1,4 @@
-"""A file with more columns: read in batches of rows, written with every other cell and the order as they are."""
+"""Add columns to a file, in batches of rows; other cells and the order of rows stay as they are."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ def add_columns(
     *,
     format: str | None = None,
 ) -> int:
-    """Write a file again with columns that are computed from some of its own.
+    """Copy a file and add columns that are computed from its own.
 
-    Rows are read in batches, so memory does not grow with the file. A row of CSV, TSV or JSON lines keeps its text to
-    the byte and gets its new cells at the end, numbers written so that they read back as the same float. Parquet keeps
-    its types, and npz its arrays. The target appears when it is complete, or not at all.
+    Rows are read in batches, so memory does not grow with the file. A row of CSV, TSV or JSON lines keeps its exact
+    text and gets the new cells at the end, with numbers written so that they read back as the same float. Parquet keeps
+    its types, and npz its arrays. The target is created only when it is complete.
 
     Parameters
     ----------
     source, target : path, or "-"
-        Their endings say what they are, as in `read_predictions`; .gz may follow those of text. The target is of the
-        format of the source, except that csv may become tsv and the other way round, and Parquet any of the others but
-        npz. "-" is the standard input or output; its first bytes say what comes in, and what goes out is the same, csv
-        for Parquet.
+        The endings decide the format, as in `read_predictions`; text formats may have .gz in addition. The target has
+        the format of the source, except that csv may become tsv and vice versa, and Parquet any format but npz. "-" is
+        the standard input or output: the first bytes decide the format of the input, and the output has the same, or
+        csv for Parquet.
     addition : Addition
-        Which columns to take, which to make and how; see there. An `InputError` of its `compute` that says "at row 3"
-        is about the batch, and is told again with the row and the line of the file. Where `overwrite` replaces a
-        column, rows of text are written anew: cells keep their text, but not their quotation marks.
+        Which columns to read and to add, and how. An `InputError` of its `compute` that names a row of the batch is
+        raised again with the row and the line of the file. Where `overwrite` replaces a column, rows of text are
+        rewritten: cells keep their text, but not their quotation marks.
     format : str, optional
-        What the source is, whatever it is called.
+        The format of the source, whatever its ending.
 
     Returns
     -------
@@ -78,12 +78,12 @@ def add_columns(
             return read.add_columns(addition, opened, Target(where, written, compressed))
 
 
-# --- the two ends: what is read, what is written, and of which formats they are ---------------------------------------
+# --- source and target, and their formats -----------------------------------------------------------------------------
 
 
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[Opened]:
-    """The bytes of a file, a pipe or the standard input, decompressed if they are compressed."""
+    """Open a file, a pipe or the standard input as bytes, decompressed if necessary."""
     name, file = called(path), Path(path)
     try:
         if os.fspath(path) == PIPE:
@@ -95,7 +95,7 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[Opened]:
             raise InputError(f"{name} is a folder, not a file: name its files one at a time")
         with file.open("rb") as stream:
             yield Opened(_plain(stream), file if file.is_file() else None)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:  # found while it is read
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:  # this is noticed only while reading
         raise InputError(f"{name} is compressed and damaged: {error}") from error
 
 
@@ -110,7 +110,7 @@ def _plain(stream: io.BufferedReader) -> io.BufferedReader:
 
 
 def _format_read(path: str | os.PathLike[str], format: str | None, opened: Opened) -> Format:
-    """What is read: as said, or by the ending, or (for pipes) by the first bytes."""
+    """Return the format of the source: as given, by the ending, or for pipes by the first bytes."""
     head, name = opened.stream.peek(), called(path)
     said = None if format is None else format_called(format)
     read = said or (sniffed(head) if opened.path is None else _by_ending(path))
@@ -133,7 +133,7 @@ def _by_ending(path: str | os.PathLike[str]) -> Format:
 
 
 def _format_written(source: str | os.PathLike[str], read: Format, target: str | os.PathLike[str]) -> Format:
-    """What is written: by the ending, where that is the format of the source, or can be without a guess."""
+    """Return the format of the target: by the ending, if the source can be written in it."""
     if os.fspath(target) == PIPE:
         piped = read.piped()
         if not piped.is_text and sys.stdout.isatty():
@@ -144,7 +144,7 @@ def _format_written(source: str | os.PathLike[str], read: Format, target: str | 
     if Path(target).is_dir():
         raise InputError(f"{os.fspath(target)} is a folder, not a file")
     if Path(target).exists() and not Path(target).is_file():
-        return read  # a pipe has no ending
+        return read  # pipes have no ending
     written = _by_ending(target)
     if written.compression and os.fspath(target).lower().endswith(".gz"):
         raise InputError(f"{os.fspath(target)}: {written.compression} by itself, so let it end in {written.endings[0]}")
@@ -158,13 +158,13 @@ def _format_written(source: str | os.PathLike[str], read: Format, target: str | 
 
 @contextmanager
 def _written_to(target: str | os.PathLike[str]) -> Iterator[Path | IO[bytes]]:
-    """Where to write: beside the target, which is replaced in the end, or to the standard output."""
+    """Write beside the target, which is replaced at the end, or to the standard output."""
     if os.fspath(target) == PIPE:
         try:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
         except OSError as error:
-            if "roken pipe" in str(error):  # polars has words for it, not the number
+            if "roken pipe" in str(error):  # polars reports it in words, without the error number
                 raise BrokenPipeError(errno.EPIPE, "Broken pipe") from error
             raise
         return

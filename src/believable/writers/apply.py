@@ -1,4 +1,4 @@
-"""A saved map applied to a file of new scores."""
+"""Apply a fitted recalibrator to a file of new scores."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from believable.writers.add_columns import add_columns
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What was done to a file.
+    """A summary of what was written to a file.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Applied:
     make : tuple of str
         The columns that were written.
     notes : tuple of str
-        What a careful reader would ask.
+        What to check about the scores.
     """
 
     n_rows: int
@@ -48,7 +48,7 @@ class Applied:
 
     def __str__(self) -> str:
         rows = "1 row" if self.n_rows == 1 else f"{self.n_rows:,} rows"
-        if not self.take:  # not a single row to learn the columns from
+        if not self.take:  # there is no row to find the columns from
             return rows
         return f"{rows}; took scores {_few(self.take)}, made {_few(self.make)}"
 
@@ -72,36 +72,37 @@ def apply_to_file(
     batch_rows: int = ROWS_PER_BATCH,
     progress: Progress | None = None,
 ) -> Applied:
-    """Write a file again with the probabilities that a fitted recalibrator makes of its scores.
+    """Copy a file and add the recalibrated probabilities of its scores.
 
-    All other columns, and the order of the rows, stay as they are; see `add_columns` for how. No labels are needed.
+    All other columns, and the order of the rows, stay as they are; see `add_columns`. No labels are needed.
 
     Parameters
     ----------
     recalibrator : Recalibrator
-        Fitted, or from `load_recalibrator`. The scores must be what it was fitted to: probabilities, logits or scores.
+        A recalibrator that is fitted, or loaded with `load_recalibrator`. The scores must be on the scale it was fitted
+        on: probabilities, logits or scores.
     source, target : path, or "-"
     prob : str, optional
-        The column of scores, for a map of one event; guessed by the names that `read_predictions` knows if left out.
+        The column of scores, for one event; by default found by the names that `read_predictions` knows.
     prob_prefix : str, optional
-        The beginning of the names of one column per class, for a map of a matrix; the ends must be its classes.
-        p_, prob_ and proba_ are known. In an npz, `prob` may be the array of shape (n, K) instead.
+        The prefix of the columns, one per class, for several classes; the rest of each name must be the class. By
+        default p_, prob_ or proba_. In an npz, `prob` may be the array of shape (n, K) instead.
     percent : bool
-        The scores are percentages, from 0 to 100; text that ends in a percent sign is one anyway.
+        Whether the scores are percentages, from 0 to 100; text that ends in a percent sign always is.
     to : str
-        What to call the new column; with one per class, each gets "_" and the class after it, except in an
-        npz, where they make one array of shape (n, K).
+        The name of the new column; with one per class, "_" and the class are appended, except in an npz, where they
+        make one array of shape (n, K).
     overwrite : bool
-        Replace columns that are there already, which are an error otherwise. Rows of text are written anew then: cells
-        keep their text, but not their quotation marks.
+        Replace existing columns, which are an error otherwise. Rows of text are then rewritten: cells keep their text,
+        but not their quotation marks.
     missing : {"error", "keep"}
-        A number that is not there is an error, or makes empty cells.
+        Whether a missing score is an error, or leaves the new cells empty.
     format : str, optional
-        What the source is, whatever it is called, as in `read_predictions`.
+        The format of the source, whatever its ending, as in `read_predictions`.
     batch_rows : int
-        Rows of a batch of text; what is written does not depend on it.
+        The number of rows per batch of text; the result does not depend on it.
     progress : callable, optional
-        Told now and then how much is done, and of how much (0: not known).
+        Called from time to time with how much is done, and of how much (0 if unknown).
 
     Returns
     -------
@@ -137,7 +138,7 @@ def apply_to_file(
                 column = numbers if numbers.ndim == 1 else numbers[:, k]
                 _check.probabilities(column, f"column {name!r}", None, Hint.LOGITS_TO_APPLY)
             if numbers.ndim == 2:
-                _check.row_sums(numbers, numbers, None, "scores", "pass them through a map that was fitted to logits")
+                _check.row_sums(numbers, numbers, None, "scores", "use a calibration map that was fitted to logits")
         return recalibrator.transform(numbers)
 
     addition = Addition(called(source), choose, compute, overwrite, missing, batch_rows, progress)
@@ -145,7 +146,7 @@ def apply_to_file(
     notes = []
     inside = bool(extremes) and all(low >= 0 and high <= 1 for low, high in extremes)
     if recalibrator.input == "logits" and inside:
-        notes.append("The map takes logits, and all scores lie in [0, 1]: are they probabilities?")
+        notes.append("The calibration map takes logits, but all scores lie in [0, 1]: are they probabilities?")
     plan = seen[0] if seen else Plan((), ())
     return Applied(n_rows, plan.take, plan.make, tuple(notes))
 
@@ -155,7 +156,7 @@ def apply_to_file(
 
 @dataclass(frozen=True, slots=True)
 class _ScoreColumns:
-    """Which columns of a file a map takes, and what is made of them; see `apply_to_file`."""
+    """Which columns of a file to read, and what to add; see `apply_to_file`."""
 
     recalibrator: Recalibrator
     prob: str | None
@@ -173,12 +174,15 @@ class _ScoreColumns:
         if self.recalibrator.n_features_in_ == 1:
             if self.prob_prefix is not None:
                 raise InputError(
-                    Sentence("the map takes one column of scores: choose it with {prob}, not with {prob_prefix}")
+                    Sentence(
+                        "the calibration map takes one column of scores: choose it with {prob}, not with {prob_prefix}"
+                    )
                 )
             return Plan((_one(names, prob, input),), (self.to,), percent)
         if prob is not None:
             raise InputError(
-                "the map takes one column per class ({names}): choose them with {prob_prefix}, not with {prob}",
+                "the calibration map takes one column per class ({names}): choose them with {prob_prefix}, not with "
+                "{prob}",
                 names=_listed(classes),
             )
         make = tuple(f"{self.to}_{name}" for name in classes)
@@ -196,7 +200,7 @@ class _ScoreColumns:
         return None
 
     def _of_arrays(self, contents: Contents) -> Plan:
-        """The same for arrays: the one to make has all classes."""
+        """Choose among arrays; the one to add has all classes."""
         classes, arrays, prob = self.recalibrator.classes_.tolist(), contents.arrays, self.prob
         one = self.recalibrator.n_features_in_ == 1
         known = known_scores(tuple(arrays), self.recalibrator.input != "probabilities")
@@ -212,15 +216,15 @@ class _ScoreColumns:
         columns = arrays.get(prob, (prob,))
         if one and len(columns) > 1:
             raise InputError(
-                "array {array!r} has {got} columns, and the map takes one score per row: choose one of them with "
-                "{prob}, such as {last}",
+                "array {array!r} has {got} columns, but the calibration map takes one score per row: choose one of "
+                "them with {prob}, such as {last}",
                 array=prob,
                 got=len(columns),
                 last=columns[-1],
             )
         if not one and [_end(label) for label in classes] != [str(k) for k in range(len(columns))]:
             raise InputError(
-                f"the map has the classes {_listed(classes)}, and array {prob!r} "
+                f"the calibration map has the classes {_listed(classes)}, and array {prob!r} "
                 + ("one score per row" if len(columns) == 1 else f"the columns 0 to {len(columns) - 1}")
                 + "; save an array for each class, called p_CLASS"
             )
@@ -234,7 +238,7 @@ def _one(names: Sequence[str], prob: str | None, input: str) -> str:
 
 
 def _matrix(names: Sequence[str], classes: Sequence[Any], prefix: str) -> tuple[str, ...]:
-    """The columns of the classes, in the order of the map; nothing else may begin as they do."""
+    """Return the columns of the classes, in the order of the map; no other column may have their prefix."""
     columns: dict[str, str] = {}
     for name in names:
         if name.startswith(prefix):
@@ -245,19 +249,20 @@ def _matrix(names: Sequence[str], classes: Sequence[Any], prefix: str) -> tuple[
     lacking = [prefix + end for end in wanted if end not in columns]
     if lacking:
         raise InputError(
-            f"the map has the classes {_listed(classes)}, but there is no column {lacking[0]!r}; there are "
+            f"the calibration map has the classes {_listed(classes)}, but there is no column {lacking[0]!r}; there are "
             f"{listed(names)}"
         )
     foreign = [name for end, name in columns.items() if end not in wanted]
     if foreign:
         raise InputError(
-            f"the column {foreign[0]!r} begins with {prefix!r}, but the map has no such class, only {_listed(classes)}"
+            f"the column {foreign[0]!r} begins with {prefix!r}, but the calibration map has no such class, only "
+            f"{_listed(classes)}"
         )
     return tuple(columns[end] for end in wanted)
 
 
 def _guessed(names: Sequence[str], classes: Sequence[Any], known: Sequence[str]) -> str:
-    """The known prefix with which most classes have a column; the first, where logits and probabilities both do."""
+    """Return the known prefix with which most classes have a column; the first in ties."""
     n_found = {
         prefix: sum(name.startswith(prefix) and _end(name.removeprefix(prefix)) in ends for name in names)
         for ends in [{_end(label) for label in classes}]
@@ -266,8 +271,8 @@ def _guessed(names: Sequence[str], classes: Sequence[Any], known: Sequence[str])
     best = [prefix for prefix in known if n_found[prefix] == max(n_found.values())]
     if not n_found[best[0]]:
         raise InputError(
-            "the map takes one column per class ({classes_of_map}), and there are {names}; say how their names begin "
-            "with {prob_prefix}",
+            "the calibration map takes one column per class ({classes_of_map}), but the columns are {names}; give "
+            "their prefix with {prob_prefix}",
             classes_of_map=_listed(classes),
             names=listed(names),
         )
@@ -278,7 +283,7 @@ def _guessed(names: Sequence[str], classes: Sequence[Any], known: Sequence[str])
 
 
 def _end(label: Any) -> str:
-    """A class as a name ends with it: 3, 3.0, "3" and "03" are one."""
+    """Return a class as the end of a column name: 3, 3.0, "3" and "03" are the same."""
     if isinstance(label, float) and label.is_integer():
         label = int(label)
     return str(int(label)) if isinstance(label, str) and label.isdecimal() else str(label)

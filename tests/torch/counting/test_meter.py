@@ -344,7 +344,7 @@ def test_invalid_rows(device, p, y, w, message):
     meter = CalibrationMeter(None if p.shape == y.shape else 2).to(device)
     w = None if w is None else torch.tensor(w, device=device, dtype=torch.float64)
     if device == "cpu":
-        with pytest.raises(InputError, match=f"the batch is refused, none of it was counted: .*{message}"):
+        with pytest.raises(InputError, match=f"the batch was refused, and none of it was counted: .*{message}"):
             meter.update(p, y, w)
         assert meter.n == 0
     else:
@@ -435,7 +435,7 @@ def test_one_stream_has_one_type(device):
         ({"cells": 1}, "cells must be an integer"),
         ({"spacing": "log"}, "spacing must be one of"),
         ({"dtype": "float16"}, "dtype must be one of"),
-        ({"dtype": "float32", "from_logits": True}, "softmax is taken in float64"),
+        ({"dtype": "float32", "from_logits": True}, "softmax is computed in float64"),
         ({"ignore_index": 0.5}, "ignore_index must be an integer"),
     ],
 )

@@ -147,7 +147,7 @@ def test_checkpoints_of_models():
 
 
 def test_damaged_states():
-    """A state of other choices, of another precision, or with parts missing is refused, and changes nothing."""
+    """A state of other settings, of another precision, or with parts missing is refused, and changes nothing."""
     saved = used(CalibrationMeter(3, from_logits=True)).state_dict()
     other = used(CalibrationMeter(3, from_logits=True), n=10)
     for choices, words in (
@@ -156,7 +156,7 @@ def test_damaged_states():
         ({"n_classes": 3, "from_logits": True, "cells": 15}, "cells"),
         ({"n_classes": 3, "from_logits": True, "ignore_index": 0}, "ignore_index"),
     ):
-        with pytest.raises(SchemaError, match=f"other choices of {words}"):
+        with pytest.raises(SchemaError, match=f"other settings of {words}"):
             CalibrationMeter(**choices).load_state_dict(saved)
     with pytest.raises(SchemaError, match=r"the saved tables\.0 must be torch\.float64"):
         other.load_state_dict(saved | {"tables.0": saved["tables.0"].half()})

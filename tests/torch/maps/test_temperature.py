@@ -257,7 +257,7 @@ def test_rows_left_out_are_of_no_class(device):
     """Where one class is all that is left, that is said, and rows left out do not count as few."""
     z, y = data()
     y = torch.where(y == 1, 1, -100)
-    with pytest.raises(InputError, match="y holds one class only, 1"):
+    with pytest.raises(InputError, match="y has only one class, 1"):
         TemperatureScaling().fit(z.to(device), y.to(device), ignore_index=-100)
 
 
@@ -379,9 +379,9 @@ def test_programs_are_plain(device):
         (lambda z, y: (z, y[:-1]), "do not belong together"),
         (lambda z, y: (torch.where(z == z[3, 1], math.nan, z), y), "logits must be finite"),
         (lambda z, y: (torch.where(z == z[3, 1], -math.inf, z), y), "mask a class that cannot be with -1e9"),
-        (lambda z, y: (z, torch.zeros_like(y)), "y holds one class only"),
+        (lambda z, y: (z, torch.zeros_like(y)), "y has only one class"),
         (lambda z, y: (z[:0], y[:0]), "there are no rows"),
-        (lambda z, y: (z, torch.full_like(y, -100)), "there are no rows to fit to"),
+        (lambda z, y: (z, torch.full_like(y, -100)), "there are no rows to fit"),
     ],
 )
 def test_refuses(device, change, words):
@@ -402,7 +402,7 @@ def test_refuses_weights(device, weight):
     w[7] = weight
     with pytest.raises(InputError, match=r"sample_weight must be finite and not negative, got .* at row 7"):
         TemperatureScaling().fit(z.to(device), y.to(device), sample_weight=w.to(device))
-    with pytest.raises(InputError, match="no rows to fit to"):
+    with pytest.raises(InputError, match="no rows to fit"):
         TemperatureScaling().fit(z.to(device), y.to(device), sample_weight=torch.zeros(len(y), device=device))
 
 

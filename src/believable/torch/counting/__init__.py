@@ -1,7 +1,7 @@
-"""Counting: from tensors to the statistics of the NumPy core, where the tensors are.
+"""Counting: from tensors to the statistics of the NumPy functions, on the device of the tensors.
 
-`rows` says what tensors have to be. `reference` adds rows to a `Tally` in plain torch, `gpu` by the kernels of `cuda/`,
-and a meter keeps its tally in a `MeterState`.
+`rows` checks tensors. `reference` adds rows to a `Tally` in plain torch, `gpu` with the kernels of `cuda/`, and a meter
+keeps its tally in a `MeterState`.
 """
 
 from __future__ import annotations

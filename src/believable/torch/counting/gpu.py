@@ -1,7 +1,7 @@
-"""One pass over rows on a GPU: which kernel of `believable/torch/cuda` fits what is asked, and how it is launched.
+"""One pass over rows on a GPU: choose a kernel of `believable/torch/cuda` and launch it.
 
-The kernels are CUDA C++, because threads need cells of their own in shared memory. They are compiled where they are
-first used, by the compiler that torch brings with it. They count what `counting.reference` counts in plain torch.
+The kernels are CUDA C++, because each thread needs its own cells in shared memory. They are compiled on first use, by
+the compiler that comes with torch. They count what `counting.reference` counts in plain torch.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ LABEL_TYPES = {
     torch.int64: "long long",
 }
 MAX_CELLS_IN_SHARED_MEMORY = 32
-MAX_CLASSES_PER_THREAD = 32  # which its registers can hold
+MAX_CLASSES_PER_THREAD = 32  # as many as the registers hold
 MAX_CLASSES_PER_WARP = 1024  # 32 in each thread
 MAX_CLASSES_PER_BLOCK = 8192
-SHARED_BYTES_PER_BLOCK = (48 << 10) - 512  # which every block may have
-SHARED_BYTES_PER_MULTIPROCESSOR = 227 << 10  # which its blocks share, and 1,024 more for each block
-CLASSWISE_TABLE_COPIES = 64  # of a small table, so that blocks seldom wait for each other
+SHARED_BYTES_PER_BLOCK = (48 << 10) - 512  # what every block may have
+SHARED_BYTES_PER_MULTIPROCESSOR = 227 << 10  # what all its blocks share, plus 1,024 for each block
+CLASSWISE_TABLE_COPIES = 64  # copies of a small table, so that blocks rarely wait for each other
 
 
 @dataclass(frozen=True, slots=True)
 class KernelPass:
-    """Rows on their way into a tally.
+    """Rows to add to a tally.
 
     Attributes
     ----------
     tally : Tally
     rows : Rows
     scores, labels : Tensor
-        Those of the rows, laid out as a kernel reads them.
+        The scores and labels of the rows, laid out as a kernel reads them.
     by_rows : bool
-        Whether the classes of a row lie side by side in memory; otherwise those of a pixel lie apart.
+        Whether the classes of a row are contiguous in memory; those of a pixel are not.
     scores_too : bool
-        Whether the sums behind proper scores are wanted, or the tables alone.
+        Whether to sum proper scores too, or fill the tables alone.
     """
 
     tally: Tally
@@ -65,11 +65,11 @@ class KernelPass:
 
     @property
     def ignored(self) -> float:
-        """The label to leave out, as kernels take numbers; -1 where none is, which is no class either."""
+        """The label to leave out, as a number for kernels; -1, which is not a class, if there is none."""
         return -1.0 if self.rows.ignore_index is None else float(self.rows.ignore_index)
 
     def macros(self) -> dict[str, Any]:
-        """What every kernel has to know when it is compiled."""
+        """The macros that every kernel is compiled with."""
         aligned = self.scores.data_ptr() % 16 == 0 and self.labels.data_ptr() % 16 == 0
         return {
             "SCORE": SCORE_CODES[self.scores.dtype],
@@ -82,12 +82,12 @@ class KernelPass:
 
 
 def fits(tally: Tally, rows: Rows) -> bool:
-    """Whether a kernel can count these rows, here; otherwise plain torch does."""
+    """Return whether a kernel can count these rows on this machine; otherwise plain torch does."""
     return rows.scores.is_cuda and has_kernel(tally, rows) and available()
 
 
 def has_kernel(tally: Tally, rows: Rows) -> bool:
-    """Whether there is a kernel for these rows and what is counted of them."""
+    """Return whether there is a kernel for these rows and this layout."""
     plain = rows.weights is None and not tally.weighted
     known_types = rows.scores.dtype in SCORE_CODES and rows.labels.dtype in LABEL_TYPES
     if not (plain and known_types and len(rows) and tally.layout.dtype == rows.dtype):
@@ -104,7 +104,7 @@ def has_kernel(tally: Tally, rows: Rows) -> bool:
 
 
 def add_rows(tally: Tally, rows: Rows, scores_too: bool = True) -> None:
-    """Add rows to a tally, without waiting for the device; to its tables alone, if so asked."""
+    """Add rows to a tally, or to its tables alone, without waiting for the device."""
     scores = rows.scores
     by_rows = scores.ndim == 3 and scores.movedim(1, 2).is_contiguous()
     scores = scores if by_rows else scores.contiguous()
@@ -116,7 +116,7 @@ def add_rows(tally: Tally, rows: Rows, scores_too: bool = True) -> None:
             _few_classes(one)
         elif by_rows:
             _many_classes(one)
-        else:  # one image after the other, turned so that rows lie behind each other
+        else:  # one image at a time, transposed so that rows are contiguous
             for image, labels in zip(scores, one.labels, strict=True):
                 _many_classes(replace(one, scores=image.T.contiguous(), labels=labels))
 
@@ -126,25 +126,25 @@ def add_rows(tally: Tally, rows: Rows, scores_too: bool = True) -> None:
 
 @lru_cache(maxsize=1)
 def available() -> bool:
-    """Whether kernels can be compiled here: tried once, on the smallest."""
+    """Return whether kernels can be compiled here; tried once, on a minimal kernel."""
     if _COMPILE is None or torch.version.cuda is None:
         return False
     try:
         _COMPILE('extern "C" __global__ void nothing() {}', "nothing")
-    except (OSError, RuntimeError):  # the compiler is not where torch looks for it
+    except (OSError, RuntimeError):  # torch does not find the compiler
         return False
     return True
 
 
 @lru_cache(maxsize=256)
 def kernel(name: str, device: str, **macros: Any) -> Any:
-    """The function `name` of `cuda/name.cu`, with macros set, compiled for a device."""
+    """Return the function `name` of `cuda/name.cu`, compiled with these macros for a device."""
     with torch.cuda.device(device):
         return _COMPILE(source(name, macros), name)  # type: ignore[misc]
 
 
 def source(name: str, macros: dict[str, Any]) -> str:
-    """The text of a kernel: its macros, what all kernels share, and its own."""
+    """Return the source of a kernel: its macros, the shared header, and its own code."""
     folder = resources.files("believable.torch") / "cuda"
     defined = "".join(f"#define {macro} {value}\n" for macro, value in macros.items())
     return defined + (folder / "common.cuh").read_text() + (folder / f"{name}.cu").read_text()
@@ -204,9 +204,9 @@ def _many_classes(one: KernelPass) -> None:
 
 
 def _of_classes(one: KernelPass) -> tuple[dict[str, Any], list[Tensor], list[Tensor]]:
-    """Macros for classes, the tables of the confidence, the predicted class and every class, and two grids' edges.
+    """Return macros for classes, tables for the confidence, predicted class and every class, and two grids' edges.
 
-    A table that is not asked for has something else in its place, which is not touched.
+    A table that was not requested is replaced by another tensor, which is not written to.
     """
     tally, rows, scores = one.tally, one.rows, one.scores
     pairs = zip(tally.tables, views_of(tally.layout), strict=True)
@@ -228,17 +228,17 @@ def _of_classes(one: KernelPass) -> tuple[dict[str, Any], list[Tensor], list[Ten
 
 
 def _results(tally: Tally, tables: list[Tensor]) -> list[Tensor]:
-    """What kernels write to, in the order of their arguments."""
+    """Return the tensors that kernels write to, in the order of their arguments."""
     return [*tables, tally.sums, tally.by_class, tally.invalid]
 
 
 def _threads(each: int) -> int:
-    """As many threads of a block as its shared memory is enough for, so many bytes each."""
+    """Return how many threads fit into a block, given the bytes of shared memory of each."""
     return max(32, min(256, SHARED_BYTES_PER_BLOCK // each // 32 * 32))
 
 
 def _blocks(n: int, threads: int, shared: int, registers: int) -> int:
-    """As many as run at once, which go over all rows; fewer where rows are few."""
+    """Return as many blocks as run at once, which loop over all rows; fewer if there are few rows."""
     by_memory = SHARED_BYTES_PER_MULTIPROCESSOR // (shared + 1024)
     at_once = min(2048 // threads, (64 << 10) // (registers * threads), by_memory)
     return max(1, min(-(-n // threads), multiprocessors(torch.cuda.current_device()) * at_once))
@@ -246,7 +246,7 @@ def _blocks(n: int, threads: int, shared: int, registers: int) -> int:
 
 @lru_cache(maxsize=16)
 def multiprocessors(device: int) -> int:
-    """How many a GPU has."""
+    """Return the number of multiprocessors of a GPU."""
     return int(torch.cuda.get_device_properties(device).multi_processor_count)
 
 

@@ -1,4 +1,4 @@
-"""`CalibrationMeter`: a stream of tensors counted where they are, with the interface of torchmetrics."""
+"""`CalibrationMeter`: counts a stream of tensors on their device, with the interface of torchmetrics."""
 
 from __future__ import annotations
 
@@ -23,63 +23,66 @@ from believable.torch.counting.rows import Rows, check_rows, rows_of, whole_or_n
 from believable.torch.counting.state import MeterState, from_tensors, summed_over_processes, to_tensors
 from believable.torch.counting.tally import layout_for
 
-MAX_CELLS_TAKEN_AS_BINS = 100  # up to here, who asked for so many cells wants so many bins
-COUNTING_LOCK = threading.Lock()  # counting reads, adds and writes; a lock of each meter could not be copied or pickled
+MAX_CELLS_TAKEN_AS_BINS = 100  # a request for no more cells than this is a request for that many bins
+COUNTING_LOCK = threading.Lock()  # updates are not atomic, and a lock per meter could not be copied or pickled
 
 
 class CalibrationMeter(nn.Module):
-    """Counts predictions and outcomes on the device of the model; every metric can be read at any time.
+    """Count predictions and outcomes on the device of the model; every metric can be read at any time.
 
-    What is kept are sums over rows in float64. Their size does not grow with the rows, and they are the same whatever
-    the batches were (counts exactly, sums up to rounding). What is read is a `believable.Summary`, so that metrics,
-    intervals and audits are those of the rest of the package. No gradient flows into an update. Several threads may
-    update one meter; it is read when they are done.
+    The meter keeps sums over rows in float64. Their size is fixed, and they do not depend on how rows were batched
+    (counts exactly, sums up to rounding). They are read as a `believable.Summary`, so that metrics, intervals and
+    audits are those of the rest of the package. No gradient flows through an update. Several threads may update one
+    meter; read it when they are done.
 
     Parameters
     ----------
     n_classes : int, optional
-        K, if predictions have one column per class in axis 1: (N, K) with targets (N,), (N, K, L) with (N, L),
-        (N, K, H, W) with (N, H, W). If left out, predictions are of one event and have the shape of the targets.
+        The number K of classes, if predictions have one column per class on axis 1: (N, K) with targets (N,),
+        (N, K, L) with (N, L), (N, K, H, W) with (N, H, W). By default predictions are of one event, in the shape of the
+        targets.
     from_logits : bool
-        Whether predictions are logits: sigmoid or softmax is then taken, in float64. Never guessed: a probability
-        outside [0, 1] is an error.
+        Whether predictions are logits; the sigmoid or softmax is then computed in float64. This is never guessed: a
+        probability outside [0, 1] is an error.
     notions : sequence of str or View, optional
-        What to count, as for `believable.Layout.of`. If left out, "binary" for one event and "confidence" for classes.
-        Class-wise counts are an addition for each entry of the matrix instead of one for each row, so they are to be
-        asked for: ("confidence", "classwise", "top_label").
+        What to count, as for `believable.Layout.of`. By default "binary" for one event and "confidence" for classes.
+        Class-wise counts cost one addition per entry of the matrix instead of one per row, so they must be requested:
+        ("confidence", "classwise", "top_label").
     cells, spacing
-        As for `believable.Layout.of`: 50,400 cells if left out, so that bins can be chosen later, and the logit-spaced
-        grid too for one event. `cells=15, spacing="uniform"` counts 15 bins and no more.
+        As for `believable.Layout.of`. By default 50,400 cells, so that bins can be chosen later, and for one event the
+        logit-spaced grid too. `cells=15, spacing="uniform"` counts 15 bins only.
     ignore_index : int, optional
         The target of rows to leave out; they are counted in `summary.dropped`.
     dtype : {"float32", "float64"}, optional
-        The type of the scores. Bins have edges rounded to that type, so one stream has one type: float64 for float64
-        and from logits, float32 for all shorter ones. A batch of the other type is refused, or converted with `dtype`.
+        The type of the scores. Bin edges are rounded to that type, so one stream has one type: float64 for float64 and
+        for logits, float32 for all shorter ones. A batch of the other type is refused, or converted if `dtype` is
+        given.
     persistent : bool
-        Whether the counts are part of the checkpoint of a model that has this meter. By default they are not, so that
-        models load with and without meters; `meter.state_dict()` itself has them always.
+        Whether the counts are part of the checkpoint of a model that contains this meter. By default they are not, so
+        that checkpoints load with and without meters; `meter.state_dict()` always has them.
     sync_on_compute : bool
-        Whether `compute` and `summary` add up the counts of all processes where torch.distributed is initialised.
-        Then every process has to ask.
+        Whether `compute` and `summary` add up the counts of all processes if torch.distributed is initialised. Then
+        every process must call them.
     process_group : optional
         The processes to add up, if not all.
 
     Attributes
     ----------
     n : int
-        Rows counted by this process.
+        The number of rows counted by this process.
     summary : Summary
-        What all processes counted so far: a value that later batches do not change.
+        What all processes have counted so far; later batches do not change it.
     device : torch.device
-        Where the counts are. Batches must be there too; `to(device)` moves the counts.
+        The device of the counts. Batches must be on it too; `to(device)` moves the counts.
 
     Notes
     -----
-    On the CPU a batch that is not valid is refused as a whole, and the error says which row. On a GPU one would have to
-    wait for that: invalid rows are not counted but tallied, and `compute` and `summary` raise.
+    On the CPU an invalid batch is refused as a whole, and the error names the row. On a GPU that would mean waiting for
+    the device, so invalid rows are left out and counted separately, and `compute` and `summary` raise.
 
-    The counts are no buffers of the module: DistributedDataParallel would overwrite those of every process with the
-    first one's, and `half()` would round them. They move between devices with the model and stay in float64.
+    The counts are not buffers of the module, because DistributedDataParallel would overwrite those of every process
+    with those of the first, and `half()` would round them. They move between devices with the model and stay in
+    float64.
 
     Examples
     --------
@@ -116,7 +119,7 @@ class CalibrationMeter(nn.Module):
         if dtype is not None:
             _check.choice(dtype, ("float32", "float64"), "dtype")
         if from_logits and dtype == "float32":
-            raise InputError("dtype='float32' does not go with from_logits=True: softmax is taken in float64")
+            raise InputError("dtype='float32' cannot be used with from_logits=True: softmax is computed in float64")
         self.dtype = dtype
         self.sync_on_compute, self.process_group = bool(sync_on_compute), process_group
         self._persistent = bool(persistent)
@@ -124,27 +127,27 @@ class CalibrationMeter(nn.Module):
         kind, columns = ("binary", 2) if self.n_classes is None else ("multiclass", self.n_classes)
         notions = notions if notions is None or isinstance(notions, (str, View)) else tuple(notions)
         spacing = spacing if spacing is None or isinstance(spacing, str) else tuple(spacing)
-        self._layouts = {  # by the type of the scores
+        self._layouts = {  # depends on the type of the scores
             name: layout_for(kind, columns, name, notions, cells, spacing)  # type: ignore[arg-type]
             for name in ("float32", "float64")
         }
         self._state = MeterState.empty(self._layouts["float64"])
 
     def reset(self) -> None:
-        """Forget every row; the choices and the device stay."""
+        """Reset the counts; settings and device stay."""
         self._state = MeterState.empty(self._layouts["float64"], self.device)
 
     # --- counting ---
 
     def update(self, predictions: Any, targets: Any, sample_weight: Any = None) -> None:
-        """Count a batch; a compiled pass on a GPU is not waited for."""
+        """Count a batch; a compiled pass on a GPU does not block."""
         rows = self._rows(predictions, targets, sample_weight)
         if len(rows):
             with COUNTING_LOCK:
                 self._state = self._added(self._state, rows)
 
     def forward(self, predictions: Any, targets: Any, sample_weight: Any = None) -> Evaluation:
-        """Count a batch, and return the metrics of this batch alone (empty without rows); `update` is quicker."""
+        """Count a batch, and return the metrics of this batch alone (empty without rows); `update` is faster."""
         rows = self._rows(predictions, targets, sample_weight)
         batch = MeterState.empty(self._state.tally.layout, self.device, typed=self._state.typed)
         if len(rows):
@@ -156,7 +159,7 @@ class CalibrationMeter(nn.Module):
         return values
 
     def merge_state(self, other: CalibrationMeter | Sequence[CalibrationMeter]) -> Self:
-        """Add what another meter, or each of several, has counted of the same things."""
+        """Add the counts of another meter, or of several, made with the same settings."""
         others = list(other) if isinstance(other, Iterable) else [other]
         for one in others:
             if not isinstance(one, CalibrationMeter):
@@ -167,11 +170,11 @@ class CalibrationMeter(nn.Module):
             state = self._state
             for one in others:
                 state = state.merged(one._state)
-            self._state = state  # an error leaves the meter as it was
+            self._state = state  # after an error the meter is unchanged
         return self
 
     def __add__(self, other: CalibrationMeter) -> CalibrationMeter:
-        """A new meter with what both have counted."""
+        """Return a new meter with the counts of both."""
         if not isinstance(other, CalibrationMeter):
             return NotImplemented
         return deepcopy(self).merge_state(other)
@@ -180,38 +183,38 @@ class CalibrationMeter(nn.Module):
 
     @property
     def n(self) -> int:
-        """Rows counted by this process; on a GPU this waits for what is under way."""
+        """The number of rows counted by this process; on a GPU this waits for pending work."""
         return self._state.n
 
     @property
     def device(self) -> Any:
-        """Where the counts are."""
+        """The device of the counts."""
         return self._state.device
 
     @property
     def summary(self) -> Summary:
-        """All that was counted, by all processes: for `audit`, `interval`, `evaluate`, saving, or adding elsewhere."""
+        """The counts of all processes, for `audit`, `interval`, `evaluate`, saving, or merging."""
         state = summed_over_processes(self._state, self.process_group) if self.sync_on_compute else self._state
         return state.summary()
 
     def compute(
         self, metrics: Sequence[str] | str | None = None, *, n_bins: int | None = None, notion: Notion | None = None
     ) -> Evaluation:
-        """Metrics by name, all that can be read from the counts if none are named; as `believable.evaluate`.
+        """Return metrics by name, by default all that the counts allow; as `believable.evaluate`.
 
-        `n_bins` is 10 if left out, or the number of cells where no more than 100 were asked for.
+        By default `n_bins` is 10, or the number of cells if no more than 100 were requested.
         """
         return self._evaluated(self.summary, metrics, n_bins, notion)
 
     def extra_repr(self) -> str:
-        """The choices, for `print(model)`."""
+        """Return the settings, for `print(model)`."""
         kind = "one event" if self.n_classes is None else f"{self.n_classes} classes"
         return f"{kind}{', from logits' if self.from_logits else ''}"
 
     # --- moving and saving ---
 
     def persistent(self, mode: bool = True) -> None:
-        """Whether the counts are part of a model's checkpoint from now on."""
+        """Set whether the counts are part of a model's checkpoint from now on."""
         self._persistent = bool(mode)
 
     def _apply(self, fn: Any, recurse: bool = True) -> Self:
@@ -238,7 +241,7 @@ class CalibrationMeter(nn.Module):
         own = {name: prefix + name for name in ("settings", *self._state.named())}
         found = {key for key in state_dict if key.startswith(prefix)}
         if not found and prefix:
-            return  # a checkpoint without this meter
+            return  # the checkpoint does not have this meter
         missing, more = sorted(set(own.values()) - found), sorted(found - set(own.values()))
         if strict:
             missing_keys.extend(missing)
@@ -250,7 +253,7 @@ class CalibrationMeter(nn.Module):
     def __deepcopy__(self, memo: dict[int, Any]) -> CalibrationMeter:
         new = self.__class__.__new__(self.__class__)
         memo[id(self)] = new
-        shared = ("process_group",)  # which cannot be copied
+        shared = ("process_group",)  # a process group cannot be copied
         with torch.inference_mode(False):
             new.__dict__ = {name: v if name in shared else deepcopy(v, memo) for name, v in self.__dict__.items()}
         return new
@@ -322,5 +325,5 @@ class CalibrationMeter(nn.Module):
 
 
 def device_after(fn: Any, device: Any) -> Any:
-    """Where a function of `Module._apply` puts tensors; what it does to their type is not asked."""
+    """Return the device that a function of `Module._apply` moves tensors to; its effect on types is ignored."""
     return fn(torch.empty(0, dtype=torch.uint8, device=device)).device

@@ -1,4 +1,4 @@
-"""A pass over rows in plain torch, on any device: the reference that compiled kernels are held to."""
+"""A pass over rows in plain torch, on any device: the reference for the compiled kernels."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from believable.torch.counting.tally import (
     views_of,
 )
 
-SMALLEST_FLOAT64 = torch.finfo(torch.float64).tiny  # whose logarithm is taken in place of that of 0
+SMALLEST_FLOAT64 = torch.finfo(torch.float64).tiny  # its logarithm replaces that of 0
 
 
 class TensorPairs(NamedTuple):
-    """Scores in their own type, outcomes, weights (None: all 1) and strata (None: all 0)."""
+    """Scores in their own type, outcomes, weights (None if all 1) and strata (None if all 0)."""
 
     score: Tensor
     outcome: Tensor
@@ -33,7 +33,7 @@ class TensorPairs(NamedTuple):
 
 
 def add_rows(tally: Tally, rows: Rows) -> None:
-    """Add rows to the tensors of a tally; rows that are invalid are counted as such."""
+    """Add rows to the tensors of a tally; invalid rows are counted separately."""
     for block in rows.blocks():
         bad = faults(block, rows)
         tally.invalid.add_(bad.sum(dim=1))
@@ -56,7 +56,7 @@ def _add_block(tally: Tally, block: Block, from_logits: bool) -> None:
     if binary:
         terms["correct"] = ((p > 0.5).long() == labels).double()
     else:
-        top = p.argmax(dim=1)  # the first of the largest
+        top = p.argmax(dim=1)  # the first of equal largest ones
         terms["correct"] = (top == labels).double()
     weight = torch.ones_like(wide[..., 0] if not binary else wide) if weights is None else weights
     _add_sums(tally, terms, weight)
@@ -71,13 +71,13 @@ def _add_block(tally: Tally, block: Block, from_logits: bool) -> None:
 
 
 def _sigmoid(z: Tensor) -> Tensor:
-    """torch's own is 0 below -709, where the probability is still a number, and its log loss too."""
+    """Return the sigmoid; torch's own is 0 below -709, where the probability and its log loss are still finite."""
     e = torch.exp(-z.abs())
     return torch.where(z < 0, e, 1) / (1 + e)
 
 
 def pairs_of(view: View, p: Tensor, labels: Tensor, weights: Tensor | None) -> Iterator[TensorPairs]:
-    """The pairs of a notion, as `Predictions.pairs` has them."""
+    """Return the pairs of a notion, as `Predictions.pairs` does."""
     if view.notion == "binary":
         yield TensorPairs(p if p.ndim == 1 else p[:, 1], labels, weights, None)
         return
@@ -109,11 +109,11 @@ def _add_pairs(table: Tensor, code: Tensor, pairs: TensorPairs) -> None:
     p, n_entries, moments = pairs.score.double(), len(table) * 2, table.shape[2]
     at = 2 * code + pairs.outcome.long()
     terms = [None, p, p * p]
-    if moments > len(terms):  # there are weights, of these rows or of others
+    if moments > len(terms):  # weights of these or earlier rows
         w = torch.ones_like(p) if pairs.weight is None else pairs.weight
         terms = [None, w, w * p, w * w, w * w * p, w * p * p, w * w * p * p]
     here: Tensor | slice = slice(None)
-    if len(at) < n_entries // 8:  # a batch costs what its rows cost, not what the table does
+    if len(at) < n_entries // 8:  # so that the cost depends on the rows of a batch, not on the table
         here, at = at.unique(return_inverse=True)
         n_entries = len(here)
     for i, term in enumerate(terms):
@@ -145,7 +145,7 @@ def _add_sums(tally: Tally, terms: dict[str, Tensor], weight: Tensor) -> None:
 
 
 def _by_class(p: Tensor, brier: Tensor, labels: Tensor, weight: Tensor, width: int) -> Tensor:
-    """Sums named in `TALLY_CLASS_SUM_NAMES`; `p` has a column per class. Of one event, the last two are not needed."""
+    """Return the sums named in `TALLY_CLASS_SUM_NAMES` from `p` with a column per class; one event omits two."""
     square = weight * weight
     sums = {"wp": (weight[:, None] * p).sum(dim=0), "wpp": (weight[:, None] * p * p).sum(dim=0)}
     if width == 1:
@@ -159,7 +159,7 @@ def _by_class(p: Tensor, brier: Tensor, labels: Tensor, weight: Tensor, width: i
 
 
 def _binary_terms(p: Tensor, labels: Tensor) -> tuple[dict[str, Tensor], Tensor]:
-    """What each row adds, and p as a column."""
+    """Return the terms of each row, and p as a column."""
     y, q = labels.double(), 1 - p
     log_p, log_q = p.clamp(min=SMALLEST_FLOAT64).log(), torch.log1p(-p).clamp(min=-1e308)
     terms = {
@@ -174,14 +174,14 @@ def _binary_terms(p: Tensor, labels: Tensor) -> tuple[dict[str, Tensor], Tensor]
 
 
 def _matrix_terms(p: Tensor, labels: Tensor) -> tuple[dict[str, Tensor], Tensor]:
-    """What each row adds, as `believable._kernels.matrix` has it, and p."""
+    """Return the terms of each row, as `believable._kernels.matrix` does, and p."""
     own = p.gather(1, labels[:, None])[:, 0]
     log = p.clamp(min=SMALLEST_FLOAT64).log()
     entropy = -(p * log).sum(dim=1)
     log_squares = (p * log * log).sum(dim=1)
     square = p * p
     cubes = (square * p).sum(dim=1)
-    # A label's 1 - p would be lost beside its p.
+    # 1 - p of the label would be lost to rounding next to p.
     others = square.scatter(1, labels[:, None], 0).sum(dim=1)
     squares = others + own * own
     terms = {

@@ -1,7 +1,7 @@
-"""Tensors as rows: scores, labels and weights of any shape that classifiers give, checked and read block by block.
+"""Tensors as rows: scores, labels and weights of any shape that classifiers return, checked and read in blocks.
 
-Shapes and types are checked when rows are made. Checking the numbers would mean waiting for a GPU, so there a pass
-counts invalid rows as it goes, and `check_rows` is for the CPU.
+Shapes and types are checked when rows are made. Checking values would mean waiting for a GPU, so on a GPU a pass counts
+invalid rows as it goes, and `check_rows` is for the CPU.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from believable._check import BFLOAT16_TOLERANCE, HEAVIEST_WEIGHT, LIGHTEST_WEIG
 from believable._types import Kind
 from believable.errors import Hint, InputError
 
-ENTRIES_AT_ONCE = {"cpu": 1 << 17, "cuda": 1 << 23}  # which are turned into float64
-FLOAT_TYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)  # with which torch can do everything
-FRACTIONAL_LABEL = -(2**31)  # stands for targets that are no whole numbers
+ENTRIES_AT_ONCE = {"cpu": 1 << 17, "cuda": 1 << 23}  # entries converted to float64 at once
+FLOAT_TYPES = (torch.bfloat16, torch.float16, torch.float32, torch.float64)  # types that torch fully supports
+FRACTIONAL_LABEL = -(2**31)  # marks targets that are not integers
 MOVE_CLASSES_ADVICE = "pass predictions.movedim(-1, 1)"
-NOT_FINITE, OUTSIDE, NOT_ONE, NO_CLASS, BAD_WEIGHT = range(5)  # why a row is not counted, as in cuda/common.cuh
-REASONS = (  # the same in words
+NOT_FINITE, OUTSIDE, NOT_ONE, NO_CLASS, BAD_WEIGHT = range(5)  # why a row is invalid, as in cuda/common.cuh
+REASONS = (  # the reasons in words
     "are not finite",
     "lie outside [0, 1]",
     "do not sum to 1",
@@ -42,22 +42,22 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Scores and labels that belong together; nothing is copied.
+    """Scores and labels of the same rows; nothing is copied.
 
     Attributes
     ----------
     scores : Tensor
-        Of shape (outer, inner) for one event, (outer, K, inner) for classes: pixels and tokens are the inner axis.
+        Shape (outer, inner) for one event, (outer, K, inner) for classes; pixels and tokens are the inner axis.
     labels : Tensor
-        Of shape (outer, inner).
+        Shape (outer, inner).
     weights : Tensor or None
-        Of shape (outer, inner).
+        Shape (outer, inner).
     from_logits : bool
         Whether the scores are logits.
     ignore_index : int or None
         The label of rows to leave out.
     tolerance : float
-        How far probabilities of a row may be from a sum of 1: more for scores that came in bfloat16.
+        How far the sum of a row may be from 1; larger for scores in bfloat16.
     """
 
     scores: Tensor
@@ -69,17 +69,17 @@ class Rows:
 
     @property
     def kind(self) -> Kind:
-        """One event, or classes."""
+        """The kind of predictions: one event, or classes."""
         return "binary" if self.scores.ndim == 2 else "multiclass"
 
     @property
     def n_classes(self) -> int:
-        """Columns; 2 for one event."""
+        """The number of classes; 2 for one event."""
         return 2 if self.scores.ndim == 2 else self.scores.shape[1]
 
     @property
     def dtype(self) -> str:
-        """The type of the probabilities: softmax and sigmoid are taken in float64."""
+        """The type of the probabilities: softmax and sigmoid are computed in float64."""
         wide = self.from_logits or self.scores.dtype not in (torch.float32, torch.float16, torch.bfloat16)
         return "float64" if wide else "float32"
 
@@ -87,7 +87,7 @@ class Rows:
         return self.labels.numel()
 
     def pieces(self) -> Iterator[tuple[int, Block]]:
-        """All rows in order, in blocks of what is turned into float64 at once, with the number of the first row."""
+        """Yield all rows in order, in blocks that are converted to float64 at once, with the first row number."""
         entries = ENTRIES_AT_ONCE.get(self.scores.device.type, ENTRIES_AT_ONCE["cpu"])
         width = 1 if self.kind == "binary" else self.n_classes
         outer, inner = self.labels.shape
@@ -102,14 +102,14 @@ class Rows:
                 yield first * inner + start, Block(scores, self.labels[here].reshape(-1), weights)
 
     def left_in(self, block: Block) -> Tensor | None:
-        """Which rows of a block are counted: those of another label than `ignore_index`, with weight. None: all."""
+        """Return which rows of a block are counted: not `ignore_index`, and with weight; None if all are."""
         keep = None if self.ignore_index is None else block.labels != self.ignore_index
         if block.weights is not None:
             keep = block.weights != 0 if keep is None else keep & (block.weights != 0)
         return keep
 
     def blocks(self) -> Iterator[Block]:
-        """The rows that are left in, block by block, their scores in the type in which they are counted."""
+        """Yield blocks of the counted rows, with scores in the type in which they are counted."""
         for _, block in self.pieces():
             keep = self.left_in(block)
             if keep is not None:
@@ -125,7 +125,7 @@ def rows_of(
     from_logits: bool,
     ignore_index: int | None = None,
 ) -> Rows:
-    """Tensors as `Rows`: targets of the same shape for one event, without axis 1 of the predictions for classes."""
+    """Return tensors as `Rows`: targets of the same shape for one event, without axis 1 for classes."""
     ignore_index = whole_or_none(ignore_index)
     scores, labels = tensor_of(predictions, "predictions"), tensor_of(targets, "targets")
     if labels.device != scores.device:
@@ -154,7 +154,7 @@ def rows_of(
                 argument="predictions",
                 shape=tuple(scores.shape),
             )
-        scores = scores[..., None].flatten(2)  # no rows, too
+        scores = scores[..., None].flatten(2)  # also without rows
     else:
         turned = scores.shape[:-1] == labels.shape
         last = f"; if the classes are in the last axis, {MOVE_CLASSES_ADVICE}" if turned else ""
@@ -189,7 +189,7 @@ def rows_of(
 
 
 def whole_or_none(ignore_index: Any) -> int | None:
-    """The label of rows to leave out, checked."""
+    """Check and return the label of rows to leave out."""
     if ignore_index is None:
         return None
     if isinstance(ignore_index, bool) or not isinstance(ignore_index, (int, np.integer)):
@@ -200,8 +200,8 @@ def whole_or_none(ignore_index: Any) -> int | None:
 
 
 def tensor_of(values: Any, name: str) -> Tensor:
-    """What was given as a tensor without a graph, sharing its memory where it can."""
-    if isinstance(values, Tensor):  # where it is, whatever the default device
+    """Return the input as a tensor without a graph, sharing memory if possible."""
+    if isinstance(values, Tensor):  # on its own device, whatever the default device
         return values.detach()
     try:
         return torch.as_tensor(values)
@@ -210,7 +210,7 @@ def tensor_of(values: Any, name: str) -> Tensor:
 
 
 def _real(values: Tensor, name: str) -> Tensor:
-    """Numbers of a type with which torch can do everything."""
+    """Return numbers in a type that torch fully supports."""
     if values.is_complex():
         raise InputError(f"{name} must be real numbers, got {values.dtype}")
     if values.dtype in FLOAT_TYPES:
@@ -219,7 +219,7 @@ def _real(values: Tensor, name: str) -> Tensor:
 
 
 def _whole(labels: Tensor, n_classes: int, ignore_index: int | None) -> Tensor:
-    """Labels as integers; what is not whole becomes `FRACTIONAL_LABEL`, so that it is found with the others."""
+    """Return labels as integers; fractions become `FRACTIONAL_LABEL`, to be reported with other invalid labels."""
     if labels.is_floating_point():
         if n_classes - 1 > 2 / torch.finfo(labels.dtype).eps:
             raise InputError(
@@ -233,20 +233,20 @@ def _whole(labels: Tensor, n_classes: int, ignore_index: int | None) -> Tensor:
     if labels.is_complex():
         raise InputError("{argument} must be whole numbers, got {got}", argument="targets", got=labels.dtype)
     if labels.dtype in (torch.uint16, torch.uint32, torch.uint64):
-        return labels.long()  # which torch can compare
+        return labels.long()  # a type that torch can compare
     if labels.dtype == torch.bool:
         return labels
-    # To compare bytes with a number, torch wraps the number round: 1000 would be 232, and -100 be 156.
+    # torch wraps a number that is compared with bytes: 1000 would be 232, and -100 would be 156.
     span = torch.iinfo(labels.dtype)
     fits = all(span.min <= number <= span.max for number in (n_classes, ignore_index or 0))
     return labels if fits else labels.long()
 
 
-# --- numbers: the first row that cannot be counted, and why -----------------------------------------------------------
+# --- values: the first invalid row, and why ---------------------------------------------------------------------------
 
 
 def faults(block: Block, rows: Rows) -> Tensor:
-    """(reasons, rows): the first of `REASONS` that a row has, if any."""
+    """Return an array (reasons, rows): the first of `REASONS` that applies to each row, if any."""
     scores, labels, weights = block
     matrix = scores if scores.ndim == 2 else scores[:, None]
     bad = torch.zeros((len(REASONS), len(labels)), dtype=torch.bool, device=scores.device)
@@ -262,7 +262,7 @@ def faults(block: Block, rows: Rows) -> Tensor:
 
 
 def check_rows(rows: Rows, shape: Any = None) -> None:
-    """Raise at the first row that cannot be counted; `shape` is that of the targets, to say where it is."""
+    """Raise at the first invalid row; `shape` is that of the targets, to name its position."""
     if _plainly_fine(rows):
         return
     for start, block in rows.pieces():
@@ -275,7 +275,7 @@ def check_rows(rows: Rows, shape: Any = None) -> None:
 
 
 def _plainly_fine(rows: Rows) -> bool:
-    """Whether all rows are valid, those that are left out included: a quick look that is nearly always enough."""
+    """Return whether all rows are valid, including those left out: a quick check that nearly always suffices."""
     if not len(rows):
         return True
     scores = _span(rows.scores)
@@ -296,7 +296,7 @@ def _plainly_fine(rows: Rows) -> bool:
 
 
 def _span(values: Tensor) -> tuple[float, float]:
-    """Least and largest, NaN if there is one."""
+    """Return the smallest and largest value; NaN if there is one."""
     low, high = values.aminmax()
     return float(low), float(high)
 

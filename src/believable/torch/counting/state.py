@@ -1,7 +1,7 @@
-"""`MeterState`: what a meter has counted, as tensors that move between devices, are saved, and add up.
+"""`MeterState`: the counts of a meter, as tensors that can be moved between devices, saved and added.
 
-A state is a tally with the rows that were ignored. States of several meters merge, those of several processes are added
-up in one message, and `state_dict` holds one as plain tensors: nothing is executed to read it.
+A state is a tally and the number of ignored rows. States of several meters merge, those of several processes are added
+in one message, and `state_dict` holds a state as plain tensors, so that loading executes nothing.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ METER_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class MeterState:
-    """What a meter has counted.
+    """The counts of a meter.
 
     Attributes
     ----------
     tally : Tally
     ignored : Tensor of int64
-        Rows left out for their label.
+        The number of rows left out because of their label.
     typed : bool
-        Whether the type of the scores is known, that of the layout; without rows it may still become the other.
+        Whether the type of the scores is fixed to that of the layout; without rows it may still change.
     """
 
     tally: Tally
@@ -45,17 +45,17 @@ class MeterState:
 
     @classmethod
     def empty(cls, layout: Layout, device: Any = None, *, typed: bool = False) -> MeterState:
-        """Nothing counted yet. In inference mode too these are tensors that can be added to after it."""
+        """Return an empty state, whose tensors can be added to later even if made in inference mode."""
         with torch.inference_mode(False):
             return cls(Tally.empty(layout, device), torch.zeros((), dtype=torch.int64, device=device), typed)
 
     @property
     def device(self) -> Any:
-        """Where the tensors are."""
+        """The device of the tensors."""
         return self.tally.sums.device
 
     def named(self) -> dict[str, Tensor]:
-        """The tensors, by name."""
+        """Return the tensors by name."""
         tally = self.tally
         tables = {f"tables.{i}": table for i, table in enumerate(tally.tables)}
         return tables | {
@@ -66,24 +66,24 @@ class MeterState:
         }
 
     def holding(self, tensors: list[Tensor]) -> MeterState:
-        """The same with other tensors, in the order of `named`."""
+        """Return the state with other tensors, in the order of `named`."""
         *tables, sums, by_class, invalid, ignored = tensors
         return MeterState(Tally(self.tally.layout, tables, sums, by_class, invalid), ignored, self.typed)
 
     def to(self, device: Any) -> MeterState:
-        """On another device; tensors without memory become zeros."""
+        """Return the state on another device; meta tensors become zeros."""
         with torch.inference_mode(False):
             return self.holding(
                 [torch.zeros_like(t, device=device) if t.is_meta else t.to(device) for t in self.named().values()]
             )
 
     def with_weights(self) -> MeterState:
-        """With room for weights."""
+        """Return the state with room for weights."""
         with torch.inference_mode(False):
             return replace(self, tally=self.tally.with_weights())
 
     def of_type(self, layout: Layout) -> MeterState:
-        """The same tensors for scores of the type of this layout: cells are as many for one type as for the other."""
+        """Return the same tensors for scores of this layout's type: both types have the same number of cells."""
         if self.typed and self.tally.layout != layout:
             was, now = self.tally.layout.dtype, layout.dtype
             raise InputError(
@@ -94,7 +94,7 @@ class MeterState:
         return MeterState(Tally(layout, tally.tables, tally.sums, tally.by_class, tally.invalid), self.ignored, True)
 
     def add(self, rows: Rows, layout: Layout) -> MeterState:
-        """Count rows, in place but for the room for weights."""
+        """Count rows in place, except when room for weights must be added."""
         state = self.of_type(layout)
         if rows.weights is not None:
             state = state.with_weights()
@@ -105,7 +105,7 @@ class MeterState:
         return state
 
     def merged(self, other: MeterState) -> MeterState:
-        """What both have counted; neither is changed."""
+        """Return the sum of both states; neither is changed."""
         if not other.typed:
             layout = self.tally.layout
         elif self.typed and self.tally.layout != other.tally.layout:
@@ -126,20 +126,20 @@ class MeterState:
 
     @property
     def n(self) -> int:
-        """Rows counted; on a GPU this waits for what is under way."""
+        """The number of rows counted; on a GPU this waits for pending work."""
         return round(float(self.tally.sums[0]))
 
     def summary(self) -> Summary:
-        """The statistic of the NumPy core."""
+        """Return the statistic of the NumPy functions."""
         self.tally.raise_if_invalid()
         ignored = int(self.ignored)
         if not self.n:
-            raise UndefinedError("no rows have been counted yet: there is nothing to measure")
+            raise UndefinedError("no rows have been counted yet")
         return replace(self.tally.summary(), dropped={"ignored label": ignored} if ignored else {})
 
 
 def count(tally: Tally, rows: Rows, *, scores_too: bool = True) -> None:
-    """Add rows to a tally, in place; without the sums behind proper scores, where that is quicker and asked for."""
+    """Add rows to a tally in place; without sums of proper scores if requested and faster."""
     if gpu.fits(tally, rows):
         gpu.add_rows(tally, rows, scores_too)
     else:
@@ -150,7 +150,7 @@ def count(tally: Tally, rows: Rows, *, scores_too: bool = True) -> None:
 
 
 def to_tensors(state: MeterState, settings: dict[str, Any]) -> dict[str, Tensor]:
-    """Copies of the tensors, and the settings as the bytes of JSON: some files hold tensors and nothing else."""
+    """Return copies of the tensors, and settings as bytes of JSON, because some files hold tensors only."""
     scores = state.tally.layout.dtype if state.typed else ""
     facts = json.dumps({"schema": TORCH_METER_SCHEMA, "version": METER_VERSION, **settings, "scores": scores})
     written = {"settings": torch.tensor(list(facts.encode()), dtype=torch.uint8)}
@@ -160,7 +160,7 @@ def to_tensors(state: MeterState, settings: dict[str, Any]) -> dict[str, Tensor]
 def from_tensors(
     tensors: dict[str, Tensor], settings: dict[str, Any], layouts: Mapping[str, Layout], device: Any
 ) -> MeterState:
-    """The state behind `to_tensors`; those of other settings, or that are damaged, are refused."""
+    """Return the state saved by `to_tensors`; damaged states and those of other settings are refused."""
     try:
         facts = json.loads(bytes(tensors["settings"].tolist()))
     except (AttributeError, TypeError, ValueError) as error:
@@ -168,7 +168,7 @@ def from_tensors(
     open_saved(facts, TORCH_METER_SCHEMA, METER_VERSION)
     differ = [name for name in settings if facts.get(name) != settings[name]]
     if differ:
-        raise SchemaError(f"the saved meter was made with other choices of {', '.join(differ)}")
+        raise SchemaError(f"the saved meter was made with other settings of {', '.join(differ)}")
     scores = field_of(facts, "scores", str)
     if scores not in ("", "float32", "float64"):
         raise SchemaError(f"the saved scores must be float32 or float64, got {scores!r}")
@@ -187,13 +187,13 @@ def from_tensors(
     return state
 
 
-# --- several processes: a few numbers to agree on what is counted, then all sums in one message -----------------------
+# --- several processes: check that they count the same, then add all sums in one message ------------------------------
 
 
 def summed_over_processes(state: MeterState, group: Any = None) -> MeterState:
-    """What all processes of the group have counted; the counts of this one stay as they are.
+    """Return the sum over all processes of the group; the counts of this one do not change.
 
-    Every process of the group must call this. Where they disagree about what is counted, all of them raise.
+    Every process of the group must call this. If they count different things, all of them raise.
     """
     if not distributed.is_available() or not distributed.is_initialized() or distributed.get_world_size(group) < 2:
         return state

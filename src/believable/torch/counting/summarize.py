@@ -1,4 +1,4 @@
-"""Statistics of tensors in one call: `summarize` for every metric, `bin_stats` for bins alone."""
+"""Statistics of tensors in one call: `summarize` for every metric, `bin_stats` for bins only."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def summarize(
     cells: int | None = None,
     spacing: Spacing | Sequence[Spacing] | None = None,
 ) -> Summary:
-    """The statistic of tensors, counted on their device; every metric, interval and audit is read from it.
+    """Count tensors on their device into a `Summary`, from which every metric, interval and audit can be read.
 
     It equals `believable.Summary.of` for the same numbers: counts exactly, sums up to rounding.
 
     Parameters
     ----------
     predictions : Tensor
-        Of the shape of the targets for one event; otherwise with one column per class in axis 1, (N, K) or
+        For one event, in the shape of the targets; otherwise with one column per class on axis 1, (N, K) or
         (N, K, H, W).
     targets : Tensor
         0 and 1 for one event, 0 to K - 1 for classes.
     sample_weight : Tensor of the shape of the targets, optional
     from_logits : bool
-        Whether predictions are logits; never guessed.
+        Whether predictions are logits; this is never guessed.
     ignore_index : int, optional
         The target of rows to leave out.
     notions, cells, spacing
@@ -65,7 +65,7 @@ def summarize(
     layout = layout_for(rows.kind, rows.n_classes, rows.dtype, notions, cells, spacing)
     state = MeterState.empty(layout, rows.scores.device).add(rows, layout)
     if state.tally.invalid.any():
-        check_rows(rows, shape)  # says where
+        check_rows(rows, shape)  # this error names the row
     return state.summary()
 
 
@@ -79,26 +79,26 @@ def bin_stats(
     from_logits: bool = False,
     ignore_index: int | None = None,
 ) -> BinStats:
-    """Sums by uniform bin: all that a calibration error in so many bins needs.
+    """Count tensors in uniform bins: all that a calibration error with these bins needs.
 
-    On a GPU it takes half to two thirds of the time of `summarize`, which sums proper scores too, in as many cells.
+    On a GPU it takes half to two thirds of the time of `summarize` with as many cells, which also sums proper scores.
     It equals `believable.BinStats.of` for the same numbers: counts exactly, sums up to rounding.
 
     Parameters
     ----------
     predictions : Tensor
-        Of the shape of the targets for one event; otherwise with one column per class in axis 1, (N, K) or
+        For one event, in the shape of the targets; otherwise with one column per class on axis 1, (N, K) or
         (N, K, H, W).
     targets : Tensor
         0 and 1 for one event, 0 to K - 1 for classes.
     n_bins : int
-        Of equal width.
+        The number of bins, of equal width.
     notion : str, optional
-        "binary" for one event if left out, "confidence" for classes; "top_label" and "classwise" have bins for every
-        class.
+        By default "binary" for one event and "confidence" for classes; "top_label" and "classwise" have separate bins
+        for every class.
     sample_weight : Tensor of the shape of the targets, optional
     from_logits : bool
-        Whether predictions are logits; never guessed.
+        Whether predictions are logits; this is never guessed.
     ignore_index : int, optional
         The target of rows to leave out.
 
@@ -122,5 +122,5 @@ def bin_stats(
     tally = Tally.empty(layout, rows.scores.device, weighted=rows.weights is not None)
     count(tally, rows, scores_too=False)
     if bool(torch.any(tally.invalid != 0)):
-        check_rows(rows, shape)  # says where
+        check_rows(rows, shape)  # this error names the row
     return tally.cells()[0].coarsen(n_bins)

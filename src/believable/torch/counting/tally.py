@@ -1,4 +1,4 @@
-"""`Tally`: what a pass over tensors counts, as a few tensors on their device that add up.
+"""`Tally`: the counts of a pass over tensors, as a few tensors on their device that can be added.
 
 Every entry is a sum over rows, in float64, so that tallies of batches, devices and processes add up entry by entry.
 """
@@ -23,10 +23,10 @@ from believable.stats.counts import from_moments, gather
 from believable.stats.one_pass import cells_of_sums
 from believable.torch.counting.rows import REASONS
 
-MOMENT_NAMES = ("n", "wp", "wpp")  # the moments of a cell and outcome without weights
+MOMENT_NAMES = ("n", "wp", "wpp")  # the moments of a cell and outcome, without weights
 WEIGHTED_MOMENT_NAMES = ("n", "w", "wp", "w2", "w2p", "wpp", "w2pp")
-PLAIN_MOMENT_OF_WEIGHTED = (0, 0, 1, 0, 1, 2, 2)  # which of the plain moments stands for each of the weighted ones
-ROW_TERM_NAMES = ("brier", "nll", "correct", "confidence", "entropy")  # what a row adds to the sums of that name
+PLAIN_MOMENT_OF_WEIGHTED = (0, 0, 1, 0, 1, 2, 2)  # the unweighted moment that corresponds to each weighted one
+ROW_TERM_NAMES = ("brier", "nll", "correct", "confidence", "entropy")  # the terms of a row in the sums of that name
 TALLY_SUM_NAMES = (
     *("n", "w", "w2", *ROW_TERM_NAMES, "spread", "spread_variance", "w2_squared"),
     *(f"w2 {name}" for name in ROW_TERM_NAMES),
@@ -39,20 +39,20 @@ TALLY_CLASS_SUM_NAMES = ("wp", "wpp", "wy", "w2y", "w2y_brier")
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The tensors, and what they count.
+    """The tensors of a tally, and their layout.
 
     Attributes
     ----------
     layout : Layout
     tables : list of Tensor
-        One for each view: (strata * codes, 2, moments), by outcome. The code of a score is the number of cell edges
-        below it, of all grids of the view together, which tells its cell on each of them.
+        One table for each view: (strata * codes, 2, moments), by outcome. The code of a score is the number of cell
+        edges below it, of all grids of the view together, which gives its cell on each grid.
     sums : Tensor
-        As named in `TALLY_SUM_NAMES`.
+        The sums named in `TALLY_SUM_NAMES`.
     by_class : Tensor
-        (5, K), as named in `TALLY_CLASS_SUM_NAMES`; K = 1 for one event.
+        The sums named in `TALLY_CLASS_SUM_NAMES`, of shape (5, K); K = 1 for one event.
     invalid : Tensor of int64
-        Rows that were not counted, by `REASONS`.
+        The number of invalid rows, by `REASONS`.
     """
 
     layout: Layout
@@ -63,7 +63,7 @@ class Tally:
 
     @classmethod
     def empty(cls, layout: Layout, device: Any = None, weighted: bool = False) -> Tally:
-        """Nothing counted yet."""
+        """Return an empty tally."""
         check_views(layout)
         moments = len(WEIGHTED_MOMENT_NAMES if weighted else MOMENT_NAMES)
         width = 1 if layout.kind == "binary" else layout.n_classes
@@ -81,18 +81,18 @@ class Tally:
 
     @property
     def weighted(self) -> bool:
-        """Whether the tables tell weights from counts."""
+        """Whether the tables hold weights besides counts."""
         return self.tables[0].shape[2] == len(WEIGHTED_MOMENT_NAMES)
 
     def with_weights(self) -> Tally:
-        """The same counts in tables that have room for weights."""
+        """Return the same counts in tables with room for weights."""
         if self.weighted:
             return self
         tables = [table[:, :, PLAIN_MOMENT_OF_WEIGHTED] for table in self.tables]
         return Tally(self.layout, tables, self.sums, self.by_class, self.invalid)
 
     def raise_if_invalid(self) -> None:
-        """An error that says how many rows were invalid, and why."""
+        """Raise an error that says how many rows were invalid, and why."""
         found = self.invalid.tolist()
         if not any(found):
             return
@@ -100,7 +100,7 @@ class Tally:
         raise InputError(f"rows of the predictions cannot be counted: {what}; reset() forgets them")
 
     def cells(self) -> tuple[CellStats, ...]:
-        """The cells of each view and grid; on a GPU this waits for what is under way."""
+        """Return the cells of each view and grid; on a GPU this waits for pending work."""
         self.raise_if_invalid()
         cells: dict[tuple[View, Grid], CellStats] = {}
         for (view, grids), table in zip(views_of(self.layout), self.tables, strict=True):
@@ -110,7 +110,7 @@ class Tally:
         return tuple(cells[pair] for pair in self.layout.views)
 
     def summary(self) -> Summary:
-        """The statistic of the NumPy core."""
+        """Return the statistic of the NumPy functions."""
         cells = self.cells()
         return Summary(sums=self._score_sums(), cells=cells)
 
@@ -142,7 +142,7 @@ def _several(sums: dict[str, float], pattern: str) -> Array:
 
 
 def _on_grid(view: View, grid: Grid, cell: Array, moments: Array) -> CellStats:
-    """From (outcome, moment, code) to one entry per cell."""
+    """Sum (outcome, moment, code) into one entry per cell."""
     occupied = np.flatnonzero(moments[:, 0].sum(axis=0))
     stratum, code = np.divmod(occupied, len(cell))
     positive = moments[1][:, occupied]
@@ -154,7 +154,7 @@ def _on_grid(view: View, grid: Grid, cell: Array, moments: Array) -> CellStats:
     return CellStats(view=view, grid=grid, **from_moments(key, *np.split(rows, 2)))
 
 
-# --- what can be counted, and which code a score has ------------------------------------------------------------------
+# --- which layouts can be counted, and the codes of scores ------------------------------------------------------------
 
 
 def layout_for(
@@ -165,7 +165,7 @@ def layout_for(
     cells: int | None,
     spacing: Spacing | Sequence[Spacing] | None,
 ) -> Layout:
-    """As `Layout.of`, but of a matrix only the confidence: class-wise counts cost an addition for every entry."""
+    """Return `Layout.of`, but for a matrix only the confidence: class-wise counts cost one addition per entry."""
     if notions is not None and (isinstance(notions, (str, View)) or not isinstance(notions, Iterable)):
         raise InputError("{argument} must be a list of notions, got {got!r}", argument="notions", got=notions)
     named = DEFAULT_NOTIONS[kind] if notions is None else tuple(notions)
@@ -175,7 +175,7 @@ def layout_for(
 
 
 def check_views(layout: Layout) -> None:
-    """Raise where a view is not counted in torch."""
+    """Raise if a view cannot be counted in torch."""
     if layout.kind == "multilabel":
         raise InputError("multilabel predictions are not counted in torch: use believable.CalibrationMeter")
     for view, _ in layout.views:
@@ -184,7 +184,7 @@ def check_views(layout: Layout) -> None:
 
 
 def views_of(layout: Layout) -> list[tuple[View, tuple[Grid, ...]]]:
-    """The views in order, each with all its grids."""
+    """Return the views in order, each with all its grids."""
     grids: dict[View, list[Grid]] = {}
     for view, grid in layout.views:
         grids.setdefault(view, []).append(grid)
@@ -192,12 +192,12 @@ def views_of(layout: Layout) -> list[tuple[View, tuple[Grid, ...]]]:
 
 
 def n_codes(grids: tuple[Grid, ...]) -> int:
-    """How many codes scores can have."""
+    """Return the number of codes."""
     return sum(len(grid) - 1 for grid in grids) + 1
 
 
 @lru_cache(maxsize=16)
 def code_bounds(grids: tuple[Grid, ...], device: str) -> Tensor:
-    """The lower bounds of the cells of all grids, in order: a score's code is how many of them are below it."""
+    """Return the sorted lower bounds of the cells of all grids: a score's code is the number below it."""
     bounds = np.sort(np.concatenate([grid.lower_bounds() for grid in grids]), kind="stable")
     return torch.from_numpy(bounds).to(device)

@@ -1,4 +1,4 @@
-"""Losses for training with calibration in mind: of rows (`LabelLoss`), or of a whole batch (`BatchLoss`)."""
+"""Losses for training calibrated models: means over rows (`LabelLoss`), or of a whole batch (`BatchLoss`)."""
 
 from __future__ import annotations
 

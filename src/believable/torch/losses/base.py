@@ -1,7 +1,7 @@
-"""What losses on logits and labels have in common: checking, weights, and one number for a batch.
+"""Shared code of losses on logits and labels: checks, weights, and reduction to one number.
 
-`LabelLoss` is for losses that are a mean over rows, `BatchLoss` for those that are about a whole batch, without a value
-for one row.
+`LabelLoss` is for losses that are a mean over rows, `BatchLoss` for losses of a whole batch, which have no value for
+one row.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ REDUCTIONS = ("none", "mean", "sum")
 
 
 class LabelLoss(nn.Module):
-    """A loss that is a mean over rows; a subclass writes `_losses`, and the rest is here.
+    """A loss that is a mean over rows; a subclass implements `_losses`.
 
     Shapes, class weights, `ignore_index` and `reduction` are those of `torch.nn.CrossEntropyLoss`.
     """
@@ -47,14 +47,14 @@ class LabelLoss(nn.Module):
         self.register_buffer("weight", None if weight is None else _class_weights(weight))
 
     def forward(self, logits: Tensor, labels: Tensor, *, sample_weight: Any = None) -> Tensor:
-        """The loss of the batch.
+        """Return the loss of the batch.
 
         Parameters
         ----------
         logits : Tensor of shape (N, K) or (N, K, d1, ...)
         labels : Tensor of shape (N,) or (N, d1, ...)
         sample_weight : Tensor of shape (N,) or of the labels' shape, optional
-            Weight 2 is the row twice, weight 0 the row left out.
+            A row of weight 2 counts as two rows, a row of weight 0 as none.
         """
         log_p = log_probabilities(logits)
         labels, kept = class_labels(labels, logits.shape[1], self.ignore_index)
@@ -73,7 +73,7 @@ class LabelLoss(nn.Module):
 
     @abstractmethod
     def _losses(self, log_p: Tensor, labels: Tensor, weight: Tensor | None) -> Tensor:
-        """The loss of every row, times the weight of its class."""
+        """Return the loss of every row, times the weight of its class."""
 
     def _weight_of_classes(self, log_p: Tensor) -> Tensor | None:
         if self.weight is not None and len(self.weight) != log_p.shape[1]:
@@ -87,10 +87,10 @@ class LabelLoss(nn.Module):
 
 
 def reduced(values: Tensor, weights: Tensor | None, reduction: str, *, total: Tensor | None = None) -> Tensor:
-    """The weighted values themselves, their sum, or their sum over the sum of the weights (or over `total`).
+    """Return the weighted values, their sum, or their sum divided by the sum of the weights (or by `total`).
 
-    A value of weight 0 counts as if it were not there, even where it is infinite. The mean of nothing (no rows, or all
-    weights 0) is 0, so that a batch with nothing to learn from leaves the model alone; nothing waits for the device.
+    A value of weight 0 is ignored, even if it is infinite. Without rows, or if all weights are 0, the mean is 0, so
+    that such a batch does not change the model. Nothing waits for the device.
     """
     _check.choice(reduction, REDUCTIONS, "reduction")
     weighted = times(values, weights)
@@ -106,17 +106,17 @@ def reduced(values: Tensor, weights: Tensor | None, reduction: str, *, total: Te
 
 
 def times(values: Tensor, weights: Tensor | None) -> Tensor:
-    """Values times weights, 0 where the weight is 0 whatever the value."""
+    """Return values times weights, and 0 where the weight is 0 whatever the value."""
     return values if weights is None else values.masked_fill(weights == 0, 0) * weights
 
 
 def at_label(values: Tensor, labels: Tensor) -> Tensor:
-    """The entry of each row at its label."""
+    """Return the entry of each row at its label."""
     return values.gather(1, labels.unsqueeze(1)).squeeze(1)
 
 
 def own_weight(weight: Tensor | None, labels: Tensor) -> Tensor | None:
-    """The weight of each row's class."""
+    """Return the weight of each row's class."""
     return None if weight is None else weight[labels]
 
 
@@ -138,8 +138,8 @@ def _class_weights(weight: Any) -> Tensor:
 class Batch(NamedTuple):
     """Probabilities of shape (n,) or (n, K) in float64; labels and weights without a gradient.
 
-    Labels are floats, NaN where they are no class. Weights sum to 1, or are all 0; `total` is what they summed to
-    before. `dtype` is the type of the answer: that of the logits, float32 at least.
+    Labels are floats, NaN where they are not a class. Weights sum to 1, or are all 0; `total` is their original sum.
+    `dtype` is the type of the result: that of the logits, but at least float32.
     """
 
     p: Tensor
@@ -149,7 +149,7 @@ class Batch(NamedTuple):
     dtype: torch.dtype
 
     def pairs(self) -> tuple[Tensor, Tensor]:
-        """(score, outcome): P(y = 1) and y for one event, else the largest probability and whether it was right.
+        """Return (score, outcome): P(y = 1) and y for one event, else the largest probability and whether it is right.
 
         Ties for the largest go to the lowest class. The outcome is a constant.
         """
@@ -159,17 +159,17 @@ class Batch(NamedTuple):
         return score, torch.where(self.labels.isnan(), self.labels, (top == self.labels).double())
 
     def weighted(self, values: Tensor) -> Tensor:
-        """Rows times their weights; a row of weight 0 is 0 even where it is NaN."""
+        """Return rows times their weights; a row of weight 0 is 0 even if it is NaN."""
         weight = self.weight if values.ndim == 1 else self.weight[:, None]
         return (weight * values).masked_fill(weight == 0, 0)
 
     def finish(self, value: Tensor, reduction: str) -> Tensor:
-        """The value, or for "sum" the value times the weight of the batch."""
+        """Return the value, or for "sum" the value times the weight of the batch."""
         return (value * self.total if reduction == "sum" else value).to(self.dtype)
 
 
 class BatchLoss(nn.Module):
-    """A loss that is about a whole batch, and has no value for one row; `_value` says what it is."""
+    """A loss of a whole batch, without a value for one row; a subclass implements `_value`."""
 
     def __init__(self, reduction: BatchReduction, ignore_index: int | None) -> None:
         super().__init__()
@@ -184,12 +184,12 @@ class BatchLoss(nn.Module):
         self.ignore_index = ignore_index
 
     def forward(self, logits: Tensor, labels: Tensor, *, sample_weight: Any = None) -> Tensor:
-        """The loss of a batch, one number.
+        """Return the loss of the batch, one number.
 
         Parameters
         ----------
         logits : Tensor of shape (n,), (n, K) or (n, K, d1, ...)
-            Always logits: of one event, or of K classes.
+            Logits of one event, or of K classes.
         labels : Tensor of shape (n,) or (n, d1, ...)
         sample_weight : Tensor of shape (n,) or of the labels' shape, optional
         """
@@ -198,11 +198,11 @@ class BatchLoss(nn.Module):
 
     @abstractmethod
     def _value(self, batch: Batch) -> Tensor:
-        """The mean over the batch."""
+        """Return the mean over the batch."""
 
 
 def batch_of(logits: Tensor, labels: Tensor, sample_weight: Any, ignore_index: int | None) -> Batch:
-    """Tensors that belong together, pixels as rows. Labels are looked at only where that keeps no device waiting."""
+    """Check tensors and return them as a `Batch`, pixels as rows; label values are checked only on the CPU."""
     check_floats(logits)
     if logits.ndim == 0 or (logits.ndim > 1 and logits.shape[1] < 2):
         raise InputError(
@@ -215,7 +215,9 @@ def batch_of(logits: Tensor, labels: Tensor, sample_weight: Any, ignore_index: i
     same_rows(labels, logits)
     n_classes = logits.shape[1] if logits.ndim > 1 else 2
     labels = labels.detach()
-    labels = labels if labels.is_floating_point() else labels.long()  # a byte compared with -100 is one with 156
+    labels = (
+        labels if labels.is_floating_point() else labels.long()
+    )  # torch would compare bytes with 156 instead of -100
     weight = torch.ones_like(labels, dtype=torch.float64)
     if sample_weight is not None:
         weight = weight * row_weights(sample_weight, labels, torch.float64).detach()
@@ -236,7 +238,7 @@ def batch_of(logits: Tensor, labels: Tensor, sample_weight: Any, ignore_index: i
         )
     total = weight.sum()
     rows = logits.double() if logits.ndim == 1 else logits.double().movedim(1, -1).reshape(-1, n_classes)
-    # What counts for nothing may be NaN, and 0 times NaN would be NaN in the value and in the gradient.
+    # Ignored rows may be NaN, and 0 times NaN would be NaN in the value and in the gradient.
     rows = rows.masked_fill(weight == 0 if rows.ndim == 1 else (weight == 0)[:, None], 0)
     p = torch.sigmoid(rows) if rows.ndim == 1 else torch.softmax(rows, dim=1)
     return Batch(
@@ -249,12 +251,12 @@ def batch_of(logits: Tensor, labels: Tensor, sample_weight: Any, ignore_index: i
 
 
 def pair_weight(weight: Tensor) -> Tensor:
-    """W^2 - sum w^2 as a sum in which nothing cancels; 1 where there is no pair, whose sum is 0."""
+    """Return W^2 - sum w^2, computed without cancellation; 1 if there are no pairs, because their sum is 0."""
     pairs = 2 * (weight[1:] * weight.cumsum(0)[:-1]).sum()
     return pairs.masked_fill(pairs == 0, 1)
 
 
 def root(square: Tensor) -> Tensor:
-    """The square root, with a gradient of 0 where the square is 0, where it would be infinite."""
+    """Return the square root, with gradient 0 instead of infinity at 0."""
     zero = square == 0
     return torch.where(zero, 0, square.masked_fill(zero, 1).sqrt())

@@ -13,28 +13,28 @@ from believable.torch.losses.base import LabelLoss, Reduction, at_label, own_wei
 
 @final
 class ConfidencePenalty(LabelLoss):
-    """Cross entropy less beta times the entropy: -log p[y] - beta H(p), with p = softmax(z).
+    """Cross entropy minus beta times the entropy: -log p[y] - beta H(p), with p = softmax(z).
 
     H(p) = -sum_k p[k] log p[k] is in nats, from 0 to log K; a class of probability 0 adds nothing. The loss can be
     negative. beta = 0 is the cross entropy. Computed at least in float32.
 
-    With a `threshold` only predictions with less entropy than that are pushed: -log p[y] + beta max(0, threshold - H).
-    (The paper prints this term with a minus, which would reward confidence.) With threshold = log K that is the first
-    form plus the constant beta log K.
+    With a `threshold` only predictions with less entropy than that are penalised: -log p[y] + beta max(0, threshold -
+    H). (The paper prints this term with a minus, which would reward confidence.) With threshold = log K that is the
+    first form plus the constant beta log K.
 
     Parameters
     ----------
     beta : float
-        At least 0.
+        The strength of the penalty, at least 0.
     threshold : float, optional
-        In nats, at least 0.
+        The entropy below which predictions are penalised, in nats, at least 0.
     weight : Tensor of shape (K,), optional
         Weights of the classes; both terms of a row are multiplied by the weight of its label.
     reduction : {"none", "mean", "sum"}
-        "mean" divides by the sum of the weights of the rows' labels (times `sample_weight`). Where no row is left
-        because all are ignored it is 0, with gradient 0; torch's cross entropy is NaN there.
+        "mean" divides by the sum of the weights of the rows' labels (times `sample_weight`). If all rows are
+        ignored it is 0, with gradient 0, where torch's cross entropy is NaN.
     ignore_index : int or None
-        Rows with this label count for nothing.
+        Rows with this label are ignored.
 
     References
     ----------
@@ -76,5 +76,5 @@ class ConfidencePenalty(LabelLoss):
 
 
 def entropy_of(log_p: Tensor) -> Tensor:
-    """-sum_k p[k] log p[k] over dimension 1, with 0 log 0 = 0, also in its gradient."""
+    """Return -sum_k p[k] log p[k] over dimension 1, with 0 log 0 = 0, also in its gradient."""
     return -(log_p.exp() * log_p.masked_fill(log_p == -torch.inf, 0)).sum(dim=1)

@@ -1,4 +1,4 @@
-"""Focal loss: cross entropy that cares less about what is already right."""
+"""Focal loss: cross entropy with less weight on rows that are already predicted well."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ class FocalLoss(LabelLoss):
     """Focal loss: -(1 - p)^gamma log p, with p the probability of the label under softmax(z).
 
     gamma = 0 is the cross entropy. The larger gamma, the less a row counts that is already predicted well, which keeps
-    the network from growing ever more confident; too large a gamma leaves it under-confident. Computed from log p at
-    least in float32, and the gradient is finite from p = 0 to p = 1 for every gamma, below 1 too.
+    the network from becoming ever more confident; too large a gamma makes it under-confident. Computed from log p at
+    least in float32. The gradient is finite from p = 0 to p = 1 for every gamma, even below 1.
 
     Parameters
     ----------
     gamma : float or "flsd53"
-        At least 0; 2 as in Lin et al. "flsd53" is the sample-dependent choice of Mukhoti et al.: 5 for rows with
-        p < 0.2 and 3 for the others, at every step anew (no gradient flows through the choice).
+        The exponent, at least 0; 2 in Lin et al. "flsd53" is the sample-dependent choice of Mukhoti et al.: 5 for rows
+        with p < 0.2 and 3 for the others, chosen again at every step (no gradient flows through the choice).
     weight : Tensor of shape (K,), optional
         Weights of the classes (the alpha of Lin et al.).
     reduction : {"none", "mean", "sum"}
-        "mean" divides by the sum of the weights of the rows' labels (times `sample_weight`). Where no row is left
-        because all are ignored it is 0, with gradient 0; torch's cross entropy is NaN there.
+        "mean" divides by the sum of the weights of the rows' labels (times `sample_weight`). If all rows are
+        ignored it is 0, with gradient 0, where torch's cross entropy is NaN.
     ignore_index : int or None
-        Rows with this label count for nothing.
+        Rows with this label are ignored.
 
     References
     ----------
@@ -66,8 +66,8 @@ class FocalLoss(LabelLoss):
 
     def _losses(self, log_p: Tensor, labels: Tensor, weight: Tensor | None) -> Tensor:
         log_p = at_label(log_p, labels)
-        # 1 - p without cancellation. The slope of (1 - p)^gamma times log p tends to 0 at both ends, but as infinity
-        # times 0: at p = 1 for gamma < 1, and at log p = -infinity. Held there, the slope is 0.
+        # 1 - p without cancellation. The slope of (1 - p)^gamma times log p tends to 0 at both ends, but is infinity
+        # times 0 at p = 1 for gamma < 1, and at log p = -infinity. Clamping makes the slope 0 there.
         missing = -torch.expm1(log_p.clamp(min=LOWEST_LOG_P))
         missing = missing.clamp(min=torch.finfo(log_p.dtype).tiny)
         return times(-self._focus(missing, log_p) * log_p, own_weight(weight, labels))

@@ -17,37 +17,37 @@ from believable.torch.pairs import line_form, pair_form
 
 @final
 class KCELoss(BatchLoss):
-    """Squared kernel calibration error of a batch: are all classes' probabilities right at once?
+    """Squared kernel calibration error of a batch: the joint calibration of the probabilities of all classes.
 
     The mean over pairs of rows of h_ij = k(P_i, P_j) <e_i - P_i, e_j - P_j>, P the softmax of the logits and e the unit
-    vector of the label; 1-D logits are the vectors (1 - p, p). The number of
-    `believable.squared_kernel_calibration_error`, to be added to the cross-entropy while a model is trained. The
-    gradient goes through P everywhere, in the kernel too; labels and bandwidth are constants.
+    vector of the label; 1-D logits are the vectors (1 - p, p). The value equals
+    `believable.squared_kernel_calibration_error`; add it to the cross-entropy in training. The gradient goes through P
+    everywhere, also in the kernel; labels and bandwidth are constants.
 
     - "unbiased": over pairs of different rows; signed, with mean 0 for a calibrated model however small the batch. One
       row alone has the value 0.
-    - "biased": over all pairs, each row with itself too; never negative. A row with itself is its Brier score, so this
-      pulls towards accuracy as well, by one part in n.
+    - "biased": over all pairs, including each row with itself; never negative. The term of a row with itself is its
+      Brier score, so this also rewards accuracy, with a share of 1/n.
 
     Kernels: "tv" is exp(-TV / nu), TV half the sum of absolute differences; "gaussian" is exp(-d^2 / (2 nu^2)).
 
-    Time grows as n^2 K, memory as n K: pairs are gone through tile by tile, forwards and for the gradient at once.
-    Except for 1-D logits with the kernel "tv": n log n. Everything is in float64, whatever the type of the logits.
+    Time grows as n^2 K, memory as n K: pairs are processed tile by tile, value and gradient together. For 1-D logits
+    with the kernel "tv", time grows as n log n. Everything is in float64, whatever the type of the logits.
 
     Parameters
     ----------
     estimator : {"unbiased", "biased"}
     kernel : {"tv", "gaussian"}
     bandwidth : float, optional
-        nu, above 0. If left out, the median distance in each batch, found on the CPU: a number of one's own spares
-        that, and makes batches comparable.
+        nu, above 0. By default the median distance in each batch, computed on the CPU. A fixed number is faster, and
+        makes batches comparable.
     reduction : {"mean", "sum"}
-        "sum" multiplies by W (the number of rows, without weights), to go with a cross-entropy that is summed. There is
-        no value per row.
+        "sum" multiplies by W (the number of rows, without weights), to match a summed cross-entropy. There is no value
+        per row.
 
     ignore_index : int or None
-        Rows with this label count for nothing; so do rows of weight 0, whatever their label. Other labels that are no
-        class are an error on the CPU, and make the loss NaN on a GPU, which is not kept waiting to look at them.
+        Rows with this label are ignored, and so are rows of weight 0. Other labels that are not classes raise an error
+        on the CPU, and make the loss NaN on a GPU, where checking them would mean waiting for the device.
 
     References
     ----------
@@ -94,7 +94,7 @@ class KCELoss(BatchLoss):
         return form if diagonal else form / pair_weight(batch.weight)
 
     def extra_repr(self) -> str:
-        """The choices."""
+        """Return the settings, for `print`."""
         return (
             f"estimator={self.estimator!r}, kernel={self.kernel!r}, bandwidth={self.bandwidth}, "
             f"reduction={self.reduction!r}"
@@ -102,11 +102,11 @@ class KCELoss(BatchLoss):
 
 
 def median_distance(batch: Batch, kernel: KernelName) -> float:
-    """The bandwidth that `believable.squared_kernel_calibration_error` takes for these rows; 1 where there are none."""
+    """Return the default bandwidth of `believable.squared_kernel_calibration_error`; 1 if there are no rows."""
     kept = batch.weight > 0
     p, weight = batch.p.detach()[kept].cpu().numpy(), batch.weight[kept].cpu().numpy()
     if not len(p):
         return 1.0
     points, score = (p, None) if p.ndim == 2 else (np.column_stack([1 - p, p]), p)
-    vectors = Vectors(points, points, weight / weight.mean(), score)  # distances do not look at residuals
+    vectors = Vectors(points, points, weight / weight.mean(), score)  # distances do not depend on residuals
     return similarity_of(vectors, kernel, None).bandwidth

@@ -1,4 +1,4 @@
-"""Label smoothing: not quite all of the probability on the label."""
+"""Label smoothing: some of the probability of the label goes to the other classes."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from believable.torch.targets import class_labels
 def smooth_labels(
     labels: Tensor, num_classes: int, smoothing: float = 0.1, *, dtype: torch.dtype | None = None
 ) -> Tensor:
-    """Soft labels: 1 - s on the label and s / (K - 1) on each of the other K - 1 classes.
+    """Return soft labels: 1 - s on the label and s / (K - 1) on each of the other K - 1 classes.
 
-    So the label keeps the confidence 1 - s whatever the number of classes. torch's `label_smoothing=e` spreads e over
-    all K classes, the label too, and leaves it 1 - e + e / K. The two are the same for
+    The label has probability 1 - s whatever the number of classes. torch's `label_smoothing=e` spreads e over all K
+    classes, including the label, which has probability 1 - e + e / K. The two are equal for
 
         e = s K / (K - 1),    s = e (K - 1) / K.
 
     Parameters
     ----------
     labels : Tensor of shape (N,) or (N, d1, ...)
-        Class numbers 0..K-1. Checked on the CPU; on a GPU an impossible label is an error of the device.
+        Class numbers 0..K-1. They are checked on the CPU; on a GPU an impossible label is an error of the device.
     num_classes : int
-        K, at least 2.
+        The number K of classes, at least 2.
     smoothing : float
         s, from 0 to 1.
     dtype : torch.dtype, optional
-        Of the result; torch's default otherwise.
+        The type of the result; by default that of torch.
 
     Returns
     -------
     Tensor of shape (N, K) or (N, K, d1, ...)
-        Classes in dimension 1, as `torch.nn.CrossEntropyLoss` wants them.
+        Classes on dimension 1, as `torch.nn.CrossEntropyLoss` takes them.
 
     References
     ----------
@@ -62,9 +62,9 @@ def smooth_labels(
 class LabelSmoothingLoss(LabelLoss):
     """Cross entropy against smoothed labels: -sum_k q[k] log p[k], with q from `smooth_labels` and p = softmax(z).
 
-    It is `torch.nn.CrossEntropyLoss(label_smoothing=s * K / (K - 1))`, class weights included (each term of the sum is
-    multiplied by the weight of its class k), with `sample_weight` and every s from 0 to 1. With s = 0 it is the cross
-    entropy. Computed at least in float32.
+    It equals `torch.nn.CrossEntropyLoss(label_smoothing=s * K / (K - 1))`, including class weights (each term of the
+    sum is multiplied by the weight of its class k), and adds `sample_weight` and every s from 0 to 1. With s = 0 it is
+    the cross entropy. Computed at least in float32.
 
     Parameters
     ----------
@@ -73,10 +73,10 @@ class LabelSmoothingLoss(LabelLoss):
     weight : Tensor of shape (K,), optional
         Weights of the classes.
     reduction : {"none", "mean", "sum"}
-        "mean" divides by the sum of the weights of the rows' labels (times `sample_weight`). Where no row is left
-        because all are ignored it is 0, with gradient 0; torch's own loss is NaN there.
+        "mean" divides by the sum of the weights of the rows' labels (times `sample_weight`). If all rows are
+        ignored it is 0, with gradient 0, where torch's own loss is NaN.
     ignore_index : int or None
-        Rows with this label count for nothing.
+        Rows with this label are ignored.
 
     References
     ----------
@@ -107,7 +107,7 @@ class LabelSmoothingLoss(LabelLoss):
     def _losses(self, log_p: Tensor, labels: Tensor, weight: Tensor | None) -> Tensor:
         elsewhere = self.smoothing / (log_p.shape[1] - 1)
         on_label = times(-at_label(log_p, labels), own_weight(weight, labels))
-        if elsewhere == 0:  # 0 times an infinite logarithm is not 0
+        if elsewhere == 0:  # 0 times an infinite logarithm would be NaN
             return on_label
         if weight is not None:
             log_p = times(log_p, weight.reshape(-1, *[1] * (log_p.ndim - 2)))

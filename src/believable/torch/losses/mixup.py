@@ -15,7 +15,7 @@ from believable.torch.losses.base import times
 from believable.torch.losses.label_smoothing import smooth_labels
 from believable.torch.targets import widened
 
-MAX_ALPHA = 1e300  # whose draws are all 1/2; NumPy overflows beyond
+MAX_ALPHA = 1e300  # all draws are 1/2 then, and NumPy overflows beyond
 
 
 class Mixed(NamedTuple):
@@ -28,7 +28,7 @@ class Mixed(NamedTuple):
     y_a, y_b : Tensor
         The labels of the row and of its partner.
     lam : Tensor of shape () or (N,)
-        The share of the row itself.
+        The weight of the row itself.
     """
 
     x: Tensor
@@ -38,7 +38,7 @@ class Mixed(NamedTuple):
 
     @property
     def y(self) -> Tensor:
-        """Soft labels, lam y_a + (1 - lam) y_b; the labels must be rows of probabilities."""
+        """The soft labels lam y_a + (1 - lam) y_b; the labels must be rows of probabilities."""
         if not self.y_a.is_floating_point():
             raise InputError("class numbers cannot be mixed: pass num_classes to mixup, or use MixupLoss")
         return _mixture(self.y_a, self.y_b, self.lam)
@@ -53,31 +53,31 @@ def mixup(
     num_classes: int | None = None,
     generator: torch.Generator | None = None,
 ) -> Mixed:
-    """Each row mixed with another one of the batch: x' = lam x + (1 - lam) x[partner], lam from Beta(alpha, alpha).
+    """Mix each row with another of the batch: x' = lam x + (1 - lam) x[partner], lam from Beta(alpha, alpha).
 
     The partners are a random permutation of the rows. lam is one number for the batch, as in the authors' code, or one
-    for each row. Networks trained so are less over-confident; a large alpha makes them under-confident.
+    per row. Networks trained this way are less over-confident; a large alpha makes them under-confident.
 
     Parameters
     ----------
     x : Tensor of shape (N, ...)
-        Floats. It is not modified.
+        The inputs, as floats; not modified.
     y : Tensor of shape (N, ...)
         Class numbers, or soft labels as floats.
     alpha : float
-        At least 0. With 0 nothing is mixed: lam = 1 and every row is its own partner.
+        At least 0. With 0 nothing is mixed: lam = 1, and every row is its own partner.
     per_row : bool
         Draw one lam for each row.
     num_classes : int, optional
-        Turn class numbers into one-hot rows of so many classes, of x's type, so that the mixture `y` of the result can
-        be handed to `torch.nn.CrossEntropyLoss`.
+        Turn class numbers into one-hot rows of this many classes, in the type of x, so that the mixture `y` of the
+        result can be passed to `torch.nn.CrossEntropyLoss`.
     generator : torch.Generator, optional
-        Where the randomness comes from; torch's own on the CPU otherwise. One on a GPU makes the CPU wait for it.
+        The random generator; by default torch's own on the CPU. With one on a GPU, the CPU waits for it.
 
     Returns
     -------
     Mixed
-        (x, y_a, y_b, lam), for `MixupLoss`, and their soft labels `y`.
+        The fields (x, y_a, y_b, lam), for `MixupLoss`, and the soft labels `y`.
 
     References
     ----------
@@ -113,7 +113,7 @@ def mixup(
     place = torch.device("cpu") if generator is None else generator.device
     partner = torch.randperm(len(x), generator=generator, device=place)
     drawn = _beta(alpha, len(x) if per_row else 1, generator, place)
-    # what goes to a GPU is not waited for
+    # the copy to a GPU does not block
     lam = torch.from_numpy(drawn).to(shares, non_blocking=True) if per_row else shares.fill_(float(drawn[0]))
     partner_x, partner_y = (rows[partner.to(rows.device, non_blocking=True)] for rows in (x, y))
     return Mixed(_mixture(x, partner_x, lam), y, partner_y, lam)
@@ -126,9 +126,9 @@ class MixupLoss(nn.Module):
     Parameters
     ----------
     loss : callable
-        Any loss of (outputs, labels): `torch.nn.CrossEntropyLoss()`, `FocalLoss()`. It owns the weights of the classes,
-        `ignore_index` and the reduction; with `reduction="none"` the result is one value per row too, and this is what
-        one lam per row needs: take its mean yourself.
+        Any loss of (outputs, labels), such as `torch.nn.CrossEntropyLoss()` or `FocalLoss()`. It defines the class
+        weights, `ignore_index` and the reduction. One lam per row needs `reduction="none"`; the result is then one
+        value per row, of which you take the mean.
 
     References
     ----------
@@ -154,16 +154,16 @@ class MixupLoss(nn.Module):
     def forward(
         self, outputs: Tensor, y_a: Tensor, y_b: Tensor, lam: Tensor | float, *, sample_weight: Any = None
     ) -> Tensor:
-        """The loss of the batch.
+        """Return the loss of the batch.
 
         Parameters
         ----------
         outputs : Tensor
-            What the model says about the mixed x.
+            The output of the model for the mixed x.
         y_a, y_b, lam
-            As `mixup` gives them.
+            The fields that `mixup` returns.
         sample_weight : Tensor, optional
-            Weights of the mixed rows, handed to a loss that takes them, as those of this package do.
+            Weights of the mixed rows, passed to the loss if it takes them, as those of this package do.
         """
         more = {} if sample_weight is None else {"sample_weight": sample_weight}
         a, b = self.loss(outputs, y_a, **more), self.loss(outputs, y_b, **more)
@@ -177,13 +177,13 @@ class MixupLoss(nn.Module):
 
 
 def _mixture(a: Tensor, b: Tensor, lam: Tensor) -> Tensor:
-    """lam a + (1 - lam) b in the type of a; a lam per row goes over all other dimensions, and 0 of anything is 0."""
+    """Return lam a + (1 - lam) b in the type of a; a lam per row is broadcast, and 0 times anything is 0."""
     lam = lam.reshape(lam.shape + (1,) * (a.ndim - lam.ndim)) if lam.ndim else lam
     return (times(widened(a), lam) + times(widened(b), 1 - lam)).to(a.dtype)
 
 
 def _beta(alpha: float, n: int, generator: torch.Generator | None, place: torch.device) -> Any:
-    """Draws from Beta(alpha, alpha): torch has none that takes a generator, so one of NumPy is seeded from it."""
+    """Draw from Beta(alpha, alpha) with a NumPy generator seeded from torch's, whose Beta takes no generator."""
     seed = torch.randint(2**62, (), generator=generator, device=place)
     alpha = min(alpha, MAX_ALPHA)
     return np.random.default_rng(int(seed)).beta(alpha, alpha, n)

@@ -16,37 +16,37 @@ from believable.torch.pairs import line_form
 
 @final
 class MMCELoss(BatchLoss):
-    """Maximum mean calibration error of a batch, to be added to the cross-entropy while a model is trained.
+    """Maximum mean calibration error of a batch, to add to the cross-entropy in training.
 
-    `sqrt( sum_ij w_i w_j (c_i - r_i)(c_j - r_j) exp(-|r_i - r_j| / h) ) / W`, every row with itself included: r the
+    `sqrt( sum_ij w_i w_j (c_i - r_i)(c_j - r_j) exp(-|r_i - r_j| / h) ) / W`, including each row with itself: r is the
     confidence (the largest probability) and c whether its class is right; for 1-D logits r is P(y = 1) and c is y. The
-    number of `believable.maximum_mean_calibration_error`. The gradient goes through r alone: c is a constant, which no
-    small step changes. It is bounded, and 0 where the value is.
+    value equals `believable.maximum_mean_calibration_error`. The gradient goes through r alone; c is a constant. It is
+    bounded, and 0 where the value is 0.
 
-    Exact in n log n for any number of rows: they are sorted by r, and running sums that fade as they go see all pairs.
-    Everything inside is in float64, whatever the type of the logits.
+    Exact in n log n for any number of rows: they are sorted by r, and decaying running sums cover all pairs. Everything
+    is computed in float64, whatever the type of the logits.
 
-    With `weighted=True` right and wrong rows weigh the same in all, MMCE_w of the paper: each (c_i - r_i) is divided by
-    the weight of the rows with the same c, instead of W. For batches in which nearly all rows are right. Where there
-    are none of one kind, the other stands alone.
+    With `weighted=True` correct and wrong rows have the same total weight (MMCE_w of the paper): each (c_i - r_i) is
+    divided by the weight of the rows with the same c, instead of W. Use it where nearly all rows are correct. If all
+    rows are of one kind, only that kind counts.
 
-    With `unbiased=True` the sum over pairs of different rows divided by W^2 - sum w^2, no root: signed, with mean 0 for
-    a calibrated model however small the batch. One row alone has the value 0.
+    With `unbiased=True` the value is the sum over pairs of different rows divided by W^2 - sum w^2, without a root:
+    signed, with mean 0 for a calibrated model however small the batch. One row alone has the value 0.
 
     Parameters
     ----------
     bandwidth : float
-        h, above 0.
+        The bandwidth h of the kernel, above 0.
     weighted : bool
     unbiased : bool
         Not together with `weighted`.
     reduction : {"mean", "sum"}
-        "sum" multiplies by W (the number of rows, without weights), to go with a cross-entropy that is summed. There is
-        no value per row.
+        "sum" multiplies by W (the number of rows, without weights), to match a summed cross-entropy. There is no value
+        per row.
 
     ignore_index : int or None
-        Rows with this label count for nothing; so do rows of weight 0, whatever their label. Other labels that are no
-        class are an error on the CPU, and make the loss NaN on a GPU, which is not kept waiting to look at them.
+        Rows with this label are ignored, and so are rows of weight 0. Other labels that are not classes raise an error
+        on the CPU, and make the loss NaN on a GPU, where checking them would mean waiting for the device.
 
     References
     ----------
@@ -90,7 +90,7 @@ class MMCELoss(BatchLoss):
         return form / pair_weight(batch.weight) if self.unbiased else root(form)
 
     def extra_repr(self) -> str:
-        """The choices."""
+        """Return the settings, for `print`."""
         return (
             f"bandwidth={self.bandwidth}, weighted={self.weighted}, unbiased={self.unbiased}, "
             f"reduction={self.reduction!r}"
@@ -98,7 +98,7 @@ class MMCELoss(BatchLoss):
 
 
 def by_outcome(weight: Tensor, outcome: Tensor) -> Tensor:
-    """The weights of right rows and of wrong rows, each divided by their sum."""
+    """Return the weights of correct rows and of wrong rows, each divided by their sum."""
     right = weight * outcome
     wrong = weight * (1 - outcome)
     sums = right.nansum(), wrong.nansum()  # a row of weight 0 may have no outcome

@@ -12,12 +12,12 @@ from believable.torch.losses.base import Batch, BatchLoss, BatchReduction, root
 
 SoftNorm = Literal["l1", "l2"]
 
-SMALLEST_DIVISOR = 1e-150  # below it squares are lost, and quotients too large
+SMALLEST_DIVISOR = 1e-150  # below it squares underflow, and quotients overflow
 
 
 @final
 class SoftECE(BatchLoss):
-    r"""Expected calibration error in bins that rows belong to by degrees, so that it has a gradient.
+    r"""Expected calibration error with soft bins, so that it has a gradient.
 
     .. math:: m_{ij} = \mathrm{softmax}_j\big( -(r_i - g_j)^2 / T \big), \qquad
               \left( \sum_j \frac{S_j}{W} \left| \frac{\sum_i w_i m_{ij} (c_i - r_i)}{S_j} \right|^p \right)^{1/p},
@@ -28,27 +28,28 @@ class SoftECE(BatchLoss):
     too; c is a constant.
 
     As T falls to 0 every row belongs to the bin with the nearest middle, and this becomes
-    `believable.expected_calibration_error` (but for scores right on an edge, which belong to both bins by halves); the
+    `believable.expected_calibration_error` (except for scores exactly on an edge, which belong half to each bin); the
     gradient of the memberships then vanishes. A row spreads over about sqrt(T / 2) on either side, 0.07 or one bin of
-    15 for T = 0.01. Neighbouring bins share rows, so gaps of opposite sign cancel in part: the softer, the smaller.
+    15 for T = 0.01. Neighbouring bins share rows, so gaps of opposite sign cancel in part: the softer the bins, the
+    smaller the value.
 
     Computed in float64, whatever the type of the logits; memory grows as n M.
 
     Parameters
     ----------
     n_bins : int
-        M.
+        The number M of bins.
     temperature : float
-        T, at least 1e-150, in units of squared probability.
+        The temperature T, at least 1e-150, in units of squared probability.
     norm : {"l1", "l2"}
-        p of 1 or 2. The root of "l2" has a gradient of 0 where it is 0.
+        The exponent p, 1 or 2. The root of "l2" has gradient 0 where it is 0.
     reduction : {"mean", "sum"}
-        "sum" multiplies by W (the number of rows, without weights), to go with a cross-entropy that is summed. There is
-        no value per row.
+        "sum" multiplies by W (the number of rows, without weights), to match a summed cross-entropy. There is no value
+        per row.
 
     ignore_index : int or None
-        Rows with this label count for nothing; so do rows of weight 0, whatever their label. Other labels that are no
-        class are an error on the CPU, and make the loss NaN on a GPU, which is not kept waiting to look at them.
+        Rows with this label are ignored, and so are rows of weight 0. Other labels that are not classes raise an error
+        on the CPU, and make the loss NaN on a GPU, where checking them would mean waiting for the device.
 
     References
     ----------
@@ -88,10 +89,10 @@ class SoftECE(BatchLoss):
             value = gaps.abs().sum()
         else:
             shares = batch.weight @ members
-            shares = shares.masked_fill(shares < SMALLEST_DIVISOR, 1)  # a bin without rows: its gap is 0 too
+            shares = shares.masked_fill(shares < SMALLEST_DIVISOR, 1)  # the gap of an empty bin is 0 too
             value = root((gaps.square() / shares).sum())
         return value
 
     def extra_repr(self) -> str:
-        """The choices."""
+        """Return the settings, for `print`."""
         return f"n_bins={self.n_bins}, temperature={self.temperature}, norm={self.norm!r}, reduction={self.reduction!r}"

@@ -1,4 +1,4 @@
-"""Recalibrators as modules: maps from logits to logits, in files named as those of `believable.recalibrate`."""
+"""Recalibrators as modules, from logits to logits, in files named like those of `believable.recalibrate`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`RecalibrationModule`: what recalibrators share in torch, and their NumPy form, which is also their JSON form."""
+"""`RecalibrationModule`: shared code of the recalibrators in torch, with conversion to NumPy and JSON."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ HALF_TYPES = (torch.float16, torch.bfloat16)
 
 
 class RecalibrationModule(nn.Module, ABC):
-    """A map from logits to logits with parameters, which is a recalibrator of `believable.recalibrate` in torch.
+    """A recalibrator of `believable.recalibrate` as a torch module: a calibration map from logits to logits.
 
-    Parameters are float64, so that they are those of the NumPy estimator to the last bit; `module.float()` makes them
-    float32, where a device has no other. They are never narrower: `model.half()` and the like leave them float32 in a
-    model that is otherwise of a half type. Logits are returned in the type they came in: float64 is computed in
-    float64, everything else in float32, half types too.
+    Parameters are float64, so that they equal those of the NumPy estimator exactly; `module.float()` makes them
+    float32, for devices without float64. They are never narrower: `model.half()` and the like leave them float32 in a
+    model that is otherwise of a half type. Logits are returned in their own type: float64 is computed in float64,
+    everything else, including half types, in float32.
     """
 
-    _form: dict[str, Any] | None = None  # the saved form but for its maps; None: not known yet
+    _form: dict[str, Any] | None = None  # the saved form without its maps; None if not known yet
 
     def to_numpy(self) -> Any:
-        """The fitted NumPy estimator with these parameters."""
+        """Return the fitted NumPy estimator with these parameters."""
         from believable.recalibrate import load_recalibrator
 
         return load_recalibrator(self._text())
 
     @classmethod
     def from_numpy(cls, estimator: Recalibrator, *, device: Any = None, dtype: torch.dtype = PARAMETER_TYPE) -> Self:
-        """The module of a fitted NumPy estimator.
+        """Make the module of a fitted NumPy estimator.
 
         Parameters
         ----------
         estimator : Recalibrator
-            Of the same name.
+            The fitted estimator of the same name.
         device, dtype : optional
-            Of the parameters.
+            Device and type of the parameters.
 
         Returns
         -------
         RecalibrationModule
-            On logits it gives those of the estimator's probabilities.
+            Its output for logits are the logits of the estimator's probabilities.
         """
         check_dtype(dtype)
         if not isinstance(estimator, cls._estimator()):
@@ -65,47 +65,47 @@ class RecalibrationModule(nn.Module, ABC):
         return module.to(device=device, dtype=dtype)
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The JSON text of the NumPy estimator, also written to a file if a path is given."""
+        """Return the NumPy estimator as JSON, and write it to a file if a path is given."""
         return str(self.to_numpy().to_json(path))
 
     @classmethod
     def from_json(
         cls, source: str | os.PathLike[str], *, device: Any = None, dtype: torch.dtype = PARAMETER_TYPE
     ) -> Self:
-        """The module of a saved recalibrator: a path, or the JSON text itself."""
+        """Load the module of a saved recalibrator: a path, or the JSON text itself."""
         from believable.recalibrate import load_recalibrator
 
         return cls.from_numpy(load_recalibrator(source), device=device, dtype=dtype)
 
-    # --- what a module says of itself ---
+    # --- what a module implements ---
 
     @abstractmethod
     def _map(self) -> dict[str, Any]:
-        """Parameters under the names of the saved form, in plain numbers."""
+        """Return the parameters as plain numbers, under the names of the saved form."""
 
     @abstractmethod
     def _set(self, learnt: dict[str, Any]) -> None:
-        """Take parameters from the saved form."""
+        """Set the parameters from the saved form."""
 
     @abstractmethod
     def _blank(self) -> dict[str, Any]:
-        """Columns, classes and settings where neither a fit nor an estimator said them."""
+        """Return columns, classes and settings for a module without a fit or an estimator."""
 
     def _refuse(self, saved: dict[str, Any]) -> None:
-        """Raise where the map of an estimator is not one of logits."""
+        """Raise if the map of an estimator does not take logits."""
 
-    # --- between the two ---
+    # --- conversion ---
 
     @classmethod
     def _estimator(cls) -> type[Recalibrator]:
-        """The NumPy estimator of the same name."""
+        """Return the NumPy estimator class of the same name."""
         from believable import recalibrate
 
         found: type[Recalibrator] = getattr(recalibrate, cls.__name__)
         return found
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """What `to`, `half` and `cuda` do to each parameter, but for half types: these numbers are few and matter."""
+        """Do what `to`, `half` and `cuda` do, except half types: these few numbers need their precision."""
 
         def wide(tensor: Tensor) -> Tensor:
             made = fn(tensor)
@@ -130,17 +130,17 @@ class RecalibrationModule(nn.Module, ABC):
 def as_module(
     recalibrator: Recalibrator, *, device: Any = None, dtype: torch.dtype = PARAMETER_TYPE
 ) -> RecalibrationModule:
-    """The module of a fitted recalibrator: `TemperatureScaling`, `VectorScaling`, `MatrixScaling`, or Dirichlet's.
+    """Make a module of a fitted recalibrator: temperature, vector or matrix scaling, or Dirichlet calibration.
 
-    Its `to_numpy()` gives the recalibrator back, with the same numbers to the last bit if the parameters are float64.
+    Its `to_numpy()` returns the recalibrator, with exactly the same numbers if the parameters are float64.
 
     Parameters
     ----------
     recalibrator : Recalibrator
-        Fitted, or loaded with `load_recalibrator`. Vector and matrix scaling must have been fitted on logits; the
-        others give the same map for logits as for the probabilities that they stand for.
+        A recalibrator that is fitted, or loaded with `load_recalibrator`. Vector and matrix scaling must have been
+        fitted on logits; the others give the same result for logits as for their probabilities.
     device, dtype : optional
-        Of the parameters.
+        Device and type of the parameters.
 
     Returns
     -------
@@ -165,21 +165,21 @@ def as_module(
 
 
 def check_dtype(dtype: Any) -> None:
-    """Raise unless parameters may be of this type."""
+    """Raise unless parameters may have this type."""
     if dtype not in (torch.float64, torch.float32):
         raise InputError(
-            "{argument} must be torch.float64 or torch.float32, got {got!r}: logits may be of any float type",
+            "{argument} must be torch.float64 or torch.float32, got {got!r}; logits may have any float type",
             argument="dtype",
             got=dtype,
         )
 
 
 def form(columns: int, n_classes: int, settings: dict[str, Any]) -> dict[str, Any]:
-    """The saved form of a map of logits whose classes are numbers, but for the map."""
+    """Return the saved form of a map of logits whose classes are numbers, without the map."""
     return {"input": "logits", "columns": columns, "classes": list(range(n_classes)), "settings": settings}
 
 
 def assign(parameter: Tensor, values: Any) -> None:
-    """Set the numbers of a parameter."""
+    """Set the values of a parameter."""
     with torch.no_grad():
         parameter.copy_(torch.as_tensor(values, dtype=torch.float64, device="cpu"))

@@ -1,4 +1,4 @@
-"""Dirichlet calibration as a module: a linear map of all log-probabilities."""
+"""Dirichlet calibration as a module: a linear function of all log-probabilities."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from torch import Tensor
 
 from believable.torch.maps.linear import AffineModule
 
-LOWEST_LOG_PROBABILITY = -1e5  # log-probabilities below count as this, as in the NumPy estimator
+LOWEST_LOG_PROBABILITY = -1e5  # lower log-probabilities count as this, as in the NumPy estimator
 
 
 @final
 class DirichletCalibration(AffineModule):
     """Dirichlet calibration: W log p + b, with log p = log softmax(z) of the logits z.
 
-    What it returns are logits: their softmax are the probabilities. `fit` finds the W and b of
-    `believable.recalibrate.DirichletCalibration(input="logits")`, with its penalty of off-diagonal weights and
-    intercepts and its limits, by calling it. As there, log p below -1e5 counts as -1e5, and a constant added to all
+    It returns logits, whose softmax gives the probabilities. `fit` calls
+    `believable.recalibrate.DirichletCalibration(input="logits")`, with its penalty on off-diagonal weights and
+    intercepts and its limits, to find W and b. As there, log p below -1e5 counts as -1e5, and a constant added to all
     logits of a row changes nothing.
 
     Parameters
     ----------
     n_classes : int
-        K.
+        The number K of classes.
     penalty : "auto" or float
-        When fitting; "auto" leaves the strength to five folds.
+        The strength of the penalty when fitting; "auto" chooses it by five-fold cross-validation.
     device, dtype : optional
-        Of the parameters. In float64, the default, they are kept as they were found.
+        Device and type of the parameters. The default, float64, keeps them exactly as fitted.
 
     Attributes
     ----------
     weight : nn.Parameter of shape (K, K)
-        W, whose row k makes the logit of class k: the identity to begin with.
+        W, whose row k gives the logit of class k; starts as the identity.
     bias : nn.Parameter of shape (K,)
-        b, zeros to begin with.
+        b; starts as zeros.
     penalty_ : float or None
         The strength that `fit` used.
 

@@ -1,4 +1,4 @@
-"""What linear maps of all logits have in common as modules: a fit, which is that of NumPy, and one event as a pair."""
+"""Shared code of linear maps of all logits as modules: they are fitted by the NumPy estimators."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class LinearModule(RecalibrationModule):
     Attributes
     ----------
     n_classes : int
-        K.
+        The number K of classes.
     penalty : "auto" or float
-        The strength that `fit` uses.
+        The strength of the penalty that `fit` uses.
     penalty_ : float or None
-        The strength that it used.
+        The strength that `fit` used.
     """
 
     def __init__(self, n_classes: int, penalty: Penalty, dtype: torch.dtype) -> None:
@@ -49,18 +49,18 @@ class LinearModule(RecalibrationModule):
         sample_weight: Tensor | None = None,
         ignore_index: int | None = None,
     ) -> Self:
-        """Find the parameters and set them.
+        """Fit the parameters.
 
-        The NumPy estimator does it, on the CPU and in float64: logits that are elsewhere are copied there.
+        The NumPy estimator fits them, on the CPU and in float64; logits on another device are copied.
 
         Parameters
         ----------
         logits : Tensor of shape (N, K), (N, K, ...), or of one event (N,), where K = 2
-            In any floating-point type; the classes are axis 1.
+            Any floating-point type, with classes on axis 1.
         labels : Tensor of shape (N,), (N, ...)
-            Whole numbers 0..K-1, or those of `ignore_index`.
+            Integers 0..K-1, or `ignore_index`.
         sample_weight : Tensor of the shape of the labels, optional
-            Weight 2 is the row twice, weight 0 no row.
+            A row of weight 2 counts as two rows, a row of weight 0 as none.
         ignore_index : int, optional
             Rows with this label are left out, whatever their logits.
 
@@ -83,7 +83,7 @@ class LinearModule(RecalibrationModule):
         return self
 
     def forward(self, logits: Tensor) -> Tensor:
-        """Logits of shape (N, K) or (N, K, ...), or (N,) for one event, mapped, in their own type."""
+        """Recalibrate logits of shape (N, K) or (N, K, ...), or (N,) for one event, in their own type."""
         check_floats(logits)
         self._check_shape(tuple(logits.shape))
         wide = widened(logits)
@@ -97,7 +97,7 @@ class LinearModule(RecalibrationModule):
 
     @abstractmethod
     def _mapped(self, logits: Tensor) -> Tensor:
-        """Logits (N, K, ...), of one event as a pair that sums to zero, mapped."""
+        """Return recalibrated logits (N, K, ...); one event is a pair that sums to zero."""
 
     def extra_repr(self) -> str:
         return f"n_classes={self.n_classes}"
@@ -118,7 +118,7 @@ class LinearModule(RecalibrationModule):
 
 
 class AffineModule(LinearModule):
-    """W x + b; a subclass says what x is."""
+    """W x + b; a subclass defines x."""
 
     def __init__(
         self, n_classes: int, *, penalty: Penalty = "auto", device: Any = None, dtype: torch.dtype = PARAMETER_TYPE
@@ -128,7 +128,7 @@ class AffineModule(LinearModule):
         self.bias = nn.Parameter(torch.zeros(n_classes, device=device, dtype=dtype))
 
     def _affine(self, x: Tensor) -> Tensor:
-        """Along axis 1 of x (N, K, ...), in its type, under autocast too."""
+        """Return W x + b along axis 1 of x (N, K, ...), in its type, also under autocast."""
         with torch.autocast(x.device.type, enabled=False):
             product = (x.movedim(1, -1) @ self.weight.to(x.dtype).T).movedim(-1, 1)
         return product + over_classes(self.bias, x)
@@ -142,7 +142,7 @@ class AffineModule(LinearModule):
 
 
 def as_arrays(rows: Rows) -> tuple[Any, Any, Any]:
-    """Logits (n,) or (n, K), labels and weights or None as NumPy arrays, without the rows that are left out."""
+    """Return logits (n,) or (n, K), labels and weights (or None) as NumPy arrays, without ignored rows."""
     labels, weights = checked(rows)
     scores = rows.scores.flatten() if rows.scores.ndim == 2 else rows.scores.movedim(1, 2).flatten(0, 1)
     labels = labels.flatten()
@@ -156,12 +156,12 @@ def as_arrays(rows: Rows) -> tuple[Any, Any, Any]:
 
 
 def over_classes(values: Tensor, like: Tensor) -> Tensor:
-    """Numbers by class, in the type of logits (N, K, ...) and so that they meet their axis 1."""
+    """Return numbers by class in the type of logits (N, K, ...), shaped to broadcast along axis 1."""
     return values.to(like.dtype).reshape([-1] + [1] * (like.dim() - 2))
 
 
 def only_logits(saved: dict[str, Any]) -> None:
-    """Raise unless the saved map is one of logits; a constant in a row, as between z and log p, changes these maps."""
+    """Raise unless the map was fitted on logits: these maps depend on constants in a row, as between z and log p."""
     if saved["input"] != "logits":
         raise InputError(
             f"this {saved['method']} was fitted on probabilities, so it maps log p and not the logits of a model: fit "

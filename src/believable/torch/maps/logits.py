@@ -1,4 +1,4 @@
-"""Logits with labels that a map is fitted to: checked once, and cut into pieces that suit a device."""
+"""Logits with labels to fit a map to: checked once, and cut into pieces that suit a device."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from believable.errors import InputError
 from believable.torch.counting.rows import FRACTIONAL_LABEL, Rows
 from believable.torch.targets import check_weights
 
-PIECE_ENTRIES_ON_CPU = 1 << 18  # logits that are turned into float64 at once
-PIECE_ENTRIES_ON_GPU = 1 << 23  # enough to keep a GPU busy, and some of it in its cache
+PIECE_ENTRIES_ON_CPU = 1 << 18  # the number of logits converted to float64 at once
+PIECE_ENTRIES_ON_GPU = 1 << 23  # enough to keep a GPU busy and make use of its cache
 
 
 class LogitPiece(NamedTuple):
-    """Some rows, wherever they are: logits (m, K, p), or (m, p) of one event, labels (m, p) and weights or None.
+    """Some rows on any device: logits (m, K, p), or (m, p) of one event, labels (m, p) and weights or None.
 
-    A weight of zero says that the row is left out; its label and its logits may be anything.
+    A row of weight zero is ignored; its label and its logits may be anything.
     """
 
     logits: Tensor
@@ -29,11 +29,11 @@ class LogitPiece(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Logits of a row."""
+        """The number of logits in a row."""
         return 1 if self.logits.ndim == 2 else self.logits.shape[1]
 
     def on(self, device: torch.device) -> LogitPiece:
-        """The piece on a device, with two columns for one event, which are 0 and z."""
+        """Return the piece on a device; one event becomes the two columns 0 and z."""
         logits = self.logits.to(device)
         if logits.ndim == 2:
             logits = torch.stack([torch.zeros_like(logits), logits], dim=1)
@@ -41,7 +41,7 @@ class LogitPiece(NamedTuple):
 
 
 def checked(rows: Rows) -> tuple[Tensor, Tensor | None]:
-    """Labels and weights of rows; where a row is left out, its label and its weight are zero."""
+    """Check labels and weights; an ignored row gets label and weight zero."""
     labels, weights, last = rows.labels, _checked_weights(rows), rows.n_classes - 1
     keep = _kept(labels, weights, rows.ignore_index)
     wrong = (labels < 0) | (labels > last)
@@ -61,13 +61,13 @@ def checked(rows: Rows) -> tuple[Tensor, Tensor | None]:
     if keep is None:
         return labels, None
     if not keep.any():
-        raise InputError("there are no rows to fit to: all of them are ignored, or of weight zero")
+        raise InputError("there are no rows to fit: all are ignored, or have weight zero")
     ones = torch.ones((), dtype=torch.float64, device=labels.device)
     return torch.where(keep, labels, 0), torch.where(keep, ones if weights is None else weights, 0)
 
 
 def refuse_one_hot(logits: Any, labels: Any) -> None:
-    """Raise where labels have the shape of the logits and are one-hot: K events would be fitted, and not K classes."""
+    """Raise if labels have the shape of the logits and are one-hot: K events would be fitted, not K classes."""
     labels = torch.as_tensor(labels)
     shape = tuple(labels.shape)
     if shape != tuple(torch.as_tensor(logits).shape) or len(shape) < 2 or shape[1] < 2 or not labels.numel():
@@ -83,12 +83,12 @@ def refuse_one_hot(logits: Any, labels: Any) -> None:
 
 
 def piece_entries(device: torch.device) -> int:
-    """How many logits a piece has that suits a device."""
+    """Return the number of logits per piece that suits a device."""
     return PIECE_ENTRIES_ON_CPU if device.type == "cpu" else PIECE_ENTRIES_ON_GPU
 
 
 def pieces_of(rows: Rows, device: torch.device, *, whole: bool = False) -> list[LogitPiece]:
-    """Rows, checked, and cut into pieces that suit the device where they will be read; or whole, in one."""
+    """Check rows and cut them into pieces that suit the device that will read them, or keep them whole."""
     labels, weights = checked(rows)
     width = 1 if rows.scores.ndim == 2 else rows.n_classes
     entries = rows.scores.numel() if whole else piece_entries(device)
@@ -120,8 +120,8 @@ def _kept(labels: Tensor, weights: Tensor | None, ignore_index: int | None) -> T
 
 
 def check_classes(pieces: Iterable[LogitPiece], n_classes: int) -> None:
-    """What the NumPy estimator says of one class alone, and of classes with few rows."""
-    from believable.recalibrate import TemperatureScaling  # here: scikit-learn comes with it
+    """Raise or warn as the NumPy estimator does, for a single class and for classes with few rows."""
+    from believable.recalibrate import TemperatureScaling  # imported here, because it imports scikit-learn
     from believable.recalibrate.inputs import fewest_rows
 
     counts = torch.zeros(n_classes + 1, dtype=torch.int64, device="cpu")
@@ -131,7 +131,7 @@ def check_classes(pieces: Iterable[LogitPiece], n_classes: int) -> None:
             labels = torch.where(piece.weights > 0, labels, n_classes)
         counts += torch.bincount(labels.flatten(), minlength=n_classes + 1).cpu()
     if not counts[:n_classes].any():
-        raise InputError("there are no rows to fit to")
+        raise InputError("there are no rows to fit")
     estimator = TemperatureScaling(input="logits")
     enough = np.minimum(counts[:n_classes].numpy(), estimator.facts.fewest)
     estimator._warn_of_few(fewest_rows(np.repeat(np.arange(n_classes), enough), np.arange(n_classes), False))

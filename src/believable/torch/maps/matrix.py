@@ -1,4 +1,4 @@
-"""Matrix scaling as a module: a linear map of all logits."""
+"""Matrix scaling as a module: a linear function of all logits."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from believable.torch.maps.linear import AffineModule, only_logits
 class MatrixScaling(AffineModule):
     """Matrix scaling: W z + b, with z the logits.
 
-    `fit` finds the W and b of `believable.recalibrate.MatrixScaling(input="logits")`, with its penalty of off-diagonal
-    weights and intercepts and its limits, by calling it. As there, two classes are the pair -d/2, d/2 with d the
-    difference of their logits.
+    `fit` calls `believable.recalibrate.MatrixScaling(input="logits")`, with its penalty on off-diagonal weights and
+    intercepts and its limits, to find W and b. As there, two classes are the pair -d/2, d/2 with d the difference of
+    their logits.
 
     Parameters
     ----------
     n_classes : int
-        K.
+        The number K of classes.
     penalty : "auto" or float
-        When fitting; "auto" leaves the strength to five folds.
+        The strength of the penalty when fitting; "auto" chooses it by five-fold cross-validation.
     device, dtype : optional
-        Of the parameters. In float64, the default, they are kept as they were found.
+        Device and type of the parameters. The default, float64, keeps them exactly as fitted.
 
     Attributes
     ----------
     weight : nn.Parameter of shape (K, K)
-        W, whose row k makes the logit of class k: the identity to begin with.
+        W, whose row k gives the logit of class k; starts as the identity.
     bias : nn.Parameter of shape (K,)
-        b, zeros to begin with.
+        b; starts as zeros.
     penalty_ : float or None
         The strength that `fit` used.
 

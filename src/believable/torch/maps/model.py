@@ -1,4 +1,4 @@
-"""`ModelWithTemperature`: a classifier as it is, its logits divided by one number."""
+"""`ModelWithTemperature`: a classifier whose logits are divided by one number."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from believable.torch.maps.temperature import TemperatureScaling
 
 @final
 class ModelWithTemperature(nn.Module):
-    """A classifier whose logits are divided by a temperature, fitted from a loader of held-out data.
+    """A classifier whose logits are divided by a temperature, fitted on a loader of held-out data.
 
-    The model itself is not changed: neither its parameters nor its buffers, and the mode, training or evaluation, of
-    each of its parts is afterwards what it was, also where the model raises.
+    The model itself is not changed: its parameters and buffers stay, and each module is afterwards back in its mode,
+    training or evaluation, even if the model raises.
 
     Parameters
     ----------
     model : nn.Module
         Any classifier.
     logits_of : callable, optional
-        From what the model returns to its logits: `lambda output: output.logits`, say, or `lambda output: output[0]`.
-        By default the output is the logits.
+        Extracts the logits from the output of the model, for example `lambda output: output.logits` or
+        `lambda output: output[0]`. By default the output is the logits.
 
     Attributes
     ----------
     model : nn.Module
     scaling : TemperatureScaling
-        Its `to_numpy()` and `to_json()` are the temperature outside of torch.
+        Use its `to_numpy()` and `to_json()` to take the temperature out of torch.
     temperature : nn.Parameter of shape (1,)
-        That of `scaling`; 1.5 before fitting.
+        The temperature of `scaling`; 1.5 before fitting.
 
     References
     ----------
@@ -70,33 +70,33 @@ class ModelWithTemperature(nn.Module):
 
     @property
     def temperature(self) -> Tensor:
-        """T."""
+        """The temperature T."""
         return self.scaling.temperature
 
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
-        """The scaled logits of what the model makes of its inputs."""
+        """Return the scaled logits of the model."""
         return self.scaling(self._logits(self.model(*inputs, **named)))
 
     def fit(self, loader: Iterable[Any], device: Any = None, *, ignore_index: int | None = None) -> float:
-        """Find T from batches of inputs and labels.
+        """Fit T to batches of inputs and labels.
 
-        One pass over the loader; logits are moved to the CPU batch by batch, in their own type, and read from there in
-        pieces of a few million, so that the device holds one batch or one piece at a time.
+        This takes one pass over the loader. Logits are moved to the CPU batch by batch, in their own type, and read
+        from there in pieces of a few million, so that the device holds one batch or one piece at a time.
 
         Parameters
         ----------
         loader : iterable of (inputs, labels)
-            A DataLoader, or anything else that gives batches; held-out data that the model was not trained on. Inputs
-            are a tensor, or tensors in a list, a tuple or a mapping, which the model takes as one argument.
+            A DataLoader, or any iterable of batches, of held-out data that the model was not trained on. Inputs are a
+            tensor, or tensors in a list, a tuple or a mapping, passed to the model as one argument.
         device : optional
-            Where the inputs go, and where T is searched; that of the model by default. The model is not moved.
+            The device for the inputs and the search for T; by default that of the model. The model is not moved.
         ignore_index : int, optional
             Rows with this label are left out.
 
         Returns
         -------
         float
-            T, as `TemperatureScaling.fit` gives it for all logits at once.
+            T, as `TemperatureScaling.fit` returns it for all logits at once.
         """
         where = torch.device(device) if device is not None else _device_of(self.model)
         entries = piece_entries(where)
@@ -109,7 +109,7 @@ class ModelWithTemperature(nn.Module):
         with torch.no_grad():
             pieces = gathered.finished()
             if not pieces:
-                raise InputError("the loader gave no rows with a label: there is nothing to fit to")
+                raise InputError("the loader gave no rows with a label: there is nothing to fit")
             return self.scaling._fit_pieces(pieces, pieces[0].width, where)
 
     set_temperature = fit
@@ -125,14 +125,14 @@ class ModelWithTemperature(nn.Module):
 
 
 class _Gathered(NamedTuple):
-    """Logits and labels on the CPU: pieces of a good size, and batches that are not yet one."""
+    """Logits and labels on the CPU: complete pieces, and batches that wait to be merged into one."""
 
     pieces: list[LogitPiece]
     logits: list[Tensor]
     labels: list[Tensor]
 
     def add(self, logits: Tensor, labels: Tensor, ignore_index: int | None, number: int, entries: int) -> None:
-        """One batch more, as rows."""
+        """Add a batch, as rows."""
         if number == 0:
             refuse_one_hot(logits, labels)
         rows = rows_of(logits, labels.to(logits.device), from_logits=True, ignore_index=ignore_index)
@@ -147,14 +147,14 @@ class _Gathered(NamedTuple):
             keep = labels != ignore_index
         if len(labels[keep]):
             checked(rows)
-        # Copies, because the model or the loader may use the same memory again.
+        # Copies, because the model or the loader may reuse the memory.
         self.logits.append(scores[keep].to("cpu", copy=True))
         self.labels.append(labels[keep].to("cpu", copy=True))
         if sum(part.numel() for part in self.logits) >= entries:
             self._close()
 
     def finished(self) -> list[LogitPiece]:
-        """All pieces."""
+        """Return all pieces."""
         self._close()
         return [piece for piece in self.pieces if len(piece.labels)]
 
@@ -177,7 +177,7 @@ def _pair(batch: Any, number: int) -> tuple[Any, Any]:
 
 
 def _moved(inputs: Any, device: torch.device) -> Any:
-    """Tensors, also inside of lists, tuples and mappings, on the device."""
+    """Move tensors to the device, also inside lists, tuples and mappings."""
     if isinstance(inputs, Tensor):
         return inputs.to(device)
     if isinstance(inputs, Mapping):
@@ -189,7 +189,7 @@ def _moved(inputs: Any, device: torch.device) -> Any:
 
 
 def _device_of(model: nn.Module) -> torch.device:
-    """Where the model is: its first parameter or buffer; the CPU if it has none."""
+    """Return the device of the model's first parameter or buffer; the CPU if it has none."""
     for tensor in (*model.parameters(), *model.buffers()):
         return torch.device(tensor.device)
     return torch.device("cpu")

@@ -22,24 +22,24 @@ START_TEMPERATURE = 1.5
 class TemperatureScaling(RecalibrationModule):
     """Temperature scaling: z / T, with z the logits and T > 0.
 
-    `fit` finds the T that minimises the mean of -log softmax(z / T)[label]: that of the NumPy
-    `believable.recalibrate.TemperatureScaling(input="logits")`, at its limits too, which a `LimitWarning` reports. The
-    problem is convex in 1/T and of one dimension, so Newton's method, kept between slopes of both signs, finds it in a
-    few looks at the logits, to 1e-8 of itself. The order of the classes stays.
+    `fit` finds the T that minimises the mean of -log softmax(z / T)[label], the same as
+    `believable.recalibrate.TemperatureScaling(input="logits")`, including its limits, which a `LimitWarning` reports.
+    The problem is convex in 1/T and one-dimensional, so bracketed Newton steps find T to a relative 1e-8 in a few
+    passes over the logits. The order of the classes is preserved.
 
-    The module can also be trained: T is a parameter, and nothing keeps it positive then.
+    The module can also be trained: T is a parameter. Nothing keeps it positive then.
 
     Parameters
     ----------
     n_classes : int, optional
-        Only for `to_numpy` without `fit`: how many classes there are.
+        The number of classes, needed only for `to_numpy` without `fit`.
     device, dtype : optional
-        Of the parameter. In float64, the default, T is kept as it was found.
+        Device and type of the parameter. The default, float64, keeps T exactly as fitted.
 
     Attributes
     ----------
     temperature : nn.Parameter of shape (1,)
-        T, 1.5 to begin with.
+        T; starts as 1.5.
 
     References
     ----------
@@ -66,8 +66,8 @@ class TemperatureScaling(RecalibrationModule):
         self.temperature = nn.Parameter(torch.full((1,), START_TEMPERATURE, device=device, dtype=dtype))
 
     def forward(self, logits: Tensor) -> Tensor:
-        """The logits of any shape, divided by T, in their own type."""
-        if not torch.jit.is_scripting():  # which does not know these words
+        """Divide logits of any shape by T, in their own type."""
+        if not torch.jit.is_scripting():  # which does not support these arguments
             check_floats(logits)
         wide = widened(logits)
         return (wide / self.temperature.to(wide.dtype)).to(logits.dtype)
@@ -82,26 +82,26 @@ class TemperatureScaling(RecalibrationModule):
         sample_weight: Tensor | None = None,
         ignore_index: int | None = None,
     ) -> float:
-        """Find T, on the device of the logits, and set the parameter.
+        """Fit T, on the device of the logits.
 
         Parameters
         ----------
         logits : Tensor of shape (N, K), (N, K, ...), or of one event (N,)
-            In any floating-point type; the classes are axis 1. One event is two classes, with logits 0 and z.
+            Any floating-point type, with classes on axis 1. One event is two classes, with logits 0 and z.
         labels : Tensor of shape (N,), (N, ...)
-            Whole numbers 0..K-1, or those of `ignore_index`.
+            Integers 0..K-1, or `ignore_index`.
         lr, max_iter : optional
-            Accepted, because other implementations take them, and without any part in the answer: there is no learning
-            rate, and the search ends when T is exact.
+            Accepted for compatibility with other implementations, and ignored: there is no learning rate, and the
+            search ends when T is exact.
         sample_weight : Tensor of the shape of the labels, optional
-            Weight 2 is the row twice, weight 0 no row.
+            A row of weight 2 counts as two rows, a row of weight 0 as none.
         ignore_index : int, optional
             Rows with this label are left out, whatever their logits.
 
         Returns
         -------
         float
-            T. It is a limit, with a `LimitWarning`, where the data do not determine it: see the NumPy estimator.
+            T. Where the data do not determine it, a limit with a `LimitWarning`: see the NumPy estimator.
         """
         with torch.no_grad():
             refuse_one_hot(logits, labels)
@@ -110,7 +110,7 @@ class TemperatureScaling(RecalibrationModule):
             return self._fit_pieces(_pieces(rows), columns, rows.scores.device)
 
     def _fit_pieces(self, pieces: list[LogitPiece], columns: int, device: torch.device) -> float:
-        """Find T from pieces that were checked."""
+        """Fit T to checked pieces."""
         n_classes = max(columns, 2)
         check_classes(pieces, n_classes)
         found = least_cost(pieces, device)
@@ -141,6 +141,6 @@ class TemperatureScaling(RecalibrationModule):
 
 
 def _pieces(rows: Rows) -> list[LogitPiece]:
-    """The rows where they are; compiled passes need no room beside the logits of classes, so these are not cut."""
+    """Return the rows as pieces; compiled passes need no extra memory for logits of classes, so those are not cut."""
     device = rows.scores.device
     return pieces_of(rows, device, whole=rows.kind == "multiclass" and compiled_passes(device) is not None)

@@ -1,11 +1,10 @@
-"""The temperature of least cost for logits on any device: the search of `_kernels.temperature`, its sums in torch.
+"""The temperature of least cost for logits on any device: the search of `_kernels.temperature`, with sums in torch.
 
-One evaluation reads the logits once, piece by piece, and brings three numbers to the host. Most of the way is gone on a
-sample and in float32; the last evaluation is in float64, because the sum that has to vanish is a difference of two that
-do not.
+One evaluation reads the logits once, piece by piece, and transfers three numbers to the host. Most evaluations use a
+sample and float32; the last one is in float64, because the sum that must vanish is a difference of two large ones.
 
-Pieces may lie elsewhere, as the logits of a model do that were moved off its device: each is brought over when it is
-read. Of all rows together only the largest logit and the label's distance from it are kept.
+Pieces may be on another device, like logits that were moved off the model's device: each is copied when it is read.
+Only the largest logit of each row and the label's distance from it are kept.
 """
 
 from __future__ import annotations
@@ -35,15 +34,15 @@ from believable._kernels.temperature import (
 from believable.errors import InputError
 from believable.torch.maps.logits import LogitPiece
 
-LOWEST_EXPONENT = {torch.float32: -80.0, torch.float64: -700.0}  # exp of less is nothing
-ROWS_FOR_THE_START = 64  # which say how large logits are
-# A sample holds each 20th row, but 2000 rows at least and 2**24 logits at most.
+LOWEST_EXPONENT = {torch.float32: -80.0, torch.float64: -700.0}  # exp of anything lower is negligible
+ROWS_FOR_THE_START = 64  # enough to tell how large logits are
+# A sample holds every 20th row, but at least 2000 rows and at most 2**24 logits.
 SAMPLE_STRIDE, MIN_SAMPLE_ROWS, MAX_SAMPLE_LOGITS = 20, 2000, 1 << 24
 LOWEST_DISTANCE = torch.finfo(torch.float64).min
 
 
 def least_cost(pieces: Sequence[LogitPiece], device: torch.device) -> TemperatureFit:
-    """The temperature of these rows, and which limit it is; see `TemperatureFit`."""
+    """Return the temperature of these rows, and which limit it is, if any; see `TemperatureFit`."""
     rows = SeenLogits.of(pieces, device)
     if rows.spread == 0:
         return TemperatureFit(1.0, "equal")
@@ -73,21 +72,21 @@ def least_cost(pieces: Sequence[LogitPiece], device: torch.device) -> Temperatur
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeenLogits:
-    """Pieces, and what a first look at them shows.
+    """Pieces, with a summary from a first pass over them.
 
     Attributes
     ----------
     pieces : sequence of LogitPiece
     tops, behind : list of Tensor
-        By piece: the largest logit of each row, in its own type, and the label's less the largest, in float64.
+        For each piece: the largest logit of each row, in its own type, and the label's logit minus it, in float64.
     spread : float
         The largest difference within a row.
     right : bool
         Whether every label has the largest logit of its row.
     weight : float
-        Of all rows.
+        The total weight of all rows.
     device : torch.device
-        Where it is computed.
+        The device that computes.
     """
 
     pieces: Sequence[LogitPiece]
@@ -100,7 +99,7 @@ class SeenLogits:
 
     @classmethod
     def of(cls, pieces: Sequence[LogitPiece], device: torch.device) -> SeenLogits:
-        """Look at every logit once."""
+        """Read every logit once."""
         tops, behind, facts = [], [], torch.zeros(4, dtype=torch.float64, device=device)
         for piece in pieces:
             logits, labels, weights = piece.on(device)
@@ -138,12 +137,12 @@ class SeenLogits:
         return self.pieces[0].logits.dtype
 
     def each(self) -> Iterator[tuple[LogitPiece, Tensor, Tensor]]:
-        """One piece after the other, with its largest logits and its labels' distances."""
+        """Yield each piece with its largest logits and its labels' distances."""
         for piece, top, behind in zip(self.pieces, self.tops, self.behind, strict=True):
             yield piece.on(self.device), top, behind
 
     def sample(self) -> LogitPiece | None:
-        """Some of the rows, from everywhere, none of them left out; None where all of those are."""
+        """Return a sample of the rows with weight; None if it has none."""
         wanted = min(
             max(MIN_SAMPLE_ROWS, self.n_rows // SAMPLE_STRIDE), max(MIN_SAMPLE_ROWS, MAX_SAMPLE_LOGITS // self.width)
         )
@@ -158,7 +157,7 @@ class SeenLogits:
 
 
 def _every(piece: LogitPiece, stride: int) -> LogitPiece:
-    """Every `stride`-th row, as (m, K, 1)."""
+    """Return every `stride`-th row, as (m, K, 1)."""
     logits, labels, weights = piece
     inner = labels.shape[1]
     row = torch.arange(0, labels.numel(), stride, device=logits.device)
@@ -171,7 +170,7 @@ def _every(piece: LogitPiece, stride: int) -> LogitPiece:
 
 
 def slopes(rows: SeenLogits, b: float, rough: bool = False) -> Slopes:
-    """First, second and third derivative of the cost, times b, b^2 and b^3: cumulants of x, less the label's own x."""
+    """Return three derivatives of the cost, times b, b^2 and b^3: cumulants of x, minus the x of the label."""
     dtype = torch.float32 if rough and 1e-30 < b < 1e30 else torch.float64
     total = torch.zeros(3, dtype=torch.float64, device=rows.device)
     compiled = compiled_passes(rows.device)
@@ -191,7 +190,7 @@ def slopes(rows: SeenLogits, b: float, rough: bool = False) -> Slopes:
 
 
 def shortfall(rows: SeenLogits, b: float) -> Slopes:
-    """How far the excess cost of labels that are all among the largest is from EXCESS_COST_WHEN_ALL_RIGHT, in logs."""
+    """Return the log-distance of the excess cost from EXCESS_COST_WHEN_ALL_RIGHT, if all labels are the largest."""
     total = torch.zeros(2, dtype=torch.float64, device=rows.device)
     compiled = compiled_passes(rows.device)
     for piece, top, behind in rows.each():
@@ -209,7 +208,7 @@ def shortfall(rows: SeenLogits, b: float) -> Slopes:
 
 
 def power_sums(logits: Tensor, top: Tensor, b: float, dtype: torch.dtype, order: int, spread: float) -> list[Tensor]:
-    """Sums over the classes of exp(x) x^j, j = 0..order, with x = b (z - top) <= 0, in float64."""
+    """Return sums over classes of exp(x) x^j, j = 0..order, with x = b (z - top) <= 0, in float64."""
     x = logits.to(dtype) - top.to(dtype).unsqueeze(1)
     x.mul_(b)
     if not b * spread < -LOWEST_EXPONENT[dtype]:
@@ -223,7 +222,7 @@ def power_sums(logits: Tensor, top: Tensor, b: float, dtype: torch.dtype, order:
 
 
 def _totals(values: list[Tensor], weights: Tensor | None) -> Tensor:
-    """Weighted sums; a row of weight zero may hold anything."""
+    """Return weighted sums; a row of weight zero may hold anything."""
     stacked = torch.stack(values).flatten(1)
     if weights is None:
         return stacked.sum(dim=1)
@@ -232,7 +231,7 @@ def _totals(values: list[Tensor], weights: Tensor | None) -> Tensor:
 
 
 def _start(sample: LogitPiece | None, spread: float) -> float:
-    """A typical difference of logits, from a few rows on the host."""
+    """Return a typical difference of logits, from a few rows on the host."""
     if sample is None:
         return min(max(spread / 2, 1 / LARGEST_INVERSE_TEMPERATURE), LARGEST_INVERSE_TEMPERATURE)
     some = sample.logits[:: max(1, len(sample.labels) // ROWS_FOR_THE_START), :, 0].double().cpu().numpy()
@@ -241,7 +240,7 @@ def _start(sample: LogitPiece | None, spread: float) -> float:
 
 @lru_cache(maxsize=1)
 def _triton() -> Any:
-    """The passes with Triton, where it is installed."""
+    """Return the passes with Triton, if it is installed."""
     try:
         from believable.torch.maps import triton_temperature
     except ImportError:
@@ -250,5 +249,5 @@ def _triton() -> Any:
 
 
 def compiled_passes(device: torch.device) -> Any:
-    """The passes with Triton for this device, or None: then they are taken in plain torch."""
+    """Return the passes with Triton for this device, or None to use plain torch."""
     return _triton() if device.type == "cuda" else None

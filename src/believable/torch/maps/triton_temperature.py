@@ -1,7 +1,7 @@
-"""The passes of a search for a temperature, with Triton: each reads the logits once and writes a few numbers by row.
+"""The passes of a search for a temperature, with Triton: each reads the logits once and writes a few numbers per row.
 
-A program has a tile of rows and classes and goes along the classes. What it computes is what
-`temperature_search` does in plain torch, in float32 or float64.
+A program handles a tile of rows and loops over the classes. It computes what `temperature_search` computes in plain
+torch, in float32 or float64.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _extrema(  # type: ignore[no-untyped-def]
     logits, lows, tops, n, inner, outer_step, class_step, inner_step, K,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr,
 ):  # fmt: skip
-    """The smallest and the largest logit of each row; NaN where one is not finite."""
+    """Find the smallest and the largest logit of each row; NaN if one is not finite."""
     kind = tl.float64 if WIDE else tl.float32
     infinity = float("inf")
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
@@ -50,7 +50,7 @@ def _sums(  # type: ignore[no-untyped-def]
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDE: tl.constexpr, RIGHT: tl.constexpr, WEIGHTED: tl.constexpr,
     FLOOR: tl.constexpr, FURTHEST: tl.constexpr,
 ):  # fmt: skip
-    """Three sums over the rows of a program: the slopes, or where all labels are RIGHT, the excess and its fall."""
+    """Compute three sums over a program's rows: the slopes, or if all labels are RIGHT the excess and its slope."""
     kind = tl.float64 if WIDE else tl.float32
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     there = row < n
@@ -106,7 +106,7 @@ def _sums(  # type: ignore[no-untyped-def]
 
 
 def extrema(logits: Tensor) -> tuple[Tensor, Tensor]:
-    """The smallest and the largest logit of each row (m, p) of logits (m, K, p), in their type; NaN if not finite."""
+    """Return the smallest and largest logit of each row (m, p) of logits (m, K, p), in their type; NaN if infinite."""
     wide = logits.dtype == torch.float64
     low = torch.empty((logits.shape[0], logits.shape[2]), dtype=logits.dtype, device=logits.device)
     top = torch.empty_like(low)
@@ -118,16 +118,16 @@ def extrema(logits: Tensor) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Which sums `sums` takes, and how.
+    """Which sums to compute, and how.
 
     Attributes
     ----------
     wide : bool
-        In float64; otherwise in float32, added up in float64.
+        Whether to compute in float64; otherwise in float32, accumulated in float64.
     all_right : bool
-        The excess and its fall, for labels that are all among the largest; otherwise the slopes.
+        Whether all labels have the largest logit: then the excess and its slope are computed, otherwise the slopes.
     floor : float
-        The least exponent: exp of less is nothing.
+        The lowest exponent; exp of anything lower is negligible.
     furthest : float
         The largest distance of a label from the top, times b.
     """
@@ -139,7 +139,7 @@ class Sums:
 
 
 def sums(piece: LogitPiece, top: Tensor, behind: Tensor, b: float, how: Sums) -> Tensor:
-    """Three sums over the rows of a piece, in float64; `top` and `behind` are what `Seen` keeps of each row."""
+    """Return three sums over the rows of a piece, in float64; `top` and `behind` are those of `SeenLogits`."""
     logits, _, weights = piece
     rows, columns, grid = _tile(logits, how.wide)
     factor = torch.full((1,), b, dtype=torch.float64, device=logits.device)  # a plain argument would be float32
@@ -160,13 +160,13 @@ def sums(piece: LogitPiece, top: Tensor, behind: Tensor, b: float, how: Sums) ->
             weights is not None,
             how.floor,
             how.furthest,
-            enable_fp_fusion=True,  # said, because what is not said will mean something else in later versions
+            enable_fp_fusion=True,  # explicit, because the default changes in later versions
         )
     return totals.sum(dim=0)
 
 
 def _tile(logits: Tensor, wide: bool) -> tuple[int, int, int]:
-    """Rows and columns of a tile, and how many tiles of rows there are."""
+    """Return the rows and columns of a tile, and the number of row tiles."""
     columns = min(MAX_TILE_COLUMNS, triton.next_power_of_2(logits.shape[1]))
     rows = max(1, (TILE_ENTRIES_IN_FLOAT64 if wide else TILE_ENTRIES_IN_FLOAT32) // columns)
     return rows, columns, triton.cdiv(logits.shape[0] * logits.shape[2], rows)

@@ -1,4 +1,4 @@
-"""Vector scaling as a module: each logit times a number of its own."""
+"""Vector scaling as a module: each logit times its own scale."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from believable.torch.maps.linear import LinearModule, Penalty, only_logits, ove
 
 @final
 class VectorScaling(LinearModule):
-    """Vector scaling: v * z + b, with z the logits and a number v and b for each class.
+    """Vector scaling: v * z + b, with z the logits, and a scale v and an intercept b for each class.
 
-    `fit` finds the v and b of `believable.recalibrate.VectorScaling(input="logits")`, with its penalty and its limits,
-    by calling it. As there, two classes are the pair -d/2, d/2 with d the difference of their logits.
+    `fit` calls `believable.recalibrate.VectorScaling(input="logits")`, with its penalty and its limits, to find v and
+    b. As there, two classes are the pair -d/2, d/2 with d the difference of their logits.
 
     Parameters
     ----------
     n_classes : int
-        K.
+        The number K of classes.
     penalty : "auto" or float
-        Of the intercepts, when fitting; "auto" leaves the strength to five folds.
+        The strength of the penalty on intercepts when fitting; "auto" chooses it by five-fold cross-validation.
     device, dtype : optional
-        Of the parameters. In float64, the default, they are kept as they were found.
+        Device and type of the parameters. The default, float64, keeps them exactly as fitted.
 
     Attributes
     ----------
     scale, bias : nn.Parameter of shape (K,)
-        v and b: ones and zeros to begin with, which change nothing.
+        v and b; they start as ones and zeros, which change nothing.
     penalty_ : float or None
         The strength that `fit` used.
 

@@ -1,4 +1,4 @@
-"""Next-token probabilities of language models: rows of a vocabulary, read a block at a time."""
+"""Calibration of the next-token probabilities of language models."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`row_terms`: what each row of a wide matrix of logits says, in a few numbers.
+"""`row_terms`: confidence, losses and entropy of each row of a wide matrix of logits.
 
-A vocabulary has a hundred thousand columns, so the probabilities of all rows are never there at once. Plain torch goes
-through blocks of rows; on a GPU with Triton, `triton_row_terms` reads every row once.
+A vocabulary has a hundred thousand columns, so the probabilities of all rows are never in memory at once. Plain torch
+works on blocks of rows; on a GPU with Triton, `triton_row_terms` reads every row once.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-VOCABULARY_BLOCK_ENTRIES = {"cpu": 1 << 18, "cuda": 1 << 24}  # some 10 MB of them on a CPU, 300 MB on a GPU
+VOCABULARY_BLOCK_ENTRIES = {"cpu": 1 << 18, "cuda": 1 << 24}  # about 10 MB on a CPU, 300 MB on a GPU
 LOWEST_STEP = -800.0  # exp of it is 0 in float64; unlike that of -inf, its product with 0 is a number
 
 
 class RowTerms(NamedTuple):
-    """What each row says; a row that was left out has NaN, False and -1.
+    """The numbers of each row; a row that was left out has NaN, False and -1.
 
     Attributes
     ----------
     confidence : Tensor of float64
         The largest probability.
     hit : Tensor of bool
-        Whether it is that of the label.
+        Whether the label has the largest probability.
     nll : Tensor of float64
         -log of the label's probability; infinite where its logit is -inf.
     brier : Tensor of float64
@@ -33,7 +33,7 @@ class RowTerms(NamedTuple):
     entropy : Tensor of float64
         -Sum over columns of p_k log p_k, in nats.
     top : Tensor of int64
-        The column of the largest logit, the lowest of several.
+        The column of the largest logit; the lowest in ties.
     ranked, ranked_columns : Tensor or None
         For r > 1: the r largest probabilities of shape (n, r), descending, and their columns; ties to the lowest.
     """
@@ -49,17 +49,17 @@ class RowTerms(NamedTuple):
 
 
 def row_terms(logits: Tensor, labels: Tensor, r: int = 1) -> RowTerms:
-    """Confidence, hit, log loss, Brier score and entropy of each row, by the quickest way that the device has.
+    """Return confidence, hit, log loss, Brier score and entropy of each row, by the fastest way on the device.
 
     Parameters
     ----------
     logits : Tensor of shape (n, V)
-        In bfloat16, float16, float32 or float64. -inf is a probability of 0. A row with NaN or +inf, or of -inf alone,
-        has no probabilities: its confidence is NaN, by which the caller knows it.
+        Logits in bfloat16, float16, float32 or float64. -inf is a probability of 0. A row with NaN or +inf, or of -inf
+        alone, has no probabilities: its confidence is NaN.
     labels : Tensor of int64, of shape (n,)
-        The columns that happened. A label outside of 0..V-1 leaves its row out: it need not be read.
+        The observed columns. A row with a label outside 0..V-1 is left out.
     r : int
-        How many ranks to give, from 1 to V.
+        The number of ranks to return, from 1 to V.
 
     Examples
     --------
@@ -77,8 +77,8 @@ def row_terms(logits: Tensor, labels: Tensor, r: int = 1) -> RowTerms:
 def plain_row_terms(logits: Tensor, labels: Tensor, r: int = 1) -> RowTerms:
     """`row_terms` in plain torch, block by block.
 
-    On a CPU in float64. On a GPU, logits of at most 32 bits have their exponentials in float32, summed in float64, and
-    rows that are left out are computed and thrown away, because choosing them would wait for the device.
+    On a CPU everything is in float64. On a GPU, exponentials of logits of at most 32 bits are in float32 and summed in
+    float64, and rows left out are computed and discarded, because selecting rows would wait for the device.
     """
     made = _blank(len(logits), r, logits.device)
     counted = (labels >= 0) & (labels < logits.shape[1])
@@ -107,7 +107,7 @@ def _blank(n: int, r: int, device: torch.device) -> RowTerms:
 
 
 def _blocks(n: int, step: int, counted: Tensor | None) -> Iterator[slice | Tensor]:
-    """So many rows at a time: all of them in order, or, where some are left out, the others."""
+    """Yield blocks of the rows that are not left out, in order."""
     if counted is None or bool(counted.all()):
         yield from (slice(start, start + step) for start in range(0, n, step))
     else:
@@ -117,13 +117,13 @@ def _blocks(n: int, step: int, counted: Tensor | None) -> Iterator[slice | Tenso
 def _of_block(logits: Tensor, labels: Tensor, r: int) -> RowTerms:
     narrow = logits.device.type != "cpu" and logits.dtype != torch.float64
     z = logits.to(torch.float32 if narrow else torch.float64)
-    largest, top = z.max(dim=1)  # the first of the largest
+    largest, top = z.max(dim=1)  # the first of equal largest ones
     label = labels[:, None]
     below = z - largest[:, None]
     own = below.gather(1, label)[:, 0].double()
     hit = top == labels
 
-    # The largest has exp(0) = 1, which is kept apart from the rest: beside it a small rest would be rounded away.
+    # The largest has exp(0) = 1. It is kept apart from the rest, which rounding would otherwise swallow.
     below.clamp_(min=LOWEST_STEP)
     e = below.exp()
     own_e = e.gather(1, label)[:, 0].double()
@@ -134,7 +134,7 @@ def _of_block(logits: Tensor, labels: Tensor, r: int) -> RowTerms:
 
     whole, log_whole = 1 + rest, rest.log1p()
     others = torch.where(hit, squares, 1 + (squares - own_e * own_e)) / (whole * whole)
-    short = torch.where(hit, rest, 1 + (rest - own_e)) / whole  # 1 - p of the label
+    short = torch.where(hit, rest, 1 + (rest - own_e)) / whole  # this is 1 - p of the label
     valid = largest.isfinite()
 
     def of_valid(values: Tensor) -> Tensor:
@@ -157,8 +157,9 @@ def _of_block(logits: Tensor, labels: Tensor, r: int) -> RowTerms:
 
 
 def _ranked_columns(z: Tensor, r: int) -> Tensor:
-    """The columns of the r largest; `topk` would break ties as it likes, and bfloat16 has many."""
-    left = z.masked_fill(z == -torch.inf, torch.finfo(z.dtype).min)  # which comes before what was taken
+    """Return the columns of the r largest; `topk` breaks ties arbitrarily, and bfloat16 has many."""
+    # Columns already taken become -inf, so a logit of -inf must rank above them.
+    left = z.masked_fill(z == -torch.inf, torch.finfo(z.dtype).min)
     columns = []
     for _ in range(r):
         columns.append(left.argmax(dim=1))
@@ -168,7 +169,7 @@ def _ranked_columns(z: Tensor, r: int) -> Tensor:
 
 @lru_cache(maxsize=1)
 def _triton() -> Any:
-    """The compiled pass, where Triton is installed."""
+    """Return the compiled pass, if Triton is installed."""
     try:
         from believable.torch.tokens import triton_row_terms
     except ImportError:

@@ -1,4 +1,4 @@
-"""Tokens as rows: which target stands beside which logits, what is left out, and what can be wrong."""
+"""Tokens as rows: which target belongs to which logits, what is left out, and checks."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ SUMMED_TERMS = ("confidence", "hit", "nll", "brier", "entropy")
 
 @dataclass(frozen=True, slots=True)
 class TokenRows:
-    """Tokens on their device; nothing of the size of the logits is copied.
+    """Tokens on their device; the logits are not copied.
 
     Attributes
     ----------
     logits : Tensor of shape (batch, length, vocabulary) or (tokens, vocabulary)
     targets, compared, ignored : Tensor of shape (batch, length) or (tokens,)
-        The target of each row of logits, whether it is counted, and whether it was `ignore_index`.
+        The target of each row of logits, whether it is counted, and whether it is `ignore_index`.
     weights, positions : Tensor of that shape, or None
     shift : bool
-        Whether the targets were moved by one.
+        Whether the targets were shifted by one.
     """
 
     logits: Tensor
@@ -45,7 +45,7 @@ class TokenRows:
 def token_rows(
     logits: Any, targets: Any, sample_weight: Any, positions: Any, *, ignore_index: int | None, shift: bool
 ) -> TokenRows:
-    """Tensors whose shapes, types and devices were checked; values are looked at later, with everything else."""
+    """Check shapes, types and devices; values are checked later, when everything is read."""
     _check.choice(shift, (True, False), "shift")
     ignore_index = whole_or_none(ignore_index)
     z, labels = tensor_of(logits, "logits"), _whole_numbers(targets, "targets")
@@ -68,7 +68,7 @@ def token_rows(
 
     compared = torch.ones_like(labels, dtype=torch.bool)
     if shift:
-        # The targets move, not the logits: a slice of those could not be seen as rows without copying all of it.
+        # The targets are shifted, not the logits: a slice of those could not be viewed as rows without a copy.
         labels, weights = labels.roll(-1, 1), None if weights is None else weights.roll(-1, 1)
         compared[:, -1:] = False
     ignored = torch.zeros_like(compared) if ignore_index is None else compared & (labels == ignore_index)
@@ -77,9 +77,9 @@ def token_rows(
 
 
 def columns_of(rows: TokenRows, r: int) -> tuple[dict[str, Array], int]:
-    """What is counted of the tokens that are left, as NumPy columns, and how many were ignored.
+    """Return the NumPy columns to count of the tokens that are left, and how many were ignored.
 
-    There is one transfer, and it is the only time that the device is waited for.
+    There is one transfer, the only point that waits for the device.
     """
     vocabulary, targets = rows.logits.shape[-1], rows.targets.reshape(-1)
     possible = (rows.targets >= 0) & (rows.targets < vocabulary)
@@ -100,12 +100,12 @@ def columns_of(rows: TokenRows, r: int) -> tuple[dict[str, Array], int]:
 
 
 def only(columns: dict[str, Array], kept: Array) -> dict[str, Array]:
-    """Some of the rows."""
+    """Return some of the rows."""
     return {name: column[kept] for name, column in columns.items()}
 
 
 def _terms(logits: Tensor, labels: Tensor, r: int) -> RowTerms:
-    """Of all rows; sequence by sequence where the logits are a slice that cannot be seen as one matrix."""
+    """Return the terms of all rows; by sequence if the logits are a slice that is not one matrix."""
     try:
         matrix = logits.view(-1, logits.shape[-1])
     except RuntimeError:
@@ -116,14 +116,14 @@ def _terms(logits: Tensor, labels: Tensor, r: int) -> RowTerms:
     return RowTerms(*(None if one[0] is None else torch.cat(one) for one in zip(*parts, strict=True)))
 
 
-# --- what can be wrong ------------------------------------------------------------------------------------------------
+# --- checks -----------------------------------------------------------------------------------------------------------
 
 
 def _whole_numbers(values: Any, name: str) -> Tensor:
     found = tensor_of(values, name)
     if found.is_floating_point() or found.dtype in NOT_INTEGER_TYPES:
         raise InputError(f"{name} must be whole numbers, from 0, got {found.dtype}")
-    return found.long()  # unsigned types know no ignore_index, and little arithmetic
+    return found.long()  # unsigned types have no room for ignore_index, and little arithmetic
 
 
 def _check_shapes(logits: tuple[int, ...], targets: tuple[int, ...], shift: bool) -> None:
@@ -150,7 +150,7 @@ def _check_shapes(logits: tuple[int, ...], targets: tuple[int, ...], shift: bool
 
 
 def _beside(values: Tensor, name: str, logits: Tensor) -> Tensor:
-    """The tensor, if it has one entry for each row of logits, on the same device."""
+    """Return the tensor, after checking that it has one entry for each row of logits, on the same device."""
     if values.shape != logits.shape[:-1]:
         raise InputError(
             f"{name} must have the shape of the targets, {tuple(logits.shape[:-1])}, got {tuple(values.shape)}"

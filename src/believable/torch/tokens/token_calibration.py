@@ -1,4 +1,4 @@
-"""Next-token calibration of language models, from their logits: `token_calibration`, and what it counts."""
+"""Next-token calibration of language models from their logits: `token_calibration` and its result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from believable.predictions import Predictions, View
 from believable.stats import CellStats
 from believable.torch.tokens.rows import columns_of, only, token_rows
 
-MAX_POSITION_BUCKETS = 1000  # each is a statistic of its own
+MAX_POSITION_BUCKETS = 1000  # each is a separate statistic
 TOKEN_GRID = Grid(N_CELLS, "uniform", "float64")
 TABLE_HEADINGS = ("tokens", "accuracy", "confidence", "ECE", "log loss")
 
@@ -38,40 +38,39 @@ def token_calibration(
     n_bins: int = 15,
     sample_weight: Any = None,
 ) -> TokenCalibration:
-    """How far the next-token probabilities of a language model can be believed.
+    """Measure the calibration of the next-token probabilities of a language model.
 
-    Each token is a row: the softmax of its logits, and the token that came. Counted are the largest probability and
-    whether it was right (the notion "confidence"), and, with `top_r`, the further ranks. The logits are read in blocks
-    of rows and no matrix of probabilities is made, so a vocabulary of 128k in bfloat16 needs little more memory than
-    the logits themselves. Sums are in float64, on the grid of 50,400 cells, so bins can be chosen afterwards.
+    Each token is a row: the softmax of its logits, and the observed token. The largest probability and whether it was
+    right are counted (the notion "confidence"), and with `top_r` further ranks. The logits are read in blocks of rows,
+    without a matrix of probabilities, so a vocabulary of 128k in bfloat16 needs little more memory than the logits.
+    Sums are in float64, on a grid of 50,400 cells, so that bins can be chosen afterwards.
 
-    Conventions: the vocabulary is the **last** axis of the logits, as language models give it; torch's cross-entropy
-    has it on axis 1. Of equal logits the lowest column comes first. A logit of -inf is a token that cannot come, with
-    probability 0; where it is the target, the log loss is infinite. NaN, +inf and rows of -inf alone are an error, but
-    for tokens that are left out, whose logits do not matter. The log loss is taken from the logits themselves and stays
-    finite where the probability is too small for a number.
+    Conventions: the vocabulary is the **last** axis of the logits, as language models return it; torch's cross-entropy
+    has it on axis 1. Ties go to the lowest column. A logit of -inf is an impossible token, with probability 0; if it is
+    the target, the log loss is infinite. NaN, +inf and rows of -inf alone are an error, except for tokens that are left
+    out. The log loss is computed from the logits and stays finite where the probability underflows.
 
     Parameters
     ----------
     logits : Tensor of shape (batch, length, vocabulary) or (tokens, vocabulary)
-        In bfloat16, float16, float32 or float64, on any device. They are not changed, and need not be contiguous in
-        the first two axes.
+        Logits in bfloat16, float16, float32 or float64, on any device. They are not changed, and need not be contiguous
+        in the first two axes.
     targets : Tensor of integers, of shape (batch, length) or (tokens,)
         Token numbers, from 0.
     ignore_index : int or None
-        The target of tokens to leave out, padding say.
+        The target of tokens to leave out, such as padding.
     shift : bool
-        False: `targets[:, t]` is what `logits[:, t]` predict. True: `targets` are the tokens themselves, as the
-        `labels` of Hugging Face are, and `logits[:, t]` is compared with `targets[:, t + 1]`.
+        If False, `logits[:, t]` predict `targets[:, t]`. If True, `targets` are the input tokens, like the `labels` of
+        Hugging Face, and `logits[:, t]` predict `targets[:, t + 1]`.
     top_r : int, optional
         Count the ranks 2 to r too, each alone ("rth") and together with those before it ("within_top_r").
     position_buckets : int or sequence of int, optional
-        Count by position in the sequence too: the width of buckets, or where they start, `[0, 16, 64, 256, 1024]` say;
+        Also count by position in the sequence: the width of buckets, or their starts, such as `[0, 16, 64, 256, 1024]`;
         the last has no end. The position is the index of the logits along the length, from 0, also with `shift`.
     positions : Tensor of integers, of the shape of targets, optional
-        Positions of the logits, where the index is not meant: sequences padded on the left or packed one after another.
+        The positions of the logits, if they differ from the index: sequences padded on the left, or packed.
     n_bins : int
-        Bins of the expected calibration error; a divisor of 50,400.
+        The number of bins of the expected calibration error; a divisor of 50,400.
     sample_weight : Tensor of the shape of targets, optional
         Weights of the targets (shifted with them); tokens of weight 0 are left out.
 
@@ -79,7 +78,7 @@ def token_calibration(
     -------
     TokenCalibration
         `n`, `accuracy`, `confidence`, `ece`, `nll`, `perplexity`, `brier`, `entropy`, `cells`, `rth`, `within_top_r`,
-        `by_position`; it reads as a table, and adds up over batches.
+        `by_position`; it prints as a table, and results of batches can be added.
 
     References
     ----------
@@ -143,7 +142,7 @@ def _counted(columns: dict[str, Array], vocabulary: int, n_bins: int, ignored: i
         if not len(score):
             nothing = dict.fromkeys(("key", "n", "ny", "wp", "wpp", "wpy"), np.empty(0))
             return CellStats.from_columns(view, TOKEN_GRID, nothing)
-        # A pair of any notion is a score and an outcome, which is what binary predictions are.
+        # A pair of any notion is a score and an outcome, the form of binary predictions.
         return replace(CellStats.of(Predictions.borrowing(score, hit.astype(np.int64), weight)), view=view)
 
     def total(name: str) -> float:
@@ -174,32 +173,32 @@ def _counted(columns: dict[str, Array], vocabulary: int, n_bins: int, ignored: i
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class TokenCalibration:
-    """Counts of next-token predictions, and the numbers that are read from them.
+    """Counts of next-token predictions, and the metrics read from them; returned by `token_calibration`.
 
-    Made by `token_calibration`. Parts add up: `a + b` is what all their tokens at once would give, and `sum(parts)`
-    works too. Where no token was counted the numbers do not exist, and reading one is an `UndefinedError`.
+    Results can be added: `a + b` is the result for all their tokens at once, and `sum(parts)` works too. If no token
+    was counted, reading a metric raises an `UndefinedError`.
 
     Attributes
     ----------
     cells : CellStats
-        The largest probability of each token, and whether it was that of the target (notion "confidence"): to hand to
-        `expected_calibration_error` and other metrics of bins, `interval`, `noise_floor`, `plot_reliability_diagram`.
+        The largest probability of each token, and whether it was that of the target (notion "confidence"). Pass it to
+        `expected_calibration_error` and other binned metrics, `interval`, `noise_floor`, `plot_reliability_diagram`.
     rth : dict of int to CellStats
-        Rank, from 2, to the probability of that rank and whether its token came (notion "rth").
+        For each rank, from 2, the probability of that rank and whether its token was the target (notion "rth").
     within_top_r : dict of int to CellStats
-        r, from 2, to the sum of the r largest and whether the target was among them (notion "within_top_r").
+        For each r, from 2, the sum of the r largest and whether the target was among them (notion "within_top_r").
     by_position : dict of str to TokenCalibration
-        The same for each bucket of positions, by name ("16-63"), in order; empty unless asked for.
+        The result for each bucket of positions, by name ("16-63"), in order; empty unless requested.
     ignored : int
-        Targets that were `ignore_index`.
+        The number of targets that were `ignore_index`.
     impossible : int
-        Tokens whose target has probability 0, that is a logit of -inf. One of them makes the log loss infinite.
+        The number of targets with probability 0, a logit of -inf. One of them makes the log loss infinite.
     n_bins : int
-        Bins of `ece`.
+        The number of bins of `ece`.
     total_nll, total_brier, total_entropy : float
         Weighted sums over tokens.
     position_buckets : int, tuple of int or None
-        How positions were put into buckets.
+        How positions were assigned to buckets.
     """
 
     cells: CellStats
@@ -218,7 +217,7 @@ class TokenCalibration:
 
     @property
     def n(self) -> int:
-        """Tokens."""
+        """The number of tokens."""
         return int(self.cells.n.sum())
 
     @property
@@ -228,17 +227,17 @@ class TokenCalibration:
 
     @property
     def vocabulary(self) -> int:
-        """Columns of the logits."""
+        """The number of columns of the logits."""
         return self.cells.view.n_classes
 
     @property
     def accuracy(self) -> float:
-        """Share of targets that had the largest probability."""
+        """The share of targets that had the largest probability."""
         return self._mean(self.cells.wy.sum())
 
     @property
     def confidence(self) -> float:
-        """Mean of the largest probability."""
+        """The mean of the largest probability."""
         return self._mean(self.cells.wp.sum())
 
     @property
@@ -249,12 +248,12 @@ class TokenCalibration:
 
     @property
     def nll(self) -> float:
-        """Mean of -log of the target's probability, in nats: the cross-entropy."""
+        """The mean of -log of the target's probability, in nats: the cross-entropy."""
         return self._mean(self.total_nll)
 
     @property
     def perplexity(self) -> float:
-        """exp of the log loss."""
+        """The exponential of the log loss."""
         with np.errstate(over="ignore"):
             return float(np.exp(self.nll))
 
@@ -265,12 +264,12 @@ class TokenCalibration:
 
     @property
     def entropy(self) -> float:
-        """Mean entropy of the probabilities in nats: the log loss to expect if targets were drawn from them."""
+        """The mean entropy of the probabilities in nats: the expected log loss if targets were drawn from them."""
         return self._mean(self.total_entropy)
 
     def _mean(self, total: Any) -> float:
         if not self.n:
-            raise UndefinedError("no token was counted, every target was left out: there is nothing to measure")
+            raise UndefinedError("no token was counted, because every target was left out")
         return float(total) / self.weight
 
     # --- adding ---
@@ -297,11 +296,11 @@ class TokenCalibration:
         )
 
     def __radd__(self, other: Any) -> TokenCalibration:
-        """`sum` begins with 0."""
+        """Add to 0, with which `sum` starts."""
         return self if isinstance(other, int) and other == 0 else NotImplemented
 
     def _choices(self) -> dict[str, Any]:
-        """What parts must have in common to add up."""
+        """Return the settings that results must share to be added."""
         return {
             "the vocabulary": self.vocabulary,
             "n_bins": self.n_bins,
@@ -309,13 +308,13 @@ class TokenCalibration:
             "position_buckets": self.position_buckets,
         }
 
-    # --- saying ---
+    # --- printing ---
 
     def __str__(self) -> str:
         ignored = f" ({self.ignored:,} ignored)" if self.ignored else ""
         head = f"Next-token calibration of {self.n:,} tokens{ignored}, vocabulary of {self.vocabulary:,}"
         if not self.n:
-            return f"{head}: nothing to measure"
+            return f"{head}: no token was counted"
         lines = [
             f"{head}:",
             f"accuracy {self.accuracy:.4f}, mean confidence {self.confidence:.4f}, ECE {self.ece:.4f} "
@@ -324,11 +323,11 @@ class TokenCalibration:
             f"Brier score {self.brier:.4f}.",
         ]
         if self.impossible:
-            lines.append(f"The log loss is infinite; targets whose probability was 0: {self.impossible:,}.")
+            lines.append(f"The log loss is infinite. Number of targets with probability 0: {self.impossible:,}.")
         if self.rth:
             ranks = [(f"rank {r}", one) for r, one in self.rth.items()]
             ranks += [(f"among the first {r}", one) for r, one in self.within_top_r.items()]
-            lines += _table(("", "happened", "probability", "ECE"), [(name, *self._of(one)) for name, one in ranks])
+            lines += _table(("", "observed", "probability", "ECE"), [(name, *self._of(one)) for name, one in ranks])
         if self.by_position:
             rows = [(name, *one._row()) for name, one in self.by_position.items()]
             lines += _table(("position", *TABLE_HEADINGS), rows)
@@ -346,13 +345,13 @@ class TokenCalibration:
 
 
 def _by_name(a: Mapping[str, TokenCalibration], b: Mapping[str, TokenCalibration]) -> dict[str, TokenCalibration]:
-    """The buckets of both, in order."""
+    """Return the buckets of both, in order."""
     added = {**a, **b} | {name: a[name] + b[name] for name in a if name in b}
     return dict(sorted(added.items(), key=lambda item: start_of(item[0])))
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    """An empty line, and columns of equal width: the first to the left, the others to the right."""
+    """Return an empty line and a table: the first column aligned left, the others right."""
     widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
     lines = [""]
     for row in (head, *rows):
@@ -368,7 +367,7 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def buckets_of(given: int | Sequence[int]) -> Buckets:
-    """The width of buckets, or where they start; checked.
+    """Return the width of buckets, or their starts, after checking them.
 
     Examples
     --------
@@ -388,7 +387,7 @@ def buckets_of(given: int | Sequence[int]) -> Buckets:
 
 
 def starts_of(positions: Array, buckets: Buckets) -> Int64s:
-    """The start of the bucket of each position."""
+    """Return the start of the bucket of each position."""
     where = np.asarray(positions, np.int64)
     if isinstance(buckets, int):
         starts = where // buckets * buckets
@@ -402,7 +401,7 @@ def starts_of(positions: Array, buckets: Buckets) -> Int64s:
 
 
 def name_of(start: int, buckets: Buckets) -> str:
-    """What to call the bucket that starts there.
+    """Return the name of the bucket that starts there.
 
     Examples
     --------
@@ -420,7 +419,7 @@ def name_of(start: int, buckets: Buckets) -> str:
 
 
 def start_of(name: str) -> int:
-    """Where the bucket of that name starts.
+    """Return the start of the bucket of that name.
 
     Examples
     --------

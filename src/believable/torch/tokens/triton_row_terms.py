@@ -1,4 +1,4 @@
-"""`row_terms` in one pass over each row, with Triton: sums of exponentials, and no probabilities."""
+"""`row_terms` in one pass over each row, with Triton: sums of exponentials, without storing probabilities."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import triton.language as tl
 from torch import Tensor
 
 COMPILED_TYPES = (torch.float32, torch.float16, torch.bfloat16)
-MAX_BLOCK_COLUMNS = 512  # which a program reads at once
+MAX_BLOCK_COLUMNS = 512  # the columns that a program reads at once
 
 LOG2_E = tl.constexpr(1.4426950408889634)
 LOG_2 = tl.constexpr(0.6931471805599453)
-MAX_BITS_APART = tl.constexpr(40)  # e squared, a million times, is far from the largest number then
+MAX_BITS_APART = tl.constexpr(40)  # a million times e squared is still far from overflow then
 
 
 @triton.jit
@@ -28,10 +28,10 @@ def vocabulary_rows(  # type: ignore[no-untyped-def]
     stride,
     BLOCK: tl.constexpr,
 ):
-    """One program a row, of any length.
+    """Handle one row of any length per program.
 
-    Logits of -inf are probabilities of 0. A row of a label that is no column is left out: its confidence stays what it
-    was. That of a row which has no probabilities is NaN.
+    Logits of -inf are probabilities of 0. A row whose label is not a column is left out: its confidence is not written.
+    A row without probabilities gets the confidence NaN.
     """
     row = tl.program_id(0).to(tl.int64)
     label = tl.load(labels + row).to(tl.int64)
@@ -40,13 +40,13 @@ def vocabulary_rows(  # type: ignore[no-untyped-def]
     logits += row * stride
     column = tl.arange(0, BLOCK)
     infinity = float("inf")
-    mosts = tl.full([BLOCK], -infinity, tl.float32)  # of the columns that are a block apart, and where it was
+    mosts = tl.full([BLOCK], -infinity, tl.float32)  # the largest among columns a block apart, and its column
     starts = tl.zeros([BLOCK], tl.int32)
     sum1 = tl.zeros([BLOCK], tl.float32)
     sum2 = tl.zeros([BLOCK], tl.float32)
     steps = tl.zeros([BLOCK], tl.float32)
-    # Exponentials are taken beside the largest of the first columns. Only where that of all is so far from it that sums
-    # might overflow does the row have to be gone through again, beside the right one.
+    # Exponentials are relative to the largest of the first columns. Only if the overall largest is so far that sums
+    # might overflow, the row is read again, relative to the overall largest.
     beside = tl.max(tl.load(logits + column, mask=column < K, other=-infinity).to(tl.float32), axis=0)
     beside = tl.where(tl.abs(beside) < infinity, beside, 0.0)
     most = beside
@@ -59,7 +59,7 @@ def vocabulary_rows(  # type: ignore[no-untyped-def]
                 larger = z > mosts
                 mosts = tl.where(larger, z, mosts)
                 starts = tl.where(larger, start, starts)
-                # -inf has no probability; NaN stays what it is, and makes the sums so.
+                # -inf has probability 0; NaN stays and makes the sums NaN.
                 bits = tl.maximum((z - beside) * LOG2_E, -2000, tl.PropagateNan.ALL)
                 e = tl.exp2(bits)
                 sum1 += e
@@ -95,14 +95,14 @@ def vocabulary_rows(  # type: ignore[no-untyped-def]
 
 
 def suits(logits: Tensor) -> bool:
-    """Whether the pass can read these logits."""
+    """Return whether the pass can read these logits."""
     return logits.dtype in COMPILED_TYPES and logits.stride(1) == 1
 
 
 def row_terms(logits: Tensor, labels: Tensor) -> tuple[Tensor, ...]:
-    """Confidence, log loss, Brier score, entropy and predicted column of each row, of any length.
+    """Return confidence, log loss, Brier score, entropy and predicted column of each row, of any length.
 
-    The confidence is NaN, and the column -1, where the label is no column or the logits have no softmax.
+    The confidence is NaN, and the column -1, where the label is not a column or the logits have no softmax.
     """
     n, width = logits.shape
     made = [torch.full((n,), torch.nan, dtype=torch.float64, device=logits.device) for _ in range(4)]
