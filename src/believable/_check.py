@@ -16,12 +16,13 @@ import numpy as np
 from believable import _kernels
 from believable._arrays import as_numpy
 from believable._types import Array, Floats, Ints
-from believable.errors import Hint, InputError, Row, Sentence
+from believable.errors import LOOK_LIKE_CLASSES, Hint, InputError, Row, Sentence
 
 P = ParamSpec("P")
 R = TypeVar("R")
 ROW_SUM_TOLERANCE = 1e-3  # the slack of float32 and float16
 BFLOAT16_TOLERANCE = 1e-2  # eight bits of precision: each entry may be off by one part in 512
+MAX_ROWS_ALIKE = 5  # rows whose scores may all be 0, or all 1, and still pass for probabilities
 LIGHTEST_WEIGHT, HEAVIEST_WEIGHT = 1e-100, 1e100  # weights whose squares, times scores, are still numbers
 
 
@@ -215,6 +216,24 @@ def row_sums(
         row=row,
         hint=Sentence("divide by the row sums, or {otherwise}", otherwise=otherwise),
     )
+
+
+def refuse_predicted_classes(scores: Floats) -> None:
+    """Raise where every score is exactly 0 or 1, as predicted classes are; up to five rows that are alike may be."""
+    width = scores.shape[1] if scores.ndim == 2 else 1
+    for part in _kernels.row_blocks(len(scores), width):
+        if np.any((scores[part] != 0) & (scores[part] != 1)):
+            return
+    if len(scores) <= MAX_ROWS_ALIKE and np.all(scores == scores[0]):
+        return
+    raise predicted_classes(one_event=scores.ndim == 1)
+
+
+def predicted_classes(one_event: bool) -> InputError:
+    """Return the error that says scores are predicted classes, of one event or one-hot in a matrix."""
+    hint = Hint.PREDICTED_CLASSES if one_event else Hint.PREDICTED_CLASSES_OF_ROWS
+    what = "all {argument} are 0 or 1" if one_event else "all entries of {argument} are 0 or 1"
+    return InputError(f"{what}: {LOOK_LIKE_CLASSES}", argument="predictions", hint=hint)
 
 
 def is_brief(given: Any) -> bool:

@@ -61,6 +61,7 @@ class OneOf(tuple[Any, ...]):
 
 LOOK_LIKE_LOGITS = "these look like logits"
 LOOK_LIKE_PERCENTAGES = "these look like percentages"
+LOOK_LIKE_CLASSES = "these look like predicted classes, not probabilities"
 FROM_LOGITS = "pass {Predictions}(..., from_logits=True)"
 
 
@@ -81,6 +82,8 @@ class Hint(Enum):
     PERCENTAGES = f"{LOOK_LIKE_PERCENTAGES}: divide by 100"
     PERCENTAGES_IN_FILE = f"{LOOK_LIKE_PERCENTAGES}: pass {{percent=True}}; for logits, {FROM_LOGITS}"
     READ_AS_PERCENTAGES = "if all are percentages, read them with {percent=True}"
+    PREDICTED_CLASSES = "pass predict_proba(X)[:, 1] in place of predict(X)"
+    PREDICTED_CLASSES_OF_ROWS = "pass predict_proba(X) in place of predict(X)"
     ROUNDING = "if this is rounding, clip them first"
     SWAPPED = "the arguments look swapped: the order is (predictions, actuals), scores first"
     INDEPENDENT_COLUMNS = "pass {Predictions}(..., multilabel=True) if the columns are independent"

@@ -13,7 +13,8 @@ import believable
 from believable import Predictions, reliability_table, verdict
 from believable.auditing import judgement
 from believable.auditing.judgement import effective_rows_of_bins, grade
-from believable.auditing.source import ClusteredRows
+from believable.auditing.settings import AuditSettings
+from believable.auditing.source import ClusteredRows, RowSource
 from believable.errors import InputError
 from believable.inference.interval import Interval, interval
 from believable.report.verdicts import ECE_GUIDELINE
@@ -100,7 +101,7 @@ def test_certain_and_right_is_not_off():
         assert table.low[0] == 0
         assert table.high[1] == 1
         assert "*" not in str(table)
-        assert not verdict([0.0] * n, [0] * n).places
+        assert not verdict([0.0] * n, [0] * n, pairs=True).places
 
 
 def test_all_right_is_exactly_right():
@@ -304,7 +305,8 @@ def test_one_curve_only():
 
 def test_what_had_no_probability_is_no_excellent_forecast():
     """Events at a score of 0 are infinitely more than predicted, however small the ECE is."""
-    judged = verdict([0.0] * 300, np.arange(300) == 0)
+    rows = RowSource(Predictions([0.0] * 300, np.arange(300) == 0))
+    judged = judgement.judge(rows, AuditSettings(10, "uniform", None, False, False, 0.95, 0))
     assert judged.label == "off on the whole"
     assert "happened 0.0033, which had a probability of 0" in str(judged)
 

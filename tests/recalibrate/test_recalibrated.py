@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -33,6 +34,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 from believable.errors import InputError
 from believable.recalibrate import (
@@ -313,6 +315,15 @@ def test_class_that_a_fold_lacks(ensemble):
 
 
 # --- within scikit-learn ----------------------------------------------------------------------------------------------
+
+
+def test_full_trees_have_probabilities_of_0_and_1():
+    """What `predict_proba` returns is taken as it is, so a map may be learnt from zeros and ones."""
+    X, y = make_classification(400, 5, flip_y=0.3, random_state=0)
+    model = Recalibrated(DecisionTreeClassifier(random_state=0), "platt").fit(X, y)
+    assert set(model.estimator_.predict_proba(X).ravel()) == {0.0, 1.0}
+    assert 0.05 < model.predict_proba(X).min()
+    assert model.predict_proba(X).max() < 0.95
 
 
 def test_grid_search_over_methods():

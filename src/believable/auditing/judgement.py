@@ -73,7 +73,7 @@ def verdict(
     Scores from 0.00 to 0.50 are too high: 0.150 predicted, 0.000 happened (100 rows).
     Scores from 0.50 to 1.00 are too low: 0.850 predicted, 1.000 happened (100 rows).
     """
-    source = source_of_audit(predictions, actuals, sample_weight, clusters=clusters)
+    source = source_of_audit(predictions, actuals, sample_weight, clusters=clusters, pairs=pairs)
     return judge(source, AuditSettings(n_bins, strategy, notion, pooled, pairs, level, random_state))
 
 

@@ -48,6 +48,8 @@ HINTS = {
     Hint.LOGITS_TO_CALIBRATE: f"{LOOK_LIKE_LOGITS}: use {{from_logits}}, or --scores raw for other numbers",
     Hint.PERCENTAGES: f"{LOOK_LIKE_PERCENTAGES}: use {{percent}}",
     Hint.PERCENTAGES_IN_FILE: f"{LOOK_LIKE_PERCENTAGES}: pass {{percent}}; for logits, use {{from_logits}}",
+    Hint.PREDICTED_CLASSES: "name a column of probabilities with {prob}",
+    Hint.PREDICTED_CLASSES_OF_ROWS: "name the columns of probabilities with {prob_prefix}",
     Hint.SWAPPED: "scores and labels look swapped: {prob} names the scores, {label} the outcomes",
     Hint.INDEPENDENT_COLUMNS: "from Python, pass Predictions(..., multilabel=True) if the columns are independent",
     Hint.ONE_COLUMN_PER_CLASS: "name one column per class with {prob_prefix}",

@@ -234,7 +234,7 @@ def _notes(predictions: Predictions, columns: Columns, means: Interpretation) ->
             Sentence("no percentage is above 1 %: if the scores were probabilities already, leave {percent} out")
         )
     if predictions.kind == "binary" and len(predictions) > 1 and np.isin(predictions.scores, (0, 1)).all():
-        notes.append(f"every score in column {columns.prob[0]} is 0 or 1: are these decisions, not probabilities?")
+        notes.append(f"every score in column {columns.prob[0]} is 0 or 1: these look like predicted classes, not probabilities")
     if means.from_logits and columns.classes is not None:
         absent = np.flatnonzero(np.bincount(predictions.labels, minlength=predictions.n_classes) == 0)
         if len(absent):

@@ -93,6 +93,8 @@ class RowsInFolds:
         given = isinstance(predictions, Predictions)
         source = predictions if given else _checked(predictions, actuals, sample_weight, input, classes)
         _refuse(source, given, actuals, input)
+        if input == "probabilities":
+            _check.refuse_predicted_classes(source.scores)
         values = source.scores if input == "probabilities" else _rows_that_count(predictions, sample_weight)
         counts = np.bincount(source.labels)
         if np.count_nonzero(counts > 1) < 2:
@@ -121,7 +123,7 @@ class RowsInFolds:
             model.set_params(classes=list(names))
         labels = self.labels[rows]
         weights = None if self.weights is None else self.weights[rows]
-        return model.fit(self.scores[rows], labels if names is None else np.asarray(names)[labels], weights)
+        return model._fit_to_model(self.scores[rows], labels if names is None else np.asarray(names)[labels], weights)
 
     def cross_fitted(self, method: Recalibrator) -> Mapped:
         """Every row mapped by a map that has not seen it, nor its cluster."""

@@ -363,7 +363,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
 
     def _learnt(self, classes: Array, scores: Floats, y: Array, weights: Float64s | None) -> Recalibrator:
         method: Recalibrator = clone(self._method()).set_params(classes=classes)
-        return method.fit(scores, y, sample_weight=weights)
+        return method._fit_to_model(scores, y, weights)
 
     # --- what was asked for ---
 

@@ -386,7 +386,7 @@ def _notes(parts: Parts, summary: Summary, counting: CountSettings) -> list[str]
         if happened in (0, summary.n):
             notes.append(f"every outcome in column {columns.label} is the same, {happened // summary.n}")
         if summary.n > 1 and set(summary.cells[0].index.tolist()) <= {0, len(grid) - 1}:
-            notes.append(f"every score in column {columns.prob[0]} is 0 or 1: are these decisions, not probabilities?")
+            notes.append(f"every score in column {columns.prob[0]} is 0 or 1: these look like predicted classes, not probabilities")
     if (repeating := _clusters(parts, columns)) is not None:
         notes.append(f"column {repeating} repeats: if its rows belong together, the intervals here are too narrow")
     return notes
