@@ -95,11 +95,20 @@ class Hint(Enum):
     NAME_THE_CLASSES = "pass {Predictions}(..., classes=[...])"
     CLASSES_OF_COLUMNS = "pass classes=[...] in the order of the columns"
     CLASSES_OF_TEXT = "name them, in order, with {classes}"
+    NAME_THE_NEGATIVE = (
+        "name the one that counts as 0 with {neg_label} and drop the rows of the others, or pass actuals == pos_label "
+        "if all others count as 0"
+    )
+    NAME_THE_NEGATIVE_IN_FILE = "name the one that counts as 0 with {neg_label}, and drop the rows of the others"
     NO_POSITIVES = "if there are truly no positives, pass {actuals} as 0 and 1"
     # rows
     DROP_OR_REPAIR = "drop or repair such rows first"
     DROP_OR_IGNORE = (
         "drop such rows, or pass {Predictions}(..., ignore_label=float('nan')) to have them dropped and counted"
+    )
+    ALIGN_OR_FORGET_INDEX = (
+        "bring the rows into one order with .loc[...], or, if they are in one already, pass .reset_index(drop=True) or "
+        ".to_numpy()"
     )
     REPAIR_OR_LEAVE_OUT = "repair such rows, or leave them out with {drop_missing=True}"
     # columns and files

@@ -23,3 +23,25 @@ def test_predicted_classes_are_refused(run, decisions, command):
         "all predictions are 0 or 1: these look like predicted classes, not probabilities; "
         "name a column of probabilities with --prob"
     ) in result.stderr
+
+
+def test_a_third_label_is_refused(run, tmp_path):
+    """Every command that takes --pos-label takes --neg-label, and says what to do with other labels."""
+    path = tmp_path / "three.csv"
+    path.write_text("p,q,y\n" + "0.1,0.2,no\n0.8,0.7,yes\n0.3,0.2,maybe\n0.6,0.9,yes\n0.2,0.3,no\n" * 20)
+    polars.read_csv(path).write_parquet(tmp_path / "three.parquet")
+    for command in (
+        ("audit", path, "--prob", "p"),
+        ("fit", path, "--prob", "p"),
+        ("compare", path, "--prob", "p", "--prob", "q"),
+        ("audit", tmp_path / "three.parquet", "--stream", "--prob", "p"),
+    ):
+        result = run(*command, "--pos-label", "yes")
+        assert result.exit_code == 2
+        assert (
+            "--pos-label 'yes' leaves more than one other label: 'no' (40 rows), 'yes' (40 rows), 'maybe' (20 rows); "
+            "name the one that counts as 0 with --neg-label, and drop the rows of the others"
+        ) in result.stderr
+        result = run(*command, "--pos-label", "yes", "--neg-label", "no")
+        assert result.exit_code == 2
+        assert "20 rows have neither --pos-label 'yes' nor --neg-label 'no': 'maybe' (20 rows); drop" in result.stderr

@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     from believable.readers import Loaded
 
 OPTIONS_OF_COLUMNS = (
-    *("prob", "prob_prefix", "label", "pos_label", "weight", "cluster", "by"),
+    *("prob", "prob_prefix", "label", "pos_label", "neg_label", "weight", "cluster", "by"),
     *("percent", "drop_missing", "format"),
 )
 OPTIONS_OF_RUNS = ("qrels", "rel", "graded", "unjudged", "map")
 ENDINGS_OF_RUNS = ("run", "trec", "qrels", "qrel")
 OPTIONS_OF_SAMPLES = ("normalise", "filter")
-OPTIONS_OF_TABLES = ("prob_prefix", "pos_label", "weight", "by", "drop_missing", "format", "logits", "scores")
+OPTIONS_OF_TABLES = (
+    *("prob_prefix", "pos_label", "neg_label", "weight", "by", "drop_missing", "format", "logits", "scores"),
+)
 
 
 def read(file: Path | None, asked: Mapping[str, Any], *, unasked: Collection[str] = ()) -> Loaded:

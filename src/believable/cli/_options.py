@@ -101,6 +101,9 @@ SHARED: dict[str, Callable[[Any], Any]] = {
     "percent": click.option("--percent", is_flag=True, help="The scores are percentages, from 0 to 100."),
     "label": click.option("--label", metavar="NAME", help="Column of outcomes."),
     "pos_label": click.option("--pos-label", metavar="VALUE", help="The label that counts as 1."),
+    "neg_label": click.option(
+        "--neg-label", metavar="VALUE", help="The label that counts as 0, where there are more than two."
+    ),
     "weight": click.option("--weight", metavar="NAME", help="Column of sample weights (never guessed)."),
     "cluster": click.option(
         "--cluster",

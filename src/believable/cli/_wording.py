@@ -26,6 +26,7 @@ OPTIONS = {
     "level": "--level",
     "method": "--map",  # of a run; a map that is fitted is named in sentences by its own name
     "n_bins": "--bins",
+    "neg_label": "--neg-label",
     "normalise": "--normalise",
     "notion": "--notion",
     "percent": "--percent",
@@ -40,7 +41,7 @@ OPTIONS = {
     "weight": "--weight",
 }
 NAMES_OF_DATA = {"actuals": "labels", "sample_weight": "the weight"}
-SHOWN_AS_IN_THE_DATA = ("pos_label",)  # in quotation marks, where it is text
+SHOWN_AS_IN_THE_DATA = ("pos_label", "neg_label")  # in quotation marks, where it is text
 
 HINTS = {
     Hint.LOGITS: f"{LOOK_LIKE_LOGITS}: use {{from_logits}}",

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 @click.argument("b", metavar="[B]", required=False, type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--prob", metavar="NAME", multiple=True, help="Column of scores; twice for two columns of A.")
 @click.option("--prob-prefix", metavar="TEXT", multiple=True, help="The same for one column per class.")
-@shared_options("logits", "percent", "label", "pos_label", "weight", "cluster", "drop_missing", "format")
+@shared_options("logits", "percent", "label", "pos_label", "neg_label", "weight", "cluster")
+@shared_options("drop_missing", "format")
 @click.option("--metric", metavar="NAME", multiple=True, help="What to compare; may be given several times.")
 @shared_options("bins", "strategy", "level", "seed")
 @sentences

@@ -25,8 +25,8 @@ EXAMPLE_SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @click.command(short_help="Learn a map from scores to probabilities.")
 @click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
-@shared_options("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "weight", "cluster")
-@shared_options("drop_missing", "format", "run", "qrels", "rel", "unjudged")
+@shared_options("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "neg_label", "weight")
+@shared_options("cluster", "drop_missing", "format", "run", "qrels", "rel", "unjudged")
 @click.option("--method", default="auto", show_default=True, help="auto, or a name such as temperature or isotonic.")
 @click.option(
     "--score",

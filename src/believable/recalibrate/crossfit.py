@@ -178,6 +178,7 @@ def folds(labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Gener
 
 def _checked(predictions: Any, actuals: Any, sample_weight: Any, input: Input, classes: Any) -> Predictions:
     """A checked copy of what was passed: probabilities, or what logits and scores say when nothing is done."""
+    _check.same_index(predictions=predictions, actuals=actuals, sample_weight=sample_weight)
     values = _check.numeric(predictions, "predictions")
     kind = getattr(_check.labels_as_array(actuals), "dtype", np.dtype(float)).kind
     if kind in "OSUT" and classes is None and any(isinstance(one, str) for one in np.asarray(actuals)[:1].tolist()):
