@@ -58,6 +58,9 @@ class Loaded:
         The logits that the predictions were made of, where these are what the file holds.
     rows : ndarray of int or None
         The rows of the file, from 0, that are left; None where all are, or they are not one to one.
+    scaled : str
+        "after Platt scaling", say, where scores that are no probabilities were turned into such by a calibration map;
+        "" where the scores are as the file has them.
     """
 
     predictions: Predictions
@@ -70,6 +73,7 @@ class Loaded:
     pairs: bool = False
     raw: Array | None = None
     rows: Ints | None = None
+    scaled: str = ""
 
     @property
     def groups(self) -> Array | None:
