@@ -274,12 +274,13 @@ def test_what_does_not_go_with_answers(run, answers):
             (samples, "--cluster", "doc_id"),
             "Error: --cluster is for stated confidences, and samples_arc.jsonl is a log of",
         ),
-        ((stated, "--samples", "--by", "id"), "Error: --by is for a table, and "),
+        ((stated, "--samples", "--weight", "id"), "Error: --weight is for a table, and "),
+        ((samples, "--by", "doc_id"), "Error: --by is for stated confidences, and samples_arc.jsonl is a log of"),
         (
             (stated, "--normalise", "length"),
             "Error: --normalise and --filter are for logs of samples, which stated.jsonl",
         ),
-        ((stated, "--samples", "--prob", "confidance", "--label", "correct"), "no answer has both"),
+        ((stated, "--samples", "--prob", "confidance", "--label", "correct"), "there is no field 'confidance'"),
         ((samples, "--filter", "strict"), "there is no filter 'strict'"),
     ):
         result = run("audit", *arguments)

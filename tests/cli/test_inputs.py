@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import polars
 import pytest
 
@@ -45,3 +47,28 @@ def test_a_third_label_is_refused(run, tmp_path):
         result = run(*command, "--pos-label", "yes", "--neg-label", "no")
         assert result.exit_code == 2
         assert "20 rows have neither --pos-label 'yes' nor --neg-label 'no': 'maybe' (20 rows); drop" in result.stderr
+
+
+@pytest.mark.parametrize("options", [(), ("--drop-missing",), ("--samples",), ("--samples", "--drop-missing")])
+@pytest.mark.parametrize("named", [(), ("--prob", "conf"), ("--label", "acc"), ("--prob", "conf", "--label", "acc")])
+def test_stated_confidences_are_found_with_any_options(run, quick, tmp_path, options, named):
+    """None of these asks for another of them."""
+    path = tmp_path / "answers.jsonl"
+    lines = [{"conf": None if k % 10 == 0 else f"I am {60 + k % 40} % sure", "acc": k % 3 > 0} for k in range(60)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    result = run("audit", path, "--no-fix", *options, *named)
+    assert result.exit_code == 0, result.output
+    assert "54 rows" in result.output
+    assert "confidences conf, marks acc" in result.output
+
+
+def test_answers_have_subgroups(run, quick, tmp_path):
+    """--by names fields of answers as it names columns of tables."""
+    path = tmp_path / "answers.jsonl"
+    lines = [
+        {"confidence": 0.6 + k % 4 / 10, "correct": k % 3 > 0, "topic": "art" if k % 2 else "law"} for k in range(60)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    result = run("audit", path, "--no-fix", "--by", "topic")
+    assert result.exit_code == 0, result.output
+    assert "topic = art" in result.output

@@ -24,9 +24,7 @@ OPTIONS_OF_COLUMNS = (
 OPTIONS_OF_RUNS = ("qrels", "rel", "graded", "unjudged", "map")
 ENDINGS_OF_RUNS = ("run", "trec", "qrels", "qrel")
 OPTIONS_OF_SAMPLES = ("normalise", "filter")
-OPTIONS_OF_TABLES = (
-    *("prob_prefix", "pos_label", "neg_label", "weight", "by", "drop_missing", "format", "logits", "scores"),
-)
+OPTIONS_OF_TABLES = ("prob_prefix", "pos_label", "neg_label", "weight", "format", "logits", "scores")
 
 
 def read(file: Path | None, asked: Mapping[str, Any], *, unasked: Collection[str] = ()) -> Loaded:
@@ -145,28 +143,18 @@ def _how_to_save(asked: Mapping[str, Any]) -> str:
 
 
 def _is_samples(file: Path, asked: Mapping[str, Any]) -> bool:
-    """Asked for, or recognised by the fields of the first object; naming the scores says that it is a table."""
+    """Asked for, or recognised by the fields of the first objects; an option of tables says that it is a table."""
     if asked.get("samples"):
         return True
-    if any(asked.get(name) for name in ("prob", "label", *OPTIONS_OF_TABLES)) or file == STANDARD_STREAM:
+    if any(asked.get(name) for name in OPTIONS_OF_TABLES) or file == STANDARD_STREAM:
         return False
     from believable.readers import is_lm_samples
+    from believable.readers.logs.language_models import states_confidences
 
-    return is_lm_samples(file) or _states_confidences(file)
-
-
-def _states_confidences(file: Path) -> bool:
-    """Whether the first object of a file of JSON lines has a confidence and says whether the answer was correct."""
-    from believable.readers.logs.language_models import CONFIDENCE_NAMES, CORRECT_NAMES, RECORD_ENDINGS
-    from believable.readers.logs.records import records
-
-    if not file.name.lower().endswith(RECORD_ENDINGS):
-        return False
-    try:
-        fields = next(records(file)).values
-    except InputError:  # for the reader of tables to say
-        return False
-    return any(name in fields for name in CONFIDENCE_NAMES) and any(name in fields for name in CORRECT_NAMES)
+    prob, label = asked.get("prob"), asked.get("label")
+    if prob is None and label is None and is_lm_samples(file):
+        return True
+    return states_confidences(file, prob, label)
 
 
 def _samples(file: Path, asked: Mapping[str, Any]) -> Loaded:
@@ -180,6 +168,7 @@ def _samples(file: Path, asked: Mapping[str, Any]) -> Loaded:
         confidence=asked.get("prob"),
         correct=asked.get("label"),
         cluster=asked.get("cluster"),
+        by=names_in(asked.get("by", ())),
         percent=asked["percent"],
     )
 
