@@ -8,6 +8,8 @@ from typing import Any
 from believable.errors import LOOK_LIKE_LOGITS, LOOK_LIKE_PERCENTAGES, Hint, OneOf, Sentence, Wording
 
 OPTIONS = {
+    "auc": "--auc",
+    "base_rate": "--rate",
     "by": "--by",
     "compare_with": "--compare",
     "confidence": "--prob",
@@ -16,6 +18,7 @@ OPTIONS = {
     "drop_missing": "--drop-missing",
     "every": "--checkpoint-every",
     "filter": "--filter",
+    "floor": "--floor",
     "format": "--format",
     "from_logits": "--logits",
     "graded": "--graded",
@@ -29,6 +32,7 @@ OPTIONS = {
     "neg_label": "--neg-label",
     "normalise": "--normalise",
     "notion": "--notion",
+    "oe_width": "--oe-width",
     "percent": "--percent",
     "pos_label": "--pos-label",
     "prob": "--prob",
@@ -36,9 +40,12 @@ OPTIONS = {
     "random_state": "--seed",
     "rel": "--rel",
     "score": "--score",
+    "slope_width": "--slope-width",
     "strategy": "--strategy",
+    "thresholds": "--threshold",
     "unjudged": "--unjudged",
     "weight": "--weight",
+    "width": "--width",
 }
 NAMES_OF_DATA = {"actuals": "labels", "sample_weight": "the weight"}
 SHOWN_AS_IN_THE_DATA = ("pos_label", "neg_label")  # in quotation marks, where it is text
