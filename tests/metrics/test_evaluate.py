@@ -35,7 +35,7 @@ def test_names_and_aliases():
     assert len(evaluate(P, Y, "auc")) == 1
     assert "foo" not in result
     assert result.get("foo") is None
-    with pytest.raises(InputError, match="there is no metric 'eec'; known are accuracy"):
+    with pytest.raises(InputError, match=r"there is no metric 'eec' .did you mean ece.*; known are accuracy"):
         evaluate(P, Y, ["eec"])
 
 
