@@ -81,8 +81,10 @@ class RowsInFolds:
     fold: Ints
 
     @classmethod
-    def of(cls, predictions: Any, actuals: Any, settings: FoldSettings) -> RowsInFolds:
-        """Check everything once."""
+    def of(
+        cls, predictions: Any, actuals: Any, settings: FoldSettings, *, predicted_classes: bool = False
+    ) -> RowsInFolds:
+        """Check everything once; `predicted_classes` says that probabilities may all be 0 or 1, as a model's may."""
         input, classes, cv, clusters, sample_weight, random_state = settings
         _check.choice(input, INPUTS, "input")
         n_folds = _check.positive_integer(cv, "cv", 2)
@@ -93,7 +95,7 @@ class RowsInFolds:
         given = isinstance(predictions, Predictions)
         source = predictions if given else _checked(predictions, actuals, sample_weight, input, classes)
         _refuse(source, given, actuals, input)
-        if input == "probabilities":
+        if input == "probabilities" and not predicted_classes:
             _check.refuse_predicted_classes(source.scores)
         values = source.scores if input == "probabilities" else _rows_that_count(predictions, sample_weight)
         counts = np.bincount(source.labels)
