@@ -117,7 +117,7 @@ class Hint(Enum):
     CHOOSE_CORRECT = "correct="
     RENAME_OR_OVERWRITE = "choose another name, or pass overwrite=True"
     LEAVE_EMPTY = "fill it in, drop the row, or pass missing='keep' to have the result left empty too"
-    LOGITS_OR_RAW = "pass scores='logits' if they are log-odds, scores='raw' if they are neither, to have a map learnt"
+    LOGITS_OR_RAW = "pass scores='logits' if they are log-odds, or scores='raw' to have a calibration map fitted first"
 
     def __str__(self) -> str:
         return told(self.value, {}, PYTHON)

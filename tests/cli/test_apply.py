@@ -474,7 +474,9 @@ def test_logits_that_look_like_probabilities_are_worth_a_note(tmp_path):
     old.write_text("p\n0.5\n0.1\n")
     result = run("apply", tmp_path / "map.json", old)
     assert result.exit_code == 0
-    assert "Note: The map takes logits, and all scores lie in [0, 1]: are they probabilities?" in result.stderr
+    assert (
+        "Note: The calibration map takes logits, and all scores lie in [0, 1]: are they probabilities?" in result.stderr
+    )
 
 
 # --- npz --------------------------------------------------------------------------------------------------------------

@@ -299,7 +299,7 @@ SENTENCES = [
     (["a.csv", "--prob", "p", "--prob-prefix", "p_"], "(--prob) or the prefix of several (--prob-prefix), not both"),
     (["a.csv", "--prob", "z"], "these look like logits: use --logits, or --percent for percentages"),
     (["a.csv", "--logits", "--scores", "raw"], "--logits and --scores raw contradict each other: leave one out"),
-    (["a.csv", "--scores", "raw"], "learn a map with `believable fit --scores raw`"),
+    (["a.csv", "--scores", "raw"], "fit a calibration map with `believable fit --scores raw`"),
     (["a.csv", "--label", "sex"], "say which is positive with --pos-label"),
     (["a.csv", "--level", "95"], "--level must be a number from 0 to 1, got 95.0"),
     (["a.csv", "--level", "1"], "--level must lie strictly between 0 and 1, got 1.0"),

@@ -91,7 +91,7 @@ SENTENCES = {
     "clusters": (Sentence("pass {cluster=}; the intervals", cluster="patient_id"), "pass --cluster patient_id; the intervals"),
     "scores of a run": (
         Sentence("{hint}", hint=Hint.LOGITS_OR_RAW),
-        "use --scores logits if they are log-odds, --scores raw if they are neither, to have a map learnt",
+        "use --scores logits if they are log-odds, or --scores raw to have a calibration map fitted first",
     ),
     "flags": (
         Sentence("{graded=True} has its own classes: leave out {rel=}", rel=2),

@@ -230,7 +230,7 @@ def test_what_a_map_warns_of_is_a_note(tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({}, "run.trec: as probabilities the scores must lie in [0, 1], got 3 for document 'a' of query 'q1'; pass scores='logits' if they are log-odds, scores='raw' if they are neither, to have a map learnt"),
+        ({}, "run.trec: as probabilities the scores must lie in [0, 1], got 3 for document 'a' of query 'q1'; pass scores='logits' if they are log-odds, or scores='raw' to have a calibration map fitted first"),
         ({"scores": "softmax"}, "scores must be one of 'probabilities', 'logits', 'raw', got 'softmax'"),
         ({"scores": "raw"}, "run.trec: a map is learnt from some queries and judged on others: one judged query is too few"),
         ({"scores": "raw", "graded": True}, "run.trec: no judged document has grade 2 or above: leave out graded=True"),

@@ -57,7 +57,7 @@ def _read(file: Path | None, asked: Mapping[str, Any]) -> Loaded:
     scale = scale_of(asked.get("scores"), asked["logits"])
     if scale == "scores":
         raise InputError(
-            "raw scores are no probabilities, so there is nothing to audit: learn a map with "
+            "raw scores are not probabilities, so there is nothing to audit: fit a calibration map with "
             "`believable fit --scores raw`, and audit what `believable apply` makes of other rows"
         )
     if _is_samples(file, asked):
@@ -139,7 +139,7 @@ def _how_to_save(asked: Mapping[str, Any]) -> str:
     for option in ("rel", "unjudged"):
         words += [] if asked.get(option) is None else [f"--{option}", str(asked[option])]
     words += ["--method", str(asked.get("map") or "platt"), "-o", "map.json"]
-    return f"To save the map, for `believable apply`: {shlex.join(words)}"
+    return f"To save the calibration map for `believable apply`: {shlex.join(words)}"
 
 
 def _is_samples(file: Path, asked: Mapping[str, Any]) -> bool:

@@ -162,7 +162,7 @@ def _passed(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
         )
     scale = scale_of(asked.get("scores"), asked["logits"])
     if scale == "scores":
-        raise InputError("raw scores are no probabilities, so there is nothing to audit: learn a map for them first")
+        raise InputError("raw scores are not probabilities: fit a calibration map to them first, with `believable fit`")
     settings = PassSettings(
         **{name: asked[name] for name in ("prob", "prob_prefix", "label", "weight", "percent")},
         pos_label=asked["pos_label"],

@@ -73,7 +73,7 @@ HINTS = {
     Hint.RENAME_OR_OVERWRITE: "choose another name with --to, or use --overwrite",
     Hint.LEAVE_EMPTY: "fill it in, drop the row, or use --missing keep to have the result left empty too",
     Hint.LOGITS_OR_RAW: (
-        "use --scores logits if they are log-odds, --scores raw if they are neither, to have a map learnt"
+        "use --scores logits if they are log-odds, or --scores raw to have a calibration map fitted first"
     ),
 }
 

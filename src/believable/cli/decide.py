@@ -49,7 +49,7 @@ def decide(file: Path, threshold: tuple[float, ...], plot: Path | None, level: f
     check_level(level, "--level")
     check_outputs({"plot": plot}, [file])
     loaded = read(file, asked)
-    how = {"clusters": loaded.clusters, "level": level, "random_state": seed}
+    how: dict[str, Any] = {"clusters": loaded.clusters, "level": level, "random_state": seed}
     with warnings_as_notes(), working(f"Deciding on {len(loaded.predictions):,} rows"):
         whole = net_benefit(loaded.predictions, **how)
         shown = net_benefit(loaded.predictions, thresholds=list(threshold or SHOWN_THRESHOLDS), **how)

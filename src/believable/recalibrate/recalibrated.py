@@ -401,7 +401,8 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         problem = RowsInFolds.of(one_event, y.tolist(), settings, predicted_classes=True)
         self.selection_ = choose(Judge(problem, CHOICE_LEVEL, 100, settings.random_state, errors=()))
         chosen: Recalibrator = clone(self.selection_[self.selection_.chosen].method)
-        return chosen.set_params(input=settings.input)
+        chosen.set_params(input=settings.input)
+        return chosen
 
     # --- what was asked for ---
 

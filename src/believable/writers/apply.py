@@ -145,7 +145,7 @@ def apply_to_file(
     notes = []
     inside = bool(extremes) and all(low >= 0 and high <= 1 for low, high in extremes)
     if recalibrator.input == "logits" and inside:
-        notes.append("The map takes logits, and all scores lie in [0, 1]: are they probabilities?")
+        notes.append("The calibration map takes logits, and all scores lie in [0, 1]: are they probabilities?")
     plan = seen[0] if seen else Plan((), ())
     return Applied(n_rows, plan.take, plan.make, tuple(notes))
 
