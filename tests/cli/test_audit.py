@@ -218,7 +218,10 @@ def test_a_run_with_its_judgements(run, quick, tmp_path):
     assert graded.classes == ("not relevant", "relevant", "highly relevant")
     refused = run("audit", *given)
     assert refused.exit_code == 2
-    assert "use --scores logits if they are log-odds, --scores raw if they are neither" in refused.stderr
+    assert (
+        "use --scores logits if they are log-odds, or --scores raw to have a calibration map fitted first"
+        in refused.stderr
+    )
     assert (
         "--graded has its own classes (0, 1, 2 and above): leave out --rel 2"
         in run("audit", *given, "--logits", "--graded", "--rel", 2).stderr
