@@ -13,8 +13,9 @@ from believable.cli._options import Sectioned
 
 HEAD = f"""# The command line
 
-`believable` judges, compares, fits and applies without a line of Python. This page is what `--help` says, generated
-from the program (`make docs`); [the audit](audit.md) and [making scores believable](recalibration.md) are the guides.
+`believable` judges, compares, fits, applies, decides and plans without a line of Python. This page is what `--help`
+says, generated from the program (`make docs`); [the audit](audit.md) and [making scores believable](recalibration.md)
+are the guides.
 
 | exit code | |
 |---|---|
@@ -22,6 +23,19 @@ from the program (`make docs`); [the audit](audit.md) and [making scores believa
 | {GATE_FAILED} | a gate failed: `--fail-above` or `--fail-below` |
 | {BAD_INPUT} | bad input, or an option that does not exist; the message says what to do |
 | {INTERRUPTED} | interrupted; nothing was left half-written |
+
+## Completion in the shell
+
+With this line in the file that your shell reads when it starts, the tab key completes commands, options and their
+values:
+
+| shell | file | line |
+|---|---|---|
+| bash | `~/.bashrc` | `eval "$(_BELIEVABLE_COMPLETE=bash_source believable)"` |
+| zsh | `~/.zshrc` | `eval "$(_BELIEVABLE_COMPLETE=zsh_source believable)"` |
+| fish | `~/.config/fish/completions/believable.fish` | `_BELIEVABLE_COMPLETE=fish_source believable \\| source` |
+
+## The examples
 
 The examples below run one after the other on two files, the predictions of two real models:
 
@@ -57,6 +71,16 @@ believable fit naive_bayes.csv --method beta --output map.json
     "apply": """
 ```sh
 believable apply map.json naive_bayes.csv --output calibrated.csv
+```
+""",
+    "decide": """
+```sh
+believable decide logistic.csv --threshold 0.2 --threshold 0.5 --plot decision-curve.png
+```
+""",
+    "rows": """
+```sh
+believable rows --width 0.02 --rate 0.2
 ```
 """,
     "metrics": """

@@ -14,7 +14,17 @@ import polars
 import pyarrow
 import pytest
 
-from believable import Predictions, View, average_predictions, brier_score, evaluate, expected_calibration_error
+from believable import (
+    Predictions,
+    View,
+    average_predictions,
+    brier_score,
+    evaluate,
+    expected_calibration_error,
+    interval,
+    select,
+    subgroups,
+)
 from believable.errors import InputError
 from tests.needs import need
 
@@ -408,3 +418,92 @@ def test_pairs_say_which_row_they_come_from(notion, threshold):
     assert np.array_equal(pairs.weight, weights[pairs.row])
     assert all(score in scores[row] for score, row in zip(pairs.score, pairs.row, strict=True))
     assert data.all_pairs(view).row is None
+
+
+# --- labels beyond the two that were named ----------------------------------------------------------------------------
+
+
+def test_a_third_label_is_refused():
+    """Labels that nobody named are not counted as negatives: the counts of all are given, and the way out."""
+    labels = ["yes", "no", "no", "maybe", "no", "yes"]
+    p = np.linspace(0.1, 0.9, 6)
+    with pytest.raises(InputError) as error:
+        Predictions(p, labels, pos_label="yes")
+    assert str(error.value) == (
+        "pos_label='yes' leaves more than one other label: 'no' (3 rows), 'yes' (2 rows), 'maybe' (1 row); name the one "
+        "that counts as 0 with neg_label and drop the rows of the others, or pass actuals == pos_label if all others "
+        "count as 0"
+    )
+    with pytest.raises(
+        InputError, match=r"^1 row has neither pos_label='yes' nor neg_label='no': 'maybe' \(1 row\); drop"
+    ):
+        Predictions(p, labels, pos_label="yes", neg_label="no")
+    kept = Predictions(p, labels, pos_label="yes", neg_label="no", ignore_label="maybe")
+    assert (kept.labels.tolist(), kept.n_ignored) == ([1, 0, 0, 0, 1], 1)
+    assert Predictions(p, np.array(labels) == "yes").labels.tolist() == [1, 0, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("labels", [[2, 3, 3, 4], np.array([2.0, 3, 3, 4]), np.array([2, 3, 3, 4], object)])
+def test_a_third_number_is_refused(labels):
+    """Numbers, whatever their type, are labels as texts are."""
+    with pytest.raises(InputError, match=r"pos_label=2 leaves more than one other label: 3(.0)? \(2 rows\)"):
+        Predictions([0.1, 0.2, 0.3, 0.4], labels, pos_label=2)
+    assert Predictions([0.1, 0.2, 0.3], labels[:3], pos_label=2, neg_label=3).labels.tolist() == [1, 0, 0]
+
+
+def test_a_negative_label_needs_a_positive_one():
+    """The negative label goes with another positive one; naming it changes nothing where there are two."""
+    with pytest.raises(InputError, match="neg_label goes with pos_label, which names the other label"):
+        Predictions([0.1, 0.9], ["a", "b"], neg_label="a")
+    with pytest.raises(InputError, match="pos_label and neg_label are both 'a'"):
+        Predictions([0.1, 0.9], ["a", "b"], pos_label="a", neg_label="a")
+    assert Predictions([0.1, 0.9], ["a", "b"], pos_label="b", neg_label="a").labels.tolist() == [0, 1]
+
+
+def test_many_labels_are_listed_with_their_number():
+    """A list of labels is complete, or says how many more there are."""
+    labels = [f"{k:02}" for k in range(14)]
+    with pytest.raises(InputError, match=r"\(they hold '00', .*'09' and 4 more\)"):
+        Predictions(np.linspace(0, 1, 14), labels, pos_label="x")
+
+
+# --- rows by name -----------------------------------------------------------------------------------------------------
+
+
+def test_pandas_rows_must_have_one_index():
+    """Rows pair by position, so an index that says otherwise is an error, and the same one or none is not."""
+    p, y = pandas.Series([0.1, 0.8, 0.6, 0.3], index=[7, 5, 6, 4]), pandas.Series([0, 1, 1, 0], index=[7, 5, 4, 6])
+    with pytest.raises(InputError) as error:
+        brier_score(p, y)
+    assert str(error.value) == (
+        "the indexes of predictions and actuals differ: 6 and 4 at row 2; bring the rows into one order with .loc[...], "
+        "or, if they are in one already, pass .reset_index(drop=True) or .to_numpy()"
+    )
+    alone = brier_score(p.to_numpy(), y.to_numpy())
+    reset = brier_score(p.reset_index(drop=True), y.reset_index(drop=True))
+    assert brier_score(p, y.to_numpy()) == brier_score(p.to_numpy(), y) == alone == reset
+    assert brier_score(p, y.loc[p.index]) == pytest.approx(np.mean((p - y) ** 2))
+    with pytest.raises(InputError, match="the indexes of actuals and sample_weight differ: 7 and 0 at row 0"):
+        Predictions(p.to_numpy(), y, sample_weight=pandas.Series([1, 1, 2, 2]))
+    with pytest.raises(InputError, match="predictions and actuals differ in length: 4 and 3"):
+        Predictions(p, y[:3])
+    with pytest.raises(InputError, match="the indexes of predictions and actuals differ: 'a' and 'b' at row 0"):
+        Predictions(
+            pandas.DataFrame({"n": [0.2, 0.7], "y": [0.8, 0.3]}, index=["a", "b"]), pandas.Series([0, 1], ["b", "a"])
+        )
+    missing = [np.nan, "b"]
+    assert len(Predictions(pandas.Series([0.2, 0.7], missing), pandas.Series([0, 1], missing))) == 2
+
+
+def test_what_is_said_about_rows_must_have_their_index():
+    """Clusters, subgroups, and the scores of a map that is being chosen, are paired by position too."""
+    p, y = pandas.Series([0.1, 0.8, 0.6, 0.3] * 5), pandas.Series([0, 1, 1, 0] * 5)
+    turned = pandas.Series(list("abab") * 5, index=range(19, -1, -1))
+    for rows in ((p, y), (Predictions(p, y),), (p.to_numpy(), y)):
+        with pytest.raises(InputError, match="the indexes of predictions and clusters differ: 0 and 19 at row 0"):
+            interval("ece", *rows, clusters=turned)
+    with pytest.raises(InputError, match="the indexes of predictions and by 'sex' differ"):
+        subgroups(p, y, {"sex": turned})
+    with pytest.raises(InputError, match="the indexes of predictions and actuals differ"):
+        select(p, y.set_axis(turned.index), input="logits")
+    assert interval("ece", p, y, clusters=turned.to_numpy()).value > 0

@@ -7,6 +7,7 @@ what is wrong, at which row, and what to do. Nothing is repaired silently and no
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -16,12 +17,14 @@ import numpy as np
 from believable import _kernels
 from believable._arrays import as_numpy
 from believable._types import Array, Floats, Ints
-from believable.errors import Hint, InputError, Row, Sentence
+from believable.errors import LOOK_LIKE_CLASSES, Hint, InputError, Row, Sentence
 
 P = ParamSpec("P")
 R = TypeVar("R")
 ROW_SUM_TOLERANCE = 1e-3  # the slack of float32 and float16
 BFLOAT16_TOLERANCE = 1e-2  # eight bits of precision: each entry may be off by one part in 512
+MAX_ROWS_ALIKE = 5  # rows whose scores may all be 0, or all 1, and still pass for probabilities
+MAX_LABELS_LISTED = 10  # in a sentence
 LIGHTEST_WEIGHT, HEAVIEST_WEIGHT = 1e-100, 1e100  # weights whose squares, times scores, are still numbers
 
 
@@ -217,9 +220,64 @@ def row_sums(
     )
 
 
+def refuse_predicted_classes(scores: Floats) -> None:
+    """Raise where every score is exactly 0 or 1, as predicted classes are; up to five rows that are alike may be."""
+    width = scores.shape[1] if scores.ndim == 2 else 1
+    for part in _kernels.row_blocks(len(scores), width):
+        if np.any((scores[part] != 0) & (scores[part] != 1)):
+            return
+    if len(scores) <= MAX_ROWS_ALIKE and np.all(scores == scores[0]):
+        return
+    raise predicted_classes(one_event=scores.ndim == 1)
+
+
+def predicted_classes(one_event: bool) -> InputError:
+    """Return the error that says scores are predicted classes, of one event or one-hot in a matrix."""
+    hint = Hint.PREDICTED_CLASSES if one_event else Hint.PREDICTED_CLASSES_OF_ROWS
+    what = "all {argument} are 0 or 1" if one_event else "all entries of {argument} are 0 or 1"
+    return InputError(f"{what}: {LOOK_LIKE_CLASSES}", argument="predictions", hint=hint)
+
+
 def is_brief(given: Any) -> bool:
     """Whether numbers were given in bfloat16, to eight bits."""
     return type(given) is not np.ndarray and str(getattr(given, "dtype", "")).endswith("bfloat16")
+
+
+# --- rows that belong together ----------------------------------------------------------------------------------------
+
+
+def index_of(values: Any) -> Any:
+    """The index of a pandas Series or DataFrame; None of anything else."""
+    return getattr(values, "index", None) if type(values).__module__.partition(".")[0] == "pandas" else None
+
+
+def same_index(**values: Any) -> Any:
+    """The index that all pandas objects among these have; an error where two differ, since rows pair by position."""
+    first, index = "", None
+    for name, one in values.items():
+        found = index_of(one)
+        if index is None:
+            first, index = name, found
+        elif found is not None:
+            refuse_other_index(index, found, first, name)
+    return index
+
+
+def refuse_other_index(index: Any, other: Any, name: str, other_name: str) -> None:
+    """Raise where two indexes of the same length differ; a different length is left to the checks of shapes."""
+    if index is other or len(index) != len(other) or index.equals(other):
+        return
+    for row, (one, two) in enumerate(zip(index, other, strict=True)):
+        if one != two and not (is_missing(one) and is_missing(two)):
+            raise InputError(
+                "the indexes of {first} and {argument} differ: {needed!r} and {got!r} at {row}",
+                first=Sentence(f"{{{name}}}"),
+                argument=other_name,
+                needed=one,
+                got=two,
+                row=row,
+                hint=Hint.ALIGN_OR_FORGET_INDEX,
+            )
 
 
 # --- labels -----------------------------------------------------------------------------------------------------------
@@ -409,21 +467,60 @@ def named_labels(actuals: Array, classes: Sequence[Any], rows: Ints | None) -> I
     return codes
 
 
-def positive_label(actuals: Array, pos_label: Any, rows: Ints | None) -> Array:
-    """1 where the label is the positive one."""
+def positive_label(actuals: Array, pos_label: Any, rows: Ints | None, neg_label: Any = None) -> Array:
+    """Return 1 where the label is the positive one, 0 where it is the negative one; any other label is an error."""
     no_missing(actuals, rows)
     positive = is_label(actuals, pos_label, "pos_label")
+    one_negative(actuals, positive, pos_label, neg_label)
+    return positive.view(np.uint8)
+
+
+def one_negative(actuals: Array, positive: Array, pos_label: Any, neg_label: Any) -> None:
+    """Raise unless the positive label occurs and the others are all the same, or `neg_label` where that is given."""
     if not positive.any():
-        found = sorted({repr(_plain(value)) for value in actuals[:1000]})
+        found = sorted({repr(_plain(value)) for value in actuals})
         same = [word for word in found if word.strip("' ").lower() == str(pos_label).strip().lower()]
         raise InputError(
             "{pos_label=} does not occur in {actuals} (they hold {found})",
             argument="pos_label",
             pos_label=pos_label,
-            found=", ".join(found[:5]),
+            found=in_a_list(found),
             hint=f"did you mean {same[0]}?" if same else Hint.NO_POSITIVES,
         )
-    return positive.view(np.uint8)
+    others = actuals[~positive]
+    if neg_label is None:
+        if len(others) == 0 or is_label(others, _plain(others[0]), "actuals").all():
+            return
+        raise InputError(
+            "{pos_label=} leaves more than one other label: {found}",
+            argument="pos_label",
+            pos_label=pos_label,
+            found=_counted(actuals),
+            hint=Hint.NAME_THE_NEGATIVE,
+        )
+    negative = is_label(others, neg_label, "neg_label")
+    if not negative.all():
+        raise InputError(
+            "{n:,} {unit} neither {pos_label=} nor {neg_label=}: {found}; drop these rows first",
+            argument="neg_label",
+            n=int(np.count_nonzero(~negative)),
+            unit="row has" if np.count_nonzero(~negative) == 1 else "rows have",
+            pos_label=pos_label,
+            neg_label=neg_label,
+            found=_counted(others[~negative]),
+        )
+
+
+def _counted(labels: Array) -> str:
+    """Return the labels, the most frequent first, each with its number of rows."""
+    times = Counter(repr(_plain(value)) for value in labels.tolist()).most_common()
+    return in_a_list([f"{label} ({n:,} row{'s' if n > 1 else ''})" for label, n in times])
+
+
+def in_a_list(words: Sequence[str], most: int = MAX_LABELS_LISTED) -> str:
+    """Return words between commas: all of them, or the first and how many more there are."""
+    more = len(words) - most
+    return ", ".join(words[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _unique_objects(actuals: Array) -> tuple[list[Any], Ints]:
@@ -447,8 +544,13 @@ def doors(
     soft_labels: bool,
     ignore_label: Any,
     multilabel: bool,
+    neg_label: Any = None,
 ) -> None:
     """Raise when two descriptions of the input contradict each other."""
+    if neg_label is not None and pos_label is None:
+        raise InputError("{argument} goes with {pos_label}, which names the other label", argument="neg_label")
+    if neg_label is not None and type(neg_label) is type(pos_label) and neg_label == pos_label:
+        raise InputError("{pos_label} and {argument} are both {got!r}", argument="neg_label", got=neg_label)
     if ndim == 2 and pos_label is not None:
         raise InputError("{argument} goes with 1-D predictions", argument="pos_label", hint=Hint.CLASSES_OF_COLUMNS)
     if ndim == 2 and soft_labels:

@@ -61,6 +61,7 @@ class OneOf(tuple[Any, ...]):
 
 LOOK_LIKE_LOGITS = "these look like logits"
 LOOK_LIKE_PERCENTAGES = "these look like percentages"
+LOOK_LIKE_CLASSES = "these look like predicted classes, not probabilities"
 FROM_LOGITS = "pass {Predictions}(..., from_logits=True)"
 
 
@@ -81,6 +82,8 @@ class Hint(Enum):
     PERCENTAGES = f"{LOOK_LIKE_PERCENTAGES}: divide by 100"
     PERCENTAGES_IN_FILE = f"{LOOK_LIKE_PERCENTAGES}: pass {{percent=True}}; for logits, {FROM_LOGITS}"
     READ_AS_PERCENTAGES = "if all are percentages, read them with {percent=True}"
+    PREDICTED_CLASSES = "pass predict_proba(X)[:, 1] in place of predict(X)"
+    PREDICTED_CLASSES_OF_ROWS = "pass predict_proba(X) in place of predict(X)"
     ROUNDING = "if this is rounding, clip them first"
     SWAPPED = "the arguments look swapped: the order is (predictions, actuals), scores first"
     INDEPENDENT_COLUMNS = "pass {Predictions}(..., multilabel=True) if the columns are independent"
@@ -92,11 +95,20 @@ class Hint(Enum):
     NAME_THE_CLASSES = "pass {Predictions}(..., classes=[...])"
     CLASSES_OF_COLUMNS = "pass classes=[...] in the order of the columns"
     CLASSES_OF_TEXT = "name them, in order, with {classes}"
+    NAME_THE_NEGATIVE = (
+        "name the one that counts as 0 with {neg_label} and drop the rows of the others, or pass actuals == pos_label "
+        "if all others count as 0"
+    )
+    NAME_THE_NEGATIVE_IN_FILE = "name the one that counts as 0 with {neg_label}, and drop the rows of the others"
     NO_POSITIVES = "if there are truly no positives, pass {actuals} as 0 and 1"
     # rows
     DROP_OR_REPAIR = "drop or repair such rows first"
     DROP_OR_IGNORE = (
         "drop such rows, or pass {Predictions}(..., ignore_label=float('nan')) to have them dropped and counted"
+    )
+    ALIGN_OR_FORGET_INDEX = (
+        "bring the rows into one order with .loc[...], or, if they are in one already, pass .reset_index(drop=True) or "
+        ".to_numpy()"
     )
     REPAIR_OR_LEAVE_OUT = "repair such rows, or leave them out with {drop_missing=True}"
     # columns and files

@@ -163,7 +163,8 @@ def test_cases(case, monkeypatch):
         "empty bins": lambda: Predictions(rng.choice([0.05, 0.8, 0.9, 0.95], 500), rng.random(500) < 0.7),
         "labels": lambda: Predictions(m, (rng.random((300, 3)) < m**1.3).astype(int), multilabel=True),
     }[case]()
-    rows, counted = audit(predictions, fix=False), audit(Summary.of(predictions), fix=False)
+    certain = case == "certain"
+    rows, counted = (audit(one, fix=False, pairs=certain) for one in (predictions, Summary.of(predictions)))
     if case == "labels":  # noise of a row's labels together is drawn in another way: words and values agree
         assert rows.verdict.label == counted.verdict.label
         assert rows.advice == counted.advice
@@ -175,6 +176,36 @@ def test_cases(case, monkeypatch):
         same_numbers(rows, counted, loosely="bss" if case == "constant" else "")
     assert Audit.from_json(counted.to_json()) == counted
     assert counted.to_html()
+
+
+@pytest.mark.parametrize("predictions", [[0.0, 1.0] * 20, [1.0] * 6, np.tile(np.eye(3), (4, 1))])
+def test_predicted_classes_are_refused(predictions):
+    """Scores of 0 and 1 only are what `predict` returns: there is nothing to judge."""
+    labels = np.arange(len(predictions)) % 2
+    if np.ndim(predictions) == 1:
+        said = (
+            "all predictions are 0 or 1: these look like predicted classes, not probabilities; "
+            "pass predict_proba(X)[:, 1] in place of predict(X)"
+        )
+    else:
+        said = (
+            "all entries of predictions are 0 or 1: these look like predicted classes, not probabilities; "
+            "pass predict_proba(X) in place of predict(X)"
+        )
+    rows = Predictions(predictions, labels)
+    for judge in (verdict, audit):
+        for given in ((predictions, labels), (rows,), (Summary.of(rows),)):
+            with pytest.raises(InputError) as error:
+                judge(*given)
+            assert str(error.value) == said
+    assert believable.brier_score(predictions, labels) >= 0, "metrics of such scores are well defined"
+
+
+def test_probabilities_may_be_certain():
+    """A few rows that are alike, confidences that were stated, and one score between 0 and 1 are no predicted classes."""
+    assert verdict([1.0] * 5, [1] * 5).n == 5
+    assert verdict([0.0, 1.0] * 20, [0, 1] * 20, pairs=True).n == 40
+    assert verdict([0.0, 1.0] * 20 + [0.5], [0, 1] * 20 + [1]).n == 41
 
 
 # --- verdict and subgroups by themselves ------------------------------------------------------------------------------

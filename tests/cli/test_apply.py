@@ -633,3 +633,58 @@ def test_identity_leaves_numbers_alone(tmp_path):
     assert result.stdout == (
         "p,p_calibrated\n0.1,0.1\n1e-300,1e-300\n0.30000000000000004,0.30000000000000004\n1,1.0\n0,0.0\n"
     )
+
+
+# --- runs -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def ranked(tmp_path):
+    """A run of forty queries with raw scores, and its judgements."""
+    rng = np.random.default_rng(3)
+    run_lines, qrels_lines = [], []
+    for query in range(40):
+        for rank, z in enumerate(sorted(rng.normal(size=10), reverse=True), 1):
+            run_lines.append(f"q{query} Q0 d{rank} {rank} {10 + 5 * z:.4f} bm25\n")
+            qrels_lines.append(f"q{query} 0 d{rank} {int(rng.random() < 1 / (1 + np.exp(-z)))}\n")
+    (tmp_path / "bm25.txt").write_text("".join(run_lines))
+    (tmp_path / "qrels.txt").write_text("".join(qrels_lines))
+    return tmp_path
+
+
+def test_a_run_stays_a_run(ranked):
+    """A map that was fitted to a run is applied to one, named by --run, by its place, or to the standard output."""
+    saved = ranked / "map.json"
+    fitted = run(
+        *("fit", "--run", ranked / "bm25.txt", "--qrels", ranked / "qrels.txt"),
+        *("--scores", "raw", "--method", "platt", "-o", saved),
+    )
+    assert fitted.exit_code == 0, fitted.output
+    result = run("apply", saved, "--run", ranked / "bm25.txt", "-o", ranked / "named.run")
+    assert result.exit_code == 0, result.output
+    assert "bm25.txt: 400 documents; each score is now a probability of relevance; written to" in result.output
+    assert run("apply", saved, ranked / "bm25.txt", "-o", ranked / "placed.run").exit_code == 0
+    piped = run("apply", saved, ranked / "bm25.txt")
+    text = (ranked / "named.run").read_text()
+    assert text == (ranked / "placed.run").read_text() == piped.stdout
+    before = [line.split() for line in (ranked / "bm25.txt").read_text().splitlines()]
+    after = [line.split() for line in text.splitlines()]
+    wanted = load_recalibrator(saved).transform([float(fields[4]) for fields in before])
+    assert [float(fields[4]) for fields in after] == wanted.tolist()
+    assert [fields[:4] + fields[5:] for fields in after] == [fields[:4] + fields[5:] for fields in before]
+
+
+def test_options_of_tables_are_not_for_runs(ranked, platt):
+    """What has no meaning for a run is refused, and so are two inputs, or none."""
+    bm25 = ranked / "bm25.txt"
+    for options, sentence in (
+        (("--run", bm25, "--prob", "p"), f"--prob is for a table, and {bm25} is a run: its scores are replaced"),
+        (("--run", bm25, "--to", "q"), "--to is for a table"),
+        ((bm25, "--missing", "keep"), "--missing is for a table"),
+        ((bm25, "--run", bm25), f"name either {bm25} or a run with --run, not both"),
+        ((), "name a file of NEW scores (- for the standard input), or a run with --run"),
+        (("--run", bm25, "--logits"), "was fitted to probabilities, so it cannot be applied to logits"),
+    ):
+        result = run("apply", platt, *options)
+        assert result.exit_code == 2
+        assert sentence in result.stderr

@@ -229,7 +229,10 @@ def test_a_run_with_its_judgements(run, quick, tmp_path):
     assert graded.classes == ("not relevant", "relevant", "highly relevant")
     refused = run("audit", *given)
     assert refused.exit_code == 2
-    assert "use --scores logits if they are log-odds, --scores raw if they are neither" in refused.stderr
+    assert (
+        "use --scores logits if they are log-odds, or --scores raw to have a calibration map fitted first"
+        in refused.stderr
+    )
     assert (
         "--graded has its own classes (0, 1, 2 and above): leave out --rel 2"
         in run("audit", *given, "--logits", "--graded", "--rel", 2).stderr
@@ -285,12 +288,13 @@ def test_what_does_not_go_with_answers(run, answers):
             (samples, "--cluster", "doc_id"),
             "Error: --cluster is for stated confidences, and samples_arc.jsonl is a log of",
         ),
-        ((stated, "--samples", "--by", "id"), "Error: --by is for a table, and "),
+        ((stated, "--samples", "--weight", "id"), "Error: --weight is for a table, and "),
+        ((samples, "--by", "doc_id"), "Error: --by is for stated confidences, and samples_arc.jsonl is a log of"),
         (
             (stated, "--normalise", "length"),
             "Error: --normalise and --filter are for logs of samples, which stated.jsonl",
         ),
-        ((stated, "--samples", "--prob", "confidance", "--label", "correct"), "no answer has both"),
+        ((stated, "--samples", "--prob", "confidance", "--label", "correct"), "there is no field 'confidance'"),
         ((samples, "--filter", "strict"), "there is no filter 'strict'"),
     ):
         result = run("audit", *arguments)
@@ -309,7 +313,7 @@ SENTENCES = [
     (["a.csv", "--prob", "p", "--prob-prefix", "p_"], "(--prob) or the prefix of several (--prob-prefix), not both"),
     (["a.csv", "--prob", "z"], "these look like logits: use --logits, or --percent for percentages"),
     (["a.csv", "--logits", "--scores", "raw"], "--logits and --scores raw contradict each other: leave one out"),
-    (["a.csv", "--scores", "raw"], "learn a map with `believable fit --scores raw`"),
+    (["a.csv", "--scores", "raw"], "fit a calibration map with `believable fit --scores raw`"),
     (["a.csv", "--label", "sex"], "say which is positive with --pos-label"),
     (["a.csv", "--level", "95"], "--level must be a number from 0 to 1, got 95.0"),
     (["a.csv", "--level", "1"], "--level must lie strictly between 0 and 1, got 1.0"),

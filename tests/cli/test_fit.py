@@ -50,7 +50,7 @@ def test_auto_says_and_writes_what_calibrate_finds(one, tmp_path, data):
     expected = believable.calibrate(data["p"], data["y"])
     assert str(expected) in result.output
     assert "one.csv: 300 rows; took scores p, labels y" in result.output
-    assert f"Map written to {out}: {expected.method}." in result.output
+    assert f"Calibration map written to {out}: {expected.method}." in result.output
     assert "For example: 0.05 becomes" in result.output
     assert json.loads(out.read_text()) == json.loads(expected.to_json())
 
@@ -91,7 +91,7 @@ def test_scores_that_mean_what_they_say_are_left_alone(tmp_path):
     result = run("fit", path, "-o", out)
     assert result.exit_code == 0, result.output
     assert "Leave the scores alone" in result.output
-    assert f"Map written to {out}: the map that changes nothing." in result.output
+    assert f"Calibration map written to {out}: the map that changes nothing." in result.output
     assert json.loads(out.read_text())["method"] == "Identity"
 
 
@@ -167,7 +167,7 @@ def test_without_output_nothing_is_written(one, tmp_path):
     """It says that the map was not written."""
     result = run("fit", one, "--prob", "p", "--method", "temperature")
     assert result.exit_code == 0, result.output
-    assert "The map was not written: name a file with -o." in result.output
+    assert "The calibration map was not written: name a file with -o." in result.output
     assert [path.name for path in tmp_path.iterdir()] == ["one.csv"]
 
 
@@ -273,7 +273,7 @@ def test_the_audit_of_raw_scores_says_how_to_save_the_map(reranker, tmp_path, mo
     monkeypatch.chdir(tmp_path)
     audited = run("audit", *given, "--scores", "raw", "--rel", 2, "--no-fix")
     assert audited.exit_code == 0, audited.output
-    (line,) = [line for line in audited.output.splitlines() if "To save the map" in line]
+    (line,) = [line for line in audited.output.splitlines() if "To save the calibration map" in line]
     command = shlex.split(line.partition(": ")[2])
     assert command[0] == "believable"
     assert run(*command[1:]).exit_code == 0

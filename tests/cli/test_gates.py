@@ -82,6 +82,8 @@ def test_a_value_beyond_its_interval_is_explained(found):
             "--fail-above ec=0.1: there is no metric 'ec' (did you mean ece?); `believable metrics` lists",
         ),
         ("log_los=0.5", True, "there is no metric 'log_los' (did you mean nll?)"),
+        ("neg_log_loss=0.5", True, "there is no metric 'neg_log_loss': use 'log_loss', for which lower is better here"),
+        ("average_precision=0.5", False, "there is no metric 'average_precision' (the nearest is auc)"),
         ("xyz=0.5", True, "there is no metric 'xyz'; `believable metrics` lists them"),
         ("ece.upper=0.1", True, "after the point comes low, high or value, not 'upper'"),
         ("ece=small", True, "--fail-above ece=small: the limit must be a number, got 'small'"),
@@ -153,6 +155,8 @@ def test_a_gate_that_cannot_be_judged_writes_nothing(run, folder, tmp_path, monk
         ("observed over expected", "oe"),
         ("Happened / predicted", "oe"),
         ("KOLMOGOROV–SMIRNOV ERROR", "ks"),
+        ("roc_auc", "auc"),
+        ("brier_score_loss", "brier"),
     ],
 )
 def test_names_as_reports_have_them(name, alias):

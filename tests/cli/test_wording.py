@@ -34,7 +34,10 @@ ONLY_IN_PYTHON = {
 }
 NOT_CALLED = {"cli", "torch", "decide", "engines", "streams", "cascade.py", "toolbox.py"}  # by the command line
 SAME_IN_BOTH = {"predictions"}
-HINTS_ONLY_IN_PYTHON = {Hint.LOGITS_IN_FRAME, Hint.LOGITS_TO_FIT, Hint.LOGITS_TO_DECIDE, Hint.DROP_OR_IGNORE}
+HINTS_ONLY_IN_PYTHON = {
+    *(Hint.LOGITS_IN_FRAME, Hint.LOGITS_TO_FIT, Hint.LOGITS_TO_DECIDE, Hint.DROP_OR_IGNORE),
+    *(Hint.NAME_THE_NEGATIVE, Hint.ALIGN_OR_FORGET_INDEX),
+}
 HINTS_WITHOUT_ARGUMENTS = {Hint.LOGITS_TO_APPLY, Hint.ROUNDING, Hint.DROP_OR_REPAIR}
 
 
@@ -88,7 +91,7 @@ SENTENCES = {
     "clusters": (Sentence("pass {cluster=}; the intervals", cluster="patient_id"), "pass --cluster patient_id; the intervals"),
     "scores of a run": (
         Sentence("{hint}", hint=Hint.LOGITS_OR_RAW),
-        "use --scores logits if they are log-odds, --scores raw if they are neither, to have a map learnt",
+        "use --scores logits if they are log-odds, or --scores raw to have a calibration map fitted first",
     ),
     "flags": (
         Sentence("{graded=True} has its own classes: leave out {rel=}", rel=2),

@@ -165,6 +165,7 @@ def columns(**given):
         (columns, {"notions": ["confidence"]}, r"needs a matrix of predictions, got 1-D scores"),
         (columns, {"on_invalid": "skip"}, r"on_invalid must be one of 'error', 'drop'"),
         (columns, {"pos_label": "yes"}, r"labels in column 'y' are Int64, but pos_label='yes' is text"),
+        (columns, {"pos_label": 1, "neg_label": "no"}, r"labels in column 'y' are Int64, but neg_label='no' is text"),
         (columns, {"pos_label": 7}, r"pos_label=7 does not occur in column 'y'"),
         (lambda: frame().with_columns(q=pl.lit("x")), {"weight": "q"}, r"column 'q' holds text, not weights"),
         (frame, {"by": "id"}, r"by column 'id' has more than 50 values: choose a column of subgroups, or cut its"),

@@ -145,13 +145,32 @@ def test_text_decimals_and_booleans(frame_of):
     )
     frame = frame_of(table)
     wanted = BinStats.of(Predictions([0.1, 0.25, 0.9], [0, 1, 1]), n_bins=4)
-    for asked in ({"pos_label": "yes"}, {"label": "flag"}):
+    for asked in ({"pos_label": "yes"}, {"pos_label": "yes", "neg_label": "no"}, {"label": "flag"}):
         with pytest.warns(UserWarning, match=r"1 of 4 rows cannot be counted \(missing score: 1\) and were left out"):
             assert_same_counts(engines.summarize(frame, bins=4, on_invalid="drop", **asked), wanted)
     with pytest.raises(InputError, match=r"column 'spelt' holds text, not scores: cast it to a number first"):
         engines.summarize(frame, prob="spelt", label="flag")
     with pytest.raises(InputError, match=r"labels in column 'y' are text: pass pos_label="):
         engines.summarize(frame)
+
+
+def test_a_third_label_is_refused(frame_of):
+    """Labels that nobody named are not counted as negatives, whether they are text or numbers."""
+    for column in (pa.array(["no", "yes", "maybe", "no"]), pa.array([1, 2, 3, 1])):
+        frame = frame_of(pa.table({"p": [0.1, 0.9, 0.6, 0.4], "y": column}))
+        no, yes, *_ = column.to_pylist()
+        with pytest.raises(
+            InputError, match=r"column 'y' holds 3 labels \(.*\), and pos_label=.* names one; name the one"
+        ):
+            engines.summarize(frame, pos_label=yes, bins=4)
+        named = {"pos_label": yes, "neg_label": no}
+        with pytest.raises(InputError, match=r"1 of 4 rows cannot be counted \(unknown label: 1\)"):
+            engines.summarize(frame, bins=4, **named)
+        with pytest.warns(UserWarning, match="unknown label: 1"):
+            found = engines.summarize(frame, bins=4, on_invalid="drop", **named)
+        assert_same_counts(found, BinStats.of(Predictions([0.1, 0.9, 0.4], [0, 1, 0]), n_bins=4))
+        with pytest.raises(InputError, match="pos_label and neg_label are both"):
+            engines.summarize(frame, pos_label=yes, neg_label=yes, bins=4)
 
 
 def test_long_partitions_of_dask_are_counted_in_pieces(monkeypatch):

@@ -35,7 +35,7 @@ def test_names_and_aliases():
     assert len(evaluate(P, Y, "auc")) == 1
     assert "foo" not in result
     assert result.get("foo") is None
-    with pytest.raises(InputError, match="there is no metric 'eec'; choose from accuracy"):
+    with pytest.raises(InputError, match=r"there is no metric 'eec' .did you mean ece.*; choose from accuracy"):
         evaluate(P, Y, ["eec"])
 
 

@@ -70,3 +70,16 @@ def test_what_cannot_score_is_refused():
         believable.scorer("sharpness")
     with pytest.raises(InputError, match="RidgeClassifier has no predict_proba"):
         believable.scorer("ece")(RidgeClassifier().fit(X, Y), X, Y)
+
+
+def test_a_negated_loss_is_what_a_scorer_is():
+    """scikit-learn's own names give scikit-learn's own numbers."""
+    from sklearn.metrics import get_scorer
+
+    model = MODEL.fit(X[::2], Y[::2])
+    for name in ("neg_log_loss", "neg_brier_score", "roc_auc", "accuracy"):
+        ours, theirs = (made(model, X, Y) for made in (believable.scorer(name), get_scorer(name)))
+        assert ours == pytest.approx(theirs, rel=1e-12)
+    assert believable.scorer("neg_log_loss") == believable.scorer("log_loss")
+    with pytest.raises(InputError, match="use 'auc', for which higher is better here"):
+        believable.scorer("neg_auc")

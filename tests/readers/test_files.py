@@ -10,7 +10,7 @@ import pytest
 
 from believable import expected_calibration_error, read_predictions
 from believable.errors import InputError
-from believable.readers import choose_columns, load_demo, read_table
+from believable.readers import choose_columns, load, load_demo, read_table
 from believable.readers.columns import LABEL_NAMES, LOGIT_NAMES, LOGIT_PREFIXES, PROB_NAMES, PROB_PREFIXES
 from believable.readers.files import Interpretation, predictions_from
 
@@ -303,3 +303,25 @@ def test_the_demo_data_are_there():
     demo = load_demo()
     assert [len(model) for model in demo.values()] == [1797, 1797]
     assert np.array_equal(demo["naive_bayes"].labels, demo["logistic"].labels)
+
+
+def test_a_third_label_is_refused(tmp_path):
+    """A file with more than two labels needs the negative one named, and no rows of others."""
+    path = tmp_path / "a.csv"
+    path.write_text("p,y\n0.1,no\n0.8,yes\n0.3,maybe\n0.4,no\n")
+    for read in (read_predictions, load):
+        with pytest.raises(
+            InputError, match=r"'yes' \(1 row\), 'maybe' \(1 row\); name the one .* with neg_label, and drop"
+        ):
+            read(path, pos_label="yes")
+        with pytest.raises(InputError, match="1 row has neither pos_label='yes' nor neg_label='no'"):
+            read(path, pos_label="yes", neg_label="no")
+    path.write_text("p,y\n0.1,1\n0.8,2\n")
+    assert read_predictions(path, pos_label="2", neg_label="1").labels.tolist() == [0, 1]
+    with pytest.raises(InputError, match="neg_label='one' is text, but the labels are numbers"):
+        read_predictions(path, pos_label="2", neg_label="one")
+    path.write_text("p,y\n" + "".join(f"0.5,w{k:02}\n" for k in range(13)))
+    with pytest.raises(
+        InputError, match=r"holds text \(w00, .*, w09 and 3 more\): say which is positive with pos_label"
+    ):
+        read_predictions(path)

@@ -12,7 +12,7 @@ import pytest
 
 from believable.errors import InputError
 from believable.readers import is_lm_samples, load_samples
-from believable.readers.logs.language_models import percentage_in
+from believable.readers.logs.language_models import CONFIDENCE_NAMES, CORRECT_NAMES, percentage_in, states_confidences
 
 
 def sample(doc_id, lls, target, *, choices=None, acc="right"):
@@ -300,6 +300,61 @@ def test_numbers_and_words_together(tmp_path):
     )
 
 
+@pytest.mark.parametrize("confidence", [name for names in CONFIDENCE_NAMES for name in names])
+@pytest.mark.parametrize("correct", [name for names in CORRECT_NAMES for name in names])
+def test_fields_by_any_of_their_names(tmp_path, confidence, correct):
+    """At the top, or one level down; capitals do not matter."""
+    flat = [{confidence: 0.8, correct: 1}, {confidence: 0.4, correct: 0}]
+    nested = [
+        {"response": {confidence.upper(): 0.8}, "metrics": {correct: 1}},
+        {"response": None, "metrics": {correct: 0}},
+    ]
+    loaded = load_samples(write(tmp_path, flat))
+    assert (loaded.predictions.scores.tolist(), loaded.predictions.labels.tolist()) == ([0.8, 0.4], [1, 0])
+    loaded = load_samples(write(tmp_path, nested))
+    assert loaded.taken == f"confidences response.{confidence.upper()}, marks metrics.{correct}"
+    assert (loaded.predictions.scores.tolist(), loaded.dropped) == ([0.8], {"no confidence stated": 1})
+
+
+def test_the_surer_name_is_taken(tmp_path):
+    """A confidence is a confidence before a score is one, and a mark is called correct before a label is one."""
+    line = {"score": 0.1, "conf": 0.8, "label": 3, "acc": 1.0, "is_correct": 0, "doc": {"confidence": 0.5}}
+    assert load_samples(write(tmp_path, [line])).taken == "confidences conf, marks is_correct"
+
+
+def test_what_is_taken_for_answers(tmp_path):
+    """A table of an event's probabilities is none, unless a field marks an answer or a confidence is a sentence."""
+    for line, is_answer in (
+        ({"confidence": 0.8, "correct": 1}, True),
+        ({"p": 0.8, "acc": 1.0}, True),
+        ({"confidence": 0.8, "label": 1}, True),
+        ({"answer": {"conf": 0.8}, "is_correct": True}, True),
+        ({"score": "I am 80 % sure", "label": 1}, True),
+        ({"p": 0.8, "label": 1}, False),
+        ({"p": "80 %", "y": 1}, False),
+        ({"p": 0.8, "prob": 0.7, "correct": 1}, False),
+        ({"x": 0.8, "correct": 1}, False),
+    ):
+        path = write(tmp_path, [line | {"id": k} for k in range(2)])
+        assert states_confidences(path) == is_answer, line
+    assert states_confidences(path, "x")
+    assert not states_confidences(path, "z")
+    assert not states_confidences(tmp_path / "none.jsonl")
+    assert not states_confidences(tmp_path / "a.csv")
+
+
+def test_subgroups_of_answers(tmp_path):
+    """Fields of subgroups keep to the answers that are left."""
+    lines = [
+        {"confidence": 0.8, "correct": 1, "meta": {"topic": "art"}},
+        {"confidence": None, "correct": 1, "meta": {"topic": "law"}},
+        {"confidence": 0.4, "correct": 0, "meta": {"topic": "law"}},
+    ]
+    loaded = load_samples(write(tmp_path, lines), by="meta.topic")
+    assert loaded.by["meta.topic"].tolist() == ["art", "law"]
+    assert loaded.taken == "confidences confidence, marks correct, subgroups meta.topic"
+
+
 def test_percent_is_for_numbers(tmp_path):
     """With percent=True numbers are divided by 100; text with a sign is a percentage in any case."""
     path = write(tmp_path, [{"p": 85, "right": 1}, {"p": "60%", "right": 0}, {"p": "40", "right": 0}], "a.jsonl")
@@ -326,8 +381,13 @@ def test_answers_to_one_question_are_clusters(tmp_path):
         ([{"confidence": [0.5], "correct": 1}], {}, "line 1: 'confidence' must be a number or a text with a percentage, got [0.5]"),
         ([{"confidence": 0.5, "correct": 1}, {"confidence": 0.5, "correct": 0.5}], {}, "line 2: 'correct' must be true or false, or 1 or 0, got 0.5"),
         ([{"confidence": "hm", "correct": 1}, {"confidence": 1, "correct": None}], {}, "no answer has both a confidence and a mark (1 no confidence stated, 1 not marked as right or wrong)"),
-        ([{"score": 1, "correct": 1}], {}, "no field is called confidence or stated_confidence or verbalised_confidence or verbalized_confidence; there are score, correct: choose one with confidence="),
-        ([{"confidence": 1, "correct": 1, "acc": 1}], {}, "several fields could be 'correct': correct, acc; choose one with correct="),
+        ([{"sure": 1, "correct": 1}], {}, "p_correct, p_true, score); choose one of sure, correct with confidence="),
+        ([{"confidence": 1, "fine": 1}], {}, "no field has a name known for 'correct' (correct, is_correct, was_correct, correctness, right, is_right, exact_match, acc, accuracy, em, label, y); choose one of confidence, fine with correct="),
+        ([{"confidence": 1, "correct": 1}], {"confidence": "conf"}, "there is no field 'conf'; there are confidence, correct"),
+        ([{"a": {"conf": 1}, "b": {"conf": 1}, "correct": 1}], {}, "several fields could be 'confidence': a.conf, b.conf; choose one with confidence="),
+        ([{"confidence": 1, "correct": 1}], {"by": "topic"}, "no answer has the field 'topic'"),
+        ([{"confidence": 1, "correct": 1, "topic": ["a"]}], {"by": "topic"}, "the field 'topic' holds lists or objects, which are no subgroups"),
+        ([{"confidence": 1, "correct": 1, "is_correct": 1}], {}, "several fields could be 'correct': correct, is_correct; choose one with correct="),
         ([{"confidence": 1, "correct": 1}], {"cluster": "q"}, "line 1: there is no 'q'; there are confidence, correct"),
         ([{"confidence": 1, "correct": 1}], {"normalise": "length"}, "normalise and filter are for logs of samples, which a.jsonl is not"),
         (LINES, {"percent": True}, "percent is for stated confidences, and a.jsonl is a log of samples"),

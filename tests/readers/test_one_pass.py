@@ -444,7 +444,7 @@ def test_a_positive_label_may_be_rare(tmp_path, small):
     path = write(tmp_path / "a.parquet", p=[0.1] * 999 + [0.9], y=["no"] * 999 + ["yes"])
     summary = summarize_files(path, pos_label="yes")
     assert (summary.n, float(summary.sums.wy[0])) == (1000, 1.0)
-    with pytest.raises(InputError, match=r"pos_label='yea' does not occur in column 'y' \(it holds 'no'\)"):
+    with pytest.raises(InputError, match=r"pos_label='yea' does not occur in actuals \(they hold 'no', 'yes'\)"):
         summarize_files(path, pos_label="yea")
     with pytest.raises(InputError, match=r"column 'y' holds text \(no\): say which is positive with pos_label"):
         summarize_files(path)
@@ -624,3 +624,17 @@ def test_what_a_killed_pass_left_is_swept(folder, small, tmp_path):
     mine.write_bytes(b"another thread, perhaps")
     summarize_files(folder, **asked)
     assert sorted(path.name for path in tmp_path.iterdir()) == [mine.name, "state.cells"]
+
+
+def test_a_third_label_is_refused_wherever_it_is(tmp_path, small):
+    """In one batch, or in batches far from each other."""
+    together = write(tmp_path / "together.parquet", p=[0.1] * 4, y=["no", "yes", "maybe", "no"])
+    with pytest.raises(InputError, match=r"'no' \(2 rows\), 'yes' \(1 row\), 'maybe' \(1 row\); name the one"):
+        summarize_files(together, pos_label="yes")
+    apart = write(tmp_path / "apart.parquet", p=[0.1] * 1000, y=["no"] * 500 + ["yes"] * 300 + ["maybe"] * 200)
+    with pytest.raises(InputError, match="pos_label='yes' leaves more than one other label"):
+        summarize_files(apart, pos_label="yes")
+    with pytest.raises(InputError, match="neither pos_label='yes' nor neg_label='no': 'maybe'"):
+        summarize_files(apart, pos_label="yes", neg_label="no")
+    two = write(tmp_path / "two.parquet", p=[0.1] * 1000, y=[3] * 500 + [4] * 500)
+    assert float(summarize_files(two, pos_label="4", neg_label="3").sums.wy[0]) == 500

@@ -136,6 +136,19 @@ def test_other_maps(tmp_path, method):
     assert re.search(r"PlattScaling|Isotonic|VennAbers|Histogram", loaded.notes[0])
 
 
+def test_what_the_scores_went_through_is_said(tmp_path):
+    """`scaled` names the map of raw or graded scores; scores that are taken as they are went through none."""
+    raw = simulate(tmp_path, lambda z: 20 + 7 * z, n_queries=60)
+    assert load_run(*raw, scores="raw").scaled == "after Platt scaling"
+    assert load_run(*raw, scores="raw", method="isotonic").scaled == "after isotonic regression"
+    assert load_run(*raw, scores="raw", method="auto").scaled == "after Platt scaling"
+    assert load_run(*raw, scores="raw", graded=True).scaled == "after Platt scaling"
+    noise = simulate(tmp_path, lambda z: 0.0 * z + 1 + hash(float(z)) % 100, n_queries=20)
+    assert load_run(*noise, scores="raw", method="auto").scaled == "after replacing every score by the base rate"
+    assert load_run(*simulate(tmp_path, sigmoid, n_queries=20)).scaled == ""
+    assert load_run(*simulate(tmp_path, lambda z: z, n_queries=20), scores="logits").scaled == ""
+
+
 def test_grades_are_classes(tmp_path):
     """Three columns that sum to one, near the truth for each grade, from probabilities, logits or raw scores alike."""
     found = []

@@ -113,7 +113,7 @@ def test_labels_that_are_the_numbers_of_the_columns(tmp_path):
 def test_notes_on_scores_that_may_be_something_else(tmp_path):
     """Decisions in place of probabilities, and a column that is no logit of a class."""
     (note,) = load(put(tmp_path, "y_pred,y\n1,1\n0,1\n0,0\n")).notes
-    assert note == "every score in column y_pred is 0 or 1: are these decisions, not probabilities?"
+    assert note == "every score in column y_pred is 0 or 1: these look like predicted classes, not probabilities"
     path = put(tmp_path, "logit_a,logit_b,logit_scale,y\n2,1,10,a\n1,3,10,b\n")
     (note,) = load(path, from_logits=True).notes
     assert note.startswith("no row has the class of these columns: logit_scale")

@@ -53,3 +53,16 @@ def test_the_map_is_fitted_on_all_rows():
     alone = believable.recalibrate.BetaCalibration().fit(p, y)
     np.testing.assert_array_equal(result.transform(p), alone.transform(p))
     assert (result.improvement.predictions_after.scores != alone.transform(p)).any()
+
+
+def test_predicted_classes_are_refused():
+    """No map is learnt from scores of 0 and 1 only, unless they are raw scores."""
+    p, y = [0.0, 1.0] * 100, [0, 1, 1, 0, 0, 1] * 33 + [0, 1]
+    said = r"all predictions are 0 or 1: .*pass predict_proba\(X\)\[:, 1\] in place of predict\(X\)"
+    for choose in (believable.calibrate, believable.select):
+        with pytest.raises(InputError, match=said):
+            choose(p, y)
+        with pytest.raises(InputError, match=said):
+            choose(believable.Predictions(p, y))
+    raw = believable.calibrate(p, y, method="platt", input="scores")
+    assert raw.transform([0.0, 1.0]) == pytest.approx([np.mean(y[::2]), np.mean(y[1::2])], abs=1e-6)

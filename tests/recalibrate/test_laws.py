@@ -304,11 +304,19 @@ def test_constant_scores_and_few_rows(cls):
     """One score for all, or two rows, give probabilities, not NaN."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LimitWarning)
-        for X, y in (([0.3] * 30, [0, 1, 1] * 10), ([0.2, 0.7], [0, 1]), ([0.2, 0.7], [1, 0]), ([0.0, 1.0], [1, 0])):
+        for X, y in (([0.3] * 30, [0, 1, 1] * 10), ([0.2, 0.7], [0, 1]), ([0.2, 0.7], [1, 0]), ([0.0, 0.9], [1, 0])):
             p = fitted(cls, X, y).transform([0.0, 0.1, 0.3, 0.9, 1.0])
             assert np.isfinite(p).all()
             assert p.min() >= 0
             assert p.max() <= 1
+
+
+@those(lambda cls: "probabilities" in cls.inputs)
+def test_predicted_classes_are_refused(cls):
+    """Scores of 0 and 1 only are what `predict` returns, and no map is learnt from them."""
+    said = "all predictions are 0 or 1: these look like predicted classes, not probabilities; pass predict_proba"
+    with pytest.raises(InputError, match=said):
+        cls().fit([0.0, 1.0] * 20, [0, 1, 1, 0] * 10)
 
 
 @those(lambda cls: cls.facts.fewest > 2)

@@ -12,10 +12,11 @@ from scipy import sparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LinearRegression, RidgeClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.metrics import log_loss
 from sklearn.model_selection import (
     GridSearchCV,
@@ -26,6 +27,7 @@ from sklearn.model_selection import (
     StratifiedGroupKFold,
     StratifiedKFold,
     TimeSeriesSplit,
+    cross_val_predict,
     cross_validate,
 )
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
@@ -33,11 +35,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 from believable.errors import InputError
 from believable.recalibrate import (
     RECALIBRATORS,
     BetaCalibration,
+    Identity,
     OneVsRest,
     PlattScaling,
     Recalibrated,
@@ -45,6 +49,7 @@ from believable.recalibrate import (
     VennAbers,
     combine_intervals,
     load_recalibrator,
+    select,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::believable.errors.SmallSampleWarning")
@@ -317,6 +322,15 @@ def test_class_that_a_fold_lacks(ensemble):
 # --- within scikit-learn ----------------------------------------------------------------------------------------------
 
 
+def test_full_trees_have_probabilities_of_0_and_1():
+    """What `predict_proba` returns is taken as it is, so a map may be learnt from zeros and ones."""
+    X, y = make_classification(400, 5, flip_y=0.3, random_state=0)
+    model = Recalibrated(DecisionTreeClassifier(random_state=0), "platt").fit(X, y)
+    assert set(model.estimator_.predict_proba(X).ravel()) == {0.0, 1.0}
+    assert model.predict_proba(X).min() > 0.05
+    assert model.predict_proba(X).max() < 0.95
+
+
 def test_grid_search_over_methods():
     """Methods, and settings of a method, are parameters like others."""
     X, y = flowers()
@@ -515,3 +529,75 @@ def test_folds_are_the_same_every_time():
     for cv in (5, KFold(3)):
         first, second = (Recalibrated(GaussianNB(), cv=cv).fit(X, y).predict_proba(X) for _ in range(2))
         np.testing.assert_array_equal(first, second)
+
+
+# --- a method that is chosen ------------------------------------------------------------------------------------------
+
+
+def over_confident(n, seed=0):
+    """Features that repeat each other, which naive Bayes takes for new evidence."""
+    return make_classification(n, 20, n_informative=3, n_redundant=17, random_state=seed)
+
+
+def test_auto_chooses_what_select_chooses():
+    """The map is that of the method that `select` chooses for out-of-fold probabilities."""
+    X, y = over_confident(1500)
+    model = Recalibrated(GaussianNB(), "auto").fit(X, y)
+    p = cross_val_predict(GaussianNB(), X, y, cv=5, method="predict_proba")
+    found = select(p[:, 1], y, errors=(), progress=False)
+    assert model.selection_.chosen == found.chosen != "nothing"
+    assert model.method_.facts.alias == found.chosen
+    by_name = Recalibrated(GaussianNB(), found.chosen).fit(X, y)
+    np.testing.assert_array_equal(model.predict_proba(X), by_name.predict_proba(X))
+    assert log_loss(y, model.predict_proba(X)) < log_loss(y, GaussianNB().fit(X, y).predict_proba(X))
+
+
+def test_auto_may_leave_probabilities_alone():
+    """Where no method helps beyond chance, the model's own probabilities come out."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(600, 2))
+    y = (rng.random(600) < 1 / (1 + np.exp(-2 * X[:, 0]))).astype(int)
+    model = Recalibrated(LogisticRegression(), "auto").fit(X, y)
+    assert model.selection_.chosen == "nothing"
+    assert isinstance(model.method_, Identity)
+    np.testing.assert_allclose(model.predict_proba(X), LogisticRegression().fit(X, y).predict_proba(X), atol=1e-12)
+
+
+def test_auto_for_classes_names_weights_and_groups():
+    """Labels may be names; weights and groups take part in the choice."""
+    X, y = flowers()
+    w, groups = np.random.default_rng(0).random(len(y)) + 0.5, np.arange(len(y)) // 4
+    model = Recalibrated(GaussianNB(), "auto", cv=3).fit(X, y, sample_weight=w, groups=groups)
+    assert model.classes_.tolist() == GaussianNB().fit(X, y).classes_.tolist()
+    assert "clusters" in model.selection_.rows
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1, atol=1e-9)
+
+
+def test_auto_of_raw_scores_and_of_a_fitted_model():
+    """Without probabilities it is chosen among maps of raw scores; a fitted model is taken as it is."""
+    X, y = over_confident(800)
+    raw = Recalibrated(RidgeClassifier(), "auto").fit(X, y)
+    assert raw.method_.input == "scores"
+    assert log_loss(y, raw.predict_proba(X)) < 0.65
+    fitted = GaussianNB().fit(X[::2], y[::2])
+    prefit = Recalibrated(fitted, "auto", cv="prefit").fit(X[1::2], y[1::2])
+    assert prefit.estimator_ is fitted
+    assert prefit.selection_.chosen != "nothing"
+
+
+def test_auto_of_full_trees():
+    """Probabilities of 0 and 1 only are what such a model says, and a map of them is chosen."""
+    X, y = make_classification(400, 5, flip_y=0.3, random_state=0)
+    model = Recalibrated(DecisionTreeClassifier(random_state=0), "auto").fit(X, y)
+    assert model.selection_.chosen != "nothing"
+    assert model.predict_proba(X).min() > 0
+
+
+def test_auto_is_one_choice():
+    """An ensemble has a map per fold, so there is nothing to choose for all of them."""
+    X, y = flowers()
+    with pytest.raises(InputError, match="method='auto' chooses one map for all rows: leave ensemble=False"):
+        Recalibrated(GaussianNB(), "auto", ensemble=True).fit(X, y)
+    copied = clone(Recalibrated(GaussianNB(), "auto").fit(X, y))
+    assert copied.method == "auto"
+    assert not hasattr(copied, "selection_")

@@ -33,7 +33,8 @@ def literal(given, happened):
 def test_relevance_is_mapped_by_the_other_queries():
     """Five queries make five folds."""
     given, relevant, _ = ranked()
-    predictions, notes = map_to_relevance(given, relevant)
+    predictions, notes, alias = map_to_relevance(given, relevant)
+    assert alias == "platt"
     np.testing.assert_allclose(predictions.scores, literal(given, relevant), rtol=0, atol=1e-12)
     assert "Raw scores are not probabilities, so a calibration map was fitted first" in notes[0]
     assert "Fitted on all 200 documents of 5 queries: PlattScaling" in notes[0]
@@ -42,7 +43,7 @@ def test_relevance_is_mapped_by_the_other_queries():
 def test_grades_are_the_differences_of_two_maps():
     """Grade 1 or above, and grade 2 or above, which is at most as likely."""
     given, _, grades = ranked()
-    predictions, _ = map_to_grades(given, grades)
+    predictions, *_ = map_to_grades(given, grades)
     first, second = literal(given, grades >= 1), literal(given, grades >= 2)
     second = np.minimum(first, second)
     np.testing.assert_allclose(

@@ -44,6 +44,7 @@ MAPS = [cls(input="logits") for cls in RECALIBRATORS.values()]
 MAPS += [cls(input="scores") for cls in RECALIBRATORS.values() if "scores" in cls.inputs]
 CLASSIFIERS = [
     Recalibrated(GaussianNB()),
+    Recalibrated(GaussianNB(), "auto"),
     Recalibrated(RidgeClassifier(), PlattScaling(input="scores"), cv=3, ensemble=True),
 ]
 

@@ -219,7 +219,7 @@ def test_a_page_of_a_real_network_is_small():
 ODD = {
     "five rows": lambda: audit([0.1, 0.4, 0.35, 0.8, 0.9], [0, 0, 1, 1, 1], progress=False),
     "one score": lambda: audit(np.full(50, 0.3), np.arange(50) % 4 == 0, fix=False),
-    "perfect": lambda: audit([0.0, 1.0] * 20, [0, 1] * 20, fix=False),
+    "perfect": lambda: audit([0.0, 1.0] * 20, [0, 1] * 20, pairs=True, fix=False),
     "two rows": lambda: audit([0.2, 0.7], [0, 1], fix=False, n_bins=9, strategy="quantile"),
     "labels": lambda: audit(
         Predictions(np.tile([[0.2, 0.9]], (30, 1)), np.tile([[0, 1]], (30, 1)), multilabel=True), fix=False

@@ -86,7 +86,7 @@ def verdict(
     >>> print(verdict([0.1, 0.2, 0.8, 0.9] * 50, [0, 0, 1, 1] * 50, n_bins=2))
     x
     """
-    source = source_of_audit(predictions, actuals, sample_weight, clusters=clusters)
+    source = source_of_audit(predictions, actuals, sample_weight, clusters=clusters, pairs=pairs)
     return judge(source, AuditSettings(n_bins, strategy, notion, pooled, pairs, level, random_state))
 
 

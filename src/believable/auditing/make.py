@@ -129,7 +129,7 @@ def audit(
         by = (dict(loaded.by) or None) if by is None else by
         title, taken, pairs = title or loaded.title, taken or loaded.taken, pairs or loaded.pairs
         dropped, notes = {**loaded.dropped, **(dropped or {})}, (*loaded.notes, *notes)
-    source = source_of_audit(predictions, actuals, sample_weight, clusters=clusters, by=by).remembering()
+    source = source_of_audit(predictions, actuals, sample_weight, clusters=clusters, by=by, pairs=pairs).remembering()
     compared = None if compare_with is None else source.beside(compare_with, actuals, sample_weight)
     seed = random_state if isinstance(random_state, int) else int(generator(random_state).integers(2**31))
     view = source.view(notion, pooled=(notion or source.default_notion) in NOTIONS_POOLED_IN_HEADLINE)

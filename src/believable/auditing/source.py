@@ -191,12 +191,20 @@ class AuditSource(ABC):
 
 
 def source_of_audit(
-    predictions: Any, actuals: Any = None, sample_weight: Any = None, *, clusters: Any = None, by: Any = None
+    predictions: Any,
+    actuals: Any = None,
+    sample_weight: Any = None,
+    *,
+    clusters: Any = None,
+    by: Any = None,
+    pairs: bool = False,
 ) -> AuditSource:
     """Check what an audit was handed: rows with their clusters and subgroups, or a summary fit for a report."""
     if isinstance(predictions, Summary):
         refuse_extras("Summary", actuals=actuals, sample_weight=sample_weight)
         _check_cells(predictions)
+        if not pairs:
+            _refuse_predicted_classes(predictions)
         source = SummarySource(with_columns(predictions, by))
         if clusters is not None:
             raise InputError(
@@ -206,6 +214,8 @@ def source_of_audit(
             )
         return source
     rows = as_predictions(predictions, actuals, sample_weight)
+    if not pairs:  # a confidence of 0 or 1 may be just what was stated
+        _check.refuse_predicted_classes(rows.scores)
     columns = {} if by is None else columns_of(by, rows, predictions, sample_weight)
     cluster = cluster_of_rows(clusters, predictions, rows, sample_weight)
     return RowSource(rows, None if cluster is None else ClusteredRows(rows, cluster), columns)
@@ -220,6 +230,14 @@ def _check_cells(summary: Summary) -> None:
                 f"an audit is made from uniform cells, as many as {N_PAGE_CELLS} or a multiple of it; the summary has "
                 f"{grid.n_cells:,} {grid.spacing} ones: count again with another layout"
             )
+
+
+def _refuse_predicted_classes(summary: Summary) -> None:
+    """Raise where every score, or confidence, was counted in the cell of exactly 0 or in that of exactly 1."""
+    cells = summary.cells_of()
+    certain = np.isin(cells.index, (0, cells.grid.n_cells + 1)).all()
+    if summary.kind != "multilabel" and certain and (cells.n.sum() > _check.MAX_ROWS_ALIKE or len(cells.index) > 1):
+        raise _check.predicted_classes(one_event=summary.kind == "binary")
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------

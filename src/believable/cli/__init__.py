@@ -10,9 +10,11 @@ from believable._version import __version__
 from believable.cli.apply import apply
 from believable.cli.audit import audit
 from believable.cli.compare import compare
+from believable.cli.decide import decide
 from believable.cli.demo import demo
 from believable.cli.fit import fit
 from believable.cli.metrics import metrics
+from believable.cli.rows import rows
 
 
 class Commands(click.Group):
@@ -33,5 +35,5 @@ def main() -> None:
     """Are my numeric scores believable probabilities?"""
 
 
-for command in (audit, compare, fit, apply, metrics, demo):
+for command in (audit, compare, fit, apply, decide, rows, metrics, demo):
     main.add_command(command)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Literal
 
 from believable.errors import InputError
@@ -124,23 +122,22 @@ def gates_of(fail_above: Iterable[str], fail_below: Iterable[str]) -> list[Gate]
 
 
 def find(name: str, where: str) -> Metric:
-    """A metric by name, alias or what reports call it, whatever the case; an error that suggests one like it."""
+    """A metric by any name that the library or a report has for it; an error that suggests one like it."""
     from believable.metrics import METRICS
+    from believable.metrics.table import instead_of, known_metric, plain_metric_name
     from believable.report.wording import long_name, short_name
 
-    known: dict[str, Metric] = {}
+    if (found := known_metric(name)) is not None:
+        return found
+    in_reports: dict[str, Metric] = {}
     for row in METRICS.values():
-        for called in (row.name, row.alias, long_name(row.alias, row.name), short_name(row.alias, row.name)):
-            known.setdefault(_plain(called), row)
-    if _plain(name) in known:
-        return known[_plain(name)]
-    close = get_close_matches(_plain(name), known, n=1, cutoff=0.6)
-    meant = f" (did you mean {known[close[0]].alias}?)" if close else ""
-    raise InputError(f"{where}: there is no metric {name!r}{meant}; `believable metrics` lists them")
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+        for called in (long_name(row.alias, row.name), short_name(row.alias, row.name)):
+            in_reports.setdefault(plain_metric_name(called), row)
+    if plain_metric_name(name) in in_reports:
+        return in_reports[plain_metric_name(name)]
+    raise InputError(
+        f"{where}: there is no metric {name!r}{instead_of(name, in_reports)}; `believable metrics` lists them"
+    )
 
 
 def _limit(number: str, row: Metric, where: str) -> float:

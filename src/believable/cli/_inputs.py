@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from believable.readers import Loaded
 
 OPTIONS_OF_COLUMNS = (
-    *("prob", "prob_prefix", "label", "pos_label", "weight", "cluster", "by"),
+    *("prob", "prob_prefix", "label", "pos_label", "neg_label", "weight", "cluster", "by"),
     *("percent", "drop_missing", "format"),
 )
 OPTIONS_OF_RUNS = ("qrels", "rel", "graded", "unjudged", "map")
 ENDINGS_OF_RUNS = ("run", "trec", "qrels", "qrel")
 OPTIONS_OF_SAMPLES = ("normalise", "filter")
-OPTIONS_OF_TABLES = ("prob_prefix", "pos_label", "weight", "by", "drop_missing", "format", "logits", "scores")
+OPTIONS_OF_TABLES = ("prob_prefix", "pos_label", "neg_label", "weight", "format", "logits", "scores")
 
 
 def read(file: Path | None, asked: Mapping[str, Any], *, unasked: Collection[str] = ()) -> Loaded:
@@ -57,7 +57,7 @@ def _read(file: Path | None, asked: Mapping[str, Any]) -> Loaded:
     scale = scale_of(asked.get("scores"), asked["logits"])
     if scale == "scores":
         raise InputError(
-            "raw scores are no probabilities, so there is nothing to audit: learn a map with "
+            "raw scores are not probabilities, so there is nothing to audit: fit a calibration map with "
             "`believable fit --scores raw`, and audit what `believable apply` makes of other rows"
         )
     if _is_samples(file, asked):
@@ -139,32 +139,22 @@ def _how_to_save(asked: Mapping[str, Any]) -> str:
     for option in ("rel", "unjudged"):
         words += [] if asked.get(option) is None else [f"--{option}", str(asked[option])]
     words += ["--method", str(asked.get("map") or "platt"), "-o", "map.json"]
-    return f"To save the map, for `believable apply`: {shlex.join(words)}"
+    return f"To save the calibration map for `believable apply`: {shlex.join(words)}"
 
 
 def _is_samples(file: Path, asked: Mapping[str, Any]) -> bool:
-    """Asked for, or recognised by the fields of the first object; naming the scores says that it is a table."""
+    """Asked for, or recognised by the fields of the first objects; an option of tables says that it is a table."""
     if asked.get("samples"):
         return True
-    if any(asked.get(name) for name in ("prob", "label", *OPTIONS_OF_TABLES)) or file == STANDARD_STREAM:
+    if any(asked.get(name) for name in OPTIONS_OF_TABLES) or file == STANDARD_STREAM:
         return False
     from believable.readers import is_lm_samples
+    from believable.readers.logs.language_models import states_confidences
 
-    return is_lm_samples(file) or _states_confidences(file)
-
-
-def _states_confidences(file: Path) -> bool:
-    """Whether the first object of a file of JSON lines has a confidence and says whether the answer was correct."""
-    from believable.readers.logs.language_models import CONFIDENCE_NAMES, CORRECT_NAMES, RECORD_ENDINGS
-    from believable.readers.logs.records import records
-
-    if not file.name.lower().endswith(RECORD_ENDINGS):
-        return False
-    try:
-        fields = next(records(file)).values
-    except InputError:  # for the reader of tables to say
-        return False
-    return any(name in fields for name in CONFIDENCE_NAMES) and any(name in fields for name in CORRECT_NAMES)
+    prob, label = asked.get("prob"), asked.get("label")
+    if prob is None and label is None and is_lm_samples(file):
+        return True
+    return states_confidences(file, prob, label)
 
 
 def _samples(file: Path, asked: Mapping[str, Any]) -> Loaded:
@@ -178,6 +168,7 @@ def _samples(file: Path, asked: Mapping[str, Any]) -> Loaded:
         confidence=asked.get("prob"),
         correct=asked.get("label"),
         cluster=asked.get("cluster"),
+        by=names_in(asked.get("by", ())),
         percent=asked["percent"],
     )
 

@@ -25,8 +25,8 @@ OPTIONS_OF_LARGE_FILES = ("stream", "checkpoint", "checkpoint_every", "save_summ
 OPTIONS_THAT_NEED_ROWS = ("cluster", "compare", "compare_prob")
 OPTIONS_OF_OTHER_INPUTS = ("run", "qrels", "rel", "graded", "unjudged", "map", "samples", "normalise", "filter")
 OPTIONS_OF_ROWS = (
-    *("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "weight", "drop_missing", "format"),
-    *("stream", "checkpoint", "checkpoint_every"),
+    *("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "neg_label", "weight"),
+    *("drop_missing", "format", "stream", "checkpoint", "checkpoint_every"),
 )
 RANGE_OF_NUMBERS = re.compile(r"(up to|above) \S+|\S+ to \S+")  # what numbers that were cut are called
 
@@ -162,9 +162,11 @@ def _passed(files: Sequence[Path], asked: Mapping[str, Any]) -> Large:
         )
     scale = scale_of(asked.get("scores"), asked["logits"])
     if scale == "scores":
-        raise InputError("raw scores are no probabilities, so there is nothing to audit: learn a map for them first")
+        raise InputError("raw scores are not probabilities: fit a calibration map to them first, with `believable fit`")
     settings = PassSettings(
-        **{name: asked[name] for name in ("prob", "prob_prefix", "label", "weight", "pos_label", "percent")},
+        **{name: asked[name] for name in ("prob", "prob_prefix", "label", "weight", "percent")},
+        pos_label=asked["pos_label"],
+        neg_label=asked["neg_label"],
         by=names_in(asked["by"]),
         from_logits=scale == "logits",
         drop_missing=asked["drop_missing"],

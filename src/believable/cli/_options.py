@@ -101,6 +101,9 @@ SHARED: dict[str, Callable[[Any], Any]] = {
     "percent": click.option("--percent", is_flag=True, help="The scores are percentages, from 0 to 100."),
     "label": click.option("--label", metavar="NAME", help="Column of outcomes."),
     "pos_label": click.option("--pos-label", metavar="VALUE", help="The label that counts as 1."),
+    "neg_label": click.option(
+        "--neg-label", metavar="VALUE", help="The label that counts as 0, where there are more than two."
+    ),
     "weight": click.option("--weight", metavar="NAME", help="Column of sample weights (never guessed)."),
     "cluster": click.option(
         "--cluster",
@@ -138,11 +141,13 @@ SHARED: dict[str, Callable[[Any], Any]] = {
         type=click.Choice(["uniform", "quantile"]),
         default="uniform",
         show_default=True,
-        help="Bins of equal width, or of equal weight.",
+        help="Bins of equal width, or bins with equally many rows.",
     ),
-    "level": click.option("--level", type=float, default=0.95, show_default=True, help="Of the intervals."),
+    "level": click.option(
+        "--level", type=float, default=0.95, show_default=True, help="Confidence level of the intervals."
+    ),
     "seed": click.option(
-        "--seed", type=click.IntRange(0), default=0, show_default=True, help="The same seed says the same."
+        "--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed, for reproducible results."
     ),
 }
 

@@ -8,6 +8,8 @@ from typing import Any
 from believable.errors import LOOK_LIKE_LOGITS, LOOK_LIKE_PERCENTAGES, Hint, OneOf, Sentence, Wording
 
 OPTIONS = {
+    "auc": "--auc",
+    "base_rate": "--rate",
     "by": "--by",
     "compare_with": "--compare",
     "confidence": "--prob",
@@ -16,6 +18,7 @@ OPTIONS = {
     "drop_missing": "--drop-missing",
     "every": "--checkpoint-every",
     "filter": "--filter",
+    "floor": "--floor",
     "format": "--format",
     "from_logits": "--logits",
     "graded": "--graded",
@@ -26,8 +29,10 @@ OPTIONS = {
     "level": "--level",
     "method": "--map",  # of a run; a map that is fitted is named in sentences by its own name
     "n_bins": "--bins",
+    "neg_label": "--neg-label",
     "normalise": "--normalise",
     "notion": "--notion",
+    "oe_width": "--oe-width",
     "percent": "--percent",
     "pos_label": "--pos-label",
     "prob": "--prob",
@@ -35,12 +40,15 @@ OPTIONS = {
     "random_state": "--seed",
     "rel": "--rel",
     "score": "--score",
+    "slope_width": "--slope-width",
     "strategy": "--strategy",
+    "thresholds": "--threshold",
     "unjudged": "--unjudged",
     "weight": "--weight",
+    "width": "--width",
 }
 NAMES_OF_DATA = {"actuals": "labels", "sample_weight": "the weight"}
-SHOWN_AS_IN_THE_DATA = ("pos_label",)  # in quotation marks, where it is text
+SHOWN_AS_IN_THE_DATA = ("pos_label", "neg_label")  # in quotation marks, where it is text
 
 HINTS = {
     Hint.LOGITS: f"{LOOK_LIKE_LOGITS}: use {{from_logits}}",
@@ -48,6 +56,8 @@ HINTS = {
     Hint.LOGITS_TO_CALIBRATE: f"{LOOK_LIKE_LOGITS}: use {{from_logits}}, or --scores raw for other numbers",
     Hint.PERCENTAGES: f"{LOOK_LIKE_PERCENTAGES}: use {{percent}}",
     Hint.PERCENTAGES_IN_FILE: f"{LOOK_LIKE_PERCENTAGES}: pass {{percent}}; for logits, use {{from_logits}}",
+    Hint.PREDICTED_CLASSES: "name a column of probabilities with {prob}",
+    Hint.PREDICTED_CLASSES_OF_ROWS: "name the columns of probabilities with {prob_prefix}",
     Hint.SWAPPED: "scores and labels look swapped: {prob} names the scores, {label} the outcomes",
     Hint.INDEPENDENT_COLUMNS: "from Python, pass Predictions(..., multilabel=True) if the columns are independent",
     Hint.ONE_COLUMN_PER_CLASS: "name one column per class with {prob_prefix}",
@@ -63,7 +73,7 @@ HINTS = {
     Hint.RENAME_OR_OVERWRITE: "choose another name with --to, or use --overwrite",
     Hint.LEAVE_EMPTY: "fill it in, drop the row, or use --missing keep to have the result left empty too",
     Hint.LOGITS_OR_RAW: (
-        "use --scores logits if they are log-odds, --scores raw if they are neither, to have a map learnt"
+        "use --scores logits if they are log-odds, or --scores raw to have a calibration map fitted first"
     ),
 }
 

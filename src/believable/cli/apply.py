@@ -10,22 +10,26 @@ from typing import Any
 import click
 
 from believable.cli._common import STANDARD_STREAM, called, new_console, note, say, sentences, warnings_as_notes
+from believable.cli._inputs import refuse
 from believable.cli._options import scale_of, shared_options
 from believable.errors import InputError, SchemaError
+
+CALIBRATED_COLUMN = "p_calibrated"
+OPTIONS_OF_NEW_COLUMNS = ("prob", "prob_prefix", "percent", "format", "to", "overwrite", "missing")
 
 
 @click.command()
 @click.argument("map_file", metavar="MAP", type=click.Path(path_type=Path))
-@click.argument("new", metavar="NEW", type=click.Path(path_type=Path, allow_dash=True))
+@click.argument("new", metavar="[NEW]", required=False, type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--output",
     "-o",
     type=click.Path(path_type=Path, allow_dash=True),
     default=STANDARD_STREAM,
-    help="Write here; - for the standard output.  [default: -]",
+    help="Write the result here; - for the standard output.  [default: -]",
 )
-@shared_options("prob", "prob_prefix", "logits", "scores", "percent", "format")
-@click.option("--to", metavar="NAME", default="p_calibrated", show_default=True, help="What to call the new column.")
+@shared_options("run", "prob", "prob_prefix", "logits", "scores", "percent", "format")
+@click.option("--to", metavar="NAME", default=CALIBRATED_COLUMN, show_default=True, help="What to call the new column.")
 @click.option("--overwrite", is_flag=True, help="Replace a column of that name.")
 @click.option(
     "--missing",
@@ -35,20 +39,31 @@ from believable.errors import InputError, SchemaError
     help="A missing score is an error, or leaves the new cell empty.",
 )
 @sentences
-def apply(map_file: Path, new: Path, output: Path, logits: bool, scores: str | None, **options: Any) -> None:
+def apply(
+    map_file: Path,
+    new: Path | None,
+    output: Path,
+    run: Path | None,
+    logits: bool,
+    scores: str | None,
+    **options: Any,
+) -> None:
     """Add calibrated probabilities to the rows of NEW.
 
-    MAP was written by `believable fit`, or from Python by to_json. NEW is csv, tsv, jsonl, parquet or npz, or - for
-    the standard input, and has a column of scores, or one per class for a map of classes; labels are not needed. The
-    output has the column p_calibrated, or p_calibrated_CLASS for each class, after all others; an npz has the array
-    p_calibrated, with a column per class. All others, and the order of the rows, stay as they are. A table is read in
-    pieces, so it may be larger than memory, and is written whole or not at all.
+    MAP is a calibration map that `believable fit` wrote, or to_json in Python. NEW is csv, tsv, jsonl, parquet or npz,
+    or - for the standard input. It has a column of scores, or one per class for a map of classes; labels are not
+    needed. The output has the column p_calibrated, or p_calibrated_CLASS for each class, after all others; an npz has
+    the array p_calibrated, with a column per class. All others, and the order of the rows, stay as they are. A table is
+    read in pieces, so it may be larger than memory, and is written whole or not at all.
+
+    A TREC run, named by --run or recognised by its name or first line, is written again as a run: each score becomes
+    the probability of relevance, and everything else stays as it is.
     """
     from believable.recalibrate import load_recalibrator
-    from believable.writers.apply import apply_to_file
 
     if not map_file.exists():
         raise InputError(f"there is no file {map_file}")
+    run, new = _run_or_table(run, new, options)
     try:
         recalibrator = load_recalibrator(map_file)
     except SchemaError as error:
@@ -56,13 +71,41 @@ def apply(map_file: Path, new: Path, output: Path, logits: bool, scores: str | N
     said = scale_of(scores, logits)
     if (logits or scores is not None) and said != recalibrator.input:
         raise InputError(f"{map_file} was fitted to {recalibrator.input}, so it cannot be applied to {said}")
-    with warnings_as_notes(), _bar(new) as progress:
-        done = apply_to_file(recalibrator, new, output, progress=progress, **options)
-    for text in done.notes:
-        note(text)
     console = new_console(stderr=output == STANDARD_STREAM)
     where = "" if output == STANDARD_STREAM else f"; written to {output}"
-    say(console, f"{called(new)}: {done}{where}")
+    if run is not None:
+        from believable.writers.apply_run import apply_to_run
+
+        with warnings_as_notes():
+            n, notes = apply_to_run(recalibrator, run, output)
+        said_of_it = f"{run}: {n:,} document{'' if n == 1 else 's'}; each score is now a probability of relevance"
+    else:
+        from believable.writers.apply import apply_to_file
+
+        assert new is not None
+        with warnings_as_notes(), _bar(new) as progress:
+            done = apply_to_file(recalibrator, new, output, progress=progress, **options)
+        notes, said_of_it = done.notes, f"{called(new)}: {done}"
+    for text in notes:
+        note(text)
+    say(console, f"{said_of_it}{where}")
+
+
+def _run_or_table(run: Path | None, new: Path | None, options: dict[str, Any]) -> tuple[Path | None, Path | None]:
+    """The run, or else the table, that the map is applied to; an error where both or neither is named."""
+    from believable.readers.logs.trec import is_run
+
+    if run is not None and new is not None:
+        raise InputError(f"name either {new} or a run with --run, not both")
+    if run is None and new is None:
+        raise InputError("name a file of NEW scores (- for the standard input), or a run with --run")
+    if new is not None and options["format"] is None and is_run(new):
+        run, new = new, None
+    if run is not None:
+        asked = options | {"to": None if options["to"] == CALIBRATED_COLUMN else options["to"]}
+        asked |= {"missing": None if options["missing"] == "error" else options["missing"]}
+        refuse(asked, OPTIONS_OF_NEW_COLUMNS, f"is for a table, and {run} is a run: its scores are replaced")
+    return run, new
 
 
 @contextmanager

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 SECTIONS = {
     "Which columns": (
-        *("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "weight", "cluster", "by"),
-        *("drop_missing", "format"),
+        *("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "neg_label", "weight"),
+        *("cluster", "by", "drop_missing", "format"),
     ),
     "How to measure": ("bins", "strategy", "notion", "level", "fix", "seed"),
     "What to write": ("full", "html", "json", "markdown", "plot", "title", "quiet"),

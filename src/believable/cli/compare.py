@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 @click.argument("b", metavar="[B]", required=False, type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--prob", metavar="NAME", multiple=True, help="Column of scores; twice for two columns of A.")
 @click.option("--prob-prefix", metavar="TEXT", multiple=True, help="The same for one column per class.")
-@shared_options("logits", "percent", "label", "pos_label", "weight", "cluster", "drop_missing", "format")
-@click.option("--metric", metavar="NAME", multiple=True, help="What to compare; may be given several times.")
+@shared_options("logits", "percent", "label", "pos_label", "neg_label", "weight", "cluster")
+@shared_options("drop_missing", "format")
+@click.option("--metric", metavar="NAME", multiple=True, help="A metric to compare; may be given several times.")
 @shared_options("bins", "strategy", "level", "seed")
 @sentences
 def compare(
@@ -35,7 +36,7 @@ def compare(
     metric: tuple[str, ...],
     **asked: Any,
 ) -> None:
-    """Which of two models is better, at what, and is that chance?
+    """Which of two models is better, and is it more than chance?
 
     A and B are files with the same rows in the same order, read as by `believable audit`. Or A alone holds the scores
     of both, in columns that --prob names twice, or --prob-prefix for classes: believable compare FILE --prob one

@@ -23,24 +23,31 @@ if TYPE_CHECKING:
 EXAMPLE_SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-@click.command(short_help="Learn a map from scores to probabilities.")
+@click.command(short_help="Fit a calibration map: from scores to probabilities.")
 @click.argument("file", required=False, type=click.Path(path_type=Path, allow_dash=True))
-@shared_options("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "weight", "cluster")
-@shared_options("drop_missing", "format", "run", "qrels", "rel", "unjudged")
-@click.option("--method", default="auto", show_default=True, help="auto, or a name such as temperature or isotonic.")
+@shared_options("prob", "prob_prefix", "logits", "scores", "percent", "label", "pos_label", "neg_label", "weight")
+@shared_options("cluster", "drop_missing", "format", "run", "qrels", "rel", "unjudged")
+@click.option(
+    "--method",
+    default="auto",
+    show_default=True,
+    help="A recalibrator, such as temperature or isotonic; auto chooses one.",
+)
 @click.option(
     "--score",
     type=click.Choice(["log_loss", "brier"]),
     default="log_loss",
     show_default=True,
-    help="What methods are ranked and judged by.",
+    help="The proper score that ranks and judges the methods.",
 )
-@click.option("--folds", type=click.IntRange(2), default=5, show_default=True, help="Folds of the comparison.")
+@click.option(
+    "--folds", type=click.IntRange(2), default=5, show_default=True, help="Number of folds for the comparison."
+)
 @click.option(
     "--output",
     "-o",
     type=click.Path(path_type=Path, allow_dash=True),
-    help="Write the map here, as JSON; - for the standard output.",
+    help="Write the calibration map here, as JSON; - for the standard output.",
 )
 @sentences
 def fit(
@@ -53,15 +60,16 @@ def fit(
     output: Path | None,
     **columns: Any,
 ) -> None:
-    """Learn a map from the scores in FILE to probabilities that can be believed.
+    """Fit a calibration map to the scores in FILE: it turns them into probabilities that can be believed.
 
     FILE holds scores with known outcomes, of rows that the model was not trained on: csv, tsv, parquet, jsonl or npz,
     or - for the standard input. Columns are found by name, as by `believable audit`. A reranker's scores are taken from
     --run, and what is relevant from --qrels, in place of FILE; queries are kept whole then.
 
-    With --method auto several maps are compared by cross-fitting, doing nothing among them: each row is mapped by a map
-    that has not seen it. The simplest that is as good as the best is fitted on all rows. Where chance explains all
-    gains, the map that is written changes nothing. `believable apply` applies the map to new scores.
+    With --method auto several recalibrators are compared by cross-fitting, and leaving the scores as they are is one of
+    them: each row is recalibrated by a map that was fitted without it. The simplest that is as good as the best is then
+    fitted to all rows. Where chance explains every gain, the map that is written changes nothing. `believable apply`
+    applies the map to new scores.
     """
     from believable.recalibrate import calibrate
 
@@ -151,8 +159,8 @@ def _write(console: Console, result: Calibration, output: Path | None) -> None:
         click.echo(result.to_json())
         return
     if output is None:
-        say(console, "The map was not written: name a file with -o.")
+        say(console, "The calibration map was not written: name a file with -o.")
         return
     result.to_json(output)
     what = {"nothing": "the map that changes nothing", "base rate": "the base rate for every score"}
-    say(console, f"Map written to {output}: {what.get(result.method, result.method)}.")
+    say(console, f"Calibration map written to {output}: {what.get(result.method, result.method)}.")

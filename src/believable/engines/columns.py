@@ -160,7 +160,12 @@ def _text(dtype: Any) -> str:
 
 
 def label_rules(
-    schema: Mapping[str, Any], label: str, n_classes: int, pos_label: Any, classes: Sequence[Any] | None
+    schema: Mapping[str, Any],
+    label: str,
+    n_classes: int,
+    pos_label: Any,
+    classes: Sequence[Any] | None,
+    neg_label: Any = None,
 ) -> dict[str, Any]:
     """Return how to read labels: `named`, `pos_label`, `text` and `boolean` of `FrameColumns`."""
     dtype = schema[label]
@@ -175,7 +180,8 @@ def label_rules(
             raise InputError(f"labels in column {label!r} are {_text(dtype)}: pass {door}")
         numeric(dtype, label, "labels")
         return {"boolean": boolean}
-    given = [pos_label] if classes is None else list(classes)
+    labels = [pos_label] if neg_label is None else [neg_label, pos_label]
+    given = labels if classes is None else list(classes)
     named = tuple(one.item() if isinstance(one, np.generic) else one for one in given)
     if len(set(named)) != len(named):
         raise InputError("{argument} must be distinct, got {got!r}", argument="classes", got=list(named))
@@ -184,11 +190,13 @@ def label_rules(
     held = str if text else (bool, int, float)
     if dtype not in (nw.Object, nw.Unknown) and not all(isinstance(one, held) for one in named):
         option = "pos_label" if classes is None else "classes"
-        asked = pos_label if classes is None else list(named)
+        asked = labels[-1] if classes is None else list(named)
+        if isinstance(asked, held):
+            option, asked = "neg_label", neg_label
         stored, other = (_text(dtype), "not") if text else (str(dtype), "text")
         raise InputError(f"labels in column {label!r} are {stored}, but {option}={asked!r} is {other}")
     text = text or any(isinstance(one, str) for one in named)
-    return {"named": named, "pos_label": classes is None, "text": text, "boolean": boolean}
+    return {"named": named, "pos_label": classes is None and neg_label is None, "text": text, "boolean": boolean}
 
 
 # --- columns of lists of scores, as one column per class --------------------------------------------------------------

@@ -60,6 +60,7 @@ def summarize(
     notions: Notion | Sequence[Notion] | None = None,
     from_logits: bool = False,
     pos_label: Any = None,
+    neg_label: Any = None,
     classes: Sequence[Any] | None = None,
     on_invalid: Literal["error", "drop"] = "error",
     python_workers: bool = False,
@@ -90,8 +91,9 @@ def summarize(
         What a `Summary` counts; see `Layout.of`. Notions are "binary", "confidence", "classwise" and "top_label".
     from_logits : bool
         Whether the scores are logits; the engine computes the sigmoid or softmax in float64.
-    pos_label, classes
-        The label that counts as 1; the labels in the order of the columns.
+    pos_label, neg_label, classes
+        The label that counts as 1, and the one that counts as 0 where there are more than two; the labels in the order
+        of the columns. Rows with a label that is none of those named cannot be counted.
     on_invalid : {"error", "drop"}
         What to do with invalid rows: those with missing scores, scores outside [0, 1] or that do not sum to 1, missing
         or unknown labels, missing, negative or infinite weights. An error says how many and why; "drop" leaves them
@@ -120,7 +122,7 @@ def summarize(
     _check.choice(on_invalid, ("error", "drop"), "on_invalid")
     opened = Frame.of(frame, python_workers)
     by = (by,) if isinstance(by, str) else tuple(by)
-    asked = _Asked(prob, label, weight, by, bool(from_logits), pos_label, classes)
+    asked = _Asked(prob, label, weight, by, bool(from_logits), pos_label, neg_label, classes)
     columns, names = _columns(opened, asked)
     opened = opened.only([*columns.scores, label, *asked.weights, *by])
     if bins is not None:
@@ -148,6 +150,7 @@ class _Asked:
     by: tuple[str, ...]
     from_logits: bool
     pos_label: Any
+    neg_label: Any
     classes: Sequence[Any] | None
 
     @property
@@ -180,7 +183,9 @@ def _columns(frame: Frame, asked: _Asked) -> tuple[FrameColumns, tuple[str, ...]
     if len(scores) == 1:
         dtype, width = _lists(frame, schema[scores[0]], scores[0], dtype, asked, classes)
     ndim, n_classes = (1, 2) if len(scores) == 1 and width is None else (2, width or len(scores))
-    _check.doors(ndim, n_classes, asked.pos_label, classes, False, None, False)
+    _check.doors(ndim, n_classes, asked.pos_label, classes, False, None, False, asked.neg_label)
+    if asked.pos_label is not None and asked.neg_label is None:
+        _one_negative(frame, label, asked.pos_label)
     columns = FrameColumns(
         scores=tuple(scores),
         label=label,
@@ -189,9 +194,25 @@ def _columns(frame: Frame, asked: _Asked) -> tuple[FrameColumns, tuple[str, ...]
         dtype=dtype,
         width=width,
         from_logits=asked.from_logits,
-        **label_rules(schema, label, n_classes, asked.pos_label, classes),
+        **label_rules(schema, label, n_classes, asked.pos_label, classes, asked.neg_label),
     )
     return columns, None if classes is None else tuple(map(str, classes))
+
+
+def _one_negative(frame: Frame, label: str, pos_label: Any) -> None:
+    """Raise where a column holds more than two labels, of which only the positive one was named."""
+    found = [one for one in frame.values(label, MAX_SUBGROUP_LEVELS + 1) if not _check.is_missing(one)]
+    if len(found) > 2:
+        several = "more than 50" if len(found) > MAX_SUBGROUP_LEVELS else str(len(found))
+        raise InputError(
+            "column {label!r} holds {several} labels ({found}), and {pos_label=} names one; {hint}",
+            argument="pos_label",
+            label=label,
+            several=several,
+            found=_check.in_a_list(sorted(map(repr, found))),
+            pos_label=pos_label,
+            hint=Hint.NAME_THE_NEGATIVE_IN_FILE,
+        )
 
 
 def _lists(

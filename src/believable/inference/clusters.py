@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from believable import _check
 from believable._arrays import as_numpy
 from believable._types import Array, Float64s, Ints
 from believable.errors import InputError
@@ -36,6 +37,9 @@ def cluster_of_rows(clusters: Any, predictions: Any, source: Predictions, sample
 
 def rows_that_count(values: Any, name: str, predictions: Any, source: Predictions, sample_weight: Any) -> Array:
     """Return a column with one entry for each row of positive weight."""
+    index = _check.index_of(values)
+    if index is not None and source.given_index is not None:
+        _check.refuse_other_index(source.given_index, index, "predictions", name)
     array = as_numpy(values, name)
     if array.ndim != 1:
         raise InputError("{argument} must be 1-D, one entry per row, got shape {got}", argument=name, got=array.shape)

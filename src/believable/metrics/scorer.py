@@ -9,7 +9,7 @@ import numpy as np
 
 from believable._types import Array
 from believable.errors import InputError
-from believable.metrics.table import find_metric
+from believable.metrics.table import NEGATED, find_metric, known_metric
 from believable.predictions import Predictions
 
 
@@ -44,7 +44,8 @@ def scorer(metric: str, **options: Any) -> Scorer:
     Parameters
     ----------
     metric : str
-        A name or alias from the table of metrics.
+        A name or alias from the table of metrics, or what scikit-learn calls it; here "log_loss" and "neg_log_loss" are
+        the same, since a scorer of a loss is negated.
     **options
         Options of that metric, such as `n_bins=15`.
 
@@ -55,7 +56,8 @@ def scorer(metric: str, **options: Any) -> Scorer:
     >>> round(scorer("expected_calibration_error", n_bins=2)(model, [[0.0], [3.0]], [0, 1]), 3)
     -0.192
     """
-    row = find_metric(metric)
+    loss = known_metric(metric.removeprefix(NEGATED)) if isinstance(metric, str) else None
+    row = loss if loss is not None and loss.direction == "lower" else find_metric(metric)
     unknown = set(options) - row.options
     if unknown:
         raise InputError(f"{row.name} has no option {sorted(unknown)[0]!r}; it has {sorted(row.options)}")

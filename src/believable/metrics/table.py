@@ -8,8 +8,10 @@ other. Resampling uses the halves separately: it counts once, then evaluates a t
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
@@ -225,13 +227,85 @@ def metric(
     return enter
 
 
+# What other packages call the metrics of the table, scikit-learn's functions and scorers above all; by alias.
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    "acc": ("accuracy_score", "top_1_accuracy"),
+    "auc": ("roc_auc", "roc_auc_score", "auroc", "c_statistic", "area_under_the_curve"),
+    "brier": ("brier_score_loss", "brier_loss"),
+    "bss": ("brier_skill", "d2_brier_score"),
+    "nll": ("log_loss", "logloss", "logarithmic_loss", "log_score", "cross_entropy", "crossentropy"),
+    "oe": ("observed_to_expected_ratio", "o_e_ratio", "oe_ratio", "o_e"),
+    "slope": ("calibration_slope", "calibration_intercept"),
+    "smece": ("smooth_ece",),
+}
+NEAREST_TO_OTHERS = {  # metrics that the table does not have, and what it has for the same question
+    "auc": ("average_precision", "average_precision_score", "pr_auc", "auprc"),
+    "acc": ("balanced_accuracy", "balanced_accuracy_score", "f1", "f1_score", "top_k_accuracy"),
+    "bss": ("d2_log_loss_score",),
+}
+NEGATED = "neg_"  # how scikit-learn's scorers of losses begin
+
+
 def find_metric(name: str) -> Metric:
-    """Return a metric's entry in the table, by name or alias."""
+    """Return a metric's entry in the table, by its name, its alias, or what scikit-learn calls it.
+
+    Capitals and spaces do not matter. A negated loss, such as scikit-learn's "neg_log_loss", is an error that names the
+    loss: here it is not negated.
+
+    Examples
+    --------
+    >>> find_metric("log loss").name, find_metric("roc_auc").name, find_metric("ECE").alias
+    ('negative_log_likelihood', 'auc', 'ece')
+    """
     for row in METRICS.values():
         if name in (row.name, row.alias):
             return row
+    if (found := known_metric(name)) is not None:
+        return found
     known = ", ".join(f"{row.name} ({row.alias})" for row in METRICS.values())
-    raise InputError(f"there is no metric {name!r}; choose from {known}")
+    raise InputError(f"there is no metric {name!r}{instead_of(name)}; choose from {known}")
+
+
+def known_metric(name: Any) -> Metric | None:
+    """Return a metric's entry by any of its names, or None."""
+    return _by_any_name(len(METRICS)).get(plain_metric_name(name))
+
+
+def instead_of(name: Any, others: Mapping[str, Metric] = MappingProxyType({})) -> str:
+    """Suggest what was meant by an unknown name, as " (did you mean ece?)"; "" where nothing is like it.
+
+    Parameters
+    ----------
+    name : str
+    others : mapping of str to Metric
+        Further names of metrics, as `plain_metric_name` writes them.
+    """
+    plain, known = plain_metric_name(name), {**others, **_by_any_name(len(METRICS))}
+    loss = known.get(plain.removeprefix(NEGATED))
+    if plain.startswith(NEGATED) and loss is not None:
+        better = f", for which {loss.direction} is better here" if loss.direction else ""
+        return f": use {plain.removeprefix(NEGATED)!r}{better}"
+    for alias, names in NEAREST_TO_OTHERS.items():
+        if plain in names:
+            return f" (the nearest is {alias})"
+    close = get_close_matches(plain, known, n=1, cutoff=0.6)
+    return f" (did you mean {known[close[0]].alias}?)" if close else ""
+
+
+def plain_metric_name(name: Any) -> str:
+    """Return a name in the form that names are compared in: lower case, words joined by underscores."""
+    return re.sub(r"[^a-z0-9]+", "_", str(name).lower()).strip("_")
+
+
+@cache
+def _by_any_name(n_metrics: int) -> dict[str, Metric]:
+    """Return every metric by every name; the argument makes the cache forget when a metric is added."""
+    found = {called: row for row in METRICS.values() for called in (row.name, row.alias)}
+    rows = {row.alias: row for row in METRICS.values()}
+    for alias, names in SYNONYMS.items():
+        if alias in rows:
+            found |= {other: rows[alias] for other in names if other not in found}
+    return found
 
 
 # --- `Estimate`: a number that comes with its interval ----------------------------------------------------------------

@@ -33,6 +33,7 @@ class Meaning(NamedTuple):
     soft_labels: bool = False
     ignore_label: Any = None
     multilabel: bool = False
+    neg_label: Any = None
 
 
 PLAIN_MEANING = Meaning()
@@ -52,7 +53,9 @@ class Predictions:
     from_logits : bool
         The predictions are logits: the sigmoid (1-D, multilabel) or softmax (2-D) is taken in float64. Never guessed.
     pos_label : optional
-        The label that counts as 1, for 1-D predictions.
+        The label that counts as 1, for 1-D predictions. All other rows must have one and the same label.
+    neg_label : optional
+        The label that counts as 0, beside `pos_label`. Rows with any other label are an error.
     classes : sequence, optional
         The labels in the order of the columns.
     soft_labels : bool
@@ -91,6 +94,7 @@ class Predictions:
         "_unseen",
         "borrowed",
         "classes",
+        "given_index",
         "kind",
         "n_classes",
         "n_ignored",
@@ -104,6 +108,7 @@ class Predictions:
     classes: tuple[Any, ...] | None
     n_ignored: int
     borrowed: bool
+    given_index: Any  # of the pandas objects that were given: what else is said about the rows must have the same
     _counted: dict[Any, Any]
     _scores: Floats
     _labels: Array
@@ -121,8 +126,9 @@ class Predictions:
         soft_labels: bool = False,
         ignore_label: Any = None,
         multilabel: bool = False,
+        neg_label: Any = None,
     ) -> None:
-        meaning = Meaning(from_logits, pos_label, classes, soft_labels, ignore_label, multilabel)
+        meaning = Meaning(from_logits, pos_label, classes, soft_labels, ignore_label, multilabel, neg_label)
         given = self._fill(predictions, actuals, sample_weight, meaning)
         self._set(_scores=_own(self.scores, given), _labels=_own(self.labels, given), borrowed=False)
         if self.weights is not None:
@@ -141,7 +147,9 @@ class Predictions:
 
         Unless told to `look`, the values of plain arrays are left to whoever reads them first.
         """
-        from_logits, pos_label, classes, soft_labels, ignore_label, multilabel = meaning
+        from_logits, pos_label, classes, soft_labels, ignore_label, multilabel, neg_label = meaning
+        index = _check.same_index(predictions=predictions, actuals=actuals, sample_weight=sample_weight)
+        object.__setattr__(self, "given_index", index)
         scores = _check.numeric(predictions, "predictions")
         actuals = _check.labels_as_array(actuals)
         given = [scores, actuals]
@@ -151,7 +159,7 @@ class Predictions:
         whole = actuals.dtype.kind in "bi" or actuals.dtype == np.uint8
         plain = not look and whole and not _check.is_brief(predictions)
         if not plain:
-            _check.doors(scores.ndim, n_classes, pos_label, classes, soft_labels, ignore_label, multilabel)
+            _check.doors(scores.ndim, n_classes, pos_label, classes, soft_labels, ignore_label, multilabel, neg_label)
 
         weights = None if sample_weight is None else _check.weights(sample_weight, len(scores))
         if plain and (weights is None or weights.all()):
@@ -186,7 +194,7 @@ class Predictions:
         if soft_labels:
             labels = _check.soft_labels(actuals, rows)
         elif pos_label is not None:
-            labels = _check.positive_label(actuals, pos_label, rows)
+            labels = _check.positive_label(actuals, pos_label, rows, neg_label)
         elif classes is not None and not multilabel:
             labels = _check.named_labels(actuals, classes, rows)
         else:
@@ -289,7 +297,7 @@ class Predictions:
 
     def __getstate__(self) -> dict[str, Any]:
         self.scores  # noqa: B018 - which checks them
-        return {name: getattr(self, name) for name in self.__slots__} | {"_counted": {}}
+        return {name: getattr(self, name) for name in self.__slots__} | {"_counted": {}, "given_index": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._set(**state)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from believable._check import in_a_list
 from believable._types import Array, Ints
 from believable.errors import Hint, InputError, Row, Sentence
 from believable.predictions import Predictions
@@ -27,6 +28,7 @@ HINTS_FOR_FILES = {
     Hint.DROP_OR_IGNORE: Hint.REPAIR_OR_LEAVE_OUT,
     Hint.LOGITS: Hint.LOGITS_IN_FILE,
     Hint.PERCENTAGES: Hint.PERCENTAGES_IN_FILE,
+    Hint.NAME_THE_NEGATIVE: Hint.NAME_THE_NEGATIVE_IN_FILE,
 }
 
 
@@ -38,6 +40,7 @@ class Interpretation:
     percent: bool = False
     pos_label: Any = None
     classes: Sequence[Any] | None = None
+    neg_label: Any = None
 
 
 def read_table(path: str | os.PathLike[str], *, format: str | None = None) -> polars.DataFrame:
@@ -55,6 +58,7 @@ def read_predictions(
     from_logits: bool = False,
     percent: bool = False,
     pos_label: Any = None,
+    neg_label: Any = None,
     format: str | None = None,
 ) -> Predictions:
     """Checked predictions from a file with one row per prediction.
@@ -81,7 +85,9 @@ def read_predictions(
     percent : bool
         The scores are percentages, from 0 to 100.
     pos_label : optional
-        The label that counts as 1.
+        The label that counts as 1. All other rows must have one and the same label.
+    neg_label : optional
+        The label that counts as 0, beside `pos_label`. Rows with any other label are an error.
     format : str, optional
         What the file is, whatever its name: "csv", "tsv", "parquet", "jsonl", "npz", or another of
         `believable.readers.formats.FORMAT_NAMES`.
@@ -99,7 +105,7 @@ def read_predictions(
     with said_of(table):
         columns, _ = columns_of_table(table, asked)
     frame = table.read(columns.names)
-    return predictions_from(table, frame, columns, Interpretation(from_logits, percent, pos_label))
+    return predictions_from(table, frame, columns, Interpretation(from_logits, percent, pos_label, neg_label=neg_label))
 
 
 def predictions_from(
@@ -150,13 +156,14 @@ def checked(frame: polars.DataFrame, columns: Columns, means: Interpretation) ->
         refuse_another_order(columns, classes)
         labels = named(labels, columns, classes)
     if classes is None and means.pos_label is None and labels.dtype.kind in "OU":
-        refuse_text(labels[:1000].tolist(), columns, scores.ndim)
+        refuse_text(labels.tolist(), columns, scores.ndim)
     return Predictions(
         scores,
         labels,
         sample_weight=None if columns.weight is None else cells.array(frame[columns.weight]),
         from_logits=means.from_logits,
         pos_label=as_in(labels, means.pos_label),
+        neg_label=as_in(labels, means.neg_label, "neg_label"),
         classes=classes,
     )
 
@@ -202,7 +209,7 @@ def refuse_text(labels: Sequence[Any], columns: Columns, ndim: int) -> None:
         raise InputError(
             "column {column!r} holds text ({words}): {hint}",
             column=columns.label,
-            words=words[:5],
+            words=in_a_list(words),
             hint=Sentence("say which is positive with {pos_label}") if ndim == 1 else Hint.CLASSES_OF_TEXT,
         )
 
@@ -251,15 +258,14 @@ def named(labels: Array, columns: Columns, classes: Sequence[Any]) -> Array:
     return np.array(classes, dtype=object)[labels]
 
 
-def as_in(labels: Array, pos_label: Any) -> Any:
-    """A positive label given as text, for a column of numbers or truth values."""
-    if isinstance(pos_label, str) and labels.dtype.kind == "b" and pos_label.lower() in ("true", "false"):
-        return pos_label.lower() == "true"
-    if isinstance(pos_label, str) and labels.dtype.kind in "iufb":
+def as_in(labels: Array, given: Any, argument: str = "pos_label") -> Any:
+    """A label that was given as text, for a column of numbers or truth values."""
+    if isinstance(given, str) and labels.dtype.kind == "b" and given.lower() in ("true", "false"):
+        return given.lower() == "true"
+    if isinstance(given, str) and labels.dtype.kind in "iufb":
         try:
-            return float(pos_label)
+            return float(given)
         except ValueError as error:
-            raise InputError(
-                "{pos_label=} is text, but the labels are numbers", argument="pos_label", pos_label=pos_label
-            ) from error
-    return pos_label
+            said = f"{{{argument}=}} is text, but the labels are numbers"
+            raise InputError(said, argument=argument, **{argument: given}) from error
+    return given

@@ -14,7 +14,7 @@ import numpy as np
 from believable._check import renamed
 from believable._progress import reading
 from believable._types import Array, Ints
-from believable.errors import Hint, InputError, Sentence
+from believable.errors import LOOK_LIKE_CLASSES, Hint, InputError, Sentence
 from believable.predictions import Predictions
 from believable.readers import cells
 from believable.readers.columns import (
@@ -58,6 +58,9 @@ class Loaded:
         The logits that the predictions were made of, where these are what the file holds.
     rows : ndarray of int or None
         The rows of the file, from 0, that are left; None where all are, or they are not one to one.
+    scaled : str
+        "after Platt scaling", say, where scores that are no probabilities were turned into such by a calibration map;
+        "" where the scores are as the file has them.
     """
 
     predictions: Predictions
@@ -70,6 +73,7 @@ class Loaded:
     pairs: bool = False
     raw: Array | None = None
     rows: Ints | None = None
+    scaled: str = ""
 
     @property
     def groups(self) -> Array | None:
@@ -93,6 +97,7 @@ def load(
     from_logits: bool = False,
     percent: bool = False,
     pos_label: Any = None,
+    neg_label: Any = None,
     classes: Sequence[Any] | None = None,
     drop_missing: bool = False,
     format: str | None = None,
@@ -106,7 +111,7 @@ def load(
 
     Parameters
     ----------
-    path, prob, prob_prefix, label, weight, from_logits, percent, pos_label, format
+    path, prob, prob_prefix, label, weight, from_logits, percent, pos_label, neg_label, format
         As in `read_predictions`.
     cluster : str, optional
         The column of clusters, such as queries or patients, whose rows belong together; never guessed.
@@ -138,7 +143,7 @@ def load(
     (array([0.85, 0.4 ]), array(['art', 'law'], dtype=object), {'missing score': 1})
     >>> folder.cleanup()
     """
-    means = Interpretation(from_logits, percent, pos_label, classes)
+    means = Interpretation(from_logits, percent, pos_label, classes, neg_label)
     source = source_of(path, format)
     with reading(source.name, source.size, progress):
         table = open_table(source)
@@ -234,7 +239,7 @@ def _notes(predictions: Predictions, columns: Columns, means: Interpretation) ->
             Sentence("no percentage is above 1 %: if the scores were probabilities already, leave {percent} out")
         )
     if predictions.kind == "binary" and len(predictions) > 1 and np.isin(predictions.scores, (0, 1)).all():
-        notes.append(f"every score in column {columns.prob[0]} is 0 or 1: are these decisions, not probabilities?")
+        notes.append(f"every score in column {columns.prob[0]} is 0 or 1: {LOOK_LIKE_CLASSES}")
     if means.from_logits and columns.classes is not None:
         absent = np.flatnonzero(np.bincount(predictions.labels, minlength=predictions.n_classes) == 0)
         if len(absent):

@@ -83,10 +83,17 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
         -------
         self
         """
+        return self._fit_to(X, y, sample_weight)
+
+    def _fit_to_model(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn the map from what a model says, which may be 0 and 1 only: so are the probabilities of a full tree."""
+        return self._fit_to(X, y, sample_weight, predicted_classes=True)
+
+    def _fit_to(self, X: Any, y: Any, sample_weight: Any, predicted_classes: bool = False) -> Self:
         self._check_settings()
         before: dict[str, Any] = {name: value for name, value in self.__dict__.items() if name in SKLEARN_COLUMN_FACTS}
         try:
-            self._fit(X, y, sample_weight)
+            self._fit(X, y, sample_weight, predicted_classes)
         except Exception:  # an earlier fit still belongs to the columns it was fitted on
             for name in SKLEARN_COLUMN_FACTS:
                 self.__dict__.pop(name, None)
@@ -94,8 +101,10 @@ class Recalibrator(OneToOneFeatureMixin, ClassifierMixin, TransformerMixin, Base
             raise
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, predicted_classes: bool) -> None:
         scores, y = self._scores(X, y)
+        if scores.input == "probabilities" and not predicted_classes:
+            _check.refuse_predicted_classes(scores.values)
         if self.multilabel:
             labels, classes = encoded_columns(y, scores.n_classes, self.classes)
         else:

@@ -81,8 +81,13 @@ class RowsInFolds:
     fold: Ints
 
     @classmethod
-    def of(cls, predictions: Any, actuals: Any, settings: FoldSettings) -> RowsInFolds:
-        """Check the data and settings once, and assign rows to folds."""
+    def of(
+        cls, predictions: Any, actuals: Any, settings: FoldSettings, *, predicted_classes: bool = False
+    ) -> RowsInFolds:
+        """Check the data and settings once, and assign rows to folds.
+
+        `predicted_classes` allows probabilities that are all 0 or 1, as those of a fully grown tree are.
+        """
         input, classes, cv, clusters, sample_weight, random_state = settings
         _check.choice(input, INPUTS, "input")
         n_folds = _check.positive_integer(cv, "cv", 2)
@@ -94,6 +99,8 @@ class RowsInFolds:
         given = isinstance(predictions, Predictions)
         source = predictions if given else _checked(predictions, actuals, sample_weight, input, classes)
         _refuse(source, given, actuals, input)
+        if input == "probabilities" and not predicted_classes:
+            _check.refuse_predicted_classes(source.scores)
         values = source.scores if input == "probabilities" else _rows_that_count(predictions, sample_weight)
         counts = np.bincount(source.labels)
         if np.count_nonzero(counts > 1) < 2:
@@ -122,7 +129,7 @@ class RowsInFolds:
             model.set_params(classes=list(names))
         labels = self.labels[rows]
         weights = None if self.weights is None else self.weights[rows]
-        return model.fit(self.scores[rows], labels if names is None else np.asarray(names)[labels], weights)
+        return model._fit_to_model(self.scores[rows], labels if names is None else np.asarray(names)[labels], weights)
 
     def cross_fitted(self, method: Recalibrator) -> Mapped:
         """Recalibrate every row with a map fitted on the other folds, which do not contain its cluster either."""
@@ -177,6 +184,7 @@ def folds(labels: Ints, cluster: Ints | None, n_folds: int, rng: np.random.Gener
 
 def _checked(predictions: Any, actuals: Any, sample_weight: Any, input: Input, classes: Any) -> Predictions:
     """Return a checked copy of the predictions as probabilities; of raw scores, the share of each class."""
+    _check.same_index(predictions=predictions, actuals=actuals, sample_weight=sample_weight)
     values = _check.numeric(predictions, "predictions")
     kind = getattr(_check.labels_as_array(actuals), "dtype", np.dtype(float)).kind
     if kind in "OSUT" and classes is None and any(isinstance(one, str) for one in np.asarray(actuals)[:1].tolist()):

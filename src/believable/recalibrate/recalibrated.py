@@ -21,12 +21,17 @@ from believable import _check
 from believable._types import Array, Float64s, Floats, Ints
 from believable.errors import InputError
 from believable.recalibrate.base import Recalibrator, normalised
+from believable.recalibrate.crossfit import FoldSettings, Judge, RowsInFolds
 from believable.recalibrate.facts import as_method
 from believable.recalibrate.inputs import warn
+from believable.recalibrate.platt import PlattScaling
+from believable.recalibrate.select import choose
 from believable.recalibrate.temperature import TemperatureScaling
 from believable.recalibrate.venn_abers import VennAbers, combine_intervals
 
 Split = tuple[Ints, Ints]
+MAX_FOLDS_TO_CHOOSE = 5  # of the rows that "auto" compares recalibrators on
+CHOICE_LEVEL = 0.95  # of the interval of the gain, which has to leave out 0
 
 
 def classes_of(model: Any) -> Array:
@@ -144,7 +149,10 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         `FrozenEstimator`.
     method : recalibrator or str, optional
         A recalibrator, or the name or alias of one, such as "platt", with its default settings. (A name stays a name,
-        so `{"method": ["temperature", "platt"]}` is a grid to search.) By default `TemperatureScaling()`.
+        so `{"method": ["temperature", "platt"]}` is a grid to search.) By default `TemperatureScaling()`. "auto"
+        compares several by cross-fitting and takes the simplest that is as good as the best, as `select` does; where
+        none helps beyond noise the probabilities are left as they are (`Identity`). It reads `predict_proba`, or
+        `decision_function` as raw scores where the classifier has no probabilities.
     cv : int, splitter, iterable of (train, test) or "prefit"
         An integer is a number of stratified folds, without shuffling: `StratifiedKFold`, or `StratifiedGroupKFold`
         where `fit` is given groups. Rows that no fold tests (`TimeSeriesSplit`) are not used for the map. With "prefit"
@@ -162,6 +170,8 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         The fitted models and their recalibrators; one of each, or one per fold.
     estimator_, method_ : object
         The model and its recalibrator, unless `ensemble=True`. The map can be saved: `method_.to_json()`.
+    selection_ : Selection
+        With method="auto": what was compared, and what was chosen.
     n_features_in_, feature_names_in_
         Those of the model, where it has them.
 
@@ -219,14 +229,16 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         check_classification_targets(y)
         weights = None if sample_weight is None else _check.weights(sample_weight, len(y))
         if self._is_prefit():
-            estimators, methods = self._learn_from_prefit(X, y, weights)
+            estimators, methods = self._learn_from_prefit(X, y, weights, groups)
         else:
             if len(labels := np.unique(y if weights is None else y[weights > 0])) == 1:
                 raise InputError(f"y has only one class, {labels.tolist()[0]!r}, so there is nothing to fit")
             model_weights, request = self._routed(weights, groups)
             folds = splits(self.cv, X, y, groups, request)
-            learn = self._learn_ensemble if self.ensemble else self._learn_out_of_fold
-            estimators, methods = learn(X, y, weights, model_weights, folds)
+            if self.ensemble:
+                estimators, methods = self._learn_ensemble(X, y, weights, model_weights, folds)
+            else:
+                estimators, methods = self._learn_out_of_fold(X, y, weights, model_weights, folds, groups)
         self.classes_, self.estimators_, self.methods_ = methods[0].classes_, estimators, methods
         return self
 
@@ -300,7 +312,7 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
 
     # --- fitting ---
 
-    def _learn_from_prefit(self, X: Any, y: Array, weights: Float64s | None) -> tuple[Any, Any]:
+    def _learn_from_prefit(self, X: Any, y: Array, weights: Float64s | None, groups: Any) -> tuple[Any, Any]:
         if not hasattr(self.estimator, "classes_"):
             raise NotFittedError(
                 "cv='prefit' needs a fitted classifier, with classes_; if it was fitted, it has been cloned since, as "
@@ -308,10 +320,16 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             )
         classes = classes_of(self.estimator)
         scores = response(self.estimator, X, self._method(), classes)
-        return (self.estimator,), (self._learnt(classes, scores, y, weights),)
+        return (self.estimator,), (self._learnt(classes, scores, y, weights, groups),)
 
     def _learn_out_of_fold(
-        self, X: Any, y: Array, weights: Float64s | None, model_weights: Float64s | None, folds: list[Split]
+        self,
+        X: Any,
+        y: Array,
+        weights: Float64s | None,
+        model_weights: Float64s | None,
+        folds: list[Split],
+        groups: Any,
     ) -> tuple[Any, Any]:
         tested = np.zeros(len(y), np.intp)
         for _, test in folds:
@@ -331,7 +349,8 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             scores[test] = part
         rows = slice(None) if tested.all() else np.flatnonzero(tested)
         of_rows = None if weights is None else weights[rows]
-        return (model,), (self._learnt(classes, scores[rows], y[rows], of_rows),)
+        kept = None if groups is None else np.asarray(groups)[rows]
+        return (model,), (self._learnt(classes, scores[rows], y[rows], of_rows, kept),)
 
     def _learn_ensemble(
         self, X: Any, y: Array, weights: Float64s | None, model_weights: Float64s | None, folds: list[Split]
@@ -361,13 +380,39 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         part, _ = _safe_split(model, X, y, test, train)
         return response(model, part, self._method(), classes)
 
-    def _learnt(self, classes: Array, scores: Floats, y: Array, weights: Float64s | None) -> Recalibrator:
-        method: Recalibrator = clone(self._method()).set_params(classes=classes)
-        return method.fit(scores, y, sample_weight=weights)
+    def _learnt(
+        self, classes: Array, scores: Floats, y: Array, weights: Float64s | None, groups: Any = None
+    ) -> Recalibrator:
+        chosen = self._chosen(classes, scores, y, weights, groups) if self._is_auto() else self._method()
+        method: Recalibrator = clone(chosen).set_params(classes=classes)
+        return method._fit_to_model(scores, y, weights)
+
+    def _chosen(self, classes: Array, scores: Floats, y: Array, weights: Float64s | None, groups: Any) -> Recalibrator:
+        """The recalibrator that `select` would choose for what the model says of rows that it has not seen."""
+        one_event = scores[:, 1] if scores.ndim == 2 and scores.shape[1] == 2 else scores
+        rarest = int(np.unique(y if weights is None else y[weights > 0], return_counts=True)[1].min())
+        settings = FoldSettings(
+            input=self._method().input,
+            classes=classes.tolist(),
+            cv=max(2, min(MAX_FOLDS_TO_CHOOSE, rarest)),
+            clusters=groups,
+            sample_weight=weights,
+        )
+        problem = RowsInFolds.of(one_event, y.tolist(), settings, predicted_classes=True)
+        self.selection_ = choose(Judge(problem, CHOICE_LEVEL, 100, settings.random_state, errors=()))
+        chosen: Recalibrator = clone(self.selection_[self.selection_.chosen].method)
+        chosen.set_params(input=settings.input)
+        return chosen
 
     # --- settings ---
 
+    def _is_auto(self) -> bool:
+        return isinstance(self.method, str) and self.method == "auto"
+
     def _method(self) -> Recalibrator:
+        """The recalibrator that was asked for; of "auto", one that reads what all that are compared read."""
+        if self._is_auto():
+            return TemperatureScaling() if hasattr(self.estimator, "predict_proba") else PlattScaling(input="scores")
         return TemperatureScaling() if self.method is None else as_method(self.method)
 
     def _is_prefit(self) -> bool:
@@ -389,6 +434,8 @@ class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type:
                 "a classifier needs rows of predict_proba that sum to one: make the method with normalise=True"
             )
         _check.choice(self.ensemble, (False, True), "ensemble")
+        if self.ensemble and self._is_auto():
+            raise InputError("method='auto' chooses one map for all rows: leave ensemble=False, or name a method")
         if self.ensemble and self._is_prefit():
             raise InputError("an estimator that is already fitted is a single model: leave out ensemble=True")
 

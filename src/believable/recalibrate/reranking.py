@@ -54,7 +54,7 @@ class RankedScores:
 
 def map_to_relevance(
     ranked: RankedScores, relevant: Array, method: str | Recalibrator = "platt", random_state: Any = 0
-) -> tuple[Predictions, tuple[str, ...]]:
+) -> tuple[Predictions, tuple[str, ...], str]:
     """Turn each score into a probability of relevance, with a calibration map fitted on other queries.
 
     Parameters
@@ -71,6 +71,8 @@ def map_to_relevance(
     Predictions
     tuple of str
         Notes: the calibration map, the rows it was fitted on, and its warnings.
+    str
+        The alias of the recalibrator, or "base rate" where `select` found that none helps.
     """
     if isinstance(method, str) and method == "auto":
         _refuse_one_query(ranked)
@@ -85,14 +87,15 @@ def map_to_relevance(
         )
         chosen = found[found.chosen].predictions
         note = _note(ranked, WHY_RAW_SCORES_ARE_MAPPED, [("", _map_in_words(found.recalibrator))])
-        return chosen, (note, found.advice, *found.caveats)
+        return chosen, (note, found.advice, *found.caveats), found.chosen
     p, name, warned = _cross_fitted(ranked, relevant, method, random_state)
-    return Predictions(p, relevant), (_note(ranked, WHY_RAW_SCORES_ARE_MAPPED, [("", name)]), *warned)
+    notes = (_note(ranked, WHY_RAW_SCORES_ARE_MAPPED, [("", name)]), *warned)
+    return Predictions(p, relevant), notes, as_method(method).facts.alias
 
 
 def map_to_grades(
     ranked: RankedScores, grades: Ints, method: str | Recalibrator = "platt", random_state: Any = 0
-) -> tuple[Predictions, tuple[str, ...]]:
+) -> tuple[Predictions, tuple[str, ...], str]:
     """Turn each score into probabilities of three classes, from those of grade 1 or above and grade 2 or above.
 
     Parameters and result are those of `map_to_relevance`, with whole numbers of 0 and above in place of `relevant`.
@@ -118,7 +121,7 @@ def map_to_grades(
             "lowered to it, so their probability of 'relevant' is 0."
         )
     labels = np.asarray(GRADE_NAMES)[np.minimum(grades, 2)]
-    return Predictions(matrix, labels, classes=list(GRADE_NAMES)), tuple(notes)
+    return Predictions(matrix, labels, classes=list(GRADE_NAMES)), tuple(notes), as_method(method).facts.alias
 
 
 def _cross_fitted(

@@ -263,10 +263,21 @@ def select(
     problem = RowsInFolds.of(
         predictions, actuals, FoldSettings(input, classes, cv, clusters, sample_weight, random_state)
     )
-    methods = methods or _methods(_suitable(problem), input)
     judge = Judge(problem, level, n_resamples, random_state, errors)
+    return choose(judge, methods, score, progress)
+
+
+def choose(
+    judge: Judge,
+    methods: Mapping[str, Recalibrator] | None = None,
+    score: Score = "log_loss",
+    progress: bool | None = False,
+) -> Selection:
+    """Compare recalibrators on rows that are in folds already; see `select`."""
+    problem = judge.problem
+    methods = methods or _methods(_suitable(problem), problem.input)
     nothing: tuple[str, Recalibrator] = (NO_RECALIBRATION, Identity())
-    if input == "scores":
+    if problem.input == "scores":
         nothing = (BASE_RATE, HistogramBinning(n_bins=1))
     made = [Scoring(nothing[0], nothing[1], judge.baseline(), problem.baseline)]
     for name, method in tracked(list(methods.items()), "recalibrating", progress):
@@ -282,7 +293,7 @@ def select(
         score=score,
         recalibrator=problem.fit(nothing[1] if chosen is None else chosen.method),
         caveats=(*([why_not_log_loss] if why_not_log_loss else []), *caveats(problem), *_passed_over(made, score)),
-        rows=rows_in_words(problem, errors),
+        rows=rows_in_words(problem, tuple(judge.contests)),
     )
 
 

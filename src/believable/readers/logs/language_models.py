@@ -9,22 +9,38 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from believable._check import renamed
+from believable._types import Array
 from believable.errors import Hint, InputError, Sentence
 from believable.predictions import Predictions
+from believable.readers.columns import listed, plain_name
 from believable.readers.load import Loaded
 from believable.readers.logs.lm_eval import Normalise, load_lm_eval
 from believable.readers.logs.records import Record, records
 
 HARNESS_FIELDS = ("filtered_resps", "target")
 RECORD_ENDINGS = (".jsonl", ".jsonl.gz", ".ndjson", ".json")
-CONFIDENCE_NAMES = ("confidence", "stated_confidence", "verbalised_confidence", "verbalized_confidence")
-CORRECT_NAMES = ("correct", "is_correct", "exact_match", "acc")
+# Names of fields, at the top or one level down; those of the second row count where none of the first is there.
+CONFIDENCE_NAMES = (
+    (
+        *("confidence", "conf", "stated_confidence", "verbalised_confidence", "verbalized_confidence"),
+        *("confidence_score", "certainty"),
+    ),
+    ("p", "prob", "proba", "probability", "p_correct", "p_true", "score"),
+)
+CORRECT_NAMES = (
+    ("correct", "is_correct", "was_correct", "correctness", "right", "is_right"),
+    ("exact_match", "acc", "accuracy", "em"),
+    ("label", "y"),
+)
+RECORDS_LOOKED_AT = 20  # for the names of fields: a field may be missing in the first
 HOW_TO_CHOOSE = {"confidence": Hint.CHOOSE_CONFIDENCE, "correct": Hint.CHOOSE_CORRECT}
 QUESTION_NAMES = ("question_id", "doc_id", "sample_id", "id")
 NOT_STATED = "no confidence stated"
@@ -95,6 +111,7 @@ def load_samples(
     confidence: str | None = None,
     correct: str | None = None,
     cluster: str | None = None,
+    by: str | Sequence[str] = (),
     percent: bool = False,
 ) -> Loaded:
     """The answers of a language model, one object per line of a file.
@@ -108,7 +125,7 @@ def load_samples(
     path : path
     normalise, filter
         For logs of samples; see `load_lm_eval`.
-    confidence, correct, cluster, percent
+    confidence, correct, cluster, by, percent
         For stated confidences; see `load_stated`.
 
     Returns
@@ -126,8 +143,9 @@ def load_samples(
     ([[0.665, 0.245, 0.09]], ('A', 'B', 'C'))
     """
     if confidence is None and is_lm_samples(path):
-        for name, given in (("correct", correct is not None), ("cluster", cluster is not None), ("percent", percent)):
-            if given:
+        given = {"correct": correct is not None, "cluster": cluster is not None, "by": bool(by), "percent": percent}
+        for name, was_given in given.items():
+            if was_given:
                 raise InputError(
                     "{argument} is for stated confidences, and {file} is a log of samples",
                     argument=name,
@@ -136,7 +154,7 @@ def load_samples(
         return load_lm_eval(path, normalise=normalise, filter=filter)
     if normalise != "none" or filter is not None:
         raise InputError("{normalise} and {filter} are for logs of samples, which {file} is not", file=Path(path).name)
-    return load_stated(path, confidence=confidence, correct=correct, cluster=cluster, percent=percent)
+    return load_stated(path, confidence=confidence, correct=correct, cluster=cluster, by=by, percent=percent)
 
 
 # --- stated confidences ---------------------------------------------------------------------------------------------
@@ -174,6 +192,7 @@ def load_stated(
     confidence: str | None = None,
     correct: str | None = None,
     cluster: str | None = None,
+    by: str | Sequence[str] = (),
     percent: bool = False,
 ) -> Loaded:
     """A JSON lines file with a confidence and whether the answer was correct, one object per answer.
@@ -187,12 +206,16 @@ def load_stated(
     path : path
         Of a .jsonl file, which may be compressed with gzip.
     confidence : str, optional
-        The field of the confidence; confidence, stated_confidence, verbalised_confidence and verbalized_confidence are
-        known.
+        The field of the confidence. Known are confidence, conf, stated_confidence, verbalised_confidence,
+        verbalized_confidence, confidence_score and certainty; where none of these is there p, prob, proba, probability,
+        p_correct, p_true and score. A field may be within another, such as "response.confidence".
     correct : str, optional
-        The field that marks the answer; correct, is_correct, exact_match and acc are known.
+        The field that marks the answer. Known are correct, is_correct, was_correct, correctness, right and is_right;
+        else exact_match, acc, accuracy and em; else label and y.
     cluster : str, optional
         The field that names the question, where several answers to one were sampled: they are a cluster.
+    by : str or sequence of str
+        Fields of subgroups.
     percent : bool
         Numbers are percentages. Text with a percent sign is one in any case.
 
@@ -211,7 +234,8 @@ def load_stated(
     ([0.85], {'no confidence stated': 1})
     """
     path = Path(path)
-    names: tuple[str, str] | None = None
+    names = _names(path, confidence, correct)
+    columns: dict[str, list[Any]] = {name: [] for name in ([by] if isinstance(by, str) else by)}
     p: list[float] = []
     y: list[bool] = []
     clusters: list[str] = []
@@ -220,8 +244,6 @@ def load_stated(
     in_words = odd = 0
     rows: list[int] = []
     for row, record in enumerate(records(path)):
-        if names is None:
-            names = _names(path, record, confidence, correct)
         value, was_text = _confidence(path, record, names[0], percent)
         mark = _mark(path, record, names[1])
         if isinstance(value, str) or mark is None:
@@ -230,20 +252,25 @@ def load_stated(
         p.append(value)
         y.append(mark)
         rows.append(row)
+        for name, column in columns.items():
+            column.append(_value(record, name))
         in_words += was_text
         odd += not was_text and (0 < value < 0.01 if percent else value == 1)
         if cluster is not None:
             clusters.append(_cluster(path, record, cluster))
         else:
             questions.update((name, str(record.values[name])) for name in QUESTION_NAMES if name in record.values)
-    if not p or names is None:
+    if not p:
         counts = ", ".join(f"{n:,} {reason}" for reason, n in dropped.items())
         raise InputError(f"{path}: no answer has both a confidence and a mark ({counts})")
     return Loaded(
         predictions=Predictions(np.array(p), np.array(y)),
         title=path.name,
-        taken=f"confidences {names[0]}, marks {names[1]}" + ("" if cluster is None else f", clusters by {cluster}"),
+        taken=f"confidences {names[0]}, marks {names[1]}"
+        + ("" if cluster is None else f", clusters by {cluster}")
+        + (f", subgroups {', '.join(columns)}" if columns else ""),
         clusters=None if cluster is None else np.array(clusters, object),
+        by={name: _subgroups(path, name, column) for name, column in columns.items()},
         dropped=dict(dropped),
         notes=(*_notes(len(p), in_words, dropped, questions), *_of_another_scale(odd, in_words, percent)),
         pairs=True,
@@ -251,22 +278,95 @@ def load_stated(
     )
 
 
-def _names(path: Path, record: Record, confidence: str | None, correct: str | None) -> tuple[str, str]:
-    fields = list(record.values)
+# --- which fields -----------------------------------------------------------------------------------------------------
+
+
+def states_confidences(path: str | os.PathLike[str], confidence: str | None = None, correct: str | None = None) -> bool:
+    """Whether a file of JSON lines holds a confidence and whether the answer was right, and no table of an event.
+
+    It does where the field of the marks is called as such fields are (correct, acc, …), or that of the confidences, or
+    a confidence is a sentence. False for a file that cannot be read: that is for its reader to say.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "answers.jsonl"
+    >>> _ = path.write_text('{"answer": {"text": "Oslo", "conf": 0.9}, "is_correct": true}\\n')
+    >>> states_confidences(path)
+    True
+    """
+    if not Path(path).name.lower().endswith(RECORD_ENDINGS):
+        return False
+    try:
+        first = list(islice(records(path), RECORDS_LOOKED_AT))
+    except (InputError, OSError):
+        return False
+    fields = _fields(first)
+    names = _found(fields, confidence, CONFIDENCE_NAMES), _found(fields, correct, CORRECT_NAMES)
+    if any(len(found) != 1 for found in names):
+        return False
+    (of_confidence,), (of_mark,) = names
+    stated = [value for record in first if (value := _value(record, of_confidence)) is not None]
+    in_a_sentence = any(isinstance(value, str) and not re.fullmatch(r"\s*[-+.\d]+\s*%?\s*", value) for value in stated)
+    return (
+        in_a_sentence
+        or _last(of_mark) in (*CORRECT_NAMES[0], *CORRECT_NAMES[1])
+        or (_last(of_confidence) in CONFIDENCE_NAMES[0] and _last(of_mark) in CORRECT_NAMES[2])
+    )
+
+
+def _fields(first: Iterable[Record]) -> list[str]:
+    """The fields of some records, "response.confidence" for one that is within another."""
+    names: dict[str, None] = {}
+    for record in first:
+        for name, value in record.values.items():
+            names[name] = None
+            if isinstance(value, dict):
+                names |= dict.fromkeys(f"{name}.{inner}" for inner in value)
+    return list(names)
+
+
+def _value(record: Record, name: str) -> Any:
+    """What a record has in a field, which may be within another; None where it is not there."""
+    if name in record.values:
+        return record.values[name]
+    outer, dot, inner = name.partition(".")
+    within = record.values.get(outer) if dot else None
+    return within.get(inner) if isinstance(within, dict) else None
+
+
+def _last(name: str) -> str:
+    """The name of a field as names are compared, without that of the field which it is within."""
+    return plain_name(name.rpartition(".")[2])
+
+
+def _found(fields: list[str], asked: str | None, known: Sequence[Sequence[str]]) -> list[str]:
+    """The fields that could be meant: as asked for, else of the first row of known names that is there; top ones first.
+
+    Where several are found, which one is meant cannot be told.
+    """
+    if asked is not None:
+        return [asked] if asked in fields else [name for name in fields if name.rpartition(".")[2] == asked]
+    for names in known:
+        for here in ([name for name in fields if "." not in name], fields):
+            if found := [name for name in here if _last(name) in names]:
+                return found
+    return []
+
+
+def _names(path: Path, confidence: str | None, correct: str | None) -> tuple[str, str]:
+    fields = _fields(islice(records(path), RECORDS_LOOKED_AT))
     return (
         _field(path, fields, confidence, CONFIDENCE_NAMES, "confidence"),
         _field(path, fields, correct, CORRECT_NAMES, "correct"),
     )
 
 
-def _field(path: Path, fields: list[str], asked: str | None, known: Iterable[str], what: str) -> str:
+def _field(path: Path, fields: list[str], asked: str | None, known: Sequence[Sequence[str]], what: str) -> str:
     """The field asked for, or the one with a known name; never one of two."""
-    if asked is not None:
-        return asked
-    found = [name for name in known if name in fields]
+    found = _found(fields, asked, known)
     if len(found) == 1:
         return found[0]
-    there = ", ".join(fields) or "no fields"
     if found:
         raise InputError(
             "{file}: several fields could be {what!r}: {found}; choose one with {choice}",
@@ -276,17 +376,21 @@ def _field(path: Path, fields: list[str], asked: str | None, known: Iterable[str
             choice=HOW_TO_CHOOSE[what],
         )
     raise InputError(
-        "{file}: no field is called {known}; there are {there}: choose one with {choice}",
+        "{file}: no field has a name known for {what!r} ({known}); choose one of {there} with {choice}"
+        if asked is None
+        else "{file}: there is no field {asked!r}; there are {there}",
         file=path,
-        known=" or ".join(known),
-        there=there,
+        asked=asked,
+        what=what,
+        known=", ".join(name for names in known for name in names),
+        there=listed(fields) or "no fields",
         choice=HOW_TO_CHOOSE[what],
     )
 
 
 def _confidence(path: Path, record: Record, name: str, percent: bool) -> tuple[float | str, bool]:
     """A number in [0, 1], or the reason why there is none; and whether it was read from words."""
-    value = record.values.get(name)
+    value = _value(record, name)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return NOT_STATED, False
     where = f"{path}, {record.where}"
@@ -320,7 +424,7 @@ def _plain_number(text: str) -> float | None:
 
 def _mark(path: Path, record: Record, name: str) -> bool | None:
     """Right, wrong, or None where nobody said."""
-    value = record.values.get(name)
+    value = _value(record, name)
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     word = str(value).strip().lower()
@@ -330,10 +434,21 @@ def _mark(path: Path, record: Record, name: str) -> bool | None:
 
 
 def _cluster(path: Path, record: Record, cluster: str) -> str:
-    value = record.values.get(cluster)
+    value = _value(record, cluster)
     if value is None or value != value:
         raise InputError(f"{path}, {record.where}: there is no {cluster!r}; there are {', '.join(record.values)}")
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _subgroups(path: Path, name: str, column: list[Any]) -> Array:
+    """A column of subgroups; an error where no answer has it, or it holds lists or objects."""
+    if all(value is None for value in column):
+        raise InputError(f"{path}: no answer has the field {name!r}")
+    if any(isinstance(value, (dict, list)) for value in column):
+        raise InputError(f"{path}: the field {name!r} holds lists or objects, which are no subgroups")
+    found = np.empty(len(column), object)
+    found[:] = column
+    return found
 
 
 def _of_another_scale(odd: int, in_words: int, percent: bool) -> list[str]:

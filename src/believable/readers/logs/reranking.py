@@ -23,6 +23,17 @@ if TYPE_CHECKING:
     from believable.recalibrate.inputs import Input
 
 ScoreKind = Literal["probabilities", "logits", "raw"]
+METHODS_IN_WORDS = {
+    "platt": "Platt scaling",
+    "isotonic": "isotonic regression",
+    "venn_abers": "Venn–Abers calibration",
+    "histogram": "histogram binning",
+    "temperature": "temperature scaling",
+    "beta": "beta calibration",
+    "scaling_binning": "scaling-binning",
+    "spline": "spline calibration",
+    "base rate": "replacing every score by the base rate",
+}
 INPUTS_OF_MAPS: dict[ScoreKind, Input] = {"probabilities": "probabilities", "logits": "logits", "raw": "scores"}
 
 
@@ -71,8 +82,8 @@ def load_run(
     Returns
     -------
     Loaded
-        `clusters` are the queries. `notes` say which map was learnt from how much, the mean score by grade, and for
-        which documents the answer holds.
+        `clusters` are the queries. `scaled` names the map, where there is one. `notes` say which map was learnt from
+        how much, the mean score by grade, and for which documents the answer holds.
 
     Examples
     --------
@@ -94,7 +105,7 @@ def load_run(
     if scores == "probabilities":
         _refuse_others(judged, where)
     try:
-        predictions, learnt = _predictions(judged, scores, graded, method, random_state)
+        predictions, learnt, method_taken = _predictions(judged, scores, graded, method, random_state)
     except InputError as error:
         raise InputError("{where}: {error}", where=where, error=error) from error
     relevance = "grades as classes" if graded else f"relevant from grade {rel}"
@@ -106,6 +117,7 @@ def load_run(
         dropped=judged.dropped,
         notes=(*learnt, _means_by_grade(judged), *_coverage(judged)),
         raw=judged.scores if scores == "logits" and not graded else None,
+        scaled=f"after {_method_in_words(method_taken)}" if method_taken else "",
     )
 
 
@@ -115,16 +127,23 @@ def _kind_in_words(scores: ScoreKind) -> str:
 
 def _predictions(
     judged: Judged, scores: ScoreKind, graded: bool, method: str | Recalibrator, random_state: Any
-) -> tuple[Predictions, tuple[str, ...]]:
-    """The scores as they are where they are probabilities or logits of relevance, else mapped; and notes on the map."""
+) -> tuple[Predictions, tuple[str, ...], str]:
+    """The scores as they are where they are probabilities or logits of relevance, else mapped; and how, in notes.
+
+    Last comes the alias of the recalibrator; "" where there is none.
+    """
     if not graded and scores != "raw":
-        return Predictions(judged.scores, judged.relevant, from_logits=scores == "logits"), ()
+        return Predictions(judged.scores, judged.relevant, from_logits=scores == "logits"), (), ""
     from believable.recalibrate.reranking import RankedScores, map_to_grades, map_to_relevance
 
     ranked = RankedScores(judged.scores, judged.queries, INPUTS_OF_MAPS[scores])
     if graded:
         return map_to_grades(ranked, judged.grades, method, random_state)
     return map_to_relevance(ranked, judged.relevant, method, random_state)
+
+
+def _method_in_words(alias: str) -> str:
+    return METHODS_IN_WORDS.get(alias, f"{alias.replace('_', ' ')} recalibration")
 
 
 def _refuse_others(judged: Judged, where: str) -> None:

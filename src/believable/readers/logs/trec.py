@@ -14,6 +14,7 @@ import numpy as np
 from believable import _check
 from believable._types import Array, Float64s, Ints
 from believable.errors import InputError, MissingDependencyError
+from believable.readers.formats import format_by_ending
 from believable.readers.formats.base import GZIP
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ RUN_FIELDS = "query, Q0, document, rank, score and tag, separated by spaces or t
 QRELS_FIELDS = "query, 0, document and grade, separated by spaces or tabs"
 QRELS_COLUMNS = ("query", "iteration", "document", "grade")
 BEIR_COLUMNS = ("query", "document", "grade")
+ENDINGS_OF_RUNS = (".run", ".trec")
+LONGEST_FIRST_LINE = 10_000  # bytes
 DOCUMENT_KEY = ["query", "document"]
 
 
@@ -69,6 +72,34 @@ def read_run(path: str | os.PathLike[str]) -> polars.DataFrame:
     _refuse_first(path, frame, ~pl.col("score").is_finite().fill_null(False), "given", "the score must be a number")
     _refuse_repeats(path, frame, "the document {document!r} is ranked twice for the query {query!r}")
     return frame.select("query", "document", "score", "line")
+
+
+def is_run(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a TREC run: by its name, .run or .trec, or by the fields of its first line.
+
+    False for a name that says another format, and for a file that cannot be read: that is for its reader to say.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "bm25.txt"
+    >>> _ = path.write_text("q1 Q0 d7 1 0.9 mine\\n")
+    >>> is_run(path), is_run("scores.csv"), is_run("model.trec")
+    (True, False, True)
+    """
+    name = os.fspath(path).lower().removesuffix(".gz")
+    if name.endswith(ENDINGS_OF_RUNS):
+        return True
+    if format_by_ending(path) is not None or not Path(path).is_file():
+        return False
+    try:
+        with Path(path).open("rb") as file:
+            compressed = file.read(2) == GZIP
+        with gzip.open(path, "rb") if compressed else Path(path).open("rb") as stream:
+            fields = stream.readline(LONGEST_FIRST_LINE).split()
+    except (OSError, EOFError):
+        return False
+    return len(fields) == 6 and fields[1].upper() in (b"Q0", b"0") and fields[3].lstrip(b"-").isdigit()
 
 
 def read_qrels(path: str | os.PathLike[str]) -> polars.DataFrame:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from believable._check import in_a_list, one_negative
 from believable._types import Array, Ints, Notion
 from believable.errors import Hint, InputError
 from believable.predictions import Predictions
@@ -56,12 +57,15 @@ class FirstRows:
         Some of the labels, for a sentence about them.
     n_classes : int
         0 for one score per row, else how many.
+    other : str
+        The label that is not positive, where the positive one was named; "" where none was met.
     """
 
     meaning: str
     text: bool
     words: tuple[str, ...]
     n_classes: int
+    other: str = ""
 
     def refuse_other(self, here: FirstRows, columns: Columns) -> None:
         """An error where these rows are something else than the first ones were."""
@@ -77,7 +81,7 @@ class FirstRows:
         if self.text != here.text:
             first, now = ("text", "numbers") if self.text else ("numbers", "text")
             raise InputError(
-                f"column {columns.label!r} holds {now} ({', '.join(here.words[:3])}) where it held {first} before"
+                f"column {columns.label!r} holds {now} ({in_a_list(here.words, 3)}) where it held {first} before"
             )
         if self.n_classes != here.n_classes:
             raise InputError(
@@ -115,9 +119,9 @@ def count_batch(
     if not frame.height:
         return Counted(batch.rows, None, dropped, None)
     with batch.said_of(columns, rows):
-        scores, labels, classes, words = _arrays(frame, settings)
+        scores, labels, classes, words, other = _arrays(frame, settings)
         n_classes = scores.shape[1] if scores.ndim == 2 else 0
-        here = FirstRows(scale, frame[columns.label].dtype == _string(), words, n_classes)
+        here = FirstRows(scale, frame[columns.label].dtype == _string(), words, n_classes, other)
         if seen is not None:
             seen.refuse_other(here, columns)
         weights = None if columns.weight is None else cells.array(frame[columns.weight])
@@ -185,21 +189,29 @@ def _is_whole(column: polars.Series) -> bool:
     return not (column.dtype.is_float() and column.is_nan().any())
 
 
-def _arrays(
-    frame: polars.DataFrame, settings: CountSettings
-) -> tuple[Array, Array, Sequence[Any] | None, tuple[str, ...]]:
-    """Scores, labels as numbers, the names of the classes, and some labels for a sentence."""
+class BatchArrays(NamedTuple):
+    """Scores, labels as numbers, names of the classes, some labels for a sentence, and the label that counts as 0."""
+
+    scores: Array
+    labels: Array
+    classes: Sequence[Any] | None
+    words: tuple[str, ...]
+    other: str = ""
+
+
+def _arrays(frame: polars.DataFrame, settings: CountSettings) -> BatchArrays:
     columns, column = settings.columns, frame[settings.columns.label]
     arrays = [cells.array(frame[name]) for name in columns.prob]
     scores = arrays[0] if len(arrays) == 1 else np.column_stack(arrays)
     is_text = column.dtype == _string()
-    words = tuple(sorted({repr(value) for value in column.head(1000).to_list()})[:5])
+    words = tuple(sorted({repr(value) for value in column.head(1000).to_list()}))
     if scores.ndim == 1:
         if settings.means.pos_label is not None:
-            return scores, _positive(column, settings.means.pos_label), None, words
+            labels, other = _positive(column, settings.means)
+            return BatchArrays(scores, labels, None, words, other)
         if is_text:
-            refuse_text(column.head(1000).to_list(), columns, 1)
-        return scores, cells.array(column), None, words
+            refuse_text(column.unique().to_list(), columns, 1)
+        return BatchArrays(scores, cells.array(column), None, words)
     if settings.means.pos_label is not None:
         raise InputError("{argument} goes with 1-D predictions", argument="pos_label", hint=Hint.CLASSES_OF_COLUMNS)
     classes = settings.means.classes
@@ -211,19 +223,28 @@ def _arrays(
         numbered = isinstance(columns.classes[0], int)
         classes = tuple(map(str, columns.classes)) if is_text and numbered else columns.classes
     elif is_text:
-        refuse_text(column.head(1000).to_list(), columns, 2)
+        refuse_text(column.unique().to_list(), columns, 2)
     labels = cells.array(column) if classes is None else _codes(column, classes)
-    return scores, labels, classes, words
+    return BatchArrays(scores, labels, classes, words)
 
 
-def _positive(column: polars.Series, pos_label: Any) -> Array:
-    """1 where the label is the positive one; that it never occurs can only be told at the end."""
+def _positive(column: polars.Series, means: Interpretation) -> tuple[Array, str]:
+    """1 where the label is the positive one, and the other label; that it never occurs can only be told at the end."""
     import polars
 
     if column.dtype == polars.String:
-        return (column == str(pos_label)).to_numpy().view(np.uint8)
-    array = cells.array(column)
-    return np.asarray(array == as_in(array, pos_label)).view(np.uint8)
+        pos_label, neg_label = str(means.pos_label), None if means.neg_label is None else str(means.neg_label)
+        positive, array = (column == pos_label).to_numpy(), column.to_numpy()
+    else:
+        array = cells.array(column)
+        pos_label, neg_label = as_in(array, means.pos_label), as_in(array, means.neg_label, "neg_label")
+        positive = np.asarray(array == pos_label)
+    others = column.filter(~polars.Series(positive))
+    other = "" if len(others) == 0 else repr(others[0])
+    negative = others[0] if neg_label is None and len(others) else neg_label
+    if len(others) and bool((others != negative).any()):
+        one_negative(array, positive, pos_label, neg_label)
+    return positive.view(np.uint8), other
 
 
 def _codes(column: polars.Series, classes: Sequence[Any]) -> Array:

@@ -16,7 +16,7 @@ from typing import Any
 from believable import _check, _kernels
 from believable._progress import counting as progress_bar
 from believable._types import Notion
-from believable.errors import InputError
+from believable.errors import LOOK_LIKE_CLASSES, Hint, InputError
 from believable.readers.columns import (
     Columns,
     ColumnsAsked,
@@ -48,6 +48,7 @@ class PassSettings:
     from_logits: bool = False
     percent: bool = False
     pos_label: Any = None
+    neg_label: Any = None
     classes: Sequence[Any] | None = None
     drop_missing: bool = False
     notions: Sequence[Notion] | None = None
@@ -68,7 +69,7 @@ class PassSettings:
         classes = None if self.classes is None else tuple(self.classes)
         return CountSettings(
             columns,
-            Interpretation(self.from_logits, self.percent, self.pos_label, classes),
+            Interpretation(self.from_logits, self.percent, self.pos_label, classes, self.neg_label),
             drop_missing=self.drop_missing,
             cells=self.cells,
             notions=None if self.notions is None else tuple(self.notions),
@@ -92,7 +93,8 @@ def run(
     with progress_bar(parts.rows, state.rows, settings.progress) as advance, ThreadPoolExecutor(threads) as workers:
         try:
             for counted in _in_order(batches, counting, rules, state.seen, workers, threads):
-                state = _after(state, counted)
+                with _said_of(parts):
+                    state = _after(state, counted, counting.means)
                 advance(counted.rows)
                 if kept is not None and state.rows < parts.rows:
                     elapsed = time.monotonic() - saved_at
@@ -143,14 +145,29 @@ def _one_of_several(
         return count_batch(batch, counting, rules, seen)
 
 
-def _after(state: State, counted: Counted) -> State:
+def _after(state: State, counted: Counted, means: Interpretation) -> State:
     dropped = dict(state.dropped)
     for why, n in counted.dropped.items():
         dropped[why] = dropped.get(why, 0) + n
     summary = counted.summary if state.summary is None else state.summary
     if state.summary is not None and counted.summary is not None:
         summary = state.summary + counted.summary
-    return State(state.rows + counted.rows, summary, dropped, state.seen or counted.seen)
+    return State(state.rows + counted.rows, summary, dropped, _both(state.seen, counted.seen, means))
+
+
+def _both(before: FirstRows | None, here: FirstRows | None, means: Interpretation) -> FirstRows | None:
+    """What was seen so far; an error where the rows that are not positive have another label than those before."""
+    if before is None or here is None or not here.other:
+        return before or here
+    if before.other and before.other != here.other:
+        raise InputError(
+            "{pos_label=} leaves more than one other label: {found}",
+            argument="pos_label",
+            pos_label=means.pos_label,
+            found=f"{before.other}, {here.other}",
+            hint=Hint.NAME_THE_NEGATIVE_IN_FILE,
+        )
+    return replace(before, other=here.other)
 
 
 def _batch_rows(parts: Parts, columns: Columns, every: int | None) -> int:
@@ -199,6 +216,7 @@ def summarize_files(
     from_logits: bool = False,
     percent: bool = False,
     pos_label: Any = None,
+    neg_label: Any = None,
     classes: Sequence[Any] | None = None,
     drop_missing: bool = False,
     notions: Sequence[Notion] | None = None,
@@ -218,7 +236,7 @@ def summarize_files(
     path : path, or a list of paths
         A Parquet file; a folder with all .parquet files below it, but those whose name or folder begins with _ or a
         point; or a pattern such as `"data/2026-*.parquet"`. Folders called country=DE make a column country.
-    prob, prob_prefix, label, weight, from_logits, percent, pos_label
+    prob, prob_prefix, label, weight, from_logits, percent, pos_label, neg_label
         As in `read_predictions`. All files must have these columns, and scores of one type.
     by : str or sequence of str
         Columns of subgroups. Their levels are chosen from about a million rows spread evenly over all files: up to
@@ -266,6 +284,7 @@ def summarize_files(
         from_logits=from_logits,
         percent=percent,
         pos_label=pos_label,
+        neg_label=neg_label,
         classes=classes,
         drop_missing=drop_missing,
         notions=notions,
@@ -345,7 +364,8 @@ def _question(counting: CountSettings, rules: dict[str, LevelRule]) -> dict[str,
         "weight": columns.weight,
         "by": list(columns.by),
         "levels": [(rule.names, rule.cuts) for rule in rules.values()],
-        **{name: getattr(means, name) for name in Interpretation.__slots__},
+        **{name: getattr(means, name) for name in Interpretation.__slots__ if name != "neg_label"},
+        **({} if means.neg_label is None else {"neg_label": means.neg_label}),  # checkpoints without it stay good
         **{name: getattr(counting, name) for name in ("drop_missing", "cells", "notions")},
     }
 
@@ -360,9 +380,9 @@ def _checked(state: State, parts: Parts, counting: CountSettings) -> Summary:
         reasons = dict.fromkeys(why.get(one, "lacks a score, label or weight") for one in state.dropped)
         raise InputError(f"{parts.name}: every row {' or '.join(reasons)}: there is nothing to measure")
     if counting.means.pos_label is not None and summary.kind == "binary" and not summary.sums.wy[0]:
-        words = ", ".join(state.seen.words) if state.seen is not None else ""
+        words = _check.in_a_list(state.seen.words) if state.seen is not None else ""
         raise InputError(
-            "{file} ({columns}): {pos_label=} does not occur in column {column!r} (it holds {words})",
+            "{file} ({columns}): {pos_label=} does not occur in column {column!r} (its first rows hold {words})",
             argument="pos_label",
             file=parts.name,
             columns=counting.columns,
@@ -386,7 +406,7 @@ def _notes(parts: Parts, summary: Summary, counting: CountSettings) -> list[str]
         if happened in (0, summary.n):
             notes.append(f"every outcome in column {columns.label} is the same, {happened // summary.n}")
         if summary.n > 1 and set(summary.cells[0].index.tolist()) <= {0, len(grid) - 1}:
-            notes.append(f"every score in column {columns.prob[0]} is 0 or 1: are these decisions, not probabilities?")
+            notes.append(f"every score in column {columns.prob[0]} is 0 or 1: {LOOK_LIKE_CLASSES}")
     if (repeating := _clusters(parts, columns)) is not None:
         notes.append(f"column {repeating} repeats: if its rows belong together, the intervals here are too narrow")
     return notes
