@@ -52,3 +52,13 @@ def test_nothing_is_said_twice():
         lines = verdict(predictions).lines()
         assert len(lines) == len(set(lines))
         assert str(lines).count("883 rows") <= 1
+
+
+def test_a_notebook_shows_the_answer_first():
+    """The headline in bold, then the evidence as a list; what comes from outside is escaped."""
+    judged = verdict(load_demo()["naive_bayes"])
+    shown = judged._repr_html_()
+    assert shown.startswith("<div><p><strong>No, recalibrate first. When it says 97 %")
+    assert shown.count("<li>") == len(judged.details())
+    hostile = replace(judged, findings=(replace(judged.findings[0], words="<script>alert(1)</script>"),))
+    assert "<script>" not in hostile._repr_html_()

@@ -98,15 +98,16 @@ def _fix(selection: Selection, changes: tuple[Change, ...], learnt: str | None, 
         advice=selection.advice,
         rows=selection.rows,
         bins="10 uniform bins",
-        tried=tuple(_tried(each, each.name == selection.chosen) for each in selection.candidates),
+        score=SCORE_WORDS[selection.score],
+        tried=tuple(_tried(each, each.name == selection.chosen, selection.score) for each in selection.candidates),
         changes=changes,
         map=learnt,
         refinement=split,
     )
 
 
-def _tried(candidate: Candidate, chosen: bool) -> Tried:
-    values, gain = candidate.scored.values, candidate.scored.gains["log_loss"]
+def _tried(candidate: Candidate, chosen: bool, score: str) -> Tried:
+    values, gain = candidate.scored.values, candidate.scored.gains[score]
     return Tried(
         name=candidate.name,
         log_loss=values["log_loss"].value,

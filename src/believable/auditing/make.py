@@ -122,6 +122,7 @@ def audit(
     >>> Audit.from_json(found.to_json()) == found
     True
     """
+    after = ""
     if isinstance(predictions, Loaded):
         refuse_extras("Loaded", actuals=actuals, sample_weight=sample_weight)
         loaded, predictions = predictions, predictions.predictions
@@ -129,6 +130,7 @@ def audit(
         by = (dict(loaded.by) or None) if by is None else by
         title, taken, pairs = title or loaded.title, taken or loaded.taken, pairs or loaded.pairs
         dropped, notes = {**loaded.dropped, **(dropped or {})}, (*loaded.notes, *notes)
+        after = loaded.scaled
     source = source_of_audit(predictions, actuals, sample_weight, clusters=clusters, by=by, pairs=pairs).remembering()
     compared = None if compare_with is None else source.beside(compare_with, actuals, sample_weight)
     seed = random_state if isinstance(random_state, int) else int(generator(random_state).integers(2**31))
@@ -152,6 +154,7 @@ def audit(
         dropped={str(reason): int(n) for reason, n in (dropped or {}).items()} | source.left_out(),
         notes=tuple(notes),
         command=command,
+        after=after,
     )
     return _audited(source, view, settings, extras)
 
@@ -169,6 +172,7 @@ class AuditExtras:
     dropped: dict[str, int]
     notes: tuple[str, ...]
     command: str
+    after: str  # what was done to the scores before, in words
 
 
 def _command(line: str, verdict: Verdict, fix: Fix | None) -> str:
@@ -182,7 +186,7 @@ def _command(line: str, verdict: Verdict, fix: Fix | None) -> str:
 
 def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: AuditExtras) -> Audit:
     """Ask the rest of the library, and fill the audit."""
-    judged = judge(source, settings)
+    judged = replace(judge(source, settings), after=extras.after)
     stats = count_asked(source.data, BinsAsked(**settings.options), squares=True)
     metrics = Measurer(source, settings, judged).all()
     coarse = source.too_coarse(settings.n_bins, settings.strategy)

@@ -13,6 +13,7 @@ from typing import Any, Literal, Self, Union, final, get_args, get_origin, get_t
 from believable._types import Kind
 from believable._version import __version__
 from believable.errors import SchemaError
+from believable.metrics.table import known_metric
 from believable.report.parts import Bin, CurveLine, Fix, Measured, Part, Slice, Versus
 from believable.report.verdicts import Verdict
 from believable.stats.saved import open_saved
@@ -114,9 +115,10 @@ class Audit:
     package: str = __version__
 
     def __getitem__(self, name: str) -> Measured:
-        """A metric by name or alias."""
+        """Return a metric by its name, its alias, or what scikit-learn calls it."""
+        row = known_metric(name)
         for measured in self.metrics:
-            if name in (measured.name, measured.alias):
+            if name in (measured.name, measured.alias) or (row is not None and row.name == measured.name):
                 return measured
         known = ", ".join(measured.alias for measured in self.metrics)
         raise KeyError(f"this audit has no metric {name!r}; it has {known}")

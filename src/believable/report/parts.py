@@ -179,7 +179,8 @@ class Tried:
         "nothing" for the scores as they are.
     log_loss, brier, ece : float
     gain, gain_low, gain_high : float
-        How much lower the log loss is than with the scores as they are, and the interval of that.
+        How much lower the score is that methods were compared by, than that of the original scores, and the interval of
+        that.
     chosen : bool
     """
 
@@ -217,6 +218,8 @@ class Fix:
         The same in words.
     rows, bins : str
         How many rows it was compared on, and how; the bins of its ECE, which are always these.
+    score : str
+        What methods were compared by: "log loss", or "Brier score" where the log loss is infinite.
     tried : tuple of Tried
         Best first.
     changes : tuple of Change
@@ -231,6 +234,7 @@ class Fix:
     advice: str
     rows: str
     bins: str
+    score: str
     tried: tuple[Tried, ...]
     changes: tuple[Change, ...]
     map: str | None

@@ -229,7 +229,7 @@ def fix_section(audit: Audit) -> Section:
 def tried_rows(audit: Audit) -> list[list[str]]:
     """The leaderboard, heading first."""
     assert audit.fix is not None
-    table = [["", "log loss", "Brier", "ECE", "gain in log loss", ""]]
+    table = [["", "log loss", "Brier", "ECE", f"gain in {audit.fix.score}", ""]]
     for one in audit.fix.tried:
         gain = f"{shown(one.gain)} ({shown(one.gain_low)} … {shown(one.gain_high)})" if math.isfinite(one.gain) else ""
         gain = "" if one.name == "nothing" else gain

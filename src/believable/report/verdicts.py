@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from dataclasses import dataclass
 from typing import Literal
@@ -300,6 +301,11 @@ class Verdict:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+    def _repr_html_(self) -> str:
+        first, *others = (html.escape(line) for line in self.lines())
+        items = "".join(f"<li>{line}</li>" for line in others)
+        return f"<div><p><strong>{first}</strong></p><ul>{items}</ul></div>"
 
     # --- sentences ----------------------------------------------------------------------------------------------------
 

@@ -231,7 +231,7 @@ def tried_table(audit: Audit) -> str:
         Column("Log loss", why="nll"),
         Column("Brier score", why="brier"),
         Column("ECE", why="ece"),
-        Column("Gain in log loss", why="gain"),
+        Column(f"Gain in {audit.fix.score}", why="gain"),
         Column(f"{percent(audit.verdict.level)} interval"),
     )
     rows = []
