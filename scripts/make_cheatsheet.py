@@ -87,10 +87,12 @@ REPORT = [
     "<b>If you use every class probability</b>: the static (class-wise) error, not only the confidence.",
 ]
 GRADES = [("excellent", "below 0.05"), ("good", "below 0.10"), ("moderate", "below 0.15"), ("poor", "otherwise")]
-STANDINGS = [
-    ("off", "a perfectly calibrated model would show as much at most 1 time in 20: read grade and interval"),
-    ("cannot be told from perfect", "noise explains the error: leave the scores alone"),
-    ("too little data", "the interval reaches from excellent to moderate: collect as many rows as it says"),
+ANSWERS = [
+    ("yes", "take the scores at face value"),
+    ("yes, as far as these data can tell", "nothing was found, but more rows could find something"),
+    ("use with care", "wrong in a range, a class or a subgroup, or by little: it says where and how far"),
+    ("no, recalibrate first", "wrong by about 0.1, by a factor of 1.25, or in slope: run the command it prints"),
+    ("not enough data", "collect as many rows as it says"),
 ]
 SHAPES = [  # a name, the observed frequency at a score, what it means, and which recalibrator to try
     (
@@ -187,11 +189,10 @@ def _verdict() -> str:
         f'<span style="background:{shade}"><b>{name}</b>{where}</span>'
         for (name, where), shade in zip(GRADES, SHADES, strict=True)
     )
-    standings = "".join(f"<dt>{name}<dd>{words}" for name, words in STANDINGS)
+    answers = "".join(f"<dt>{name}<dd>{words}" for name, words in ANSWERS)
     return (
-        f'<p>The <b>grade</b> follows a guideline for the ECE:</p><div class="grades">{grades}</div>'
-        f"<p>The <b>standing</b> says how strong the evidence is:</p><dl>{standings}</dl>"
-        "<p>Directions and ranges of scores are named only where noise does not explain the error.</p>"
+        f"<p>May I take the scores at face value?</p><dl>{answers}</dl>"
+        f'<p>A guideline for the ECE, told beside the answer:</p><div class="grades">{grades}</div>'
     )
 
 

@@ -445,7 +445,7 @@ def test_a_terminal_gets_colour_and_its_width(whole, width):
     for one in found.metrics:
         assert f"{one.value:.4f}" in text
     heading = lines[lines.index("Calibration") + 1].split()
-    assert ("up" in heading, "chance" in heading) == (width == 120, width >= 80)
+    assert ("below" in heading, "floor" in heading) == (width == 120, width >= 80)
 
 
 def test_a_title_of_ones_own(run, quick, folder, tmp_path):

@@ -69,6 +69,6 @@ def test_answers_have_subgroups(run, quick, tmp_path):
         {"confidence": 0.6 + k % 4 / 10, "correct": k % 3 > 0, "topic": "art" if k % 2 else "law"} for k in range(60)
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    result = run("audit", path, "--no-fix", "--by", "topic")
+    result = run("audit", path, "--no-fix", "--full", "--by", "topic")
     assert result.exit_code == 0, result.output
     assert "topic = art" in result.output

@@ -62,7 +62,7 @@ def test_scores_of_ones_own(run, tmp_path):
     [
         ((), "say what the rows are for, for example --width 0.02, or how many there are with --rows"),
         (("--rows", "10", "--width", "0.1"), "--rows asks the opposite of --width: leave one of them out"),
-        (("--width", "0"), "--width must be larger than 0: no number of rows leaves nothing to chance"),
+        (("--width", "0"), "--width must be larger than 0: no number of rows removes all sampling noise"),
         (("--width", "0.1", "--rate", "2"), "--rate must be a number from 0.0001 to 0.9999, got 2.0"),
         (("--width", "0.1", "--auc", "0.2"), "--auc must be a number from 0.51 to 0.999, got 0.2"),
         (("--width", "0.1", "--prob", "p"), "--prob, --percent and --format are for a FILE of scores: name one"),

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 import believable
 from believable.readers import load_demo
-from believable.report.verdicts import Standing
+from believable.report.verdicts import Answer
 from tests.docs.test_readme import COMMANDS
 from tests.needs import need
 
@@ -59,7 +59,7 @@ def test_grades_are_those_of_the_verdict():
     bands = ", ".join(f"{where} {name}" for name, where in sheet.GRADES[:-1])
     said = str(believable.verdict(np.repeat([0.1, 0.9], 200), np.tile([0, 1], 200)))
     assert f"{bands}, otherwise poor" in said
-    assert {name for name, _ in sheet.STANDINGS} == set(get_args(Standing))
+    assert [name for name, _ in sheet.ANSWERS] == list(get_args(Answer))
 
 
 def test_nothing_is_fetched():
