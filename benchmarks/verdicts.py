@@ -12,6 +12,7 @@ import argparse
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,8 @@ YES, SO_FAR, CARE, NO, TOO_FEW = (
     "not enough data",
 )
 SHORT = {YES: "yes", SO_FAR: "so far", CARE: "care", NO: "no", TOO_FEW: "too few"}
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "audit.md"
+START_OF_TABLE, END_OF_TABLE = "<!-- verdicts -->", "<!-- /verdicts -->"
 Draw = Callable[[np.random.Generator], dict[str, Any]]
 
 
@@ -213,13 +216,16 @@ def answers(truth: Truth, times: int, seed: int = 0) -> Counter[str]:
     return found
 
 
+def times_of(truth: Truth, times: int) -> int:
+    """How many data sets of a truth are drawn: a tenth of large ones."""
+    return max(times // 10, 1) if truth.name.endswith("0,000 rows") else times
+
+
 def table(times: int, seed: int = 0) -> str:
     """The grid as Markdown: the right answers, how often each is given, and how often it is right."""
-    lines = ["| truth | right answer | " + " | ".join(SHORT.values()) + " | right |", "|---|---|" + "---:|" * 6]
+    lines = ["| truth | right | " + " | ".join(SHORT.values()) + " | share right |", "|---|---|" + "---:|" * 6]
     for truth in GRID:
-        found = answers(
-            truth, max(times // 10, 1) if ",000,000" in truth.name or "0,000 rows" in truth.name else times, seed
-        )
+        found = answers(truth, times_of(truth, times), seed)
         total = sum(found.values())
         shares = [f"{100 * found[one] / total:.0f}" if found[one] else "" for one in SHORT]
         right = 100 * sum(found[one] for one in truth.right) / total
@@ -229,7 +235,18 @@ def table(times: int, seed: int = 0) -> str:
     return "\n".join(lines)
 
 
+def write(text: str) -> None:
+    """Put the table on its page."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(START_OF_TABLE)
+    _, _, after = rest.partition(END_OF_TABLE)
+    PAGE.write_text(f"{before}{START_OF_TABLE}\n{text}\n{END_OF_TABLE}{after}", encoding="utf-8")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--times", type=int, default=100, help="data sets for each truth")
-    print(table(parser.parse_args().times))
+    parser.add_argument("--times", type=int, default=100, help="data sets for each truth; a tenth for large ones")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/audit.md")
+    asked = parser.parse_args()
+    made = table(asked.times)
+    if asked.write:
+        write(made)

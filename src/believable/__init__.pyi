@@ -17,6 +17,7 @@ from believable import torch as torch
 from believable._kernels import backend as backend
 from believable._version import __version__ as __version__
 from believable.auditing import audit as audit
+from believable.auditing import audit_models as audit_models
 from believable.auditing import verdict as verdict
 from believable.binning import Edges as Edges
 from believable.curves import calibration_curve as calibration_curve
@@ -71,6 +72,7 @@ from believable.recalibrate import load_recalibrator as load_recalibrator
 from believable.recalibrate import refinement as refinement
 from believable.recalibrate import select as select
 from believable.report import Audit as Audit
+from believable.report import Audits as Audits
 from believable.stats import BinStats as BinStats
 from believable.stats import CellStats as CellStats
 from believable.stats import Layout as Layout

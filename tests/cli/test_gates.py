@@ -153,7 +153,7 @@ def test_a_gate_that_cannot_be_judged_writes_nothing(run, folder, tmp_path, monk
         ("Brier score", "brier"),
         ("Largest gap (MCE)", "mce"),
         ("observed over expected", "oe"),
-        ("Happened / predicted", "oe"),
+        ("Observed / predicted", "oe"),
         ("KOLMOGOROV–SMIRNOV ERROR", "ks"),
         ("roc_auc", "auc"),
         ("brier_score_loss", "brier"),

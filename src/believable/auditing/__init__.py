@@ -2,5 +2,6 @@
 
 from believable.auditing.judgement import verdict
 from believable.auditing.make import audit
+from believable.auditing.several import audit_models
 
-__all__ = ["audit", "verdict"]
+__all__ = ["audit", "audit_models", "verdict"]

@@ -25,6 +25,7 @@ from believable.auditing.versus import versus
 from believable.curves import corp_curve, smoothed_calibration_curve
 from believable.curves.binned import table_of
 from believable.curves.curve import Curve
+from believable.errors import InputError
 from believable.inference.subgroups import Subgroup, subgroups
 from believable.predictions import Predictions
 from believable.predictions.view import View
@@ -65,7 +66,7 @@ def audit(
     random_state: Any = 0,
     sample_weight: Any = None,
 ) -> Audit:
-    """Judge predictions: how far off, is it noise, where, for whom, what mends it, and what to keep in mind.
+    """Answer whether scores may be taken at face value, with the evidence, what to do and what to keep in mind.
 
     Parameters
     ----------
@@ -117,11 +118,15 @@ def audit(
     --------
     >>> from believable.readers import load_demo
     >>> found = audit(load_demo()["naive_bayes"], fix=False)
-    >>> found.verdict.label, found.verdict.direction, round(found["ece"].value, 3)
-    ('moderate', 'over-confident', 0.111)
+    >>> found.verdict.answer, found.verdict.spread, round(found["ece"].value, 3)
+    ('no, recalibrate first', 'too extreme', 0.111)
     >>> Audit.from_json(found.to_json()) == found
     True
     """
+    if isinstance(predictions, Mapping):
+        raise InputError(
+            "this is a mapping of {n} models: use audit_models", argument="predictions", n=len(predictions)
+        )
     after = ""
     if isinstance(predictions, Loaded):
         refuse_extras("Loaded", actuals=actuals, sample_weight=sample_weight)

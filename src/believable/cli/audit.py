@@ -12,11 +12,11 @@ import click
 
 from believable.cli._common import GATE_FAILED, STANDARD_STREAM, called, new_console, say, sentences, warnings_as_notes
 from believable.cli._gates import Gate, gates_of
-from believable.cli._inputs import read, read_other
+from believable.cli._inputs import names_in, read, read_other
 from believable.cli._large import Large, files_behind, is_large, read_large
 from believable.cli._options import Measuring, Sectioned, shared_options
-from believable.cli._outputs import check_outputs, write_outputs
-from believable.cli._show import show_audit, show_gates, show_verdict, working
+from believable.cli._outputs import NAMES_OF_OUTPUTS, check_outputs, write_outputs
+from believable.cli._show import show_audit, show_gates, show_section, show_verdict, working
 from believable.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ SECTIONS = {
     "What to write": ("full", "html", "json", "markdown", "plot", "title", "quiet"),
     "Gates": ("fail_above", "fail_below"),
     "Large files": ("stream", "checkpoint", "checkpoint_every", "save_summary"),
-    "Another model on the same rows": ("compare", "compare_prob"),
+    "Other models on the same rows": ("names", "compare", "compare_prob"),
     "Rerankers": ("run", "qrels", "rel", "graded", "unjudged", "map"),
     "Language models": ("samples", "normalise", "filter"),
 }
@@ -90,6 +90,11 @@ READABLE = click.Path(path_type=Path)
     help="Rows between checkpoints.  [default: ten seconds]",
 )
 @click.option("--save-summary", type=READABLE, help="Write all that was counted here; it can be audited like a FILE.")
+@click.option(
+    "--names",
+    metavar="A,B,...",
+    help="Each FILE is a model with this name, 2 to 8 of them with the same rows: audit each, and rank them.",
+)
 @click.option("--compare", type=READABLE, help="Another file, with the same rows, labels and names of columns.")
 @click.option("--compare-prob", metavar="NAME", help="Its column of scores; without --compare, one of FILE.")
 @shared_options("run", "qrels", "rel")
@@ -122,12 +127,18 @@ def audit(files: tuple[Path, ...], **given: Any) -> None:
     in one pass that never holds more than a few batches of rows. A summary that was saved is taken in place of rows.
     Options that need the rows themselves (--cluster, --compare) go with neither.
 
+    With --names each FILE is a model: `believable audit a.csv b.csv --names a,b` audits 2 to 8 models on the same rows
+    and ranks them.
+
     A reranker is audited by --run and --qrels in place of FILE. Logs of lm-evaluation-harness (--log_samples), and JSON
     lines with confidence and correct, are recognised by their fields.
 
     Exit code: 0 if all is well, 1 if a gate failed, 2 for bad input, 130 if interrupted.
     """
     settings = Settings.taken_from(given)
+    if settings.names is not None:
+        _audit_models(files, names_in([settings.names]), settings)
+        return
     found_in = _read(files, settings)
     what: Any = found_in.summary if isinstance(found_in, Large) else found_in.predictions
     for gate in settings.gates:
@@ -171,6 +182,8 @@ class Settings:
     full, quiet : bool
         How much to print.
     gates : list of Gate
+    names : str or None
+        What to call the models, where each file is one.
     compare, compare_prob : path and str, or None
         Another model.
     columns : dict
@@ -185,6 +198,7 @@ class Settings:
     full: bool
     quiet: bool
     gates: list[Gate]
+    names: str | None
     compare: Path | None
     compare_prob: str | None
     columns: dict[str, Any]
@@ -196,7 +210,10 @@ class Settings:
         gates = gates_of(rest.pop("fail_above"), rest.pop("fail_below"))
         how = Measuring.taken_from(rest)
         outputs = {name: rest.pop(name) for name in OUTPUTS}
-        own = {name: rest.pop(name) for name in ("notion", "fix", "title", "full", "quiet", "compare", "compare_prob")}
+        own = {
+            name: rest.pop(name)
+            for name in ("notion", "fix", "title", "full", "quiet", "names", "compare", "compare_prob")
+        }
         return cls(how=how, outputs=outputs, gates=gates, columns=rest, **own)
 
 
@@ -211,6 +228,67 @@ def _read(files: Sequence[Path], settings: Settings) -> Loaded | Large:
     if is_large(files, rows):
         return read_large(files, rows)
     return read(files[0] if files else None, asked | {"seed": settings.how.seed})
+
+
+def _audit_models(files: Sequence[Path], names: Sequence[str], settings: Settings) -> None:
+    """Audit several models, one to a file, and rank them."""
+    from believable.auditing import audit_models
+    from believable.plots import plot_reliability_diagram
+    from believable.readers import write_beside
+    from believable.readers.same_rows import refuse_other_ids, refuse_other_rows
+
+    if len(names) != len(files) or len(set(names)) < len(names):
+        raise InputError(
+            f"--names has {len(set(names))} different names for {len(files)} files: name each file once, as in "
+            "`believable audit a.csv b.csv --names a,b`"
+        )
+    asked, outputs = settings.columns, settings.outputs
+    without = {"markdown": outputs["markdown"], "compare": settings.compare, "compare-prob": settings.compare_prob}
+    without |= {"save-summary": asked["save_summary"], "run": asked["run"], "title": settings.title}
+    for option, value in without.items():
+        if value is not None:
+            raise InputError(f"--{option} goes with one model, not with --names")
+    if settings.gates:
+        raise InputError("gates go with one model, not with --names: audit each by itself")
+    check_outputs(outputs, list(files))
+    models = {name: read(file, asked | {"seed": settings.how.seed}) for name, file in zip(names, files, strict=True)}
+    (first, expected), *others = models.items()
+    for (name, one), file in zip(others, files[1:], strict=True):
+        refuse_other_rows(expected, one, first, name)
+        refuse_other_ids(expected, one, files[0], file, first, name, asked.get("format"))
+    how = settings.how
+    with warnings_as_notes(), working(f"Auditing {len(models)} models"):
+        found = audit_models(
+            models,
+            n_bins=how.bins,
+            strategy=how.strategy,
+            notion=settings.notion,
+            fix=settings.fix,
+            level=how.level,
+            progress=False,
+            random_state=how.seed,
+            command="",
+        )
+        written = []
+        for option, write in (("html", found.to_html), ("json", found.to_json)):
+            path = outputs[option]
+            if path == STANDARD_STREAM:
+                click.echo(write())
+            elif path is not None:
+                write(path)
+                written.append(f"{NAMES_OF_OUTPUTS[option]} written to {path}")
+        if outputs["plot"] is not None:
+            with write_beside(outputs["plot"]) as beside:
+                drawn = {name: one.predictions for name, one in models.items()}
+                plot_reliability_diagram(drawn, n_bins=how.bins, strategy=how.strategy, save_path=beside)
+            written.append(f"Picture written to {outputs['plot']}")
+    console = new_console(stderr=STANDARD_STREAM in outputs.values())
+    for i, section in enumerate(list(found.sections())[: 2 if settings.quiet else None]):
+        console.print() if i else None
+        show_section(console, section)
+    console.print() if written else None
+    for sentence in written:
+        say(console, sentence)
 
 
 def _made(

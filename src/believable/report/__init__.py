@@ -6,9 +6,10 @@ from importlib import import_module
 from typing import Any
 
 from believable.report.document import Audit
+from believable.report.several import Audits
 from believable.report.verdicts import Finding, Range, Verdict
 
-__all__ = ["Audit", "Finding", "Range", "Verdict", "audit", "verdict"]
+__all__ = ["Audit", "Audits", "Finding", "Range", "Verdict", "audit", "verdict"]
 
 
 def __getattr__(name: str) -> Any:

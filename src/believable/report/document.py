@@ -141,7 +141,7 @@ class Audit:
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """The audit as JSON, written to a file if a path is given."""
         text = json.dumps(self.to_dict(), allow_nan=False)
-        return _written(text, path)
+        return written(text, path)
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -160,13 +160,13 @@ class Audit:
         """The audit as Markdown, for a pull request or a model card."""
         from believable.report.markdown import as_markdown
 
-        return _written(as_markdown(self), path)
+        return written(as_markdown(self), path)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """The audit as one self-contained page, written to a file if a path is given."""
         from believable.report.html import as_page
 
-        return _written(as_page(self), path)
+        return written(as_page(self), path)
 
     def to_text(self, *, full: bool = True) -> str:
         """Return the audit as plain text: all tables, or the answer, the evidence and what to do."""
@@ -186,7 +186,7 @@ class Audit:
         return as_cell(self)
 
 
-def _written(text: str, path: str | os.PathLike[str] | None) -> str:
+def written(text: str, path: str | os.PathLike[str] | None) -> str:
     """The text, written to a file if a path is given: beside it first, so that nothing half-written is left."""
     if path is not None:
         from believable._write import write_beside

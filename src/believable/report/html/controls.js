@@ -76,7 +76,7 @@ const Page = (() => {
     const cells = cellsOf(state.class, state.group, state.stage);
     const found = numbers();
     const whole = state.class === null && state.group === null && state.stage === "before";
-    const confidence = state.class === null && (audit.notion === "confidence" || audit.notion === "top_label");
+    const confidence = state.class === null && audit.confidence;
     const outside = Draw.diagram(at("picture"), {
       cells,
       bins: found.bins,

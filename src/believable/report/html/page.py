@@ -54,7 +54,7 @@ def as_page(audit: Audit) -> str:
     """
     script = "\n" + "\n".join(asset(one) for one in PAGE_SCRIPTS)
     further = list(page_sections(audit))
-    labels = axis_labels(audit.verdict.notion)
+    labels = axis_labels(audit.verdict.about_confidence)
     return template(
         "page",
         script_hash=f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}",
@@ -83,9 +83,9 @@ def as_page(audit: Audit) -> str:
     )
 
 
-def axis_labels(notion: str) -> tuple[str, str]:
+def axis_labels(about_confidence: bool) -> tuple[str, str]:
     """Return the labels of the axes of a reliability diagram."""
-    if notion in ("confidence", "top_label"):
+    if about_confidence:
         return "Mean confidence", "Accuracy"
     return "Mean predicted probability", "Observed frequency"
 
@@ -100,7 +100,7 @@ def as_data(audit: Audit) -> str:
     data: dict[str, Any] = {
         "bins": audit.verdict.n_bins,
         "strategy": audit.verdict.strategy,
-        "notion": audit.verdict.notion,
+        "confidence": audit.verdict.about_confidence,
         "level": audit.verdict.level,
         "classes": classes,
         "groups": [{"column": column, "level": level} for column, level in groups],
@@ -211,7 +211,7 @@ def as_cell(audit: Audit) -> str:
     lines = [*found.details()[:MAX_LINES_IN_NOTEBOOK], *audit.advice[:MAX_ADVICE_IN_NOTEBOOK]]
     said = "".join(f"<li>{text(line)}</li>" for line in lines)
     command = f"<p><code>{text(audit.command)}</code></p>" if audit.command else ""
-    picture = diagram(audit.table, *axis_labels(found.notion), size=180)
+    picture = diagram(audit.table, *axis_labels(found.about_confidence), size=180)
     clusters = "" if audit.n_clusters is None else f" in {count(audit.n_clusters)} clusters"
     weighted = f", worth {count(audit.effective_n)} of equal weight" if audit.weighted else ""
     return (

@@ -8,6 +8,16 @@ from collections.abc import Sequence
 from believable.report.html.words import share, text
 from believable.report.parts import Bin
 
+MARK_SHAPES = (
+    "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0Z",
+    "M-4 -4H4V4H-4Z",
+    "M0 -5.5L5 4H-5Z",
+    "M0 -6L5 0L0 6L-5 0Z",
+    "M0 5.5L5 -4H-5Z",
+    "M-4.5 -1.5H-1.5V-4.5H1.5V-1.5H4.5V1.5H1.5V4.5H-1.5V1.5H-4.5Z",
+    "M-5 -3H5V3H-5Z",
+    "M-3 -5H3V5H-3Z",
+)
 ROUND_MULTIPLES = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
@@ -34,7 +44,7 @@ def bar(
     scale: tuple[float, float],
     target: float | None = None,
 ) -> str:
-    """A number as a dot, its interval as a line, and what chance alone shows as a tick and a shade.
+    """A number as a dot, its interval as a line, and its noise floor as a tick and a shade.
 
     Positions are shares of the width, so that the picture fits wherever it is put. `target` is marked by a dotted line:
     the right value of a number whose right value lies inside the scale.
@@ -74,7 +84,7 @@ def diagram(table: Sequence[Bin], x_label: str, y_label: str, size: int = 260) -
     def y(share: float) -> str:
         return f"{bottom - size * share:.1f}"
 
-    words = "; ".join(f"predicted {share(row.conf)}, happened {share(row.acc)}" for row in used)
+    words = "; ".join(f"predicted {share(row.conf)}, observed {share(row.acc)}" for row in used)
     floor = bottom + 6 + hist
     drawn = [
         f'<rect x="{left}" y="{top}" width="{size}" height="{size}" fill="none" stroke="currentColor" opacity=".35"/>',
@@ -107,6 +117,47 @@ def diagram(table: Sequence[Bin], x_label: str, y_label: str, size: int = 260) -
         f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" font-size="11" '
         f'fill="currentColor" style="max-width:100%;height:auto" aria-label="Reliability diagram: {text(words)}">'
         f"{''.join(drawn)}</svg>"
+    )
+
+
+def diagram_of_several(models: Sequence[tuple[str, Sequence[Bin]]], x_label: str, y_label: str, size: int = 400) -> str:
+    """The reliability tables of several models in one picture: a line, a colour and a shape for each."""
+    left, top, foot = 46, 8, 40
+    bottom = top + size
+
+    def x(share: float) -> str:
+        return f"{left + size * share:.1f}"
+
+    def y(share: float) -> str:
+        return f"{bottom - size * share:.1f}"
+
+    drawn = [f'<path class="diagonal" d="M{x(0)} {y(0)}L{x(1)} {y(1)}"/>']
+    grid = []
+    for tick in (0, 0.2, 0.4, 0.6, 0.8, 1):
+        grid.append(f'<path d="M{x(tick)} {top}V{bottom}M{left} {y(tick)}H{left + size}"/>')
+        grid.append(f'<text x="{left - 6}" y="{y(tick)}" dy=".35em" text-anchor="end">{tick:g}</text>')
+        grid.append(f'<text x="{x(tick)}" y="{bottom + 14}" text-anchor="middle">{tick:g}</text>')
+    for i, (model, table) in enumerate(models):
+        points = [(row, row.conf, row.acc) for row in table if row.n and row.conf is not None and row.acc is not None]
+        line = "L".join(f"{x(conf)} {y(acc)}" for _, conf, acc in points)
+        marks = "".join(
+            f'<path transform="translate({x(conf)} {y(acc)})" d="{MARK_SHAPES[i % len(MARK_SHAPES)]}">'
+            f"<title>{text(model)}, scores {row.start:.4g} to {row.end:.4g}: predicted {share(conf)}, observed "
+            f"{share(acc)}, {row.n:,} rows</title></path>"
+            for row, conf, acc in points
+        )
+        drawn.append(f'<g class="model m{i}"><path class="line" d="M{line}"/>{marks}</g>' if points else "")
+    middle = f"{top + size / 2:g}"
+    grid.append(f'<text class="label" x="{x(0.5)}" y="{bottom + 32}" text-anchor="middle">{text(x_label)}</text>')
+    grid.append(
+        f'<text class="label" transform="rotate(-90 12 {middle})" x="12" y="{middle}" text-anchor="middle">'
+        f"{text(y_label)}</text>"
+    )
+    width, height = left + size + 12, bottom + foot
+    said = ", ".join(model for model, _ in models)
+    return (
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
+        f'aria-label="Reliability diagram of {text(said)}"><g class="grid">{"".join(grid)}</g>{"".join(drawn)}</svg>'
     )
 
 

@@ -1,0 +1,89 @@
+"""`audit_models`: several models on the same rows, each audited, ranked by a proper score."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from believable.auditing.make import audit
+from believable.auditing.versus import versus
+from believable.errors import InputError
+from believable.predictions import Predictions, as_predictions
+from believable.readers.load import Loaded
+from believable.report.parts import Versus
+from believable.report.several import MAX_MODELS, Audits
+
+
+def audit_models(
+    models: Mapping[str, Any], actuals: Any = None, *, sample_weight: Any = None, **options: Any
+) -> Audits:
+    """Audit several models on the same rows, and rank them.
+
+    Parameters
+    ----------
+    models : mapping of str to array-like, Predictions or Loaded
+        Predictions of 2 to 8 models by name.
+    actuals : array-like, optional
+        The outcomes; not needed where each model comes with them.
+    sample_weight : array-like of shape (n,), optional
+    **options
+        Those of `audit`: `n_bins`, `strategy`, `notion`, `pairs`, `clusters`, `by`, `fix`, `level`, `random_state`, ...
+
+    Returns
+    -------
+    Audits
+        A sequence of `Audit`, the best first by log loss (by the Brier score where a log loss is infinite). `print` it
+        for a table; `.to_html("models.html")` writes one page.
+
+    Examples
+    --------
+    >>> from believable.readers import load_demo
+    >>> found = audit_models(load_demo(), fix=False)
+    >>> [(one.title, one.verdict.answer) for one in found]
+    [('logistic', 'yes'), ('naive_bayes', 'no, recalibrate first')]
+    """
+    if not isinstance(models, Mapping) or not 2 <= len(models) <= MAX_MODELS:
+        raise InputError(
+            "{argument} must be a mapping of names to 2 to {most} models, got {got!r}",
+            argument="models",
+            most=MAX_MODELS,
+            got=len(models) if isinstance(models, Mapping) else type(models).__name__,
+        )
+    rows = {str(name): _rows(model, actuals, sample_weight) for name, model in models.items()}
+    _refuse_other_rows(rows)
+    made = {
+        str(name): audit(model if isinstance(model, Loaded) else rows[str(name)], title=str(name), **options)
+        for name, model in models.items()
+    }
+    finite = all(math.isfinite(one["nll"].value) for one in made.values())
+    alias, score = ("nll", "log loss") if finite else ("brier", "Brier score")
+    order = sorted(made, key=lambda name: made[name][alias].value)
+    level = made[order[0]].verdict.level
+    behind = tuple(_behind(rows[name], rows[order[0]], alias, level) for name in order[1:])
+    return Audits(tuple(made[name] for name in order), score, behind)
+
+
+def _rows(model: Any, actuals: Any, sample_weight: Any) -> Predictions:
+    if isinstance(model, Loaded):
+        return model.predictions
+    return model if isinstance(model, Predictions) else as_predictions(model, actuals, sample_weight)
+
+
+def _refuse_other_rows(rows: Mapping[str, Predictions]) -> None:
+    (first, expected), *others = rows.items()
+    for name, one in others:
+        if not np.array_equal(one.labels, expected.labels):
+            raise InputError(
+                "{argument} are compared on the same rows, but the outcomes of {got!r} are not those of {first!r}",
+                argument="models",
+                got=name,
+                first=first,
+            )
+
+
+def _behind(model: Predictions, best: Predictions, alias: str, level: float) -> Versus:
+    (found,) = versus(model, best, [alias], level=level)
+    return found
