@@ -92,7 +92,9 @@ def test_functions_take_data_first_then_choices(name):
     assert all(p.kind is not p.VAR_POSITIONAL for p in parameters.values())
     if "actuals" in parameters:
         first = ["predictions", "actuals"]
-        data = {"compare": ["predictions_a", "predictions_b", "actuals"]}.get(name, first)
+        data = {"compare": ["predictions_a", "predictions_b", "actuals"], "audit_models": ["models", "actuals"]}.get(
+            name, first
+        )
         if name in ("interval", "noise_floor"):
             data = ["metric", *first]
         assert list(parameters)[: len(data)] == data

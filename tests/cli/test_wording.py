@@ -28,6 +28,7 @@ ONLY_IN_PYTHON = {
         "classes",
         "convention",
         "edges",
+        "models",
     ),
     *("eps", "errors", "estimator", "ignore_label", "interval", "layout", "limit", "metric", "metrics", "multilabel"),
     *("folds", "name", "names", "norm", "notions", "pairs", "r", "scores", "soft_labels", "source"),

@@ -34,7 +34,7 @@ FAIR_SHARE = Limits(0.05, 0.2)  # of the rows, in ranges that are wrong
 MOST_ROWS = 0.5  # of the rows, in classes that are wrong
 SHARE_OF_RATE = Limits(0.05, 0.2)  # of the rate of the rarer outcome: a factor counts where the gap is that large
 TRIVIAL_MOVE = 0.005  # scores that the slope moves by less on average are as good as right
-WIDEST_FACTOR = 2.0  # of the observed over the predicted rate, that data must rule out to say anything
+WIDEST_FACTOR = 1.5  # of the observed over the predicted rate, that data must rule out to say anything
 
 
 def findings_of(evidence: Evidence) -> list[Finding]:
@@ -218,7 +218,7 @@ def is_surely_small(evidence: Evidence) -> bool:
 
 
 def has_too_little_data(evidence: Evidence) -> bool:
-    """Whether the ECE may be anything from excellent to moderate, or the average wrong by a factor of two."""
+    """Whether the ECE may be anything from excellent to moderate, or the average wrong by a factor of 1.5."""
     ece, ratio = evidence.ece, _ratio(evidence.average.ratio, evidence)
     if ece is not None and ece.low < ECE.care and ece.high >= ECE.no:
         return True
