@@ -84,7 +84,14 @@ def verdict(
     Examples
     --------
     >>> print(verdict([0.1, 0.2, 0.8, 0.9] * 50, [0, 0, 1, 1] * 50, n_bins=2))
-    x
+    No, recalibrate first. When it says 85 %, it happens 100 % of the time (scores between 0.50 and 1.00, 100 rows).
+    This is more than noise: a perfectly calibrated model would rarely show such differences (p < 0.005).
+    Overall: average prediction 50.0 %, observed rate 50.0 %; observed / predicted 1.00 (interval 0.96 to 1.04).
+    Calibration slope infinite (interval 2.91 to infinite), where 1 is best: the scores are not extreme enough.
+    Scores between 0.00 and 0.50 over-predict: average prediction 15 %, observed rate 0 % (100 rows).
+    ECE 0.1500, 95 % interval 0.1324 to 0.1603 (2 uniform bins). A perfectly calibrated model would show about 0.028.
+    Guideline for the ECE (below 0.05 excellent, below 0.10 good, below 0.15 moderate, otherwise poor): no grade, because
+    the interval spans two or more.
     """
     source = source_of_audit(predictions, actuals, sample_weight, clusters=clusters, pairs=pairs)
     return judge(source, AuditSettings(n_bins, strategy, notion, pooled, pairs, level, random_state))

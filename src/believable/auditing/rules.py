@@ -119,9 +119,9 @@ def ece_is_large(evidence: Evidence) -> Finding | None:
     answer = None if evidence.ece is None else _asked(evidence.ece, ECE)
     if answer is None or evidence.ece is None:
         return None
-    what = "confidence differs from the accuracy" if evidence.about_confidence else "score differs from the rate"
-    (size,) = percents(evidence.ece.value)
-    return Finding("ece", answer, f"On average a {what} observed for scores like it by {size} (ECE).")
+    what = "confidences differ from the accuracy" if evidence.about_confidence else "scores differ from the rate"
+    size = percents(evidence.ece.value)[0].removesuffix(" %")
+    return Finding("ece", answer, f"On average the {what} observed by {size} percentage points (ECE).")
 
 
 def grade(ece: Bounded) -> Grade | None:

@@ -29,7 +29,7 @@ TONES: dict[Answer, Tone] = {
 MAX_RANGES_NAMED = 3
 RULES_ABOUT_OTHERS = ("class", "subgroup")  # which no other sentence of the evidence tells
 RULES_WITHOUT_EXAMPLE = ("slope", "ece", "gain")  # which need a range of scores to be understood
-SMALLEST_P_SHOWN = 0.001
+SMALLEST_P_SHOWN = 0.005  # the draws tell no smaller ones apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,9 +316,9 @@ class Verdict:
     def _uncertain(self) -> str:
         """What is known where miscalibration is certain and its size is not."""
         more = f"; about {self.needed} would show it" if self.rows_needed is not None else ""
-        low, high = percents(self.low, self.high)
+        low, high = (one.removesuffix(" %") for one in percents(self.low, self.high))
         what = "confidences" if self.about_confidence else "scores"
-        return f"The {what} are miscalibrated, by {low} to {high} on average{more}."
+        return f"The {what} are miscalibrated, by {low} to {high} percentage points on average{more}."
 
     def _test(self) -> str:
         if not self.miscalibrated:

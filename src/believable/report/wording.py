@@ -60,9 +60,10 @@ def percents(*shares: float, least: int = 0) -> list[str]:
     >>> percents(0.9599, 0.8366), percents(0.021, 0.0087), percents(0.948, 0.951)
     (['96 %', '84 %'], ['2.1 %', '0.87 %'], ['94.8 %', '95.1 %'])
     """
-    for more in range(5):
+    apart = len({f"{one:.6g}" for one in shares})
+    for more in range(4):
         made = [f"{100 * one:.{max(_digits_of_percent(one), least) + more}f} %" for one in shares]
-        if len(set(made)) == len(set(shares)):
+        if len(set(made)) == apart:
             break
     return made
 
