@@ -28,5 +28,5 @@ def test_compared_with_another_model(monkeypatch):
     p, y = over_confident(50, rng=RNG)
     with pytest.raises(InputError, match="must be a Predictions too"):
         audit(Predictions(p, y), compare_with=p)
-    with pytest.raises(InputError, match="not of the same rows"):
+    with pytest.raises(InputError, match="not for the same rows"):
         audit(Predictions(p, y), compare_with=Predictions(p, 1 - y), fix=False)
