@@ -1,9 +1,10 @@
-"""Put the excerpt of the benchmarks into README.md, from docs/benchmarks.json. Called by scripts/make_docs.py."""
+"""Put the output of the demo and an excerpt of docs/benchmarks.json into README.md. scripts/make_docs.py calls it."""
 
 from __future__ import annotations
 
 import json
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ SHOWN = {  # titles in docs/benchmarks.json, and what to call them in the README
 }
 MOST = 10_000_000
 _BETWEEN = re.compile(r"(<!-- benchmarks -->\n).*?(<!-- /benchmarks -->)", re.DOTALL)
+_DEMO = re.compile(r"(<!-- demo -->\n```text\n).*?(```\n)", re.DOTALL)
 
 
 def excerpt() -> str:
@@ -76,9 +78,22 @@ def readme() -> str:
     return _BETWEEN.sub(lambda found: f"{found[1]}{excerpt()}{found[2]}", (ROOT / "README.md").read_text())
 
 
+def demo() -> str:
+    """Return what `believable demo` prints about each model and what to do, without the comparison of the two."""
+    from click.testing import CliRunner
+
+    from believable.cli import main
+
+    with tempfile.TemporaryDirectory() as folder:
+        printed = CliRunner().invoke(main, ["demo", "-o", str(Path(folder) / "demo.png")]).output
+    first, last = printed.index("naive bayes\n"), printed.index("\nCompared with")
+    return "\n".join(line.rstrip() for line in printed[first:last].split("\n"))
+
+
 def write() -> None:
-    """Rewrite it."""
-    (ROOT / "README.md").write_text(readme())
+    """Write README.md with the demo and the excerpt as they should be."""
+    text = _DEMO.sub(lambda found: f"{found[1]}{demo()}{found[2]}", readme())
+    (ROOT / "README.md").write_text(text)
 
 
 if __name__ == "__main__":

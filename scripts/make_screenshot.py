@@ -13,7 +13,7 @@ import believable
 from believable.readers import load_demo
 
 PICTURE = pages.DOCS / "images" / "report.png"
-WIDTH, HEIGHT = 1180, 962
+WIDTH, HEIGHT = 1180, 690
 
 
 def make(program: str) -> None:

@@ -31,7 +31,7 @@ def test_the_python_runs(tmp_path, monkeypatch, capsys):
     names = {}
     for code in re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL):
         exec(compile(code, "README.md", "exec"), names)
-    assert "Calibration is moderate: ECE 0.1108" in capsys.readouterr().out
+    assert "No, recalibrate first. When it says 97 %" in capsys.readouterr().out
     assert {path.name for path in tmp_path.iterdir()} == {"reliability.png", "report.html", "map.json"}
 
 
