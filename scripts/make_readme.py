@@ -29,7 +29,7 @@ def excerpt() -> str:
     results = json.loads((ROOT / "docs" / "benchmarks.json").read_text())
     operations = {record["title"]: record for record in results["operations"]}
     lines = [
-        "| | rows | believable | the quickest other that is right | its time | times ours |",
+        "| | rows | believable | the fastest correct alternative | its time | times ours |",
         "|---|---:|---:|---|---:|---:|",
     ]
     wrong = []
@@ -45,7 +45,7 @@ def excerpt() -> str:
         wrong += [f"{row['call']} ({words}: by {_off(row)})" for row in peers if row["mark"] == "wrong"]
     machine = results["machine"]
     note = f"{machine['processor']}, {machine['date']}; every value was checked against the definition."
-    said = f" Left out because their value was off: {'; '.join(wrong)}." if wrong else ""
+    said = f" Left out because their value was wrong: {'; '.join(wrong)}." if wrong else ""
     return "\n".join([*lines, "", note + said]) + "\n"
 
 

@@ -65,7 +65,7 @@ def test_fit_then_apply(tmp_path):
     assert run("fit", old, "--logits", "--method", "platt", "-o", saved).exit_code == 0
     result = run("apply", saved, old, "-o", new)
     assert result.exit_code == 0, result.output
-    assert f"old.csv: 300 rows; took scores logit, made p_calibrated; written to {new}" in result.output
+    assert f"old.csv: 300 rows; used scores logit, added p_calibrated; written to {new}" in result.output
     expected = believable.calibrate(z, y, "platt", input="logits").transform(z)
     assert polars.read_csv(new)["p_calibrated"].to_list() == expected.tolist()
 
@@ -498,7 +498,7 @@ def test_an_archive_keeps_its_arrays(tmp_path, platt, save):
     save(old, p=p, y=p > 0.5, cube=np.zeros((2, 2, 2)), objects=np.array([{"a": 1}], dtype=object))
     result = run("apply", platt, old, "-o", new)
     assert result.exit_code == 0, result.output
-    assert "60 rows; took scores p, made p_calibrated; written to" in result.output
+    assert "60 rows; used scores p, added p_calibrated; written to" in result.output
     before, after = members(old), members(new)
     assert list(after) == [*before, "p_calibrated.npy"]
     assert {name: after[name] for name in before} == before
@@ -525,7 +525,7 @@ def test_classes_of_an_archive_make_one_array(tmp_path):
     piped = run("apply", saved, "-", "--to", "mended", input=old.read_bytes())
     assert np.array_equal(np.load(io.BytesIO(piped.stdout_bytes))["mended"], np.load(new)["mended"])
     read = run("fit", new, "--prob", "mended", "--method", "temperature")
-    assert "took scores mended_0 … mended_2 (3 classes), labels labels" in read.output
+    assert "used scores mended_0 … mended_2 (3 classes), labels labels" in read.output
 
 
 def test_classes_with_names_need_arrays_with_names(tmp_path, matrix):
@@ -572,7 +572,7 @@ def test_pipes(tmp_path, platt, kind):
         frame.write_csv(data, separator="\t" if kind == "tsv" else ",")
     result = run("apply", platt, "-", input=data.getvalue())
     assert result.exit_code == 0, result.stderr
-    assert "standard input: 2 rows; took scores p, made p_calibrated" in result.stderr
+    assert "standard input: 2 rows; used scores p, added p_calibrated" in result.stderr
     if kind == "jsonl":
         wider = polars.read_ndjson(result.stdout_bytes)
     else:

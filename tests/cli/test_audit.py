@@ -49,7 +49,7 @@ def test_it_prints_what_the_library_says(whole):
     assert result.stdout.startswith(as_text(found, full=False))
     rest = result.stdout.removeprefix(as_text(found, full=False)).strip().splitlines()
     assert rest == [
-        f"Page written to {written['html']}",
+        f"Report written to {written['html']}",
         f"JSON written to {written['json']}",
         f"Markdown written to {written['md']}",
         f"Picture written to {written['png']}",

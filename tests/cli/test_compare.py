@@ -16,7 +16,7 @@ def test_two_files(run, folder):
     assert result.exit_code == 0, result.output
     a, b = (believable.read_predictions(folder / name, prob="p") for name in ("a.csv", "b.csv"))
     lines = result.stdout.splitlines()
-    assert lines[:2] == ["a.csv: 400 rows; took scores p, labels y", "b.csv: 400 rows; took scores p, labels y"]
+    assert lines[:2] == ["a.csv: 400 rows; used scores p, labels y", "b.csv: 400 rows; used scores p, labels y"]
     assert "a.csv less b.csv (95 % intervals; 10 uniform bins where there are any)" in lines
     titles = {"expected calibration error": "ece", "smooth calibration error": "smece", "Brier score": "brier"}
     titles |= {"log loss": "nll", "AUC": "auc", "accuracy": "acc"}
@@ -84,7 +84,7 @@ def test_two_prefixes_of_one_file(run, folder, tmp_path):
     frame.with_columns(**thirds).write_csv(path)
     result = run("compare", path, "--prob-prefix", "p_calibrated_", "--prob-prefix", "p_", "--metric", "acc")
     assert result.exit_code == 0, result.output
-    assert "p_*: 120 rows; took scores p_cat … p_owl (3 classes), labels label" in result.stdout
+    assert "p_*: 120 rows; used scores p_cat … p_owl (3 classes), labels label" in result.stdout
     assert "p_* is right more often: its accuracy is 0." in result.stdout
     assert "too:" not in result.output
 

@@ -25,7 +25,7 @@ def test_it_needs_nothing(run, tmp_path, monkeypatch):
         "Use temperature scaling. It lowers the log loss by 0.2",
         "logistic is better calibrated: its ECE is 0.1007 lower",
         "Picture written to believable-demo.png",
-        "Page on naive bayes, compared with logistic, written to believable-demo.html",
+        "Report on naive bayes, compared with logistic, written to believable-demo.html",
     ):
         assert words in result.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["believable-demo.html", "believable-demo.png"]

@@ -49,7 +49,7 @@ def test_auto_says_and_writes_what_calibrate_finds(one, tmp_path, data):
     assert result.exit_code == 0, result.output
     expected = believable.calibrate(data["p"], data["y"])
     assert str(expected) in result.output
-    assert "one.csv: 300 rows; took scores p, labels y" in result.output
+    assert "one.csv: 300 rows; used scores p, labels y" in result.output
     assert f"Calibration map written to {out}: {expected.method}." in result.output
     assert "For example: 0.05 becomes" in result.output
     assert json.loads(out.read_text()) == json.loads(expected.to_json())
@@ -109,7 +109,7 @@ def test_logits_and_raw_scores_are_taken_as_they_are(one, tmp_path, data):
         expected = believable.calibrate(data["z"], data["y"], "platt", input=scale)
         assert out.read_text().strip() == expected.to_json()
         assert str(expected) in result.output
-        assert f"took scores z ({'logits' if scale == 'logits' else 'raw scores'})" in result.output
+        assert f"used scores z ({'logits' if scale == 'logits' else 'raw scores'})" in result.output
 
 
 @pytest.mark.slow
@@ -176,7 +176,7 @@ def test_pipes(one, data):
     result = run("fit", "-", "--prob", "p", "--method", "platt", "-o", "-", input=one.read_bytes())
     assert result.exit_code == 0, result.output
     assert result.stdout.strip() == believable.calibrate(data["p"], data["y"], "platt").to_json()
-    assert "standard input: 300 rows; took scores p, labels y" in result.stderr
+    assert "standard input: 300 rows; used scores p, labels y" in result.stderr
 
 
 def test_warnings_are_sentences(tmp_path):
@@ -263,7 +263,7 @@ def test_a_map_of_a_rerankers_scores(reranker, tmp_path, words, scale):
     assert out.read_text().strip() == expected.to_json()
     assert str(expected) in result.output
     how = "raw numbers" if words == "raw" else "logits (sigmoid)"
-    assert f"took scores of run.trec as {how}, relevant from grade 2 in qrels.txt, clusters by query" in result.output
+    assert f"used scores of run.trec as {how}, relevant from grade 2 in qrels.txt, clusters by query" in result.output
 
 
 @pytest.mark.slow

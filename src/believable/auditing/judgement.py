@@ -20,6 +20,7 @@ from believable.auditing.evidence import (
 )
 from believable.auditing.neighbours import neighbours_err_together
 from believable.auditing.rules import (
+    FAIR_SHARE,
     PartEvidence,
     answer_of,
     class_is_wrong,
@@ -45,6 +46,7 @@ from believable.stats.source import TEN, UNIFORM, BinsAsked, Points, PointStats,
 
 FLOOR_DRAWS, TEST_DRAWS = 4000, 2000
 LEVEL_OF_TESTS, LEVEL_OF_ECE = 0.04, 0.01  # 0.05 together: perfect calibration is rejected if either does
+NEXT_TO_CERTAIN = 0.995  # scores beyond are a poor example
 CHANCE_OF_WRONG_RANGE = 0.05  # that any range is named though its scores are right
 
 
@@ -90,8 +92,8 @@ def verdict(
     Calibration slope infinite (interval 2.91 to infinite), where 1 is best: the scores are not extreme enough.
     Scores between 0.00 and 0.50 over-predict: average prediction 15 %, observed rate 0 % (100 rows).
     ECE 0.1500, 95 % interval 0.1324 to 0.1603 (2 uniform bins). A perfectly calibrated model would show about 0.028.
-    Guideline for the ECE (below 0.05 excellent, below 0.10 good, below 0.15 moderate, otherwise poor): no grade, because
-    the interval spans two or more.
+    By the usual guideline for the ECE alone (below 0.05 excellent, below 0.10 good, below 0.15 moderate, otherwise
+    poor): between moderate and poor.
     """
     source = source_of_audit(predictions, actuals, sample_weight, clusters=clusters, pairs=pairs)
     return judge(source, AuditSettings(n_bins, strategy, notion, pooled, pairs, level, random_state))
@@ -288,9 +290,10 @@ def spread_of(evidence: Evidence) -> Spread:
 
 
 def typical_of(evidence: Evidence) -> Range | None:
-    """A range to quote: of those with a fair share of the rows, the one with the highest scores."""
-    fair = [one for one in evidence.all_ranges if one.share >= 0.05]
-    return max(fair, key=lambda one: one.predicted, default=None)
+    """A range to quote: of those with a fair share of the rows, the highest that is not next to certain."""
+    fair = [one for one in evidence.all_ranges if one.share >= FAIR_SHARE.care]
+    open_ones = [one for one in fair if one.predicted < NEXT_TO_CERTAIN]
+    return max(open_ones or fair, key=lambda one: one.predicted, default=None)
 
 
 def _one_curve(points: PointStats) -> Points:

@@ -201,7 +201,7 @@ def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: A
     least = judged.high if judged.findings else 0.0
     flagged = [part for part in found if part.flagged and (part.low or 0) > least]
     worse = _subgroup_evidence(source, settings, flagged, len(found))
-    mended = remedy(source, settings, extras.progress) if extras.fix else Remedy(None, "it was not asked for", None, ())
+    mended = remedy(source, settings, extras.progress) if extras.fix else Remedy(None, "it was not requested", None, ())
     stages: dict[Stage, AuditSource] = {"before": source}
     if mended.after is not None:
         stages["after"] = source.recalibrated(mended.after)

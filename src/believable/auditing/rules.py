@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from believable.auditing.evidence import Bounded, Evidence
 from believable.report.parts import Fix
-from believable.report.verdicts import ECE_GUIDELINE, Alarm, Answer, Finding, Grade, Range, bounded
+from believable.report.verdicts import ECE_GUIDELINE, Alarm, Answer, Finding, Grade, Range, bounded, grade_of
 from believable.report.wording import percents, rows_rounded_up
 
 
@@ -80,7 +80,8 @@ def average_is_wrong(evidence: Evidence) -> Finding | None:
     else:
         words = f"On average it says {predicted}, but it happens {observed} of the time"
     ratio = bounded(average.ratio.value, average.ratio.low, average.ratio.high)
-    return Finding("average", answer, f"{words}; observed / predicted {ratio}.")
+    what = "accuracy / confidence" if evidence.about_confidence else "observed / predicted"
+    return Finding("average", answer, f"{words}; {what} {ratio}.")
 
 
 def range_is_wrong(evidence: Evidence) -> Finding | None:
@@ -126,15 +127,8 @@ def ece_is_large(evidence: Evidence) -> Finding | None:
 
 def grade(ece: Bounded) -> Grade | None:
     """The guideline's word for an ECE; None where the interval reaches across a step."""
-    found = {_grade(value) for value in (ece.low, ece.value, ece.high)}
-    return found.pop() if len(found) == 1 else None
-
-
-def _grade(ece: float) -> Grade:
-    for word, below in ECE_GUIDELINE:
-        if ece < below:
-            return word  # type: ignore[return-value]
-    return "poor"
+    low, high = grade_of(ece.low), grade_of(ece.high)
+    return low if low == high else None
 
 
 # --- classes, subgroups and recalibration -----------------------------------------------------------------------------
@@ -187,7 +181,7 @@ def recalibration_gains(fix: Fix | None) -> Finding | None:
     if answer is None:
         return None
     (size,) = percents(gain)
-    return Finding("gain", answer, f"Recalibration lowers the {change.name} by {size}, on rows that it has not seen.")
+    return Finding("gain", answer, f"Recalibration lowers the {change.name} by {size} on held-out rows.")
 
 
 # --- the answer -------------------------------------------------------------------------------------------------------
@@ -205,8 +199,12 @@ def answer_of(evidence: Evidence, findings: Sequence[Finding]) -> Answer:
 
 
 def is_surely_small(evidence: Evidence) -> bool:
-    """Whether the data rule out what would call for care: in the ECE, the average and the slope."""
+    """Whether the data rule out what would call for care: in the ECE, the average, the slope and wrong ranges."""
     average, slope, ece = evidence.average, evidence.slope, evidence.ece
+    if any(
+        one.share >= FAIR_SHARE.care and abs(one.predicted - one.observed) >= RANGE_GAP / 2 for one in evidence.ranges
+    ):
+        return False
     if ece is not None and ece.high >= ECE.care:
         return False
     if max(abs(average.gap.low), abs(average.gap.high)) >= AVERAGE_GAP.care:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from believable.report import Audit
 
 PICTURES = (".png", ".svg", ".pdf")
-NAMES_OF_OUTPUTS = {"html": "Page", "json": "JSON", "markdown": "Markdown", "plot": "Picture"}
+NAMES_OF_OUTPUTS = {"html": "Report", "json": "JSON", "markdown": "Markdown", "plot": "Picture"}
 
 
 def check_outputs(

@@ -65,7 +65,7 @@ def compare(
         )
     console = new_console()
     for name, loaded in ((name_a, first), (name_b, second)):
-        say(console, f"{name}: {len(loaded.predictions):,} rows; took {loaded.taken}")
+        say(console, f"{name}: {len(loaded.predictions):,} rows; used {loaded.taken}")
     console.print()
     bins = f"{how.bins} {how.strategy} bins where there are any"
     title = f"{name_a} less {name_b} ({100 * how.level:.4g} % intervals; {bins})"

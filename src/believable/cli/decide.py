@@ -56,7 +56,7 @@ def decide(file: Path, threshold: tuple[float, ...], plot: Path | None, level: f
         if plot is not None:
             _draw(plot, whole, loaded.title)
     console = new_console()
-    say(console, f"{called(file)}: {len(loaded.predictions):,} rows; took {loaded.taken}")
+    say(console, f"{called(file)}: {len(loaded.predictions):,} rows; used {loaded.taken}")
     for text in loaded.notes:
         note(text)
     console.print()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,10 +58,11 @@ def demo(output: Path, bins: int) -> None:
         console.print()
     for section in sections(found):
         if section.title.startswith(("What to do", "Compared")):
-            show_section(console, section)
+            title = f"What to do about {bayes}" if section.title == "What to do" else section.title
+            show_section(console, replace(section, title=title))
             console.print()
     say(console, f"Picture written to {output}")
-    say(console, f"Page on {bayes}, compared with {logistic}, written to {page}")
+    say(console, f"Report on {bayes}, compared with {logistic}, written to {page}")
 
 
 def _draw(path: Path, models: dict[str, Predictions], bins: int) -> None:

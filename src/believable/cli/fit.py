@@ -119,7 +119,7 @@ def _read(file: Path | None, scale: Scale, asked: dict[str, Any]) -> Loaded:
 
 def _say_what_was_taken(console: Console, where: str, loaded: Loaded, scale: Scale) -> None:
     taken = loaded.taken.replace("(logits)", "(raw scores)", 1) if scale == "scores" else loaded.taken
-    say(console, f"{where}: {len(loaded.predictions):,} rows; took {taken}")
+    say(console, f"{where}: {len(loaded.predictions):,} rows; used {taken}")
     if loaded.dropped:
         left_out = ", ".join(f"{n:,} with {what}" for what, n in loaded.dropped.items())
         say(console, f"Rows left out: {left_out}")

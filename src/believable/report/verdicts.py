@@ -86,9 +86,9 @@ class Range:
         predicted, observed = percents(self.predicted, self.observed)
         rows = f"{self.n:,} {'row' if self.n == 1 else 'rows'}"
         if about_confidence:
-            way = "over-confident" if self.over else "under-confident"
+            way = "high" if self.over else "low"
             return (
-                f"Confidences between {self.ends} are {way}: average confidence {predicted}, accuracy {observed} "
+                f"Confidences between {self.ends} are too {way}: average confidence {predicted}, accuracy {observed} "
                 f"({rows})."
             )
         way = "over-predict" if self.over else "under-predict"
@@ -270,11 +270,13 @@ class Verdict:
             )
         if self.answer == "yes":
             quoted = f" {self._example()}." if self.typical else ""
-            trivial = " The miscalibration that was found is certain, but trivial." if self.miscalibrated else ""
+            size = percents(self.estimate)[0].removesuffix(" %")
+            trivial = f" Some miscalibration is certain, but trivial: about {size} percentage points on average."
+            trivial = trivial if self.miscalibrated else ""
             return f"Yes, you can take these scores at face value{after}.{quoted}{trivial}"
         first = self.findings[0].words if self.findings else self._uncertain()
         if self.ranges and (not self.findings or self.findings[0].rule in RULES_WITHOUT_EXAMPLE):
-            first += f" {max(self.ranges, key=lambda one: one.weight).example(self.about_confidence)}."
+            first = f"{max(self.ranges, key=lambda one: one.weight).example(self.about_confidence)}. {first}"
         return f"{self.label}{after}. {first}"
 
     def lines(self) -> list[str]:
@@ -333,7 +335,8 @@ class Verdict:
             if self.about_confidence
             else f"average prediction {predicted}, observed rate {observed}"
         )
-        ratio = f"observed / predicted {bounded(self.ratio, self.ratio_low, self.ratio_high)}"
+        what = "accuracy / confidence" if self.about_confidence else "observed / predicted"
+        ratio = f"{what} {bounded(self.ratio, self.ratio_low, self.ratio_high)}"
         if self.direction == "unclear":
             return f"Overall: {said}; {ratio}."
         return f"Overall it {'is ' if self.about_confidence else ''}{self.direction}: {said}; {ratio}."
@@ -349,13 +352,13 @@ class Verdict:
         if not self.miscalibrated:
             return []
         if not self.ranges:
-            return ["No single range of scores can be named for sure."]
+            return ["The data do not show which scores are wrong."]
         heaviest = sorted(self.ranges, key=lambda one: -one.weight)
         told = [one for one in heaviest if one.example(self.about_confidence) in self.headline]
         kept = [one for one in heaviest if one not in told][:MAX_RANGES_NAMED]
         said = [one.in_words(self.about_confidence) for one in self.ranges if one in kept]
         left = len(self.ranges) - len(kept) - len(told)
-        more = f"{left} more {'range is' if left == 1 else 'ranges are'} wrong, and weigh less."
+        more = f"{left} more {'range is' if left == 1 else 'ranges are'} wrong, with less effect on the ECE."
         return [*said, *([more] if left else [])]
 
     def _ece(self) -> str:
@@ -368,9 +371,17 @@ class Verdict:
 
     def _guideline(self) -> str:
         steps = ", ".join(f"below {below:.2f} {word}" for word, below in ECE_GUIDELINE)
-        if self.grade is None:
-            return f"Guideline for the ECE ({steps}, otherwise poor): no grade, because the interval spans two or more."
-        return f"Guideline for the ECE ({steps}, otherwise poor): {self.grade}."
+        low, high = grade_of(self.low), grade_of(self.high)
+        grade = low if low == high else f"between {low} and {high}"
+        return f"By the usual guideline for the ECE alone ({steps}, otherwise poor): {grade}."
+
+
+def grade_of(ece: float) -> Grade:
+    """Return the guideline's word for an ECE."""
+    for word, below in ECE_GUIDELINE:
+        if ece < below:
+            return word  # type: ignore[return-value]
+    return "poor"
 
 
 def bounded(value: float | None, low: float | None, high: float | None) -> str:

@@ -50,7 +50,7 @@ class Applied:
         rows = "1 row" if self.n_rows == 1 else f"{self.n_rows:,} rows"
         if not self.take:  # there is no row to find the columns from
             return rows
-        return f"{rows}; took scores {_few(self.take)}, made {_few(self.make)}"
+        return f"{rows}; used scores {_few(self.take)}, added {_few(self.make)}"
 
 
 def _few(names: Sequence[str]) -> str:
@@ -118,7 +118,7 @@ def apply_to_file(
     ...     _ = old.write_text("p,day\\n0.50,01\\n1e-3,02\\n")
     ...     print(apply_to_file(Identity().fit([0.2, 0.7], [0, 1]), old, new))
     ...     print(new.read_text())
-    2 rows; took scores p, made p_calibrated
+    2 rows; used scores p, added p_calibrated
     p,day,p_calibrated
     0.50,01,0.5
     1e-3,02,0.001

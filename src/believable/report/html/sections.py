@@ -194,7 +194,7 @@ def _advice_and_notes(audit: Audit) -> str:
 def _fix(audit: Audit) -> str:
     fix = audit.fix
     if fix is None:
-        return f"<p>No recalibration was tried: {text(audit.no_fix) or 'it was not asked for'}.</p>"
+        return f"<p>No recalibration was tried: {text(audit.no_fix) or 'it was not requested'}.</p>"
     body = [f'<p class="lead">{text(fix.advice)}</p>', changes_table(audit)]
     if fix.refinement:
         body.append(f"<p>{text(fix.refinement[:1].upper() + fix.refinement[1:])}.</p>")
