@@ -164,7 +164,7 @@ def test_rare_events_are_judged_by_their_factor():
     assert (judged.grade, judged.answer) == ("excellent", "no, recalibrate first")
     assert judged.direction == "under-predicts"
     assert "too low by a factor of 2." in judged.headline
-    assert "Guideline for the ECE (below 0.05 excellent" in str(judged)
+    assert "By the usual guideline for the ECE alone (below 0.05 excellent" in str(judged)
 
 
 def test_few_rows_are_not_enough():
@@ -341,7 +341,7 @@ def test_confidences_in_answers():
     assert judged.headline.startswith(
         "No, recalibrate first. On average it is 70 % confident, but right 55 % of the time"
     )
-    assert "Confidences between 0.80 and 0.90 are over-confident: average confidence 90 %, accuracy 60 %" in str(judged)
+    assert "Confidences between 0.80 and 0.90 are too high: average confidence 90 %, accuracy 60 %" in str(judged)
     assert verdict(p, y, pairs=True, clusters=np.arange(400) // 4).direction == "over-confident"
     with pytest.raises(InputError, match="pairs=True is for 1-D scores"):
         verdict([[0.5, 0.5]], [0], pairs=True)

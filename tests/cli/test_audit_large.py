@@ -135,7 +135,7 @@ def test_one_pass_says_what_the_rows_say(both):
 def test_everything_is_written(both):
     """Page, Markdown, JSON, picture and summary, each said."""
     out, passed, _, _ = both
-    for name, what in {"audit.html": "Page", "pass.json": "JSON", "plot.png": "Picture", "saved": "Summary"}.items():
+    for name, what in {"audit.html": "Report", "pass.json": "JSON", "plot.png": "Picture", "saved": "Summary"}.items():
         assert f"{what} written to {out / name}" in passed.stdout
         assert (out / name).stat().st_size > 1000
 

@@ -75,7 +75,7 @@ def test_sentences_wrap_and_rows_do_not(site, browser):
     """On a phone a verdict is read without scrolling, and the rows of a table stay rows."""
     browser.set_viewport_size({"width": 390, "height": 800})
     browser.goto((site / "start.html").as_uri())
-    verdict = browser.locator("div.highlight-text pre", has_text="Guideline for the ECE").first
+    verdict = browser.locator("div.highlight-text pre", has_text="guideline for the ECE").first
     assert verdict.evaluate("block => block.scrollWidth <= block.clientWidth")
     table = browser.locator("div.highlight-text pre", has_text="Reliability (10 uniform bins)").first
     assert table.evaluate("block => block.scrollWidth > block.clientWidth")
