@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, chi2
 
 from believable import Predictions, observed_expected_ratio
 from believable.auditing.evidence import Average, clopper_pearson, is_crowded, ranges_of
@@ -23,25 +23,35 @@ def test_exact_intervals(events, n):
 
 
 def test_the_average_is_that_of_the_rows():
-    """Gap and ratio with their intervals, row by row."""
+    """Gap and ratio with one interval, that of the observed over the expected number of the rarer outcome."""
     rng = np.random.default_rng(0)
-    p, w = rng.random(300), rng.random(300) + 0.5
+    p, w = rng.random(300) * 0.8, rng.random(300) + 0.5
     y = (rng.random(300) < p).astype(int)
     rows = Predictions(p, y, sample_weight=w)
     found = Average.of(count_bins(rows, 10, "uniform"), 0.95)
     total = math.fsum(w)
     gap = math.fsum(w * (y - p)) / total
-    half = 1.959963984540054 * math.sqrt(math.fsum((w * (y - p)) ** 2)) / total
-    assert (found.gap.value, found.gap.low, found.gap.high) == pytest.approx((gap, gap - half, gap + half))
-    ratio = observed_expected_ratio(rows)
+    ratio, expected = observed_expected_ratio(rows), math.fsum(w * p) / total
     assert (found.ratio.value, found.ratio.low, found.ratio.high) == pytest.approx((ratio.value, ratio.low, ratio.high))
+    assert (found.gap.value, found.gap.low, found.gap.high) == pytest.approx(
+        (gap, expected * (ratio.low - 1), expected * (ratio.high - 1))
+    )
+    turned = Average.of(count_bins(Predictions(1 - p, 1 - y, sample_weight=w), 10, "uniform"), 0.95)
+    assert (turned.gap.low, turned.gap.high) == pytest.approx((-found.gap.high, -found.gap.low))
+    assert (turned.rarer.low, turned.rarer.high) == pytest.approx((found.rarer.low, found.rarer.high))
+
+
+def test_few_rare_events_have_an_exact_interval():
+    """That of a Poisson number, from SciPy's chi-squared."""
+    found = Average.of(BinStats.of(Predictions([0.01] * 300, [1] * 5 + [0] * 295)), 0.95).ratio
+    assert (found.low, found.high) == pytest.approx((chi2.ppf(0.025, 10) / 6, chi2.ppf(0.975, 12) / 6))
 
 
 def test_an_average_without_events():
     """No events leave a ratio between 0 and a bound, and no predictions none."""
     none = Average.of(BinStats.of(Predictions([0.1] * 20, [0] * 20)), 0.95).ratio
     assert (none.value, none.low) == (0, 0)
-    assert none.high == pytest.approx(-math.log(0.025) / 2)
+    assert none.high == pytest.approx(-math.log(0.025) / 2)  # the same for none
     assert Average.of(BinStats.of(Predictions([0.0] * 20, [0] * 19 + [1])), 0.95).ratio.value == math.inf
 
 

@@ -364,6 +364,65 @@ def test_clusters_are_asked_for():
     assert f"about {judged.rows_needed:,} clusters could" in judged.headline
 
 
+@pytest.mark.slow
+def test_copies_within_clusters_raise_no_false_alarm():
+    """Rows of a cluster may share their score and their outcome, whatever the scores."""
+    for scores in (lambda rng: rng.random(150), lambda rng: rng.beta(0.6, 30, 150).clip(1e-6)):
+        told = 0
+        for seed in range(40):
+            rng = np.random.default_rng(seed)
+            p = scores(rng)
+            y = rng.random(150) < p
+            told += verdict(np.repeat(p, 10), np.repeat(y, 10), clusters=np.repeat(np.arange(150), 10)).miscalibrated
+        assert told <= 6  # of 40 with a chance of 5 %, more come 1 time in 300
+
+
+def test_one_or_two_events_are_no_proof():
+    """Two events where 0.4 are expected are no factor, and have no slope."""
+    p = np.full(100, 0.004)
+    p[0] = 0.0041
+    judged = verdict(p, np.isin(np.arange(100), [0, 50]))
+    assert judged.slope is None
+    assert judged.ratio_low < 1 < judged.ratio_high
+    assert judged.answer != "no, recalibrate first"
+
+
+def test_a_turned_event_has_the_same_answer():
+    """Whether the event or its absence is scored makes no difference."""
+    rng = np.random.default_rng(30)
+    for rate in (lambda p: p, lambda p: p**1.5, lambda p: 0.5 + 0.5 * (p - 0.5)):
+        p = rng.beta(0.7, 6, 3000).clip(1e-6, 1 - 1e-6)
+        y = rng.random(3000) < rate(p)
+        one, other = verdict(p, y), verdict(1 - p, ~y)
+        assert one.answer == other.answer
+        assert {one.direction, other.direction} in ({"unclear"}, {"over-predicts", "under-predicts"})
+
+
+def test_the_level_does_not_change_the_answer():
+    """Rules look at 95 % intervals; the level is that of the interval that is shown."""
+    rng = np.random.default_rng(31)
+    p = rng.random(400)
+    y = rng.random(400) < 0.5 + 0.8 * (p - 0.5)
+    assert len({verdict(p, y, level=level).answer for level in (0.5, 0.8, 0.95, 0.99)}) == 1
+
+
+def test_what_was_impossible_is_not_calibrated():
+    """One row that had a probability of exactly 1 and did not happen refutes the scores, however many were right."""
+    rng = np.random.default_rng(32)
+    p = np.append(rng.random(3000), 1.0)
+    y = np.append(rng.random(3000) < p[:-1], False)
+    assert verdict(p, y).miscalibrated
+    assert not verdict(p[:-1], y[:-1]).miscalibrated
+
+
+def test_few_bins_hide_nothing():
+    """Ranges are looked for in ten bins of equal counts where the headline has fewer than five."""
+    rng = np.random.default_rng(33)
+    p = rng.random(20_000)
+    y = rng.random(20_000) < np.clip(p + np.where((p * 10).astype(int) % 2, 0.15, -0.15), 0, 1)
+    assert verdict(p, y, n_bins=1).answer == "no, recalibrate first"
+
+
 # --- how much the rows of a bin tell, where they come in clusters ------------------------------------------------------
 
 

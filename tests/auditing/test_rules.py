@@ -30,12 +30,13 @@ CARE, NO = "use with care", "no, recalibrate first"
 def average(predicted, observed, half=0.005):
     """An average whose gap is known to within `half`."""
     gap, ratio = observed - predicted, observed / predicted
-    return Average(
-        predicted,
-        observed,
+    gap_, ratio_ = (
         Bounded(gap, gap - half, gap + half),
-        Bounded(ratio, ratio - half / predicted, ratio + half / predicted),
+        Bounded(ratio, *(ratio + by / predicted for by in (-half, half))),
     )
+    other = (1 - observed) / (1 - predicted)
+    turned = Bounded(other, *(other + by / (1 - predicted) for by in (-half, half)))
+    return Average(predicted, observed, gap_, ratio_, ratio_ if observed <= 0.5 else turned)
 
 
 FINE = Evidence(
@@ -96,6 +97,7 @@ def wrong_range(predicted, observed, share, least=None):
         ([wrong_range(0.9, 0.5, 0.06)], CARE),
         ([wrong_range(0.9, 0.5, 0.06, least=0.04)], None),  # not sure enough
         ([wrong_range(0.9, 0.5, 0.12), wrong_range(0.8, 0.6, 0.1)], NO),
+        ([wrong_range(0.9, 0.5, 0.03), wrong_range(0.8, 0.6, 0.03)], CARE),
         ([wrong_range(0.55, 0.5, 0.9)], None),
         ([wrong_range(0.1, 0.15, 0.9)], CARE),  # a factor of 1.5
         ([wrong_range(0.01, 0.02, 0.9)], None),  # a factor of 2 that is a fortieth of the rate
@@ -145,7 +147,7 @@ def test_parts():
     )
     both = [PartEvidence("class a", 0.3, bad), PartEvidence("class b", 0.7, bad)]
     assert class_is_wrong(both).answer == NO
-    assert "(2 of 2 classes are wrong as much)" in class_is_wrong(both).words
+    assert "(2 of 2 classes are as wrong)" in class_is_wrong(both).words
     assert subgroup_is_wrong(both).answer == CARE
     assert class_is_wrong([PartEvidence("class b", 1.0, good)]) is None
 

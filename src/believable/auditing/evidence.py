@@ -17,6 +17,9 @@ from believable.report.verdicts import Range
 from believable.stats import BinStats
 from believable.stats.source import Points, PointStats
 
+FEW_EVENTS, RARE_RATE = 50, 0.2  # fewer rare events than this have an exact interval
+FEWEST_EVENTS_FOR_SLOPE = 10  # of the rarer outcome: intervals of the slope are too narrow for fewer
+FEWEST_BINS_OF_RANGES = 5  # of the headline, for ranges to be looked for in them
 FEWEST_ROWS_IN_RANGE = 30  # neighbouring bins with fewer are looked at together
 CROWDED_BIN_SHARE = 0.5  # of the weight in one bin of equal width, beyond which bins of equal counts are looked at
 N_QUANTILE_RANGES = 10
@@ -46,32 +49,51 @@ class Average:
         The observed rate less the average prediction.
     ratio : Bounded
         The observed rate over the average prediction.
+    rarer : Bounded
+        The same ratio of the rarer outcome, the event or its absence. Gap and ratio have its interval, so that a turned
+        event gives a turned answer.
     """
 
     predicted: float
     observed: float
     gap: Bounded
     ratio: Bounded
+    rarer: Bounded
 
     @classmethod
     def of(cls, stats: BinStats, level: float, design: float = 1.0) -> Average:
         """Read the average from bins; clusters make its variance `design` times as large."""
         w, predicted, observed = (float(sums.sum()) for sums in (stats.w, stats.wp, stats.wy))
-        squared = max(float((stats.w2y - 2 * stats.w2py + stats.w2pp).sum()), 0.0)
-        z = -NormalDist().inv_cdf((1 - level) / 2)
-        half = z * math.sqrt(design * squared) / w
-        gap = (observed - predicted) / w
-        ratio = _ratio(predicted, observed, z * math.sqrt(design * squared), design * stats.w2.sum() / w, level)
-        return cls(predicted / w, observed / w, Bounded(gap, gap - half, gap + half), ratio)
+        squared = design * max(float((stats.w2y - 2 * stats.w2py + stats.w2pp).sum()), 0.0)
+        unit = design * float(stats.w2.sum()) / w
+        turned = observed > w / 2
+        of_rarer = (w - predicted, w - observed) if turned else (predicted, observed)
+        rarer = _ratio(*of_rarer, w, squared, unit, level)
+        # The gap of the rarer outcome is its ratio less 1, times its prediction.
+        gaps = sorted((-1 if turned else 1) * (end - 1) * of_rarer[0] / w for end in (rarer.low, rarer.high))
+        gap = Bounded((observed - predicted) / w, *gaps)
+        ratio = rarer
+        if turned:
+            ends = [1 + end * w / predicted if predicted > 0 else math.inf for end in gaps]
+            ratio = Bounded(observed / predicted if predicted > 0 else math.inf, *ends)
+        return cls(predicted / w, observed / w, gap, ratio, rarer)
 
 
-def _ratio(predicted: float, observed: float, half: float, unit: float, level: float) -> Bounded:
-    """The observed over the predicted number, with an interval on the log scale; `unit` is the weight of one row."""
+def _ratio(predicted: float, observed: float, w: float, squared: float, unit: float, level: float) -> Bounded:
+    """The observed over the predicted number of rarer outcomes; `unit` is the weight of one independent row.
+
+    The interval is exact for a Poisson number where there are few, and on the log scale where there are many.
+    """
+    from scipy.special import gammaincinv
+
+    tail, events, expected = (1 - level) / 2, observed / unit, predicted / unit
     if predicted <= 0:
-        return Bounded(math.inf if observed > 0 else 1.0, 0.0, math.inf)
-    if observed <= 0:
-        return Bounded(0.0, 0.0, -math.log((1 - level) / 2) * unit / predicted)
-    value, error = observed / predicted, min(half / observed, 700.0)
+        return Bounded(math.inf if observed > 0 else 1.0, 0.0 if observed <= 0 else 1.0, math.inf)
+    if events < FEW_EVENTS and observed < RARE_RATE * w:
+        low = float(gammaincinv(events, tail)) / expected if events > 0 else 0.0
+        return Bounded(observed / predicted, low, float(gammaincinv(events + 1, 1 - tail)) / expected)
+    value = observed / predicted
+    error = min(-NormalDist().inv_cdf(tail) * math.sqrt(squared) / observed, 700.0) if observed > 0 else 700.0
     return Bounded(value, value * math.exp(-error), value * math.exp(error))
 
 
@@ -161,7 +183,8 @@ def _with_enough_rows(size: Float64s) -> list[list[int]]:
 
 
 def _range(stats: BinStats, bins: list[int], size: Float64s, alpha: float) -> Range:
-    weight, rows = float(stats.w[bins].sum()), float(size[bins].sum())
+    weight = float(stats.w[bins].sum())
+    rows = min(float(size[bins].sum()), weight**2 / float(stats.w2[bins].sum()))
     predicted = float(np.clip(stats.wp[bins].sum() / weight, 0, 1))
     observed = float(np.clip(stats.wy[bins].sum() / weight, 0, 1))
     low, high = clopper_pearson(observed, rows, alpha)
@@ -192,6 +215,10 @@ def slope_of(points: Points, view: Any, level: float, design: float = 1.0) -> tu
 
     Clusters make the variance of the slope `design` times as large.
     """
+    unit = design * float(points.w2.sum()) / float(points.total)
+    events = float(points.wy.sum())
+    if min(events, float(points.total) - events) / unit < FEWEST_EVENTS_FOR_SLOPE:
+        return None, 0.0
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ClippedWarning)  # an audit tells it beside the slope
@@ -209,6 +236,7 @@ def slope_of(points: Points, view: Any, level: float, design: float = 1.0) -> tu
 
 
 def is_crowded(stats: BinStats) -> bool:
-    """Whether one of several bins of equal width holds most of the weight."""
+    """Whether bins are too few to look for ranges in, or one of those of equal width holds most of the weight."""
     share = float(stats.w.max() / stats.w.sum())
-    return stats.strategy == "uniform" and stats.per_stratum > 1 and share > CROWDED_BIN_SHARE
+    crowded = stats.strategy == "uniform" and share > CROWDED_BIN_SHARE
+    return crowded or stats.per_stratum < FEWEST_BINS_OF_RANGES

@@ -34,7 +34,7 @@ from believable.auditing.source import AuditSource, ClusteredRows, source_of_aud
 from believable.errors import InputError
 from believable.inference.cells import BinCells
 from believable.inference.clusters import residuals_of_clusters, unit_of_rows
-from believable.inference.interval import interval
+from believable.inference.interval import Interval, interval
 from believable.inference.joint_test import JointTest, ScoreGroups, joint_test
 from believable.inference.noise import chance_of_clusters
 from believable.inference.noise_floor import noise_floor
@@ -45,7 +45,8 @@ from believable.stats import BinStats
 from believable.stats.source import TEN, UNIFORM, BinsAsked, Points, PointStats, count_asked, count_points
 
 FLOOR_DRAWS, TEST_DRAWS = 4000, 2000
-LEVEL_OF_TESTS, LEVEL_OF_ECE = 0.04, 0.01  # 0.05 together: perfect calibration is rejected if either does
+RULES_LEVEL = 0.95  # of the intervals that rules look at, whatever level is asked for
+ALPHA, LEVEL_OF_TESTS, LEVEL_OF_ECE = 0.05, 0.04, 0.01  # the two add up: it is rejected if either does
 NEXT_TO_CERTAIN = 0.995  # scores beyond are a poor example
 CHANCE_OF_WRONG_RANGE = 0.05  # that any range is named though its scores are right
 
@@ -86,11 +87,11 @@ def verdict(
     Examples
     --------
     >>> print(verdict([0.1, 0.2, 0.8, 0.9] * 50, [0, 0, 1, 1] * 50, n_bins=2))
-    No, recalibrate first. When it says 85 %, it happens 100 % of the time (scores between 0.50 and 1.00, 100 rows).
+    No, recalibrate first. When it says 85 %, it happens 100 % of the time (scores between 0.20 and 0.90, 100 rows).
     This is more than noise: a perfectly calibrated model would rarely show such differences (p < 0.005).
     Overall: average prediction 50.0 %, observed rate 50.0 %; observed / predicted 1.00 (interval 0.96 to 1.04).
     Calibration slope infinite (interval 2.91 to infinite), where 1 is best: the scores are not extreme enough.
-    Scores between 0.00 and 0.50 over-predict: average prediction 15 %, observed rate 0 % (100 rows).
+    Scores between 0.00 and 0.20 over-predict: average prediction 15 %, observed rate 0 % (100 rows).
     ECE 0.1500, 95 % interval 0.1324 to 0.1603 (2 uniform bins). A perfectly calibrated model would show about 0.028.
     By the usual guideline for the ECE alone (below 0.05 excellent, below 0.10 good, below 0.15 moderate, otherwise
     poor): between moderate and poor.
@@ -111,9 +112,7 @@ def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
         raise InputError(
             "a verdict is about one curve, not {notion=}: pass pooled=True", argument="notion", notion=stats.view.notion
         )
-    ends = interval(
-        "ece", source.data, options=options, clusters=source.cluster, level=level, random_state=random_state
-    )
+    ends = _ece_interval(source, settings, level)
     floor = noise_floor("ece", source.data, options=options, n_resamples=FLOOR_DRAWS, random_state=random_state)
     curve = CurveRows.of(source, stats, settings)
     test = curve.tested(generator(random_state))
@@ -121,11 +120,12 @@ def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
     if source.clustered is not None:
         asked = ask("ece", source.clustered.predictions, options=options)
         by_ece = max(by_ece, chance_of_clusters(asked, source.clustered.cluster, FLOOR_DRAWS, generator(random_state)))
-    rejected = test.p_value <= LEVEL_OF_TESTS or by_ece <= LEVEL_OF_ECE
-    # Where perfect calibration is rejected the error is not 0, and where it is not the error may be.
-    low = max(ends.low, test.at_least) if rejected else 0.0 if level >= 0.95 else ends.low
-    ece = Bounded(max(ends.estimate, low), min(low, ends.high), ends.high)
-    evidence = curve.evidence(settings, rejected, ece)
+    # Copies of rows within clusters make the ECE's own p-value too small: then the joint test decides alone.
+    rejected = test.p_value <= LEVEL_OF_TESTS or (source.clustered is None and by_ece <= LEVEL_OF_ECE)
+    p_value = min(test.p_value * ALPHA / LEVEL_OF_TESTS, 1.0)
+    p_value = p_value if source.clustered is not None else min(p_value, by_ece * ALPHA / LEVEL_OF_ECE)
+    sure = ends if level == RULES_LEVEL else _ece_interval(source, settings, RULES_LEVEL)
+    evidence = curve.evidence(settings, rejected, _agreeing(sure, rejected, test))
     findings = findings_of(evidence)
     if source.has_classes and not source.too_coarse(settings.n_bins, settings.strategy):
         wrong = class_is_wrong(evidence_of_classes(source, settings))
@@ -135,11 +135,12 @@ def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
     if needed is not None and source.n_clusters is not None:
         needed = rows_rounded_up(source.n_clusters * needed / source.n)
     average, slope = evidence.average, evidence.slope
+    ece = _agreeing(ends, rejected, test) if level >= RULES_LEVEL else Bounded(ends.estimate, ends.low, ends.high)
     return Verdict(
         answer=answer,
         findings=tuple(findings),
         miscalibrated=rejected,
-        p_value=min(test.p_value * 0.05 / LEVEL_OF_TESTS, by_ece * 0.05 / LEVEL_OF_ECE, 1.0),
+        p_value=p_value,
         ece=ends.value,
         ece_p_value=by_ece,
         estimate=ece.value,
@@ -170,6 +171,26 @@ def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
         looks_clustered=neighbours_err_together(source, stats),
         rows_needed=needed,
     )
+
+
+def _ece_interval(source: AuditSource, settings: AuditSettings, level: float) -> Interval:
+    return interval(
+        "ece",
+        source.data,
+        options=settings.options,
+        clusters=source.cluster,
+        level=level,
+        random_state=settings.random_state,
+    )
+
+
+def _agreeing(ends: Interval, rejected: bool, test: JointTest) -> Bounded:
+    """The estimate of the ECE and its interval, which leaves out 0 if and only if calibration is rejected.
+
+    The bound that the tests imply is of the error without bins, which may be larger than that of the bins.
+    """
+    low = max(ends.low, min(test.at_least, max(ends.estimate, ends.high / 2))) if rejected else 0.0
+    return Bounded(min(max(ends.estimate, low), ends.high), low, ends.high)
 
 
 def with_findings(verdict: Verdict, found: list[Finding]) -> Verdict:
@@ -225,11 +246,11 @@ class CurveRows:
     def evidence(self, settings: AuditSettings, rejected: bool, ece: Bounded) -> Evidence:
         """What the rules look at."""
         looked_at, wrong = ranges_of(self.bins, CHANCE_OF_WRONG_RANGE, self.effective_n)
-        slope, moved = slope_of(self.points, self.bins.view, settings.level, self._design(lambda logit: logit))
+        slope, moved = slope_of(self.points, self.bins.view, RULES_LEVEL, self._design(lambda logit: logit))
         return Evidence(
             rejected=rejected,
             about_confidence=settings.pairs or self.bins.view.notion in ("confidence", "top_label"),
-            average=Average.of(self.bins, settings.level, self._design(np.ones_like)),
+            average=Average.of(self.bins, RULES_LEVEL, self._design(np.ones_like)),
             ranges=wrong if rejected else (),
             all_ranges=looked_at,
             slope=slope,
@@ -249,11 +270,14 @@ class CurveRows:
         return max(clustered / alone, 1.0) if alone > 0 else 1.0
 
 
-def evidence_of_bins(stats: BinStats, tests: int, about_confidence: bool) -> Evidence:
+def evidence_of_bins(
+    stats: BinStats, tests: int, about_confidence: bool, effective_n: Float64s | None = None
+) -> Evidence:
     """What bins alone say of a class or subgroup, one of so many that are looked at."""
     alpha = CHANCE_OF_WRONG_RANGE / max(tests, 1)
-    looked_at, wrong = ranges_of(stats, alpha)
-    average = Average.of(stats, 1 - alpha)
+    looked_at, wrong = ranges_of(stats, alpha, effective_n)
+    design = 1.0 if effective_n is None else max(float(stats.effective_n.sum() / effective_n.sum()), 1.0)
+    average = Average.of(stats, 1 - alpha, design)
     rejected = bool(wrong) or not average.gap.low <= 0 <= average.gap.high
     return Evidence(rejected, about_confidence, average, wrong, looked_at)
 
@@ -261,12 +285,14 @@ def evidence_of_bins(stats: BinStats, tests: int, about_confidence: bool) -> Evi
 def evidence_of_classes(source: AuditSource, settings: AuditSettings) -> list[PartEvidence]:
     """What is known of each class against the rest, in the bins of the headline."""
     stats = count_asked(source.data, BinsAsked(**settings.bins, notion="classwise"), squares=True)
+    worth = None if source.clustered is None else effective_rows_of_bins(source.clustered, stats)
     sums, found = source.sums, []
     for k in range(source.n_classes):
         one = stats.only_stratum(k)
         if len(one.n):
             share = float(sums.wy[k] / sums.w)
-            evidence = evidence_of_bins(one, source.n_classes, False)
+            effective = None if worth is None else worth[stats.stratum == k]
+            evidence = evidence_of_bins(one, source.n_classes, False, effective)
             found.append(PartEvidence(f"class {source.class_name(k)}", share, evidence))
     return found
 

@@ -30,7 +30,7 @@ def neighbours_err_together(source: AuditSource, stats: BinStats) -> bool:
     if has_several_pairs_per_row(stats.view) or rows.kind == "multilabel":
         return False
     score, outcome, _, stratum, _ = rows.all_pairs(stats.view)
-    if len(score) != len(rows):
+    if len(score) != len(rows) or bool((score[1:] >= score[:-1]).all()):  # a sorted file says nothing of its neighbours
         return False
     error = outcome - stats.acc[BinCells.of(stats).locate(score, stratum)]
     for reach in REACHES:

@@ -24,6 +24,14 @@ class Limits(NamedTuple):
     no: float
 
 
+class Small(NamedTuple):
+    """Below which sizes the data have to show gap, ratio and slope to be, for a yes."""
+
+    gap: float
+    ratio: float
+    slope: float
+
+
 AVERAGE_GAP = Limits(0.05, 0.1)
 AVERAGE_FACTOR = Limits(1.15, 1.25)
 SLOPE_FACTOR = Limits(1.25, 1.5)  # below or above 1
@@ -34,6 +42,8 @@ FAIR_SHARE = Limits(0.05, 0.2)  # of the rows, in ranges that are wrong
 MOST_ROWS = 0.5  # of the rows, in classes that are wrong
 SHARE_OF_RATE = Limits(0.05, 0.2)  # of the rate of the rarer outcome: a factor counts where the gap is that large
 TRIVIAL_MOVE = 0.005  # scores that the slope moves by less on average are as good as right
+SMALL = Small(AVERAGE_GAP.care, AVERAGE_FACTOR.no, SLOPE_FACTOR.no)  # where perfect calibration is not rejected
+SURELY_SMALL = Small(0.04, 1.12, 1.18)  # where it is
 WIDEST_FACTOR = 1.5  # of the observed over the predicted rate, that data must rule out to say anything
 
 
@@ -62,14 +72,14 @@ def average_is_wrong(evidence: Evidence) -> Finding | None:
     """The average prediction differs from the observed rate by 0.05 or a factor of 1.15; by 0.1 or 1.25."""
     average = evidence.average
     gap = Bounded(abs(average.gap.value), abs(average.gap.nearest_to(0)), math.inf)
-    factor = _factor(average.ratio, evidence)
+    factor = _factor(evidence)
     answer = _worse(_asked(gap, AVERAGE_GAP), _asked_factor(factor, AVERAGE_FACTOR))
     if answer is None:
         return None
     predicted, observed = percents(average.predicted, average.observed)
     if evidence.about_confidence:
         words = f"On average it is {predicted} confident, but right {observed} of the time"
-    elif factor is not None and abs(average.gap.value) < AVERAGE_GAP.care:
+    elif factor is not None and abs(average.gap.value) < AVERAGE_GAP.care and average.observed <= 0.5:
         over = average.predicted > average.observed
         times = _over(average.predicted, average.observed) if over else average.ratio.value
         how = "too high" if over else "too low"
@@ -85,10 +95,9 @@ def average_is_wrong(evidence: Evidence) -> Finding | None:
 
 
 def range_is_wrong(evidence: Evidence) -> Finding | None:
-    """Ranges with 5 % of the rows or more are wrong by 0.1 or a factor of 1.25; with 20 % of the rows together."""
-    fair = [one for one in evidence.ranges if one.share >= FAIR_SHARE.care]
-    wrong = [one for one in fair if _is_wrong(one, evidence, SHARE_OF_RATE.care)]
-    if not wrong:
+    """Ranges with 5 % of the rows together are wrong by 0.1 or a factor of 1.25; with 20 % of the rows."""
+    wrong = [one for one in evidence.ranges if _is_wrong(one, evidence, SHARE_OF_RATE.care)]
+    if sum(one.share for one in wrong) < FAIR_SHARE.care:
         return None
     worst = max(wrong, key=lambda one: one.share * abs(one.predicted - one.observed))
     rows = f"{worst.n:,} {'row' if worst.n == 1 else 'rows'}"
@@ -145,12 +154,12 @@ class PartEvidence:
 
 def class_is_wrong(parts: Sequence[PartEvidence]) -> Finding | None:
     """The probabilities of a class are wrong by as much as calls for recalibration; of classes with most rows."""
-    return _part_is_wrong("class", parts, "of {total} classes are wrong as much")
+    return _part_is_wrong("class", parts, "of {total} classes are as wrong")
 
 
 def subgroup_is_wrong(parts: Sequence[PartEvidence]) -> Finding | None:
     """The scores of a subgroup are wrong by as much as calls for recalibration."""
-    found = _part_is_wrong("subgroup", parts, "of {total} subgroups are wrong as much")
+    found = _part_is_wrong("subgroup", parts, "of {total} subgroups are as wrong")
     return None if found is None else Finding(found.rule, "use with care", found.words)
 
 
@@ -201,23 +210,23 @@ def answer_of(evidence: Evidence, findings: Sequence[Finding]) -> Answer:
 def is_surely_small(evidence: Evidence) -> bool:
     """Whether the data rule out what would call for care: in the ECE, the average, the slope and wrong ranges."""
     average, slope, ece = evidence.average, evidence.slope, evidence.ece
-    if any(
-        one.share >= FAIR_SHARE.care and abs(one.predicted - one.observed) >= RANGE_GAP / 2 for one in evidence.ranges
-    ):
+    wrong = [one for one in evidence.ranges if abs(one.predicted - one.observed) >= RANGE_GAP / 2]
+    if sum(one.share for one in wrong) >= FAIR_SHARE.care:
         return False
+    limits = SURELY_SMALL if evidence.rejected else SMALL
     if ece is not None and ece.high >= ECE.care:
         return False
-    if max(abs(average.gap.low), abs(average.gap.high)) >= AVERAGE_GAP.care:
+    if max(abs(average.gap.low), abs(average.gap.high)) >= limits.gap:
         return False
-    ratio = _ratio(average.ratio, evidence)
-    if ratio is not None and not 1 / AVERAGE_FACTOR.no < ratio.low <= ratio.high < AVERAGE_FACTOR.no:
+    ratio = None if evidence.about_confidence else average.rarer
+    if ratio is not None and not 1 / limits.ratio < ratio.low <= ratio.high < limits.ratio:
         return False
-    return slope is None or 1 / SLOPE_FACTOR.no < slope.low <= slope.high < SLOPE_FACTOR.no
+    return slope is None or 1 / limits.slope < slope.low <= slope.high < limits.slope
 
 
 def has_too_little_data(evidence: Evidence) -> bool:
     """Whether the ECE may be anything from excellent to moderate, or the average wrong by a factor of 1.5."""
-    ece, ratio = evidence.ece, _ratio(evidence.average.ratio, evidence)
+    ece, ratio = evidence.ece, None if evidence.about_confidence else evidence.average.rarer
     if ece is not None and ece.low < ECE.care and ece.high >= ECE.no:
         return True
     return ratio is not None and (ratio.low < 1 / WIDEST_FACTOR or ratio.high > WIDEST_FACTOR)
@@ -229,7 +238,7 @@ def rows_needed(evidence: Evidence, n: int) -> int | None:
     Intervals shrink with the root of the number of rows. That of the ECE has to become narrower than 0.05, that of the
     observed over the predicted rate to lie within a factor of 1.25.
     """
-    ece, ratio = evidence.ece, _ratio(evidence.average.ratio, evidence)
+    ece, ratio = evidence.ece, None if evidence.about_confidence else evidence.average.rarer
     if not has_too_little_data(evidence):
         return None
     times = [1.0]
@@ -265,32 +274,15 @@ def _worse(*answers: Alarm | None) -> Alarm | None:
     return "use with care" if "use with care" in answers else None
 
 
-def _ratio(ratio: Bounded, evidence: Evidence) -> Bounded | None:
-    """The observed over the predicted rate of the rarer outcome; None of confidences, and of trivial gaps."""
-    if evidence.about_confidence:
-        return None
-    average = evidence.average
-    if average.observed <= 0.5:
-        return ratio
-    predicted, observed = 1 - average.predicted, 1 - average.observed
-    if predicted <= 0:
-        return None
-    ends = [
-        (observed + sign * (end - average.gap.value)) / predicted
-        for sign, end in ((-1, average.gap.high), (-1, average.gap.low))
-    ]
-    return Bounded(observed / predicted, max(ends[0], 0.0), ends[1])
-
-
-def _factor(ratio: Bounded, evidence: Evidence) -> Bounded | None:
-    """By which factor the average is wrong, at least 1, with its near end; None where the gap is trivial anyway."""
-    found = _ratio(ratio, evidence)
-    if found is None or abs(evidence.average.gap.value) < SHARE_OF_RATE.care * evidence.rarer_rate:
+def _factor(evidence: Evidence) -> Bounded | None:
+    """By which factor the rate of the rarer outcome is wrong, at least 1; None of confidences and of trivial gaps."""
+    found = evidence.average.rarer
+    if evidence.about_confidence or abs(evidence.average.gap.value) < SHARE_OF_RATE.care * evidence.rarer_rate:
         return None
     near = found.nearest_to(1)
-    return Bounded(
-        *((found.value, near, math.inf) if found.value >= 1 else (_over(1, found.value), _over(1, near), math.inf))
-    )
+    if found.value >= 1:
+        return Bounded(found.value, near, math.inf)
+    return Bounded(_over(1, found.value), _over(1, near), math.inf)
 
 
 def _is_wrong(one: Range, evidence: Evidence, share_of_rate: float) -> bool:

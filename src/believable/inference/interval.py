@@ -24,6 +24,7 @@ from believable.metrics import METRICS
 Method = Literal["auto", "inversion", "percentile", "bca"]
 METHODS = ("auto", "inversion", "percentile", "bca")
 WIDENED_BY_TIED_CLASSES = 2**0.5  # classes of one row exclude each other, which at most doubles an error's variance
+MAX_DRAWS_FOR_LEVEL = 100_000  # beyond, a level is as good as the draws tell
 POINTS_OF_TEST, MAX_POINTS_OF_TEST = 200, 1000  # scores are merged into about this many points while a test is inverted
 
 
@@ -148,7 +149,8 @@ def interval(
     """
     _check.choice(method, METHODS, "method")
     _check.level(level)
-    n_resamples = max(_check.positive_integer(n_resamples, "n_resamples", 100), int(10 / (1 - level)))
+    least = min(int(10 / (1 - level)), MAX_DRAWS_FOR_LEVEL)
+    n_resamples = max(_check.positive_integer(n_resamples, "n_resamples", 100), least)
     rng = generator(random_state)
     question = ask(metric, predictions, actuals, sample_weight, options)
     cluster = None

@@ -83,12 +83,16 @@ class ScoreGroups:
         p = np.clip(self.score, NEAREST_TO_CERTAIN, 1 - NEAREST_TO_CERTAIN)
         return np.asarray(np.log(p) - np.log1p(-p))
 
-    def drawn_excess(self, n_draws: int, rng: np.random.Generator) -> Float64s:
-        """What calibrated outcomes add to what is predicted, for each draw and group."""
+    def drawn_excess(self, n_draws: int, design: float, rng: np.random.Generator) -> Float64s:
+        """What calibrated outcomes add to what is predicted, for each draw and group.
+
+        `design` is how many times larger their variance is than that of independent rows: so many share an outcome.
+        """
         rate = np.broadcast_to(self.score, (n_draws, len(self.score)))
+        size = np.maximum(self.size / design, 1.0)
         of_one = self.variance * self.size / self.w**2
-        drawn = matched(rng, np.broadcast_to(self.size, rate.shape), rate, np.broadcast_to(of_one, rate.shape))
-        return np.asarray(self.w * (drawn / self.size - rate))
+        drawn = matched(rng, np.broadcast_to(size, rate.shape), rate, np.broadcast_to(of_one, rate.shape))
+        return np.asarray(self.w * (drawn / size - rate))
 
 
 def joint_test(points: Points, alpha: float, n_draws: int, rng: np.random.Generator, added: Any = None) -> JointTest:
@@ -107,12 +111,33 @@ def joint_test(points: Points, alpha: float, n_draws: int, rng: np.random.Genera
         tossed as well, and the larger p-value counts.
     """
     groups = ScoreGroups.of(points)
-    found = _compared(groups, groups.drawn_excess(n_draws, rng), np.diag(groups.variance), alpha)
-    if added is None:
+    design = _design(points, groups, added)
+    found = _compared(groups, groups.drawn_excess(n_draws, design, rng), np.diag(groups.variance * design), alpha)
+    refuted = float(np.abs(points.excess[(points.score <= 0) | (points.score >= 1)]).sum() / points.total)
+    if refuted > 0:  # a probability of exactly 0 or 1 was wrong, which no calibrated model shows
+        found = JointTest(1 / (1 + n_draws), "certain scores", max(found.at_least, refuted))
+    if added is None or refuted > 0:
         return found
     tossed = np.asarray((2.0 * rng.integers(0, 2, (n_draws, added.shape[0])) - 1) @ added)
     clustered = _compared(groups, tossed, np.asarray((added.T @ added).todense()), alpha)
     return max(found, clustered, key=lambda test: (test.p_value, -test.at_least))
+
+
+def _design(points: Points, groups: ScoreGroups, added: Any) -> float:
+    """How many times larger the variance of outcomes is than that of independent rows of these weights; at least 1.
+
+    Rows of a cluster in one group of scores may share their outcome, and weights may depend on it.
+    """
+    alone = float(groups.variance.sum())
+    if alone <= 0:
+        return 1.0
+    if added is not None:
+        return max(float(added.multiply(added).sum()) / alone, 1.0)
+    if np.allclose(points.w2 * points.n, points.w**2, rtol=1e-9, atol=0) and np.ptp(points.w / points.n) < 1e-9:
+        return 1.0
+    p = points.score
+    seen = float((points.w2y * (1 - p) ** 2 + (points.w2 - points.w2y) * p**2).sum())
+    return max(seen / alone, 1.0)
 
 
 def _compared(groups: ScoreGroups, drawn: Float64s, covariance: Array, alpha: float) -> JointTest:
@@ -160,4 +185,4 @@ def _looks(groups: ScoreGroups, excess: Float64s, covariance: Array) -> tuple[Fl
 def _bins(groups: ScoreGroups) -> Ints:
     """Where the bins of about equal weight begin."""
     share = (np.cumsum(groups.w) - groups.w / 2) / groups.w.sum()
-    return np.unique(np.searchsorted(share, np.arange(BINS_OF_TEST) / BINS_OF_TEST)).clip(max=len(share) - 1)
+    return np.unique(np.searchsorted(share, np.arange(BINS_OF_TEST) / BINS_OF_TEST).clip(max=len(share) - 1))

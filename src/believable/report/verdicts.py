@@ -29,6 +29,9 @@ TONES: dict[Answer, Tone] = {
 MAX_RANGES_NAMED = 3
 RULES_ABOUT_OTHERS = ("class", "subgroup")  # which no other sentence of the evidence tells
 RULES_WITHOUT_EXAMPLE = ("slope", "ece", "gain")  # which need a range of scores to be understood
+TRIVIAL_ERROR = 0.01
+LARGEST_SHOWN = 1e6  # a ratio or slope beyond is as good as infinite
+NEARLY_ALL_ROWS = 0.9  # a range that holds them says what the average says
 SMALLEST_P_SHOWN = 0.005  # the draws tell no smaller ones apart
 
 
@@ -222,7 +225,7 @@ class Verdict:
     @property
     def bins(self) -> str:
         """The bins, in words."""
-        return f"{self.n_bins} {self.strategy} bins"
+        return f"{self.n_bins} {self.strategy} {'bin' if self.n_bins == 1 else 'bins'}"
 
     @property
     def label(self) -> str:
@@ -260,7 +263,8 @@ class Verdict:
         """The answer, in one or two sentences."""
         after = f" ({self.after})" if self.after else ""
         if self.answer == "not enough data":
-            what = f"{self.n:,} rows" if self.n_clusters is None else f"{self.n_clusters:,} clusters"
+            what = f"{self.n:,} {'row' if self.n == 1 else 'rows'}"
+            what = what if self.n_clusters is None else f"{self.n_clusters:,} clusters"
             return f"Not enough data{after}. {what} cannot tell good calibration from poor; about {self.needed} could."
         if self.answer == "yes, as far as these data can tell":
             quoted = f" {self._example()}." if self.typical else ""
@@ -271,12 +275,14 @@ class Verdict:
         if self.answer == "yes":
             quoted = f" {self._example()}." if self.typical else ""
             size = percents(self.estimate)[0].removesuffix(" %")
-            trivial = f" Some miscalibration is certain, but trivial: about {size} percentage points on average."
+            degree = "trivial" if self.high < TRIVIAL_ERROR else "small"
+            trivial = f" Some miscalibration is certain, but {degree}: about {size} percentage points on average."
             trivial = trivial if self.miscalibrated else ""
             return f"Yes, you can take these scores at face value{after}.{quoted}{trivial}"
         first = self.findings[0].words if self.findings else self._uncertain()
         if self.ranges and (not self.findings or self.findings[0].rule in RULES_WITHOUT_EXAMPLE):
-            first = f"{max(self.ranges, key=lambda one: one.weight).example(self.about_confidence)}. {first}"
+            worst = max(self.ranges, key=lambda one: one.weight)
+            first = f"{worst.example(self.about_confidence)} (scores between {worst.ends}). {first}"
         return f"{self.label}{after}. {first}"
 
     def lines(self) -> list[str]:
@@ -352,9 +358,10 @@ class Verdict:
         if not self.miscalibrated:
             return []
         if not self.ranges:
-            return ["The data do not show which scores are wrong."]
+            return [f"The data do not show which {'confidences' if self.about_confidence else 'scores'} are wrong."]
         heaviest = sorted(self.ranges, key=lambda one: -one.weight)
         told = [one for one in heaviest if one.example(self.about_confidence) in self.headline]
+        told += [one for one in heaviest if one not in told and one.share >= NEARLY_ALL_ROWS]
         kept = [one for one in heaviest if one not in told][:MAX_RANGES_NAMED]
         said = [one.in_words(self.about_confidence) for one in self.ranges if one in kept]
         left = len(self.ranges) - len(kept) - len(told)
@@ -363,6 +370,8 @@ class Verdict:
 
     def _ece(self) -> str:
         digits = digits_apart(self.low, self.high)
+        if 0 < self.low < 10.0**-digits:
+            digits = min(-math.floor(math.log10(self.low)), 10)
         noise = " (noise adds to it)" if self.ece > self.high else ""
         return (
             f"ECE {self.ece:.{digits}f}{noise}, {100 * self.level:.4g} % interval {self.low:.{digits}f} to "
@@ -386,4 +395,5 @@ def grade_of(ece: float) -> Grade:
 
 def bounded(value: float | None, low: float | None, high: float | None) -> str:
     """Write an estimate with its interval, to two digits after the point."""
+    value, low, high = (math.inf if one is not None and one > LARGEST_SHOWN else one for one in (value, low, high))
     return f"{shown(value, 2)} (interval {shown(low, 2)} to {shown(high, 2)})"

@@ -72,7 +72,7 @@ def _digits_of_percent(share: float) -> int:
     """Digits after the point that show two of a small percentage, or of what a large one lacks of 100 %."""
     if 0 < share < 0.095:
         return min(1 - math.floor(math.log10(100 * share) + 1e-9), 7)
-    if 0.995 < share < 1:
+    if 0.99 < share < 1:
         return min(1 - math.floor(math.log10(100 * (1 - share)) + 1e-9), 7)
     return 0
 
