@@ -61,7 +61,10 @@ def test_synonyms_are_of_metrics_and_of_one_each():
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("neg_log_loss", "there is no metric 'neg_log_loss': use 'log_loss', for which lower is better here; choose from"),
+        (
+            "neg_log_loss",
+            "there is no metric 'neg_log_loss': use 'log_loss', for which lower is better here; choose from",
+        ),
         ("neg_brier_score", "'neg_brier_score': use 'brier_score', for which lower is better here; choose from"),
         ("average_precision", r"there is no metric 'average_precision' \(the nearest is auc\); choose from accuracy"),
         ("brierr", r"there is no metric 'brierr' \(did you mean brier\?\); choose from"),
