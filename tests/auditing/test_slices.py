@@ -7,7 +7,7 @@ import pytest
 
 from believable import Predictions
 from believable.auditing import slices
-from believable.auditing.by_class import by_class
+from believable.auditing.parts import by_class
 from believable.auditing.settings import AuditSettings
 from believable.auditing.slices import slices_of
 from believable.auditing.source import RowSource

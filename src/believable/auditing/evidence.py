@@ -134,6 +134,11 @@ class Evidence:
         """The observed rate of the event, or of its absence where that is rarer."""
         return min(self.average.observed, 1 - self.average.observed)
 
+    @property
+    def least_error(self) -> float:
+        """What the average and the ranges show the ECE to be at least."""
+        return max(abs(self.average.gap.nearest_to(0)), sum(one.share * one.least for one in self.ranges))
+
 
 def ranges_of(
     stats: BinStats, alpha: float, effective_n: Float64s | None = None

@@ -228,10 +228,7 @@ class CurveRows:
     def of(cls, source: AuditSource, stats: BinStats, settings: AuditSettings) -> CurveRows:
         """Gather the rows of the curve that the bins are of."""
         points = _one_curve(count_points(source.data, notion=stats.view.notion))
-        bins = stats
-        if is_crowded(stats):
-            asked = settings.options | {"n_bins": N_QUANTILE_RANGES, "strategy": "quantile"}
-            bins = count_asked(source.data, BinsAsked(**asked), squares=True)
+        bins = bins_of_ranges(source, stats, settings)
         if source.clustered is None:
             return cls(points, bins, None, None)
         rows, cluster = source.clustered
@@ -268,6 +265,21 @@ class CurveRows:
         n = self.added.shape[0]
         clustered = float(((self.added @ by) ** 2).sum()) * n / max(n - 1, 1)
         return max(clustered / alone, 1.0) if alone > 0 else 1.0
+
+
+def bins_of_ranges(source: AuditSource, stats: BinStats, settings: AuditSettings) -> BinStats:
+    """The bins to look for ranges in: those of the headline, or of equal counts where one of these holds most rows."""
+    if not is_crowded(stats):
+        return stats
+    asked = settings.options | {"n_bins": N_QUANTILE_RANGES, "strategy": "quantile"}
+    return count_asked(source.data, BinsAsked(**asked), squares=True)
+
+
+def evidence_of_curve(source: AuditSource, stats: BinStats, settings: AuditSettings, tests: int) -> Evidence:
+    """What the average and the ranges of a subgroup say, one of so many that are looked at."""
+    bins = bins_of_ranges(source, stats, settings)
+    effective_n = None if source.clustered is None else effective_rows_of_bins(source.clustered, bins)
+    return evidence_of_bins(bins, tests, settings.about_confidence(source.kind), effective_n)
 
 
 def evidence_of_bins(

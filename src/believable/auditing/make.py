@@ -13,11 +13,11 @@ from believable import _check
 from believable._check import generator, renamed
 from believable._types import Notion, Strategy
 from believable.auditing.advice import AuditFacts, advice, caveats
-from believable.auditing.by_class import by_class, part_direction
 from believable.auditing.fix import Remedy, remedy
-from believable.auditing.judgement import effective_rows_of_bins, evidence_of_bins, judge, with_findings
+from believable.auditing.judgement import effective_rows_of_bins, judge, with_findings
 from believable.auditing.measure import Measurer
-from believable.auditing.rules import PartEvidence, recalibration_gains, subgroup_is_wrong
+from believable.auditing.parts import by_class, by_subgroup
+from believable.auditing.rules import recalibration_gains, subgroup_is_wrong
 from believable.auditing.settings import AuditSettings
 from believable.auditing.slices import slices_of
 from believable.auditing.source import AuditSource, source_of_audit
@@ -26,18 +26,17 @@ from believable.curves import corp_curve, smoothed_calibration_curve
 from believable.curves.binned import table_of
 from believable.curves.curve import Curve
 from believable.errors import InputError
-from believable.inference.subgroups import Subgroup, subgroups
 from believable.predictions import Predictions
 from believable.predictions.view import View
 from believable.readers.load import Loaded
 from believable.report.document import Audit
-from believable.report.parts import Bin, CurveLine, Fix, Part, Stage, Versus
+from believable.report.parts import Bin, CurveLine, Fix, Stage, Versus
 from believable.report.verdicts import Verdict
 from believable.stats import BinStats
 from believable.stats.source import TEN, UNIFORM, BinsAsked, count_asked, refuse_extras
 
 MAX_POINTS_OF_LINE = 201
-BAND_DRAWS, SUBGROUP_DRAWS = 300, 300
+BAND_DRAWS = 300
 PYTHON_COMMAND = 'believable.calibrate(scores, labels, method="{method}")'
 NOTIONS_POOLED_IN_HEADLINE = ("classwise", "top_label")  # which have a curve for each class
 
@@ -196,11 +195,9 @@ def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: A
     metrics = Measurer(source, settings, judged).all()
     coarse = source.too_coarse(settings.n_bins, settings.strategy)
     parts = by_class(source, settings) if source.has_classes and not coarse else ()
-    found = _subgroups(source, settings)
-    # Where the whole is wrong, a subgroup is worth a sentence if it is surely worse.
-    least = judged.high if judged.findings else 0.0
-    flagged = [part for part in found if part.flagged and (part.low or 0) > least]
-    worse = _subgroup_evidence(source, settings, flagged, len(found))
+    found, known = by_subgroup(source, settings)
+    if judged.findings:  # where the whole is wrong, a subgroup is worth a sentence if it is surely worse
+        known = [one for one in known if one.evidence.least_error > judged.high]
     mended = remedy(source, settings, extras.progress) if extras.fix else Remedy(None, "it was not requested", None, ())
     stages: dict[Stage, AuditSource] = {"before": source}
     if mended.after is not None:
@@ -208,7 +205,7 @@ def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: A
     slices, not_shown = slices_of(stages, view, parts, found)
     judged = with_findings(
         judged,
-        [found for found in (subgroup_is_wrong(worse), recalibration_gains(mended.fix)) if found],
+        [found for found in (subgroup_is_wrong(known), recalibration_gains(mended.fix)) if found],
     )
     facts = AuditFacts(
         source=source,
@@ -292,63 +289,6 @@ def _line(method: Literal["smoothed", "corp"], curve: Curve, band: str) -> Curve
     at = np.unique(np.linspace(0, len(curve.x) - 1, min(len(curve.x), MAX_POINTS_OF_LINE)).round().astype(int))
     x, y, low, high = (tuple(np.asarray(one)[at].tolist()) for one in (curve.x, curve.y, curve.low, curve.high))
     return CurveLine(method, x, y, low, high, band)
-
-
-def _subgroups(source: AuditSource, settings: AuditSettings) -> tuple[Part, ...]:
-    if not source.has_subgroups:
-        return ()
-    found = subgroups(
-        source.data,
-        None,
-        source.columns,
-        options=settings.options,
-        clusters=source.cluster,
-        level=settings.level,
-        n_resamples=SUBGROUP_DRAWS,
-        random_state=settings.random_state,
-    )
-    return tuple(_of_subgroup(source, settings, one) for one in found)
-
-
-def _subgroup_evidence(
-    source: AuditSource, settings: AuditSettings, parts: Sequence[Part], n_subgroups: int
-) -> list[PartEvidence]:
-    """What is known of some of so many subgroups, in the bins of the headline."""
-    made = []
-    for part in parts:
-        if (stats := _bins_of_subgroup(source, settings, part.column, part.name)) is not None:
-            evidence = evidence_of_bins(stats, n_subgroups, settings.about_confidence(source.kind))
-            made.append(PartEvidence(f"{part.column} = {part.name}", part.n / source.n, evidence))
-    return made
-
-
-def _bins_of_subgroup(source: AuditSource, settings: AuditSettings, column: str, name: str) -> BinStats | None:
-    here = source.subgroup(column, name)
-    return None if here is None else count_asked(here.data, BinsAsked(**settings.options), squares=True)
-
-
-def _of_subgroup(source: AuditSource, settings: AuditSettings, found: Subgroup) -> Part:
-    part = Part(
-        column=found.column,
-        name=found.name,
-        n=found.n,
-        mean_score=found.mean_score,
-        rate=found.rate,
-        ece=found.value,
-        low=found.low,
-        high=found.high,
-        floor=found.floor,
-        p_value=found.p_value,
-        adjusted=found.adjusted,
-        flagged=found.flagged and bool(found.low),  # what is called off has an interval that leaves out 0
-        direction="unclear",
-        detectable=found.detectable,
-        note=found.note,
-    )
-    stats = _bins_of_subgroup(source, settings, found.column, found.name) if part.flagged else None
-    if stats is None:
-        return part
-    return replace(part, direction=part_direction(stats, settings.about_confidence(source.kind)))
 
 
 def _versus(

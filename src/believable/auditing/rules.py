@@ -101,8 +101,8 @@ def range_is_wrong(evidence: Evidence) -> Finding | None:
         return None
     worst = max(wrong, key=lambda one: one.share * abs(one.predicted - one.observed))
     rows = f"{worst.n:,} {'row' if worst.n == 1 else 'rows'}"
-    what = "confidences" if evidence.about_confidence else "scores"
-    words = f"{worst.example(evidence.about_confidence)} ({what} between {worst.ends}, {rows})."
+    where = worst.where(evidence.about_confidence)
+    words = f"{worst.example(evidence.about_confidence)} ({where}, {rows})."
     share = sum(one.share for one in wrong if _is_wrong(one, evidence, SHARE_OF_RATE.no))
     return Finding("range", "no, recalibrate first" if share >= FAIR_SHARE.no else "use with care", words)
 
@@ -163,12 +163,14 @@ def subgroup_is_wrong(parts: Sequence[PartEvidence]) -> Finding | None:
     return None if found is None else Finding(found.rule, "use with care", found.words)
 
 
+def calls_for_recalibration(evidence: Evidence) -> Finding | None:
+    """What calls for recalibration of a class or subgroup, the first of it."""
+    return next((one for one in findings_of(evidence) if one.answer == "no, recalibrate first"), None)
+
+
 def _part_is_wrong(rule: str, parts: Sequence[PartEvidence], others: str) -> Finding | None:
-    wrong = []
-    for part in parts:
-        found = [one for one in findings_of(part.evidence) if one.answer == "no, recalibrate first"]
-        if found:
-            wrong.append((part, found[0]))
+    found = ((part, calls_for_recalibration(part.evidence)) for part in parts)
+    wrong = [(part, finding) for part, finding in found if finding is not None]
     if not wrong:
         return None
     part, finding = max(wrong, key=lambda one: one[0].share)

@@ -298,7 +298,11 @@ class RowSource(AuditSource):
             return None
         if (column, level) not in self._rows_of:
             self._rows_of[column, level] = np.flatnonzero(self.columns[column] == level)
-        return RowSource(self.data.take(self._rows_of[column, level]))
+        rows = self._rows_of[column, level]
+        data = self.data.take(rows)
+        if self.cluster is None:
+            return RowSource(data)
+        return RowSource(data, ClusteredRows(data, np.unique(self.cluster[rows], return_inverse=True)[1]))
 
     def page_cells(self, view: View) -> CellStats | None:
         return CellStats.of(self.data, view, cells=N_PAGE_CELLS)

@@ -78,6 +78,16 @@ class Range:
         digits = max(-math.floor(math.log10(max(self.high - self.low, 1e-8))), 2)
         return f"{self.low:.{digits}f} and {self.high:.{digits}f}"
 
+    def where(self, about_confidence: bool = False) -> str:
+        """Name the range.
+
+        Examples
+        --------
+        >>> Range(0.6, 1.0, 0.9599, 0.8366, 918, 0.51, 0.09).where()
+        'scores between 0.60 and 1.00'
+        """
+        return f"{'confidences' if about_confidence else 'scores'} between {self.ends}"
+
     def in_words(self, about_confidence: bool = False) -> str:
         """Say which way the scores of the range are wrong, and how far.
 
@@ -87,15 +97,13 @@ class Range:
         'Scores between 0.60 and 1.00 over-predict: average prediction 96 %, observed rate 84 % (918 rows).'
         """
         predicted, observed = percents(self.predicted, self.observed)
+        where = self.where(about_confidence).capitalize()
         rows = f"{self.n:,} {'row' if self.n == 1 else 'rows'}"
         if about_confidence:
             way = "high" if self.over else "low"
-            return (
-                f"Confidences between {self.ends} are too {way}: average confidence {predicted}, accuracy {observed} "
-                f"({rows})."
-            )
+            return f"{where} are too {way}: average confidence {predicted}, accuracy {observed} ({rows})."
         way = "over-predict" if self.over else "under-predict"
-        return f"Scores between {self.ends} {way}: average prediction {predicted}, observed rate {observed} ({rows})."
+        return f"{where} {way}: average prediction {predicted}, observed rate {observed} ({rows})."
 
     def example(self, about_confidence: bool = False) -> str:
         """Say what a score of the range is worth, in a sentence that needs no statistics.
@@ -282,7 +290,7 @@ class Verdict:
         first = self.findings[0].words if self.findings else self._uncertain()
         if self.ranges and (not self.findings or self.findings[0].rule in RULES_WITHOUT_EXAMPLE):
             worst = max(self.ranges, key=lambda one: one.weight)
-            first = f"{worst.example(self.about_confidence)} (scores between {worst.ends}). {first}"
+            first = f"{worst.example(self.about_confidence)} ({worst.where(self.about_confidence)}). {first}"
         return f"{self.label}{after}. {first}"
 
     def lines(self) -> list[str]:
