@@ -487,6 +487,11 @@ def one_negative(actuals: Array, positive: Array, pos_label: Any, neg_label: Any
             found=in_a_list(found),
             hint=f"did you mean {same[0]}?" if same else Hint.NO_POSITIVES,
         )
+    one_other_label(actuals, positive, pos_label, neg_label)
+
+
+def one_other_label(actuals: Array, positive: Array, pos_label: Any, neg_label: Any) -> None:
+    """Raise unless the labels that are not positive are all the same, or `neg_label` where that is given."""
     others = actuals[~positive]
     if neg_label is None:
         if len(others) == 0 or is_label(others, _plain(others[0]), "actuals").all():

@@ -329,3 +329,38 @@ def test_a_state_without_its_summary_is_not_an_empty_meter():
     with pytest.raises(SchemaError, match="no summary"):
         meter.load_state_dict(saved)
     assert meter.n == 2
+
+
+def test_labels_beyond_the_two_are_refused():
+    """With pos_label a third label is no negative: within a batch, in a later batch, and in another meter."""
+    meter = CalibrationMeter(pos_label="yes")
+    with pytest.raises(InputError, match=r"leaves more than one other label: 'no' \(2 rows\), 'maybe' \(1 row\)"):
+        meter.update([0.1, 0.2, 0.3, 0.9], ["no", "no", "maybe", "yes"])
+    meter.update([0.2, 0.9], ["no", "yes"])
+    meter.update([0.8], ["yes"])
+    with pytest.raises(InputError, match="its label 'maybe' is neither pos_label='yes' nor 'no', which counted as 0"):
+        meter.update([0.3], ["maybe"])
+    other = CalibrationMeter(pos_label="yes")
+    other.update([0.3], ["maybe"])
+    with pytest.raises(MergeError, match="'no' counted as 0 in one, 'maybe' in the other"):
+        meter.merge(other)
+    assert meter.n == 3
+    assert pickle.loads(pickle.dumps(meter))._negative == "no"
+
+
+def test_the_negative_label_can_be_named():
+    """From the first batch on, rows of other labels are refused; numbers of other types are the same label."""
+    meter = CalibrationMeter(pos_label="yes", neg_label="no")
+    with pytest.raises(InputError, match="1 row has neither pos_label='yes' nor neg_label='no': 'maybe'"):
+        meter.update([0.3], ["maybe"])
+    meter.update([0.2, 0.9], ["no", "yes"])
+    again = CalibrationMeter(pos_label="yes", neg_label="no")
+    again.load_state_dict(json.loads(json.dumps(meter.state_dict())))
+    assert again.n == 2
+    with pytest.raises(SchemaError, match="neg_label"):
+        CalibrationMeter(pos_label="yes", neg_label="maybe").load_state_dict(meter.state_dict())
+    mixed = CalibrationMeter(pos_label=1)
+    mixed.update([0.2, 0.9], [0, 1])
+    mixed.update([0.2, 0.9], [0.0, 1.0])
+    mixed.update([0.2, 0.9], [False, True])
+    assert mixed.n == 6

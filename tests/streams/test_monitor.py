@@ -324,3 +324,15 @@ def test_a_state_that_lost_a_pane_is_refused():
             CalibrationMonitor(10).load_state_dict(saved | damage)
     monitor.close()
     CalibrationMonitor(10).load_state_dict(monitor.state_dict())
+
+
+def test_labels_beyond_the_two_are_refused():
+    """A third label is no negative, whichever pane its batch belongs to."""
+    monitor = CalibrationMonitor(2, pos_label="yes")
+    monitor.update([0.2, 0.9], ["no", "yes"])
+    with pytest.raises(InputError, match=r"CalibrationMonitor\(..., neg_label=...\)"):
+        monitor.update([0.3], ["maybe"])
+    named = CalibrationMonitor(2, pos_label="yes", neg_label="no")
+    with pytest.raises(InputError, match="neither pos_label='yes' nor neg_label='no'"):
+        named.update([0.3], ["maybe"])
+    assert (monitor.n, named.n) == (2, 0)

@@ -16,11 +16,22 @@ from believable.predictions import Predictions, as_predictions
 
 
 class CheckedBatch(NamedTuple):
-    """The rows to count (None if none), the number of ignored rows, and whether the positive label occurred."""
+    """The rows to count (None if none), the number of ignored rows, and which labels occurred.
+
+    Attributes
+    ----------
+    rows : Predictions or None
+    ignored : int
+    positive : bool
+        Whether the positive label occurred.
+    negative : object, optional
+        The label that was counted as 0, where `pos_label` names the other.
+    """
 
     rows: Predictions | None
     ignored: int
     positive: bool
+    negative: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +46,12 @@ class BatchFormat:
     multilabel: bool = False
     dtype: Literal["float32", "float64"] | None = None
     owner: str = "CalibrationMeter"  # the class whose argument an error names
+    neg_label: Any = None
 
     def __post_init__(self) -> None:
         n_classes = 2 if self.classes is None else len(self.classes)
         descriptions = (self.pos_label, self.classes, self.soft_labels, self.ignore_label, self.multilabel)
-        _check.doors(2 if self.multilabel else 1, n_classes, *descriptions)
+        _check.doors(2 if self.multilabel else 1, n_classes, *descriptions, self.neg_label)
         if self.dtype is not None:
             _check.choice(self.dtype, ("float32", "float64"), "dtype")
 
@@ -63,10 +75,12 @@ class BatchFormat:
         if not counted.any() and len(counted) == _length(predictions):
             return CheckedBatch(None, len(counted), False)
         kept = _has_weight(weight, counted)
-        pos_label, ignore_label, positive = self.pos_label, self.ignore_label, True
+        pos_label, ignore_label, positive, negative = self.pos_label, self.ignore_label, True, None
         if pos_label is not None and labels.ndim == 1:
             _check.no_missing(labels[counted], np.flatnonzero(counted))
             is_one = counted & _check.is_label(labels, pos_label, "pos_label")
+            _check.one_other_label(labels[counted], is_one[counted], pos_label, self.neg_label)
+            negative = next(iter(labels[counted & ~is_one][:1].tolist()), None)
             labels, positive = np.where(counted, is_one, -1).astype(np.int8), bool(is_one.any())
             pos_label, ignore_label = None, None if ignore_label is None else -1
         rows = Predictions(
@@ -81,7 +95,16 @@ class BatchFormat:
             multilabel=self.multilabel,
         )
         _check.doors(rows.scores.ndim, rows.n_classes, self.pos_label, self.classes, False, None, self.multilabel)
-        return CheckedBatch(self._typed(rows) if kept else None, rows.n_ignored, positive)
+        return CheckedBatch(self._typed(rows) if kept else None, rows.n_ignored, positive, negative)
+
+    def same_negative(self, before: Any, now: Any) -> Any:
+        """Return the label that counts as 0 in a stream; a batch with another one is refused."""
+        if before is None or now is None or before == now:
+            return now if before is None else before
+        raise refused(
+            f"its label {now!r} is neither pos_label={self.pos_label!r} nor {before!r}, which counted as 0 so far; "
+            f"name the label that counts as 0 with {self.owner}(..., neg_label=...), and drop the rows of others"
+        )
 
     def kept(self, actuals: Any, sample_weight: Any) -> Array:
         """Return which rows of a checked batch are counted: those not ignored, and with weight."""

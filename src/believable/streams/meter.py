@@ -111,6 +111,8 @@ class MeterSettings:
             "cells": self.cells,
             "spacing": list(self.spacing) if isinstance(self.spacing, tuple) else self.spacing,
             "dtype": format.dtype,
+            # Counts that were saved before this setting existed can still be loaded.
+            **({} if format.neg_label is None else {"neg_label": _label_as_text(format.neg_label)}),
         }
 
 
@@ -134,6 +136,9 @@ class CalibrationMeter:
     from_logits, pos_label, classes, soft_labels, ignore_label, multilabel
         How to read the arrays of a batch, as for `Predictions`. A batch may lack the positive label; a stream without
         it has no metrics. Ignored rows are counted in `summary.dropped`.
+    neg_label : optional
+        The label that counts as 0 beside `pos_label`. By default the first other label of the stream; a batch with any
+        other label is refused.
     notions, cells, spacing
         What to count, as for `Layout.of`.
     dtype : {"float32", "float64"}, optional
@@ -181,9 +186,17 @@ class CalibrationMeter:
         cells: int | None = None,
         spacing: Spacing | Sequence[Spacing] | None = None,
         dtype: Literal["float32", "float64"] | None = None,
+        neg_label: Any = None,
     ) -> None:
         described = BatchFormat(
-            from_logits, pos_label, as_classes(classes), soft_labels, ignore_label, multilabel, dtype
+            from_logits,
+            pos_label,
+            as_classes(classes),
+            soft_labels,
+            ignore_label,
+            multilabel,
+            dtype,
+            neg_label=neg_label,
         )
         self._settings = MeterSettings.of(n_classes, described, notions=notions, cells=cells, spacing=spacing)
         self._lock = threading.Lock()
@@ -197,12 +210,13 @@ class CalibrationMeter:
             self._waiting: list[Predictions] = []
             self._scores_waiting = self._rows_waiting = self._rows_counted = self._ignored = 0
             self._positive = False
+            self._negative: Any = None
 
     # --- counting ---
 
     def update(self, predictions: Any, actuals: Any = None, sample_weight: Any = None) -> None:
         """Count a batch: (predictions, actuals) arrays, or a `Predictions`. An invalid one changes nothing."""
-        rows, ignored, positive = self._settings.format.check(predictions, actuals, sample_weight)
+        rows, ignored, positive, negative = self._settings.format.check(predictions, actuals, sample_weight)
         if rows is None:
             with self._lock:
                 self._ignored += ignored
@@ -216,6 +230,7 @@ class CalibrationMeter:
             counted = Summary.of(rows, layout)
         with self._lock:
             layout = self._settings.layout_for(rows, self._layout)
+            self._negative = self._settings.format.same_negative(self._negative, negative)
             if counted is not None:
                 self._add(counted)
             else:
@@ -261,19 +276,25 @@ class CalibrationMeter:
         """Add the counts of another meter, or of a pass over a file or a partition."""
         if not isinstance(other, (CalibrationMeter, Summary)):
             raise InputError(f"a CalibrationMeter or a Summary can be merged, got a {type(other).__name__}")
-        positive = True
+        positive, negative = True, None
         if isinstance(other, CalibrationMeter):
             summary, positive, ignored = other._counted()
+            negative = other._negative
         else:
             summary, ignored = replace(other, dropped={}), other.dropped.get("ignored label", 0)
         with self._lock:
             if summary is not None:
                 self._check_mergeable(summary)
+                if None not in (self._negative, negative) and self._negative != negative:
+                    raise MergeError(
+                        f"cannot merge statistics: {self._negative!r} counted as 0 in one, {negative!r} in the other"
+                    )
                 self._fold()
                 self._add(summary)
                 self._layout = summary.layout
             self._ignored += ignored
             self._positive |= positive
+            self._negative = negative if self._negative is None else self._negative
         return self
 
     def __add__(self, other: CalibrationMeter | Summary) -> CalibrationMeter:

@@ -63,7 +63,7 @@ class CalibrationMonitor:
     n_resamples : int
         The number of resamples for each interval and noise floor.
     random_state : None, int or numpy Generator
-    n_classes, from_logits, pos_label, classes, soft_labels, ignore_label, multilabel, dtype
+    n_classes, from_logits, pos_label, classes, soft_labels, ignore_label, multilabel, dtype, neg_label
         As for `CalibrationMeter`.
 
     Attributes
@@ -112,6 +112,7 @@ class CalibrationMonitor:
         ignore_label: Any = None,
         multilabel: bool = False,
         dtype: Literal["float32", "float64"] | None = None,
+        neg_label: Any = None,
     ) -> None:
         self._clock = Clock(every)
         self.windows = _check.positive_integer(windows, "windows")
@@ -138,6 +139,7 @@ class CalibrationMonitor:
                 multilabel,
                 dtype,
                 owner="CalibrationMonitor",
+                neg_label=neg_label,
             ),
             notions=None if notion is None else [notion],
             spacing="uniform",
@@ -151,6 +153,7 @@ class CalibrationMonitor:
         self._last = self._first_open = -(2**62)
         self._first = 2**62
         self._ended = self._positive = False
+        self._negative: Any = None
         self.n = self.n_late = self.n_ignored = 0
 
     # --- watching ---
@@ -160,7 +163,7 @@ class CalibrationMonitor:
 
         Weights are used for the windows, not for the alarm. An invalid batch changes nothing.
         """
-        rows, ignored, positive = self._settings.format.check(predictions, actuals, sample_weight)
+        rows, ignored, positive, negative = self._settings.format.check(predictions, actuals, sample_weight)
         if rows is None:
             with self._lock:
                 self.n_ignored += ignored
@@ -177,6 +180,7 @@ class CalibrationMonitor:
             n_late = int(np.count_nonzero(panes < self._first_open))
             if n_late and self.late == "refuse":
                 raise refused(f"{n_late} of its rows are late: their pane is complete; pass wait=…, or late='count'")
+            self._negative = self._settings.format.same_negative(self._negative, negative)
             self._layout, self._by_rows = layout, at is None
             self._positive |= positive
             self.n_ignored += ignored
