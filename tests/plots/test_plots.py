@@ -92,6 +92,16 @@ def test_classes_share_one_legend():
     assert not boxes[0].overlaps(legend.get_window_extent())
 
 
+def test_confidences_in_answers_have_their_own_words():
+    """A pair is a confidence and whether the answer was right; a matrix is none."""
+    (ax, *_) = believable.plot_reliability_diagram([0.9] * 20, [1] * 10 + [0] * 10, pairs=True).axes
+    words = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert "Over-confident" in words
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("Mean confidence", "Accuracy")
+    with pytest.raises(InputError, match="pairs=True is for 1-D scores"):
+        believable.plot_reliability_diagram([[0.2, 0.8], [0.6, 0.4]], [1, 0], pairs=True)
+
+
 def test_the_histogram_below_sums_to_all_rows():
     """Shares of the histogram are per cent of the rows, on the same axis."""
     figure = believable.plot_reliability_diagram(P, Y)

@@ -231,6 +231,7 @@ def plot_reliability_diagram(
     r: int | None = None,
     threshold: float | None = None,
     pooled: bool = False,
+    pairs: bool = False,
     level: float = 0.95,
     sample_weight: Any = None,
     edges: Any = None,
@@ -239,8 +240,9 @@ def plot_reliability_diagram(
 ) -> Figure:
     """Draw the reliability diagram of one model or several, with intervals and a histogram of the scores below.
 
-    A model over-predicts where its points lie below the diagonal and under-predicts where they lie above. Where the
-    interval of a bin crosses the diagonal, the data do not show which.
+    A model over-predicts where its points lie below the diagonal and under-predicts where they lie above; of a
+    predicted class or an answer it is over-confident or under-confident. Where the interval of a bin crosses the
+    diagonal, the data do not show which.
 
     Parameters
     ----------
@@ -260,6 +262,8 @@ def plot_reliability_diagram(
         The name of the model in the legend.
     folds : array-like of shape (n,), optional
         The cross-validation fold of each row. Each fold is drawn as a faint line, in the bins of all rows.
+    pairs : bool
+        The 1-D scores are confidences in an answer, and the outcomes whether it was right: the axes are named so.
     level : float
         Confidence level of the intervals.
     limit : float, optional
@@ -300,7 +304,12 @@ def plot_reliability_diagram(
     asked = BinsAsked(n_bins, strategy, notion, r, threshold, pooled, edges)
 
     def compute(source: Source, end: float | None) -> Reliability:
-        return _computed(source, asked, level, end, folds, with_histogram=show_histogram)
+        value = _computed(source, asked, level, end, folds, with_histogram=show_histogram)
+        if pairs and value.notion != "binary":
+            raise InputError(
+                "{pairs=True} is for 1-D scores, confidences in an answer, with whether it was right", argument="pairs"
+            )
+        return replace(value, notion="confidence") if pairs else value
 
     new = given_models(predictions, actuals, sample_weight, name, limit, compute)
     height = (6.0 if show_histogram else 4.9) + (0.0 if len(new) == 1 else 0.7 + 0.14 * len(new))
