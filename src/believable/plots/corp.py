@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -26,12 +26,10 @@ from believable.plots.frame import (
 from believable.plots.histogram import ScoreHistogram, hang_histogram
 from believable.plots.models import (
     MAX_MODELS_WITH_BANDS,
+    ModelsOnAx,
     given_models,
-    named,
-    remember,
     rows_of_models,
     style_of,
-    with_earlier,
 )
 from believable.plots.style import BAR, GREY, INK, shortened, thousands
 
@@ -279,12 +277,9 @@ def plot_corp_diagram(
     new = given_models(predictions, actuals, sample_weight, name, limit, compute)
     height = (7.1 if show_histogram else 5.9) + 0.14 * (len(new) - 1)
     drawing = Drawing.on(ax, title, save_path, size=(4.8, height))
-    models, title = with_earlier(drawing.ax, "corp", new, title)
-    before = drawing.ax.get_children()
-    values, alone = named(models), len(models) == 1
+    shown = ModelsOnAx.added(drawing, "corp", new)
+    values = shown.values
     draw_corp(values, drawing.ax)
     below = hang_histogram([one.histogram for one in values.values()], drawing.ax) if show_histogram else None
-    words = title_of(models[0][1]) if alone else title_of_several([*values.values()])
-    figure = replace(drawing, title=title).finished(words, under=below, columns=2 if alone else 1)
-    remember(drawing.ax, "corp", models, before, title)
-    return figure
+    words = title_of(shown.models[0][1]) if shown.alone else title_of_several([*values.values()])
+    return shown.finished(words, under=below, columns=2 if shown.alone else 1)

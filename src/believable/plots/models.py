@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -14,7 +14,9 @@ from believable.stats.source import is_checked, source_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
+    from believable.plots.frame import Drawing
     from believable.stats.source import Source
 
 Value = TypeVar("Value")
@@ -102,13 +104,44 @@ def _few_enough(n: int) -> None:
         raise InputError(f"at most {len(MODEL_COLOURS)} models can be told apart in one picture, got {n}")
 
 
-def with_earlier(
+@dataclass(frozen=True, eq=False)
+class ModelsOnAx(Generic[Value]):
+    """The models that an ax shows in one kind of diagram: those of earlier calls, then the new ones."""
+
+    drawing: Drawing
+    kind: str
+    models: list[tuple[str, Value]]
+    before: Sequence[Any]  # artists that are not theirs
+
+    @classmethod
+    def added(cls, drawing: Drawing, kind: str, new: Sequence[tuple[str, Value]]) -> ModelsOnAx[Value]:
+        """Add models to those of earlier calls, whose artists are taken away: all are drawn again."""
+        models, title = _with_earlier(drawing.ax, kind, new, drawing.title)
+        return cls(replace(drawing, title=title), kind, models, drawing.ax.get_children())
+
+    @property
+    def values(self) -> dict[str, Value]:
+        """The models by name."""
+        return named(self.models)
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is one model only."""
+        return len(self.models) == 1
+
+    def finished(self, words: str, **options: Any) -> Figure:
+        """Finish the picture with these words as its title, and remember the models for the next call."""
+        figure = self.drawing.finished(words, **options)
+        ax = self.drawing.ax
+        drawn = [artist for artist in ax.get_children() if artist not in self.before]
+        setattr(ax, KEPT_ON_AX, _Shown(self.kind, self.models, drawn, self.drawing.title))
+        return figure
+
+
+def _with_earlier(
     ax: Axes, kind: str, new: Sequence[tuple[str, Value]], title: str | None
 ) -> tuple[list[tuple[str, Value]], str | None]:
-    """Return the models that an ax shows already, then the new ones, each with a name of its own, and the title.
-
-    What was drawn of the earlier ones is taken away: all of them are drawn again, side by side.
-    """
+    """Return the models that an ax shows already, then the new ones, and the title."""
     shown: _Shown[Value] | None = getattr(ax, KEPT_ON_AX, None)
     still_there = ax.get_children()
     if shown is None or shown.kind != kind or not any(artist in still_there for artist in shown.artists):
@@ -126,14 +159,6 @@ def _take_away(ax: Axes, artists: list[Any]) -> None:
         if not any(part in ax.get_children() for part in container.get_children()):
             ax.containers.remove(container)
     ax.tick_params(labelbottom=True)
-
-
-def remember(
-    ax: Axes, kind: str, models: list[tuple[str, Value]], before: Sequence[Any], title: str | None = None
-) -> None:
-    """Keep in mind what an ax shows, and which artists were not there before."""
-    drawn = [artist for artist in ax.get_children() if artist not in before]
-    setattr(ax, KEPT_ON_AX, _Shown(kind, list(models), drawn, title))
 
 
 def named(models: Sequence[tuple[str, Value]]) -> dict[str, Value]:

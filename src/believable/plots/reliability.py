@@ -18,7 +18,7 @@ from believable.metrics.binned_error import binned_error
 from believable.metrics.scorer import predictions_of
 from believable.plots.frame import Drawing, Gathered, decimals, draw_diagonal, frame_end, square_frame
 from believable.plots.histogram import HISTOGRAM_BINS, ScoreHistogram, hang_histogram
-from believable.plots.models import given_models, named, remember, rows_of_models, style_of, with_earlier
+from believable.plots.models import ModelsOnAx, given_models, rows_of_models, style_of
 from believable.plots.room import figure_of, scale_of
 from believable.plots.style import GREY, INK, TOO_HIGH, TOO_LOW, directions, shortened, thousands
 from believable.stats import BinStats
@@ -318,20 +318,14 @@ def plot_reliability_diagram(
 
 
 def _draw_all(drawing: Drawing, new: list[tuple[str, Reliability]], *, show_histogram: bool) -> Figure:
-    ax = drawing.ax
-    models, title = with_earlier(ax, "reliability", new, drawing.title)
-    drawing = replace(drawing, title=title)
-    before = ax.get_children()
-    values = named(models)
-    first, alone = models[0][1], len(models) == 1
+    ax, shown = drawing.ax, ModelsOnAx.added(drawing, "reliability", new)
+    values, (name, first) = shown.values, shown.models[0]
     limit = max(one.limit for one in values.values())
-    inside = alone and scale_of(ax) == 1  # in a small panel a legend would cover the bins
-    draw_reliability(first if alone else values, ax, legend=inside, limit=limit, name=models[0][0])
+    inside = shown.alone and scale_of(ax) == 1  # in a small panel a legend would cover the bins
+    draw_reliability(first if shown.alone else values, ax, legend=inside, limit=limit, name=name)
     below = hang_histogram([one.histogram for one in values.values()], ax) if show_histogram else None
-    words = title_of(first) if alone else title_of_several([*values.values()])
-    figure = drawing.finished(words, legend=not inside, under=below)
-    remember(ax, "reliability", models, before, title)
-    return figure
+    words = title_of(first) if shown.alone else title_of_several([*values.values()])
+    return shown.finished(words, legend=not inside, under=below)
 
 
 def _computed(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from believable import _check
@@ -31,12 +31,10 @@ from believable.plots.frame import (
 from believable.plots.histogram import ScoreHistogram, hang_histogram
 from believable.plots.models import (
     MAX_MODELS_WITH_BANDS,
+    ModelsOnAx,
     given_models,
-    named,
-    remember,
     rows_of_models,
     style_of,
-    with_earlier,
 )
 from believable.plots.style import BAR, INK, shortened, thousands
 
@@ -261,12 +259,9 @@ def plot_smoothed_calibration(
     new = given_models(predictions, actuals, sample_weight, name, limit, compute)
     height = (7.0 if show_histogram else 5.8) + 0.1 * (len(new) - 1)
     drawing = Drawing.on(ax, title, save_path, size=(4.8, height))
-    models, title = with_earlier(drawing.ax, "smoothed", new, title)
-    before = drawing.ax.get_children()
-    values, alone = named(models), len(models) == 1
+    shown = ModelsOnAx.added(drawing, "smoothed", new)
+    values = shown.values
     draw_smoothed(values, drawing.ax)
     below = hang_histogram([one.histogram for one in values.values()], drawing.ax) if show_histogram else None
-    words = models[0][1].title if alone else title_of_several([*values.values()])
-    figure = replace(drawing, title=title).finished(words, under=below)
-    remember(drawing.ax, "smoothed", models, before, title)
-    return figure
+    words = shown.models[0][1].title if shown.alone else title_of_several([*values.values()])
+    return shown.finished(words, under=below)
