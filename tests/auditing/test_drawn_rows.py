@@ -35,6 +35,7 @@ def test_rows_are_drawn_without_replacement(monkeypatch):
         assert rate == pytest.approx(y.mean(), rel=2e-3)
         assert rows.labels.sum() == min(300, y.sum())
         assert 1900 <= len(rows) <= 2300
+        # A mean of about 2,000 drawn scores that vary as much as they measure: four standard errors.
         assert np.average(rows.scores, weights=rows.weights) == pytest.approx(p.mean(), rel=0.1)
         if monkeypatched > 1000:
             for value in np.unique(p):
@@ -50,6 +51,7 @@ def test_weights_are_kept_in_drawn_rows():
     rows, sums = drawn_rows(Summary.of(predictions), 0), ScoreSums.of(predictions)
     mine = ScoreSums.of(rows)
     assert (mine.w, mine.wp[0], mine.wy[0]) == pytest.approx((sums.w, sums.wp[0], sums.wy[0]), rel=1e-9)
+    # Rows of equal weight stand for each cell, and their number is rounded: by half a row of some twenty.
     assert mine.w2 == pytest.approx(sums.w2, rel=0.02)
 
 

@@ -101,7 +101,7 @@ def same_numbers(rows, counted, loosely=""):
         near = 0.8 if mine.alias == loosely else APART.get(mine.alias, NEAR[mine.family])
         reach = near * (mine.high - mine.low)
         assert (others.low, others.high) == pytest.approx((mine.low, mine.high), abs=reach + 1e-12), mine.alias
-        if mine.floor is not None:
+        if mine.floor is not None:  # two simulations of their own, a few hundred draws each
             assert (others.floor, others.q95 or 0) == pytest.approx((mine.floor, mine.q95 or 0), rel=0.1), mine.alias
 
 

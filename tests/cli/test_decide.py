@@ -25,6 +25,7 @@ def test_the_table_is_that_of_the_library(run, folder, curve):
     shown = [0.05, *np.arange(1, 10) / 10]
     assert [float(line[0]) for line in lines] == pytest.approx(shown)
     at = [round(100 * t) - 1 for t in shown]
+    # Half of the last digit that is printed.
     assert [float(line[1]) for line in lines] == pytest.approx(100 * curve.treated[at], abs=0.051)
     assert [float(line[3]) for line in lines] == pytest.approx(100 * curve.net_benefit[at], abs=0.0051)
     assert [float(line[7]) for line in lines] == pytest.approx(100 * curve.treat_all[at], abs=0.0051)
