@@ -304,7 +304,12 @@ def test_constant_scores_and_few_rows(cls):
     """One score for all, or two rows, give probabilities, not NaN."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LimitWarning)
-        for X, y in (([0.3] * 30, [0, 1, 1] * 10), ([0.2, 0.7], [0, 1]), ([0.2, 0.7], [1, 0]), ([0.0, 0.9], [1, 0])):
+        for X, y in (
+            ([0.3] * 30, [0, 1, 1] * 10),
+            ([0.2, 0.7], [0, 1]),
+            ([0.2, 0.7], [1, 0]),
+            ([0.0, 0.5, 1.0], [1, 0, 0]),
+        ):
             p = fitted(cls, X, y).transform([0.0, 0.1, 0.3, 0.9, 1.0])
             assert np.isfinite(p).all()
             assert p.min() >= 0
