@@ -106,3 +106,19 @@ def test_what_cannot_be_compared_is_refused(models):
     with pytest.raises(InputError, match="this is a mapping of 3 models: use audit_models"):
         audit(scores, y)
     assert isinstance(audit_models({"a": scores["bayes"], "b": scores["logistic"]}, y, fix=False), Audits)
+
+
+def test_clusters_widen_the_difference(monkeypatch):
+    """Copies of rows say no more than once, in the ranking as in the audits."""
+    few_metrics(monkeypatch)
+    rng = np.random.default_rng(3)
+    p = rng.random(300)
+    y = (rng.random(300) < p).astype(int)
+    row = np.repeat(np.arange(300), 5)
+    models = {"good": p[row], "noisy": np.clip(p + rng.normal(0, 0.1, 300), 0.01, 0.99)[row]}
+    (once,) = audit_models({name: one[::5] for name, one in models.items()}, y, fix=False).behind
+    (named,) = audit_models(models, y[row], clusters=row, fix=False).behind
+    (ignored,) = audit_models(models, y[row], fix=False).behind
+    # Bootstrap ends of their own draws.
+    assert (named.low, named.high) == pytest.approx((once.low, once.high), abs=0.1 * (once.high - once.low))
+    assert ignored.high - ignored.low < 0.6 * (named.high - named.low)

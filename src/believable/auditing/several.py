@@ -8,17 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from believable._check import renamed
 from believable.auditing.make import audit
 from believable.auditing.versus import versus
 from believable.errors import InputError
 from believable.predictions import Predictions, as_predictions
 from believable.readers.load import Loaded
-from believable.report.parts import Versus
 from believable.report.several import MAX_MODELS, Audits
 
 
+@renamed(groups="clusters")
 def audit_models(
-    models: Mapping[str, Any], actuals: Any = None, *, sample_weight: Any = None, **options: Any
+    models: Mapping[str, Any],
+    actuals: Any = None,
+    *,
+    clusters: Any = None,
+    random_state: Any = 0,
+    sample_weight: Any = None,
+    **options: Any,
 ) -> Audits:
     """Audit several models on the same rows, and rank them.
 
@@ -28,9 +35,13 @@ def audit_models(
         Predictions of 2 to 8 models by name.
     actuals : array-like, optional
         The outcomes; not needed where each model comes with them.
+    clusters : array-like of shape (n,), optional
+        Clusters of rows that belong together (patients, queries): the intervals allow for them.
+    random_state : None, int or numpy Generator
+        With the same integer the same audits come out.
     sample_weight : array-like of shape (n,), optional
     **options
-        Those of `audit`: `n_bins`, `strategy`, `notion`, `pairs`, `clusters`, `by`, `fix`, `level`, `random_state`, ...
+        Those of `audit`: `n_bins`, `strategy`, `notion`, `pairs`, `by`, `fix`, `level`, ...
 
     Returns
     -------
@@ -54,6 +65,9 @@ def audit_models(
         )
     rows = {str(name): _rows(model, actuals, sample_weight) for name, model in models.items()}
     _refuse_other_rows(rows)
+    if clusters is None:
+        clusters = next((model.clusters for model in models.values() if isinstance(model, Loaded)), None)
+    options |= {"clusters": clusters, "random_state": random_state}
     made = {
         str(name): audit(model if isinstance(model, Loaded) else rows[str(name)], title=str(name), **options)
         for name, model in models.items()
@@ -61,9 +75,12 @@ def audit_models(
     finite = all(math.isfinite(one["nll"].value) for one in made.values())
     alias, score = ("nll", "log loss") if finite else ("brier", "Brier score")
     order = sorted(made, key=lambda name: made[name][alias].value)
-    level = made[order[0]].verdict.level
-    behind = tuple(_behind(rows[name], rows[order[0]], alias, level) for name in order[1:])
-    return Audits(tuple(made[name] for name in order), score, behind)
+    level, best = made[order[0]].verdict.level, rows[order[0]]
+    behind = [
+        versus(rows[name], best, [alias], cluster=clusters, level=level, random_state=random_state)[0]
+        for name in order[1:]
+    ]
+    return Audits(tuple(made[name] for name in order), score, tuple(behind))
 
 
 def _rows(model: Any, actuals: Any, sample_weight: Any) -> Predictions:
@@ -82,8 +99,3 @@ def _refuse_other_rows(rows: Mapping[str, Predictions]) -> None:
                 got=name,
                 first=first,
             )
-
-
-def _behind(model: Predictions, best: Predictions, alias: str, level: float) -> Versus:
-    (found,) = versus(model, best, [alias], level=level)
-    return found
