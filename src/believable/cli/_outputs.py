@@ -62,7 +62,7 @@ def write_outputs(
         if path is None:
             continue
         if option == "plot":
-            write_plot(path, predictions, title=audit.title, **how)
+            write_plot(path, predictions, title=audit.title, pairs=audit.pairs, **how)
         else:
             written = {"html": audit.to_html, "json": audit.to_json, "markdown": audit.to_markdown}[option]
             if path == STANDARD_STREAM:
@@ -73,7 +73,7 @@ def write_outputs(
     return said
 
 
-def write_plot(path: Path, predictions: Predictions, **how: Any) -> None:
+def write_plot(path: Path, predictions: Predictions | Mapping[str, Predictions], **how: Any) -> None:
     """The reliability diagram, written whole or not at all."""
     from believable.plots import plot_reliability_diagram
     from believable.readers import write_beside

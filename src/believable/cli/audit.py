@@ -15,7 +15,7 @@ from believable.cli._gates import Gate, gates_of
 from believable.cli._inputs import names_in, read, read_other
 from believable.cli._large import Large, files_behind, is_large, read_large
 from believable.cli._options import Measuring, Sectioned, shared_options
-from believable.cli._outputs import NAMES_OF_OUTPUTS, check_outputs, write_outputs
+from believable.cli._outputs import NAMES_OF_OUTPUTS, check_outputs, write_outputs, write_plot
 from believable.cli._show import show_audit, show_gates, show_section, show_verdict, working
 from believable.errors import InputError
 
@@ -233,8 +233,6 @@ def _read(files: Sequence[Path], settings: Settings) -> Loaded | Large:
 def _audit_models(files: Sequence[Path], names: Sequence[str], settings: Settings) -> None:
     """Audit several models, one to a file, and rank them."""
     from believable.auditing import audit_models
-    from believable.plots import plot_reliability_diagram
-    from believable.readers import write_beside
     from believable.readers.same_rows import refuse_other_ids, refuse_other_rows
 
     if len(names) != len(files) or len(set(names)) < len(names):
@@ -278,9 +276,9 @@ def _audit_models(files: Sequence[Path], names: Sequence[str], settings: Setting
                 write(path)
                 written.append(f"{NAMES_OF_OUTPUTS[option]} written to {path}")
         if outputs["plot"] is not None:
-            with write_beside(outputs["plot"]) as beside:
-                drawn = {name: one.predictions for name, one in models.items()}
-                plot_reliability_diagram(drawn, n_bins=how.bins, strategy=how.strategy, save_path=beside)
+            drawn = {name: one.predictions for name, one in models.items()}
+            pairs = all(one.pairs for one in models.values())
+            write_plot(outputs["plot"], drawn, pairs=pairs, **_drawn(settings))
             written.append(f"Picture written to {outputs['plot']}")
     console = new_console(stderr=STANDARD_STREAM in outputs.values())
     for i, section in enumerate(list(found.sections())[: 2 if settings.quiet else None]):
