@@ -15,19 +15,20 @@ MOSTLY = 2  # times what its kernels take: a longer call does something else for
 HEAD = """# Benchmarks
 
 How fast is believable, how much memory does it use, and are its numbers right? Each operation is compared with the
-libraries that compute the same number, and every result with the definition. `make bench` writes this page and its
-charts, in about ten minutes on two idle cores. `docs/benchmarks.json` holds every figure, and
-`python -m benchmarks --redraw` rebuilds the page from it.{quick}
+libraries that compute the same number, and every result with the definition. [At a glance](#at-a-glance) has the
+answers in three charts and two tables. `make bench` writes this page, in about ten minutes on two idle cores.
+`docs/benchmarks.json` holds every figure, and `python -m benchmarks --redraw` rebuilds the page from it.{quick}
 
 ## How to read it
 
 - **ms** is the best of several samples. All rows of a table are timed in turns, in one process, on the same arrays,
   each in the type its library works on. Compare ratios: repeats differ by 10 to 30 %, so ignore ratios below 1.3.
-  **peer / us** above 1 means that we are faster, at the largest n that both ran.
+  A **peer** is another library. **peer / us** above 1 means that we are faster, at the largest n that both ran.
 - **limit** is one read of the same bytes on two threads (or on one, if that is faster). Nothing that looks at every
-  number can be faster. **x limit** is our time divided by the limit. Our rows are complete public calls, including
-  input checks. **kernel** is the part of that time spent in kernels that have a compiled version, shown if it is half
-  or more. *{in_numpy}* is the same call without the compiled versions, in a process of its own.
+  number can be faster. **x limit** is our time divided by the limit, and **target** the value that we aim for.
+- Our rows are complete public calls, including input checks. **kernel** is the part of that time spent in kernels that
+  have a compiled version, shown if it is half or more, and **call / kernel** the ratio of the two.
+  *{in_numpy}* is the same call without the compiled versions, in a process of its own.
 - **exponent** is the slope of log time against log n over the sizes shown: 1 is linear, 2 is quadratic; below 1, a
   fixed cost still matters.
 - **error** is the largest relative difference, at any size, from the definition, which is computed literally, in

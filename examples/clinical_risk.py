@@ -38,10 +38,10 @@ audit = believable.audit(
 audit
 
 # %% [markdown]
-# The grade is not *excellent*, although the ECE is below 0.05. When only one stay in sixteen leads to a readmission,
-# all risks are small, and so are their errors: these risks are 1.5 times too high, and yet their ECE is 0.03. This is
-# why the audit also considers the ratio. Nor is it noise: a perfectly calibrated model would show an ECE of about
-# 0.009.
+# The answer is no, although the guideline for the ECE alone says *excellent*. When only one stay in sixteen leads to a
+# readmission, all risks are small, and so are their errors: these risks are 1.5 times too high, and yet their ECE is
+# 0.03. This is why the audit also looks at the ratio of observed to predicted events. Nor is it noise: a perfectly
+# calibrated model would show an ECE of about 0.009.
 #
 # ## The numbers that a reviewer asks for
 
@@ -100,7 +100,7 @@ print(believable.subgroups(recalibrated, by={"site": site}, clusters=patient, ra
 
 # %%
 curves = {}
-for name, model in {"as it came": believable.Predictions(risk, readmitted), "recalibrated": recalibrated}.items():
+for name, model in {"original": believable.Predictions(risk, readmitted), "recalibrated": recalibrated}.items():
     curves[name] = believable.net_benefit(model, thresholds=np.arange(2, 31) / 100, clusters=patient, random_state=0)
     print(f"{name}: {curves[name]}")
 believable.plot_net_benefit(curves)
@@ -120,4 +120,5 @@ audit.to_html("audit.html")
 fixed.to_json("map.json")
 update = believable.load_recalibrator("map.json")
 for said in (0.02, 0.1, 0.3):
-    print(f"the model says {said:.2f}: {believable.confidence_words(float(update.transform([said])[0]))}")
+    words = believable.confidence_words(float(update.transform([said])[0]))
+    print(f"the model says {said:.2f}; after recalibration: {words}")

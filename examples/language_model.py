@@ -74,8 +74,8 @@ believable.plot_reliability_diagram(stated.predictions, title="Stated confidence
 # and some of the ten equal-width bins are empty. Some answers state no confidence; they are counted and left out, not
 # given a number. Each question was asked three times, so questions are passed along as clusters.
 #
-# At least once the model said 100 % and was wrong. That makes the log loss infinite, and it is a good reason never to
-# show "100 %" to a reader.
+# Four times the model said 100 % and was wrong. That makes the log loss infinite, and it is a good reason never to show
+# "100 %" to a reader.
 #
 # In every bin the model is right less often than it says. The order is still informative: answers that it calls 90 % or
 # more are right more often than those it calls 60 %. The first point may be noise, because it has few answers and a

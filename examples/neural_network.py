@@ -42,7 +42,7 @@ print(*audit.advice, sep="\n")
 believable.plot_reliability_diagram(scores, labels, title="Network, confidence in the predicted digit")
 
 # %% [markdown]
-# The network is **over-confident**: it claims 90 % on average and is right in 75 %. A perfectly calibrated network
+# The network is **over-confident**: it claims 91 % on average and is right in 75 %. A perfectly calibrated network
 # would show an error of about 0.02, not 0.15. The training rows could never have revealed this, because the network is
 # always right on them.
 #
@@ -78,7 +78,7 @@ for metric in ("ece", "nll"):
     print(metric, believable.compare(after, before, truth, metric, random_state=0))
 
 # %% [markdown]
-# Yes. On the test rows the ECE falls from 0.16 to 0.03, and the log loss from 1.21 to 0.77. Neither is due to chance:
+# Yes. On the test rows the ECE falls from 0.16 to 0.03, and the log loss from 1.21 to 0.77. This is more than noise:
 # both intervals of the difference lie below 0.
 #
 # ## What can I do with it?

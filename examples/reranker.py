@@ -35,8 +35,8 @@ print(*run[:3], sep="\n")
 # %% [markdown]
 # ## Reading the files
 #
-# You have to say what the scores are; it is never guessed. Here they are log-odds. `load_run` joins the run and the
-# judgements, counts the unjudged documents, and records which query each row belongs to.
+# You say what the scores are; `load_run` never guesses. Here they are log-odds. It joins the run and the judgements,
+# counts the unjudged documents, and records which query each row belongs to.
 
 # %%
 loaded = load_run("run.trec", "qrels.txt", scores="logits")

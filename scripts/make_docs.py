@@ -42,6 +42,8 @@ def metric_table() -> str:
         "",
         "*needs* says what a metric can be computed from: sums (`ScoreSums`), bins (`BinStats`, `CellStats`) or cells",
         "(`CellStats`), all of which can be merged, or the predictions themselves (pairs), which are enough for all.",
+        "In the sections below, *of a matrix* names the [notion of calibration](definitions.md#notions) that is",
+        "measured when you pass one column per class.",
         "",
         "| name | alias | what it is | range | best | needs |",
         "|---|---|---|---|---|---|",
@@ -119,11 +121,11 @@ def recalibrator_table() -> str:
         "- *takes*: the values that `input=` accepts.",
         "- *keeps the order*: whether scores of one event keep their order. *up to ties*: scores may become equal.",
         "- *keeps the argmax*: whether the most probable of several classes stays the same.",
-        "- *can do nothing*: whether it can fit the identity, which leaves scores unchanged.",
+        "- *identity*: whether its calibration maps include the identity, which leaves scores unchanged.",
         "- *rows*: it warns if the rarest class has fewer rows.",
         "- *cells*: whether it can be fitted on `CellStats`.",
         "",
-        "| alias | takes | keeps the order | keeps the argmax | can do nothing | rows | cells |",
+        "| alias | takes | keeps the order | keeps the argmax | identity | rows | cells |",
         "|---|---|---|---|---|---:|---|",
     ]
     for _, cls in classes:

@@ -42,7 +42,7 @@ def average_calibration_error(
     sample_weight: Any = None,
     edges: Any = None,
 ) -> float:
-    """Unweighted mean of the gaps between mean score and observed frequency over the non-empty bins.
+    """Unweighted mean of the gaps between predicted probability and observed frequency, over non-empty bins.
 
     In [0, 1], 0 is best. A bin with one row counts as much as one with a million, so this metric needs more data than
     the ECE. Some libraries call it ACE, the usual abbreviation of the *adaptive* calibration error.

@@ -20,10 +20,10 @@ from believable.recalibrate.inputs import Input, Scores
     fewest=1,
     simplicity=0,
     cells=True,
-    reference="the scores as they are",
+    reference="—",
 )
 class Identity(BinaryRecalibrator):
-    """The map that changes nothing: what `calibrate` returns when the scores are best left alone.
+    """Identity: the scores stay unchanged. `calibrate` returns it when no recalibrator helps.
 
     Probabilities stay as they are; logits become probabilities by the sigmoid or softmax. Rows of K > 2 columns that do
     not quite sum to one are divided by their sums; of two columns the second is used.

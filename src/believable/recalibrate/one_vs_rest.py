@@ -1,4 +1,4 @@
-"""One against the rest: one calibration map for each of several classes or labels."""
+"""One-vs-rest: one calibration map for each of several classes or labels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from believable.recalibrate.platt import PlattScaling
     reference="Zadrozny & Elkan (2002)",
 )
 class OneVsRest(BinaryRecalibrator):
-    """One against the rest: one calibration map per class, fitted to the scores and occurrence of that class.
+    """One-vs-rest: one calibration map per class, fitted to the scores and outcomes of that class.
 
     p'_k = m_k(p_k), and then rows are divided by their sums (a row of zeros becomes 1/K each). Recalibrators of one
     event do this by themselves with K > 2 classes. This class adds two options: to leave rows undivided, and labels

@@ -29,7 +29,7 @@ SHARE_SUM_TOLERANCE = 1e-6  # the sum of shares may differ from 1 by this
     reference="Elkan (2001); Saerens, Latinne & Decaestecker (2002)",
 )
 class PriorShift(MatrixRecalibrator):
-    """Prior shift: p'_k = p_k t_k / s_k, divided by the sum of the row, where s and t are class shares.
+    """Prior shift: p'_k = p_k t_k / s_k, divided by the sum of the row, for old and new class shares s and t.
 
     The source s holds the shares in the population where the scores are calibrated, the target t those in the
     population where they will be used. The odds of one event are multiplied by (t1 / t0) / (s1 / s0). This is right if

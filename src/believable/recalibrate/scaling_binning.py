@@ -28,11 +28,12 @@ NEGLIGIBLE_WEIGHT_SHARE = 1e-8  # a smaller share of a row's weight may be round
     reference="Kumar, Liang & Ma (2019)",
 )
 class ScalingBinning(BinaryRecalibrator):
-    """Scaling-binning: Platt scaling g fitted on one half of the rows, then its mean in bins of the other half.
+    """Scaling-binning: Platt scaling fitted on one half of the rows, then averaged in bins of the other half.
 
-    Bins hold equal weights of the second half, and are right-closed; a score becomes the mean of g over the scores of
-    the second half in its bin. The outermost bins have no end. Means of g vary less than observed frequencies, and,
-    unlike g alone, there are few enough outputs to check against outcomes. Outcomes of the second half are not used.
+    Bins hold equal weights of the second half, and are right-closed; a score becomes the mean of g, the fitted Platt
+    scaling, over the scores of the second half in its bin. The outermost bins have no end. Means of g vary less than
+    observed frequencies, and, unlike g alone, there are few enough outputs to check against outcomes. Outcomes of the
+    second half are not used.
 
     The halves: within each class, rows are sorted by score and assigned to the two halves alternately, starting with
     that of g. So nothing is random, and the order of rows does not matter. Weights are laid end to end and cut into
