@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, chi2
+from scipy.stats import binomtest, chi2, norm
 
 from believable import Predictions, observed_expected_ratio
-from believable.auditing.evidence import Average, clopper_pearson, is_crowded, ranges_of
+from believable.auditing.evidence import Average, ClusteredPairs, clopper_pearson, is_crowded, ranges_of, slope_of
 from believable.stats import BinStats
-from believable.stats.source import count_bins
+from believable.stats.source import BinsAsked, count_asked, count_bins, count_points
 
 
 @pytest.mark.parametrize(("events", "n"), [(0, 40), (3, 40), (20, 40), (40, 40)])
@@ -86,3 +86,76 @@ def test_crowded_scores():
     assert is_crowded(count_bins(rare, 10, "uniform"))
     assert not is_crowded(count_bins(rare, 10, "quantile"))
     assert not is_crowded(count_bins(Predictions(rng.random(500), rng.integers(0, 2, 500)), 10, "uniform"))
+
+
+def clustered(n_clusters=40, size=6):
+    """Scores and outcomes that are alike within clusters, each with another weight."""
+    rng = np.random.default_rng(4)
+    cluster = np.repeat(np.arange(n_clusters), size)
+    p = 0.8 * rng.beta(2, 3, n_clusters)[cluster] + 0.1 * rng.random(len(cluster))
+    y = (0.5 * rng.random(n_clusters)[cluster] + 0.5 * rng.random(len(p)) < p).astype(float)
+    return p, y, rng.random(len(p)) + 0.5, cluster
+
+
+def test_clusters_widen_the_slope_as_the_sandwich_says():
+    """The robust variance of the slope over that of the model, cluster by cluster."""
+    p, y, w, cluster = clustered()
+    intercept, slope = 0.2, 0.7
+    curvature, middle, alone = np.zeros((2, 2)), np.zeros((2, 2)), np.zeros((2, 2))
+    for c in range(40):
+        added = np.zeros(2)
+        for i in np.flatnonzero(cluster == c):
+            x = np.array([1.0, math.log(p[i] / (1 - p[i]))])
+            rate = 1 / (1 + math.exp(-(intercept + slope * x[1])))
+            curvature += w[i] * rate * (1 - rate) * np.outer(x, x)
+            alone += w[i] ** 2 * rate * (1 - rate) * np.outer(x, x)
+            added += w[i] * (y[i] - rate) * x
+        middle += np.outer(added, added) * 40 / 39
+    inverse = np.linalg.inv(curvature)
+    expected = (inverse @ middle @ inverse)[1, 1] / (inverse @ alone @ inverse)[1, 1]
+    assert expected > 1.2
+    assert ClusteredPairs(p, y, w, cluster).design_of_slope(intercept, slope) == pytest.approx(expected, rel=1e-9)
+
+
+def test_clusters_widen_the_ratio_by_what_they_add_to_it():
+    """The squares of what clusters add to events less predictions at their ratio, over those of rows."""
+    p, y, w, cluster = clustered()
+    ratio = math.fsum(w * y) / math.fsum(w * p)
+    sums = [math.fsum((w * (y - ratio * p))[cluster == c]) ** 2 for c in range(40)]
+    expected = 40 / 39 * math.fsum(sums) / math.fsum((w * (y - p)) ** 2)
+    assert w @ y < w.sum() / 2
+    assert expected > 1.2
+    assert ClusteredPairs(p, y, w, cluster).design_of_ratio() == pytest.approx(expected, rel=1e-9)
+    assert ClusteredPairs(1 - p, 1 - y, w, cluster).design_of_ratio() == pytest.approx(expected, rel=1e-9)
+
+
+def test_intervals_of_slope_and_ratio_cover_with_clusters():
+    """Also where scores are wrong, which rows of a cluster share."""
+    rng = np.random.default_rng(8)
+    times, n_clusters, size = 100, 100, 6
+    cluster = np.repeat(np.arange(n_clusters), size)
+    held = np.zeros(2)
+    for _ in range(times):
+        p = rng.beta(1.5, 2.5, len(cluster))
+        rate = 1 / (1 + np.exp(-(0.3 + 0.5 * np.log(p / (1 - p)))))
+        alike = norm.cdf(np.sqrt(0.5) * (rng.normal(size=n_clusters)[cluster] + rng.normal(size=len(p))))
+        rows = Predictions(p, (alike < rate).astype(int))
+        pairs = ClusteredPairs(p, rows.labels.astype(float), np.ones(len(p)), cluster)
+        points = count_points(rows, notion="binary")
+        slope, _ = slope_of(points[0], points.view, 0.95, pairs)
+        ratio = Average.of(count_asked(rows, BinsAsked(), squares=True), 0.95, pairs.design_of_ratio()).ratio
+        held += [slope.low <= 0.5 <= slope.high, ratio.low <= 1.3156 <= ratio.high]  # by numerical integration
+    assert (held >= 89).all()  # of 95 expected, three standard errors
+
+
+def test_copies_within_clusters_tell_nothing_new():
+    """The slope of five copies of each row has about the interval of one copy."""
+    p, y, _, _ = clustered()
+    row = np.repeat(np.arange(len(p)), 5)
+    once = count_points(Predictions(p, y), notion="binary")
+    copies = count_points(Predictions(p[row], y[row]), notion="binary")
+    alone, _ = slope_of(once[0], once.view, 0.95)
+    pairs = ClusteredPairs(p[row], y[row], np.ones(len(row)), row)
+    several, _ = slope_of(copies[0], copies.view, 0.95, pairs)
+    # The robust variance is that of these residuals, not of the model.
+    assert (several.low, several.high) == pytest.approx((alone.low, alone.high), abs=0.15 * (alone.high - alone.low))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from believable._types import Float64s
+from believable._types import Float64s, Ints
 from believable.errors import ClippedWarning, UndefinedError
 from believable.metrics import calibration_slope_intercept
 from believable.report.verdicts import Range
@@ -23,6 +23,7 @@ FEWEST_BINS_OF_RANGES = 5  # of the headline, for ranges to be looked for in the
 FEWEST_ROWS_IN_RANGE = 30  # neighbouring bins with fewer are looked at together
 CROWDED_BIN_SHARE = 0.5  # of the weight in one bin of equal width, beyond which bins of equal counts are looked at
 N_QUANTILE_RANGES = 10
+NEAREST_TO_CERTAIN = 1e-12  # scores nearer to 0 or 1 have the logit of this
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,54 @@ class Bounded:
     def nearest_to(self, target: float) -> float:
         """Return the point of the interval that is nearest to a target."""
         return min(max(target, self.low), self.high)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusteredPairs:
+    """The scores, outcomes and weights of a curve whose rows come in clusters, and the cluster of each."""
+
+    score: Float64s
+    outcome: Float64s
+    weight: Float64s
+    cluster: Ints
+
+    def design_of_ratio(self) -> float:
+        """How many times larger clusters make the variance of the ratio of rarer outcomes; at least 1."""
+        w, p, y = self.weight, self.score, self.outcome
+        if w @ y > w.sum() / 2:
+            p, y = 1 - p, 1 - y
+        expected = float(w @ p)
+        if expected <= 0:
+            return 1.0
+        together = self._squared_sums(w * (y - float(w @ y) / expected * p))
+        return _at_least_one(together, float((w * (y - p)) @ (w * (y - p))))
+
+    def design_of_slope(self, intercept: float, slope: float) -> float:
+        """How many times larger clusters make the variance of the slope (Liang and Zeger 1986); at least 1."""
+        by = np.stack([np.ones_like(self.score), _logit(self.score)])
+        rate = _rate(intercept + slope * by[1])
+        varies = rate * (1 - rate)
+        effect = np.linalg.pinv((self.weight * varies * by) @ by.T, hermitian=True)[1] @ by
+        together = self._squared_sums(self.weight * (self.outcome - rate) * effect)
+        return _at_least_one(together, float((self.weight**2 * varies) @ effect**2))
+
+    def _squared_sums(self, added: Float64s) -> float:
+        """The sum over clusters of the squares of what their rows add."""
+        sums = np.bincount(self.cluster, added)
+        return float(sums @ sums) * len(sums) / max(len(sums) - 1, 1)
+
+
+def _at_least_one(together: float, alone: float) -> float:
+    return max(together / alone, 1.0) if alone > 0 else 1.0
+
+
+def _logit(score: Float64s) -> Float64s:
+    p = np.clip(score, NEAREST_TO_CERTAIN, 1 - NEAREST_TO_CERTAIN)
+    return np.asarray(np.log(p / (1 - p)))
+
+
+def _rate(logit: Float64s) -> Float64s:
+    return np.asarray(1 / (1 + np.exp(-np.clip(logit, -700, 700))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,12 +264,14 @@ def clopper_pearson(rate: float, n: float, alpha: float) -> tuple[float, float]:
     return low, high
 
 
-def slope_of(points: Points, view: Any, level: float, design: float = 1.0) -> tuple[Bounded | None, float]:
+def slope_of(
+    points: Points, view: Any, level: float, pairs: ClusteredPairs | None = None
+) -> tuple[Bounded | None, float]:
     """The calibration slope with its interval, and how far the line moves scores on average.
 
-    Clusters make the variance of the slope `design` times as large.
+    Where rows come in clusters, their `pairs` say how much wider that makes the interval.
     """
-    unit = design * float(points.w2.sum()) / float(points.total)
+    unit = (1.0 if pairs is None else pairs.design_of_ratio()) * float(points.w2.sum()) / float(points.total)
     events = float(points.wy.sum())
     if min(events, float(points.total) - events) / unit < FEWEST_EVENTS_FOR_SLOPE:
         return None, 0.0
@@ -230,13 +281,12 @@ def slope_of(points: Points, view: Any, level: float, design: float = 1.0) -> tu
             line = calibration_slope_intercept(PointStats(view, (points,)), level=level)
     except UndefinedError:
         return None, 0.0
-    slope, stretch = line.slope, math.sqrt(design)
-    low, high = (slope.value + stretch * (end - slope.value) for end in (slope.low, slope.high))
+    slope, intercept = line.slope, line.intercept.value
     if not math.isfinite(slope.value):
         return Bounded(slope.value, slope.low, slope.high), 1.0
-    p = np.clip(points.score, 1e-12, 1 - 1e-12)
-    exponent = line.intercept.value + slope.value * np.log(p / (1 - p))
-    moved = np.abs(1 / (1 + np.exp(-np.clip(exponent, -700, 700))) - p)
+    stretch = 1.0 if pairs is None else math.sqrt(pairs.design_of_slope(intercept, slope.value))
+    low, high = (slope.value + stretch * (end - slope.value) for end in (slope.low, slope.high))
+    moved = np.abs(_rate(intercept + slope.value * _logit(points.score)) - points.score)
     return Bounded(slope.value, low, high), float((points.w * moved).sum() / points.total)
 
 

@@ -13,6 +13,7 @@ from believable.auditing.evidence import (
     N_QUANTILE_RANGES,
     Average,
     Bounded,
+    ClusteredPairs,
     Evidence,
     is_crowded,
     ranges_of,
@@ -135,6 +136,8 @@ def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
     if needed is not None and source.n_clusters is not None:
         needed = rows_rounded_up(source.n_clusters * needed / source.n)
     average, slope = evidence.average, evidence.slope
+    if level != RULES_LEVEL:
+        average, slope = curve.average(level), curve.slope(level)[0]
     ece = _agreeing(ends, rejected, test) if level >= RULES_LEVEL else Bounded(ends.estimate, ends.low, ends.high)
     return Verdict(
         answer=answer,
@@ -215,14 +218,17 @@ class CurveRows:
         Of the ranges: those of the headline, or of equal counts where one of these holds most rows.
     effective_n : ndarray or None
         Independent rows that these bins are worth, where rows come in clusters.
+    pairs : ClusteredPairs or None
+        The rows, where they come in clusters.
     added : sparse matrix or None
         What each cluster adds to the gaps of groups of scores.
     """
 
     points: Points
     bins: BinStats
-    effective_n: Float64s | None
-    added: Any
+    effective_n: Float64s | None = None
+    pairs: ClusteredPairs | None = None
+    added: Any = None
 
     @classmethod
     def of(cls, source: AuditSource, stats: BinStats, settings: AuditSettings) -> CurveRows:
@@ -230,41 +236,43 @@ class CurveRows:
         points = _one_curve(count_points(source.data, notion=stats.view.notion))
         bins = bins_of_ranges(source, stats, settings)
         if source.clustered is None:
-            return cls(points, bins, None, None)
+            return cls(points, bins)
         rows, cluster = source.clustered
         unit, _ = unit_of_rows(cluster, len(rows), generator(settings.random_state))
         added = residuals_of_clusters(rows, stats.view, unit, ScoreGroups.of(points).last_score)
-        return cls(points, bins, effective_rows_of_bins(source.clustered, bins), added)
+        score, outcome, weight, _, _ = rows.all_pairs(stats.view)
+        weight = np.ones(len(score)) if weight is None else weight.astype(np.float64)
+        pairs = ClusteredPairs(
+            score.astype(np.float64), outcome.astype(np.float64), weight, np.repeat(unit, len(score) // len(unit))
+        )
+        return cls(points, bins, effective_rows_of_bins(source.clustered, bins), pairs, added)
 
     def tested(self, rng: np.random.Generator) -> JointTest:
         """Test perfect calibration in several ways together."""
         return joint_test(self.points, LEVEL_OF_TESTS, TEST_DRAWS, rng, self.added)
 
+    def average(self, level: float) -> Average:
+        """The average with its interval."""
+        return Average.of(self.bins, level, 1.0 if self.pairs is None else self.pairs.design_of_ratio())
+
+    def slope(self, level: float) -> tuple[Bounded | None, float]:
+        """The calibration slope with its interval, and how far it moves scores."""
+        return slope_of(self.points, self.bins.view, level, self.pairs)
+
     def evidence(self, settings: AuditSettings, rejected: bool, ece: Bounded) -> Evidence:
         """What the rules look at."""
         looked_at, wrong = ranges_of(self.bins, CHANCE_OF_WRONG_RANGE, self.effective_n)
-        slope, moved = slope_of(self.points, self.bins.view, RULES_LEVEL, self._design(lambda logit: logit))
+        slope, moved = self.slope(RULES_LEVEL)
         return Evidence(
             rejected=rejected,
             about_confidence=settings.pairs or self.bins.view.notion in ("confidence", "top_label"),
-            average=Average.of(self.bins, RULES_LEVEL, self._design(np.ones_like)),
+            average=self.average(RULES_LEVEL),
             ranges=wrong if rejected else (),
             all_ranges=looked_at,
             slope=slope,
             moved_by_slope=moved,
             ece=ece,
         )
-
-    def _design(self, contrast: Any) -> float:
-        """How many times larger clusters make the variance of a sum over groups of scores; at least 1."""
-        if self.added is None:
-            return 1.0
-        groups = ScoreGroups.of(self.points)
-        by = contrast(groups.logit)
-        alone = float((by**2 * groups.variance).sum())
-        n = self.added.shape[0]
-        clustered = float(((self.added @ by) ** 2).sum()) * n / max(n - 1, 1)
-        return max(clustered / alone, 1.0) if alone > 0 else 1.0
 
 
 def bins_of_ranges(source: AuditSource, stats: BinStats, settings: AuditSettings) -> BinStats:

@@ -50,7 +50,8 @@ class Measurer:
     settings : AuditSettings
         Bins and notion of the headline are for the metrics that know them.
     verdict : Verdict
-        Holds the interval and the floor of the ECE, which are not drawn a second time.
+        Holds the interval and the floor of the ECE, which are not drawn a second time, and intervals of the ratio and
+        the slope, which a table must not contradict.
     """
 
     source: AuditSource
@@ -110,6 +111,9 @@ class Measurer:
     def _interval(self, row: Metric, asked: dict[str, Any], value: float) -> tuple[float | None, float | None, str]:
         if row.name == HEADLINE_METRIC:
             return self.verdict.low, self.verdict.high, ""
+        told = self._told_by_verdict(row.alias)
+        if told is not None:
+            return *told, ""
         if row.alias in SLOW_INTERVALS and self.source.n_entries > MAX_ENTRIES_TO_DRAW_FROM:
             return None, None, "no interval: it would take too long for so many rows and classes"
         smallest = SMALLEST_SMOOTH_ERROR_OF_CELLS_WITH_INTERVAL
@@ -132,6 +136,17 @@ class Measurer:
         except BelievableError as reason:
             return None, None, str(reason)
         return found.low, found.high, found.note
+
+    def _told_by_verdict(self, alias: str) -> tuple[float, float] | None:
+        """The interval that the verdict tells of the same number."""
+        verdict = self.verdict
+        if self.source.kind != "binary":
+            return None
+        if alias == "oe":
+            return verdict.ratio_low, verdict.ratio_high
+        if alias == "slope" and verdict.slope_low is not None and verdict.slope_high is not None:
+            return verdict.slope_low, verdict.slope_high
+        return None
 
     def _floor(
         self, row: Metric, asked: dict[str, Any], value: float

@@ -166,6 +166,8 @@ class Part:
         """Say which way the scores are wrong, and by how much."""
         way = PART_DIRECTIONS_IN_WORDS.get(self.direction, self.direction)
         predicted, observed = percents(self.mean_score, self.rate, least=1)
+        if self.direction in ("over-confident", "under-confident"):
+            return f"{way} (average confidence {predicted}, accuracy {observed})"
         return f"{way} (average prediction {predicted}, observed rate {observed})"
 
 

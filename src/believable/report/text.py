@@ -179,7 +179,8 @@ def opening(audit: Audit) -> list[str]:
 
 def metric_rows(rows: Sequence[Measured], of: bool) -> list[list[str]]:
     """A table of metrics, heading first."""
-    table = [["", "value", "interval", "noise floor", "95 % below", *(["of"] if of else []), "bins"]]
+    floor = "if calibrated" if all(one.family == "score" for one in rows) else "noise floor"
+    table = [["", "value", "interval", floor, "95 % below", *(["of"] if of else []), "bins"]]
     for one in rows:
         digits, ends = _ends(one.low, one.high)
         floor, most = (shown(value) if value is not None else "" for value in (one.floor, one.q95))
