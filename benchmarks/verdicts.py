@@ -223,7 +223,7 @@ def times_of(truth: Truth, times: int) -> int:
 
 def table(times: int, seed: int = 0) -> str:
     """The grid as Markdown: the right answers, how often each is given, and how often it is right."""
-    lines = ["| truth | right | " + " | ".join(SHORT.values()) + " | share right |", "|---|---|" + "---:|" * 6]
+    lines = ["| truth | expected | " + " | ".join(SHORT.values()) + " | as expected |", "|---|---|" + "---:|" * 6]
     for truth in GRID:
         found = answers(truth, times_of(truth, times), seed)
         total = sum(found.values())

@@ -282,7 +282,8 @@ class Verdict:
         first = self.findings[0].words if self.findings else self._uncertain()
         if self.ranges and (not self.findings or self.findings[0].rule in RULES_WITHOUT_EXAMPLE):
             worst = max(self.ranges, key=lambda one: one.weight)
-            first = f"{worst.example(self.about_confidence)} (scores between {worst.ends}). {first}"
+            what = "confidences" if self.about_confidence else "scores"
+            first = f"{worst.example(self.about_confidence)} ({what} between {worst.ends}). {first}"
         return f"{self.label}{after}. {first}"
 
     def lines(self) -> list[str]:
