@@ -67,7 +67,7 @@ class Audits:
         unsure = [audit.title for audit, one in self._others() if not one.low > 0]
         said = [f"{name} has the best {self.score}."]
         if surely:
-            said.append(f"{_joined(surely)} {'is' if len(surely) == 1 else 'are'} surely worse.")
+            said.append(f"{_joined(surely)} {'is' if len(surely) == 1 else 'are'} clearly worse.")
         if unsure:
             said.append(f"{_joined(unsure)} cannot be distinguished from it on these rows.")
         return said
@@ -88,7 +88,7 @@ class Audits:
                 cells = [_with_interval(one.value, one.low, one.high) if one else "" for one in measured]
                 table.append([short_name(alias, name), *cells])
         differences = ["", *(_with_interval(one.difference, one.low, one.high) for one in self.behind)]
-        table.append([f"{self.score} behind the best", *differences])
+        table.append([f"{self.score} above the best", *differences])
         return table
 
     def sections(self) -> Iterator[Section]:
