@@ -482,3 +482,40 @@ def test_classes_of_a_row_are_one_cluster():
         q.ravel(), (y[:, None] == np.arange(3)).ravel().astype(int), np.ones(450), np.repeat(np.arange(150) // 3, 3), [0, 0.25, 0.5, 0.75, 1]
     )  # fmt: skip
     assert worth == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.99])
+def test_rejection_and_interval_agree_at_every_level(level):
+    """An interval from 0 beside "miscalibrated" would be a contradiction, at whatever level it is asked for."""
+    rng = np.random.default_rng(23)
+    for _ in range(6):
+        p = rng.beta(2, 2, 600)
+        judged = verdict(p, rng.random(600) < np.clip(p - 0.05, 0, 1), level=level)
+        assert (judged.low > 0) == judged.miscalibrated
+        assert judged.low <= judged.estimate <= judged.high
+
+
+def test_ratio_and_slope_have_the_level_asked_for():
+    """The interval shown is wider at a higher level; the answer is not another one."""
+    rng = np.random.default_rng(24)
+    p = rng.beta(2, 2, 800)
+    y = rng.random(800) < np.clip(p - 0.1, 0, 1)
+    narrow, wide = verdict(p, y, level=0.5), verdict(p, y, level=0.99)
+    assert wide.ratio_low < narrow.ratio_low < narrow.ratio < narrow.ratio_high < wide.ratio_high
+    assert wide.slope_low < narrow.slope_low < narrow.slope < narrow.slope_high < wide.slope_high
+    assert narrow.answer == wide.answer
+
+
+def test_what_is_wrong_with_classes_alone_does_not_contradict_the_test():
+    """The confidences are right and the classes are not: the test is told to be of the whole."""
+    rng = np.random.default_rng(25)
+    p = rng.dirichlet(np.full(4, 0.6), 4000)
+    y = (rng.random((4000, 1)) > np.cumsum(p, axis=1)).sum(axis=1)
+    order = np.argsort(-p, axis=1)
+    swapped = p.copy()
+    rows = np.arange(4000)
+    swapped[rows, order[:, 1]], swapped[rows, order[:, 3]] = p[rows, order[:, 3]], p[rows, order[:, 1]]
+    judged = verdict(swapped, y)
+    assert judged.findings[0].rule == "class"
+    assert not judged.miscalibrated
+    assert "A perfectly calibrated model could show such differences overall" in str(judged)

@@ -36,3 +36,15 @@ def test_clusters_that_follow_each_other_are_seen(size):
     named = verdict(p, y, clusters=np.arange(4000) // size)
     assert not named.looks_clustered
     assert "as if rows came in clusters" not in str(named)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("n_bins", [3, 10])
+def test_sorted_files_are_not_clustered(order, n_bins):
+    """Up or down, and with a row out of order: neighbours have the same score, whoever they are."""
+    rng = np.random.default_rng(9)
+    p = np.sort(rng.beta(0.5, 20, 20_000))[::order].copy()
+    y = rng.random(20_000) < p
+    assert not verdict(p, y, n_bins=n_bins).looks_clustered
+    p[[5, 9000]], y[[5, 9000]] = p[[9000, 5]], y[[9000, 5]]
+    assert not verdict(p, y, n_bins=n_bins).looks_clustered

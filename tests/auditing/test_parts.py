@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.special import betaincinv
+from scipy.stats import chi2, norm
 
 import believable
 from believable import Predictions, audit
@@ -100,3 +102,26 @@ def test_subgroups_keep_their_clusters():
     assert not evidence.rejected
     alone = replace(here, clustered=None)
     assert evidence_of_curve(alone, counted(alone.data), SETTINGS, 2).rejected
+
+
+def test_averages_of_subgroups_allow_for_clusters_across_bins():
+    """Rows of a cluster share their luck in all bins: the interval of the average allows for that."""
+    rng = np.random.default_rng(11)
+    cluster = np.repeat(np.arange(15), 40)
+    held = 0
+    for _ in range(100):
+        p = rng.beta(2, 3, 600)
+        alike = norm.cdf(np.sqrt(0.2) * rng.normal(size=15)[cluster] + np.sqrt(0.8) * rng.normal(size=600))
+        source = source_of_audit(p, (alike < p).astype(int), None, clusters=cluster)
+        gap = evidence_of_curve(source, counted(source.data), SETTINGS, 1).average.gap
+        held += gap.low <= 0 <= gap.high
+    assert held >= 86  # 15 clusters are few, and the interval is that of many: 93 expected, less three standard errors
+
+
+def test_certain_scores_of_a_part_have_a_gap():
+    """All scores 0: the gap is that of the observed events, with an exact interval; no number is missing."""
+    none = evidence_of_bins(counted([0.0] * 50, [0] * 50), 1, False).average.gap
+    some = evidence_of_bins(counted([0.0] * 50, [1] * 5 + [0] * 45), 1, False).average.gap
+    assert (none.value, none.low) == (0, 0)
+    assert none.high == pytest.approx(-math.log(0.025) / 50)
+    assert (some.low, some.high) == pytest.approx((chi2.ppf(0.025, 10) / 100, chi2.ppf(0.975, 12) / 100))

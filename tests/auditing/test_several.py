@@ -122,3 +122,17 @@ def test_clusters_widen_the_difference(monkeypatch):
     # Bootstrap ends of their own draws.
     assert (named.low, named.high) == pytest.approx((once.low, once.high), abs=0.1 * (once.high - once.low))
     assert ignored.high - ignored.low < 0.6 * (named.high - named.low)
+
+
+def test_what_would_be_ignored_is_refused(models):
+    """Outcomes and weights beside checked predictions, predictions of another kind, and a name that comes again."""
+    p, y = models[0]["logistic"], models[1]
+    checked = {"a": believable.Predictions(p, y), "b": believable.Predictions(p**2, y)}
+    with pytest.raises(InputError, match="already holds its weights"):
+        audit_models(checked, sample_weight=np.ones(len(p)))
+    with pytest.raises(InputError, match="already holds its actuals"):
+        audit_models(checked, 1 - y)
+    with pytest.raises(InputError, match="'matrix' has multiclass predictions of 2 classes and 'one' binary ones"):
+        audit_models({"one": p, "matrix": np.column_stack([1 - p, p])}, y)
+    with pytest.raises(InputError, match="different names"):
+        audit_models({1: p, "1": p**2}, y)

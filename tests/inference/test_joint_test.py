@@ -106,3 +106,27 @@ def test_certain_scores():
     """Scores of 0 and 1 that are right are never rejected, and always where one is wrong."""
     assert outcome_of([0.0, 0.0, 1.0, 1.0], [0, 0, 1, 1]).p_value == 1
     assert outcome_of([0.0] * 50 + [1.0] * 50, [0] * 49 + [1] + [1] * 50).p_value <= 1 / 100
+
+
+@pytest.mark.parametrize("far", [18, 22, 26])
+def test_certain_and_right_is_a_tie(far):
+    """Scores next to 0 and 1 that are all right are what nearly every draw shows, whatever rounding does."""
+    rng = np.random.default_rng(far)
+    for _ in range(5):
+        p = 1 / (1 + np.exp(-(rng.normal(size=2000) * 2 + far * rng.choice([-1, 1], 2000))))
+        points = count_points(Predictions(p, rng.random(2000) < p), notion="binary")[0]
+        assert joint_test(points, 0.05, 500, np.random.default_rng(0)).p_value > 0.05
+
+
+def test_a_common_factor_of_weights_changes_nothing():
+    """Weights that depend on the outcome too, however small or large they are."""
+    rng = np.random.default_rng(4)
+    p = rng.beta(1, 4, 600)
+    y = (rng.random(600) < 0.85 * p).astype(int)
+    w = np.where(y == 1, rng.choice([0.2, 4.0], 600), 1.0)
+    found = []
+    for factor in (1.0, 1e-12, 1e9 / 3):
+        points = count_points(Predictions(p, y, sample_weight=w * factor), notion="binary")[0]
+        found.append(joint_test(points, 0.05, 500, np.random.default_rng(0)))
+    assert [one.p_value for one in found] == [found[0].p_value] * 3
+    assert [one.at_least for one in found] == pytest.approx([found[0].at_least] * 3)

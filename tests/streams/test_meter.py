@@ -364,3 +364,20 @@ def test_the_negative_label_can_be_named():
     mixed.update([0.2, 0.9], [0.0, 1.0])
     mixed.update([0.2, 0.9], [False, True])
     assert mixed.n == 6
+
+
+def test_saved_counts_keep_the_negative_label():
+    """After loading, a third label is refused as before; counts saved without it load too."""
+    meter = CalibrationMeter(pos_label="yes")
+    meter.update([0.2, 0.9], ["no", "yes"])
+    saved = json.loads(json.dumps(meter.state_dict()))
+    again = CalibrationMeter(pos_label="yes")
+    again.load_state_dict(saved)
+    with pytest.raises(InputError, match="neither pos_label='yes' nor 'no'"):
+        again.update([0.3], ["maybe"])
+    del saved["negative"]
+    again.load_state_dict(saved)
+    again.update([0.3], ["maybe"])
+    assert again.n == 3
+    with pytest.raises(SchemaError, match="damaged"):
+        again.load_state_dict(saved | {"negative": ["no"]})

@@ -336,3 +336,13 @@ def test_labels_beyond_the_two_are_refused():
     with pytest.raises(InputError, match="neither pos_label='yes' nor neg_label='no'"):
         named.update([0.3], ["maybe"])
     assert (monitor.n, named.n) == (2, 0)
+
+
+def test_a_saved_monitor_keeps_the_negative_label():
+    """After loading, a third label is refused as before."""
+    monitor = CalibrationMonitor(2, pos_label="yes")
+    monitor.update([0.2, 0.9], ["no", "yes"])
+    again = CalibrationMonitor(2, pos_label="yes")
+    again.load_state_dict(json.loads(json.dumps(monitor.state_dict())))
+    with pytest.raises(InputError, match="neither pos_label='yes' nor 'no'"):
+        again.update([0.3], ["maybe"])

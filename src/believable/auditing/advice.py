@@ -166,6 +166,8 @@ def _never_seen(facts: AuditFacts) -> str:
     if lowest < SEEN_TO_THE_ENDS[0] and highest > SEEN_TO_THE_ENDS[1]:
         return ""
     below, above = _rounded_away(lowest, math.floor), _rounded_away(highest, math.ceil)
+    if lowest == highest:
+        return f"All scores are {below:g}: nothing is known about other scores."
     if lowest < SEEN_TO_THE_ENDS[0]:
         return f"No score is above {above:g}: nothing is known about higher scores."
     if highest > SEEN_TO_THE_ENDS[1]:

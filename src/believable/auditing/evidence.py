@@ -13,6 +13,7 @@ import numpy as np
 from believable._types import Float64s, Ints
 from believable.errors import ClippedWarning, UndefinedError
 from believable.metrics import calibration_slope_intercept
+from believable.predictions.view import Pairs
 from believable.report.verdicts import Range
 from believable.stats import BinStats
 from believable.stats.source import Points, PointStats
@@ -47,6 +48,13 @@ class ClusteredPairs:
     outcome: Float64s
     weight: Float64s
     cluster: Ints
+
+    @classmethod
+    def of(cls, pairs: Pairs, cluster: Ints) -> ClusteredPairs:
+        """Take the pairs of rows, of which each may have several, and the cluster of each row."""
+        weight = np.ones(len(pairs.score)) if pairs.weight is None else pairs.weight
+        score, outcome, w = (np.asarray(one, np.float64) for one in (pairs.score, pairs.outcome, weight))
+        return cls(score, outcome, w, np.repeat(cluster, len(score) // len(cluster)))
 
     def design_of_ratio(self) -> float:
         """How many times larger clusters make the variance of the ratio of rarer outcomes; at least 1."""
@@ -119,7 +127,10 @@ class Average:
         of_rarer = (w - predicted, w - observed) if turned else (predicted, observed)
         rarer = _ratio(*of_rarer, w, squared, unit, level)
         # The gap of the rarer outcome is its ratio less 1, times its prediction.
-        gaps = sorted((-1 if turned else 1) * (end - 1) * of_rarer[0] / w for end in (rarer.low, rarer.high))
+        gaps = [(end - 1) * of_rarer[0] / w for end in (rarer.low, rarer.high)]
+        if of_rarer[0] <= 0:  # certain not to happen: no ratio, but a number of events
+            gaps = [end * unit / w for end in _poisson(of_rarer[1] / unit, level)]
+        gaps = sorted(-end if turned else end for end in gaps)
         gap = Bounded((observed - predicted) / w, *gaps)
         ratio = rarer
         if turned:
@@ -133,17 +144,23 @@ def _ratio(predicted: float, observed: float, w: float, squared: float, unit: fl
 
     The interval is exact for a Poisson number where there are few, and on the log scale where there are many.
     """
-    from scipy.special import gammaincinv
-
-    tail, events, expected = (1 - level) / 2, observed / unit, predicted / unit
     if predicted <= 0:
         return Bounded(math.inf if observed > 0 else 1.0, 0.0 if observed <= 0 else 1.0, math.inf)
+    value, events = observed / predicted, observed / unit
     if events < FEW_EVENTS and observed < RARE_RATE * w:
-        low = float(gammaincinv(events, tail)) / expected if events > 0 else 0.0
-        return Bounded(observed / predicted, low, float(gammaincinv(events + 1, 1 - tail)) / expected)
-    value = observed / predicted
-    error = min(-NormalDist().inv_cdf(tail) * math.sqrt(squared) / observed, 700.0) if observed > 0 else 700.0
+        low, high = _poisson(events, level)
+        return Bounded(value, low * unit / predicted, high * unit / predicted)
+    z = -NormalDist().inv_cdf((1 - level) / 2)
+    error = min(z * math.sqrt(squared) / observed, 700.0) if observed > 0 else 700.0
     return Bounded(value, value * math.exp(-error), value * math.exp(error))
+
+
+def _poisson(events: float, level: float) -> tuple[float, float]:
+    """The exact interval of the mean of a Poisson number; it need not be whole."""
+    from scipy.special import gammaincinv
+
+    tail = (1 - level) / 2
+    return float(gammaincinv(events, tail)) if events > 0 else 0.0, float(gammaincinv(events + 1, 1 - tail))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -138,7 +138,7 @@ def judge(source: AuditSource, settings: AuditSettings) -> Verdict:
     average, slope = evidence.average, evidence.slope
     if level != RULES_LEVEL:
         average, slope = curve.average(level), curve.slope(level)[0]
-    ece = _agreeing(ends, rejected, test) if level >= RULES_LEVEL else Bounded(ends.estimate, ends.low, ends.high)
+    ece = _agreeing(ends, rejected, test)
     return Verdict(
         answer=answer,
         findings=tuple(findings),
@@ -240,11 +240,7 @@ class CurveRows:
         rows, cluster = source.clustered
         unit, _ = unit_of_rows(cluster, len(rows), generator(settings.random_state))
         added = residuals_of_clusters(rows, stats.view, unit, ScoreGroups.of(points).last_score)
-        score, outcome, weight, _, _ = rows.all_pairs(stats.view)
-        weight = np.ones(len(score)) if weight is None else weight.astype(np.float64)
-        pairs = ClusteredPairs(
-            score.astype(np.float64), outcome.astype(np.float64), weight, np.repeat(unit, len(score) // len(unit))
-        )
+        pairs = ClusteredPairs.of(rows.all_pairs(stats.view), unit)
         return cls(points, bins, effective_rows_of_bins(source.clustered, bins), pairs, added)
 
     def tested(self, rng: np.random.Generator) -> JointTest:
@@ -286,17 +282,23 @@ def bins_of_ranges(source: AuditSource, stats: BinStats, settings: AuditSettings
 def evidence_of_curve(source: AuditSource, stats: BinStats, settings: AuditSettings, tests: int) -> Evidence:
     """What the average and the ranges of a subgroup say, one of so many that are looked at."""
     bins = bins_of_ranges(source, stats, settings)
-    effective_n = None if source.clustered is None else effective_rows_of_bins(source.clustered, bins)
-    return evidence_of_bins(bins, tests, settings.about_confidence(source.kind), effective_n)
+    about_confidence = settings.about_confidence(source.kind)
+    if source.clustered is None:
+        return evidence_of_bins(bins, tests, about_confidence)
+    rows, cluster = source.clustered
+    design = ClusteredPairs.of(rows.all_pairs(bins.view), cluster).design_of_ratio()
+    return evidence_of_bins(bins, tests, about_confidence, effective_rows_of_bins(source.clustered, bins), design)
 
 
 def evidence_of_bins(
-    stats: BinStats, tests: int, about_confidence: bool, effective_n: Float64s | None = None
+    stats: BinStats, tests: int, about_confidence: bool, effective_n: Float64s | None = None, design: float = 1.0
 ) -> Evidence:
-    """What bins alone say of a class or subgroup, one of so many that are looked at."""
+    """What bins alone say of a class or subgroup, one of so many that are looked at.
+
+    Clusters leave so many effective rows in each bin, and make the variance of the average `design` times as large.
+    """
     alpha = CHANCE_OF_WRONG_RANGE / max(tests, 1)
     looked_at, wrong = ranges_of(stats, alpha, effective_n)
-    design = 1.0 if effective_n is None else max(float(stats.effective_n.sum() / effective_n.sum()), 1.0)
     average = Average.of(stats, 1 - alpha, design)
     rejected = bool(wrong) or not average.gap.low <= 0 <= average.gap.high
     return Evidence(rejected, about_confidence, average, wrong, looked_at)
@@ -311,8 +313,12 @@ def evidence_of_classes(source: AuditSource, settings: AuditSettings) -> list[Pa
         one = stats.only_stratum(k)
         if len(one.n):
             share = float(sums.wy[k] / sums.w)
-            effective = None if worth is None else worth[stats.stratum == k]
-            evidence = evidence_of_bins(one, source.n_classes, False, effective)
+            effective, design = None, 1.0
+            if source.clustered is not None and worth is not None:
+                rows, cluster = source.clustered
+                effective = worth[stats.stratum == k]
+                design = ClusteredPairs.of(rows.column(stats.view, k), cluster).design_of_ratio()
+            evidence = evidence_of_bins(one, source.n_classes, False, effective, design)
             found.append(PartEvidence(f"class {source.class_name(k)}", share, evidence))
     return found
 

@@ -205,7 +205,7 @@ def _audited(source: AuditSource, view: View, settings: AuditSettings, extras: A
     slices, not_shown = slices_of(stages, view, parts, found)
     judged = with_findings(
         judged,
-        [found for found in (subgroup_is_wrong(known), recalibration_gains(mended.fix)) if found],
+        [found for found in (subgroup_is_wrong(known, len(found)), recalibration_gains(mended.fix)) if found],
     )
     facts = AuditFacts(
         source=source,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
-from believable._types import Float64s
+import numpy as np
+
+from believable._types import Float64s, Floats
 from believable.auditing.source import AuditSource
 from believable.inference.cells import BinCells
 from believable.inference.clusters import has_several_pairs_per_row
@@ -15,6 +17,7 @@ FEWEST_ROWS_FOR_NEIGHBOURS = 200
 REACHES = (1, 4, 16)  # rows apart, up to which neighbours are compared
 SURELY_TOGETHER = 4.0  # standard errors
 SMALLEST_CORRELATION = 0.02  # of neighbouring rows, that is worth a sentence
+SELDOM_TURNED_BACK = 0.1  # of the steps between neighbouring scores, in a file that is sorted but for a few rows
 FAR_SHARE = 0.05  # of all rows: so far apart, rows of one cluster are not, but those of a sorted file are alike
 
 
@@ -30,7 +33,7 @@ def neighbours_err_together(source: AuditSource, stats: BinStats) -> bool:
     if has_several_pairs_per_row(stats.view) or rows.kind == "multilabel":
         return False
     score, outcome, _, stratum, _ = rows.all_pairs(stats.view)
-    if len(score) != len(rows) or bool((score[1:] >= score[:-1]).all()):  # a sorted file says nothing of its neighbours
+    if len(score) != len(rows) or _looks_sorted(score):
         return False
     error = outcome - stats.acc[BinCells.of(stats).locate(score, stratum)]
     for reach in REACHES:
@@ -40,6 +43,13 @@ def neighbours_err_together(source: AuditSource, stats: BinStats) -> bool:
             apart, _ = _correlation(error, range(far, far + reach))
             return apart < correlation / 2
     return False
+
+
+def _looks_sorted(score: Floats) -> bool:
+    """Whether scores hardly ever turn back, up or down: then neighbours have the same score, whoever they are."""
+    step = np.diff(score)
+    up, down = int(np.count_nonzero(step > 0)), int(np.count_nonzero(step < 0))
+    return up + down > 0 and min(up, down) < SELDOM_TURNED_BACK * max(up, down)
 
 
 def _correlation(error: Float64s, lags: range) -> tuple[float, float]:

@@ -153,7 +153,7 @@ def _of_subgroup(
     about_confidence = settings.about_confidence(source.kind)
     stats = count_asked(here.data, BinsAsked(**settings.options), squares=True)
     evidence = evidence_of_curve(here, stats, settings, n_subgroups)
-    named = PartEvidence(f"{part.column} = {part.name}", part.n / source.n, evidence)
+    named = PartEvidence(f"{part.column} = {part.name}", float(stats.w.sum() / source.sums.w), evidence)
     return _with_rules(part, stats, evidence, about_confidence), named
 
 

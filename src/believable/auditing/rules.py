@@ -154,12 +154,12 @@ class PartEvidence:
 
 def class_is_wrong(parts: Sequence[PartEvidence]) -> Finding | None:
     """The probabilities of a class are wrong by as much as calls for recalibration; of classes with most rows."""
-    return _part_is_wrong("class", parts, "of {total} classes are as wrong")
+    return _part_is_wrong("class", parts, f"of {len(parts)} classes are as wrong")
 
 
-def subgroup_is_wrong(parts: Sequence[PartEvidence]) -> Finding | None:
-    """The scores of a subgroup are wrong by as much as calls for recalibration."""
-    found = _part_is_wrong("subgroup", parts, "of {total} subgroups are as wrong")
+def subgroup_is_wrong(parts: Sequence[PartEvidence], total: int) -> Finding | None:
+    """The scores of a subgroup, one of so many, are wrong by as much as calls for recalibration."""
+    found = _part_is_wrong("subgroup", parts, f"of {total} subgroups are as wrong")
     return None if found is None else Finding(found.rule, "use with care", found.words)
 
 
@@ -174,7 +174,7 @@ def _part_is_wrong(rule: str, parts: Sequence[PartEvidence], others: str) -> Fin
     if not wrong:
         return None
     part, finding = max(wrong, key=lambda one: one[0].share)
-    more = f" ({len(wrong)} {others.format(total=len(parts))})" if len(wrong) > 1 else ""
+    more = f" ({len(wrong)} {others})" if len(wrong) > 1 else ""
     words = f"For {part.name}, {finding.words[0].lower()}{finding.words[1:].removesuffix('.')}{more}."
     most = sum(part.share for part, _ in wrong) >= MOST_ROWS
     return Finding(rule, "no, recalibrate first" if most else "use with care", words)

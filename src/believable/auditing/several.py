@@ -15,6 +15,7 @@ from believable.errors import InputError
 from believable.predictions import Predictions, as_predictions
 from believable.readers.load import Loaded
 from believable.report.several import MAX_MODELS, Audits
+from believable.stats.source import refuse_extras
 
 
 @renamed(groups="clusters")
@@ -63,6 +64,8 @@ def audit_models(
             most=MAX_MODELS,
             got=len(models) if isinstance(models, Mapping) else type(models).__name__,
         )
+    if len(set(map(str, models))) < len(models):
+        raise InputError("{argument} need different names, got {got}", argument="models", got=list(models))
     rows = {str(name): _rows(model, actuals, sample_weight) for name, model in models.items()}
     _refuse_other_rows(rows)
     if clusters is None:
@@ -85,13 +88,26 @@ def audit_models(
 
 def _rows(model: Any, actuals: Any, sample_weight: Any) -> Predictions:
     if isinstance(model, Loaded):
+        refuse_extras("Loaded", actuals=actuals, sample_weight=sample_weight)
         return model.predictions
-    return model if isinstance(model, Predictions) else as_predictions(model, actuals, sample_weight)
+    return as_predictions(model, actuals, sample_weight)
 
 
 def _refuse_other_rows(rows: Mapping[str, Predictions]) -> None:
     (first, expected), *others = rows.items()
     for name, one in others:
+        if (one.kind, one.n_classes) != (expected.kind, expected.n_classes):
+            raise InputError(
+                "{argument} are compared on the same probabilities, but {got!r} has {kind} predictions of {n} classes "
+                "and {first!r} {other} ones of {m}",
+                argument="models",
+                got=name,
+                kind=one.kind,
+                n=one.n_classes,
+                first=first,
+                other=expected.kind,
+                m=expected.n_classes,
+            )
         if not np.array_equal(one.labels, expected.labels):
             raise InputError(
                 "{argument} are compared on the same rows, but the outcomes of {got!r} are not those of {first!r}",

@@ -242,6 +242,7 @@ def _audit_models(files: Sequence[Path], names: Sequence[str], settings: Setting
         )
     asked, outputs = settings.columns, settings.outputs
     without = {"markdown": outputs["markdown"], "compare": settings.compare, "compare-prob": settings.compare_prob}
+    without |= {"stream": asked.get("stream") or None, "checkpoint": asked.get("checkpoint")}
     without |= {"save-summary": asked["save_summary"], "run": asked["run"], "title": settings.title}
     for option, value in without.items():
         if value is not None:
@@ -284,6 +285,10 @@ def _audit_models(files: Sequence[Path], names: Sequence[str], settings: Setting
     for i, section in enumerate(list(found.sections())[: 2 if settings.quiet else None]):
         console.print() if i else None
         show_section(console, section)
+    if settings.full and not settings.quiet:
+        for one in found:
+            console.print()
+            show_audit(console, one, full=True)
     console.print() if written else None
     for sentence in written:
         say(console, sentence)

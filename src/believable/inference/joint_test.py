@@ -7,7 +7,7 @@ way at once, and the smallest p-value is compared with the smallest p-values of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -74,8 +74,8 @@ class ScoreGroups:
 
     @property
     def excess(self) -> Float64s:
-        """Outcomes less what was predicted, in each group."""
-        return np.asarray(self.wy - self.w * self.score)
+        """Outcomes less what was predicted, in each group, rounded as for drawn outcomes: equal ones are ties."""
+        return np.asarray(self.w * (self.wy / self.w - self.score))
 
     @property
     def logit(self) -> Float64s:
@@ -110,6 +110,9 @@ def joint_test(points: Points, alpha: float, n_draws: int, rng: np.random.Genera
         What each cluster adds to the excess of each group of scores, where rows come in clusters. Their signs are
         tossed as well, and the larger p-value counts.
     """
+    unit = float(points.total / points.n.sum())  # so that a common factor of all weights changes nothing
+    points = replace(points, w=points.w / unit, wy=points.wy / unit, w2=points.w2 / unit**2, w2y=points.w2y / unit**2)
+    added = None if added is None else added / unit
     groups = ScoreGroups.of(points)
     design = _design(points, groups, added)
     found = _compared(groups, groups.drawn_excess(n_draws, design, rng), np.diag(groups.variance * design), alpha)

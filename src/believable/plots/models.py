@@ -10,7 +10,7 @@ import numpy as np
 
 from believable.errors import InputError
 from believable.plots.style import MODEL_COLOURS, MODEL_LINE_STYLES, MODEL_MARKERS, thousands
-from believable.stats.source import is_checked, source_of
+from believable.stats.source import is_checked, refuse_extras, source_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,6 +78,8 @@ def given_models(
     if not predictions:
         raise InputError("there are no models to draw: the dict is empty")
     _few_enough(len(predictions))
+    if all(map(is_checked, predictions.values())):
+        refuse_extras("Predictions", actuals=actuals, sample_weight=sample_weight)
     sources = [_source_of_one(one, actuals, sample_weight) for one in predictions.values()]
     values = [compute(source, limit) for source in sources]
     end = max(one.limit for one in values)

@@ -338,7 +338,8 @@ class Verdict:
 
     def _test(self) -> str:
         if not self.miscalibrated:
-            return f"A perfectly calibrated model could show the same differences (p = {self.p_value:.2g})."
+            what = "such differences overall" if self.findings else "the same differences"
+            return f"A perfectly calibrated model could show {what} (p = {self.p_value:.2g})."
         p = f"p < {SMALLEST_P_SHOWN}" if self.p_value <= SMALLEST_P_SHOWN else f"p = {self.p_value:.2g}"
         return f"This is more than noise: a perfectly calibrated model would rarely show such differences ({p})."
 

@@ -80,7 +80,7 @@ class BatchFormat:
             _check.no_missing(labels[counted], np.flatnonzero(counted))
             is_one = counted & _check.is_label(labels, pos_label, "pos_label")
             _check.one_other_label(labels[counted], is_one[counted], pos_label, self.neg_label)
-            negative = next(iter(labels[counted & ~is_one][:1].tolist()), None)
+            negative = _plain_label(labels[counted & ~is_one])
             labels, positive = np.where(counted, is_one, -1).astype(np.int8), bool(is_one.any())
             pos_label, ignore_label = None, None if ignore_label is None else -1
         rows = Predictions(
@@ -147,6 +147,12 @@ def _length(values: Any) -> int | None:
         return len(values)
     except TypeError:
         return None
+
+
+def _plain_label(labels: Array) -> str | int | float | None:
+    """Return the first label as JSON can hold it; None if there is none."""
+    first = next(iter(labels[:1].tolist()), None)
+    return first if first is None or isinstance(first, (str, int, float)) else str(first)
 
 
 def refused(reason: Exception | str) -> InputError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from types import NoneType
 from typing import Any, Literal, Self, final
 
 import numpy as np
@@ -349,6 +350,7 @@ class CalibrationMeter:
             "summary": None if summary is None else summary.to_dict(),
             "ignored": ignored,
             "positive": int(positive),
+            "negative": self._negative,
         }
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
@@ -366,7 +368,8 @@ class CalibrationMeter:
         if "summary" not in saved:
             raise SchemaError("the saved meter is damaged: it has no summary")
         summary = None if saved.get("summary") is None else Summary.from_dict(field_of(saved, "summary", dict))
-        if ignored < 0 or positive not in (0, 1):
+        negative = saved.get("negative")  # absent from counts that were saved before
+        if ignored < 0 or positive not in (0, 1) or not isinstance(negative, (str, int, float, NoneType)):
             raise SchemaError("the saved meter is damaged: its counts are not counts")
         other = self._made(self._settings)
         if summary is not None:
@@ -377,7 +380,7 @@ class CalibrationMeter:
         with self._lock:
             self._layout, self._total, self._waiting = other._layout, other._total, []
             self._rows_counted, self._scores_waiting, self._rows_waiting = other._rows_counted, 0, 0
-            self._ignored, self._positive = ignored, bool(positive)
+            self._ignored, self._positive, self._negative = ignored, bool(positive), negative
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:

@@ -233,6 +233,7 @@ class CalibrationMonitor:
                 "settings": self._saved_settings(),
                 "stream": None if layout is None else [layout.kind, layout.n_classes, layout.views[0][1].dtype],
                 "by_rows": self._by_rows,
+                "negative": self._negative,
                 "counters": {name: int(getattr(self, name)) for name in SAVED_COUNTERS},
                 "open": {str(pane): meter.state_dict() for pane, meter in self._open.items()},
                 "closed": {str(pane): cells.to_dict() for pane, cells in self._closed.items()},
@@ -275,6 +276,7 @@ class CalibrationMonitor:
             self.alarm.load_state_dict(field_of(saved, "alarm", dict))
             self._layout, self._by_rows = layout, by_rows
             self._open, self._closed = panes, closed
+            self._negative = saved.get("negative")
             self._rows = deque(windows, maxlen=self._rows.maxlen)
             for name, value in counters.items():
                 setattr(self, name, bool(value) if name in ("_ended", "_positive") else value)
