@@ -40,7 +40,7 @@ def test_they_are_ranked_by_log_loss(found, models):
     assert [one.value - one.other for one in found.behind] == pytest.approx(
         [losses[one.title] - losses["logistic"] for one in found.audits[1:]]
     )
-    assert found.ranking == ["logistic has the best log loss.", "<b>flat</b> and bayes are surely worse."]
+    assert found.ranking == ["logistic has the best log loss.", "<b>flat</b> and bayes are clearly worse."]
 
 
 def test_models_that_cannot_be_distinguished(models):

@@ -28,7 +28,7 @@ def test_models_are_audited_and_ranked(run, quick, files, tmp_path):
     assert lines[0] == "2 models, 1,797 rows (10 uniform bins)"
     assert lines[2].startswith("logistic: Yes, ")
     assert lines[3].startswith("bayes: No, recalibrate first. ")
-    assert "bayes is surely worse." in lines
+    assert "bayes is clearly worse." in lines
     assert page.read_text(encoding="utf-8").count('<g class="model') == 2
     assert picture.stat().st_size > 10_000
     short = run("audit", *files, "--names", "bayes,logistic", "--no-fix", "-q")

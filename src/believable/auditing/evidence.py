@@ -1,4 +1,4 @@
-"""What the rules of a verdict look at: the average, the slope, ranges of scores and the ECE, each with its interval."""
+"""The evidence for a verdict: the average, the slope, ranges of scores and the ECE, each with its interval."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from believable.report.verdicts import Range
 from believable.stats import BinStats
 from believable.stats.source import Points, PointStats
 
-FEW_EVENTS, RARE_RATE = 50, 0.2  # fewer rare events than this have an exact interval
-FEWEST_EVENTS_FOR_SLOPE = 10  # of the rarer outcome: intervals of the slope are too narrow for fewer
-FEWEST_BINS_OF_RANGES = 5  # of the headline, for ranges to be looked for in them
-FEWEST_ROWS_IN_RANGE = 30  # neighbouring bins with fewer are looked at together
-CROWDED_BIN_SHARE = 0.5  # of the weight in one bin of equal width, beyond which bins of equal counts are looked at
+FEW_EVENTS, RARE_RATE = 50, 0.2  # with fewer events than this, and a lower rate, the interval is exact
+FEWEST_EVENTS_FOR_SLOPE = 10  # of the rarer outcome: with fewer, intervals of the slope are too narrow
+FEWEST_BINS_OF_RANGES = 5  # the headline's bins must be at least so many to be used for ranges
+FEWEST_ROWS_IN_RANGE = 30  # neighbouring bins with fewer are merged
+CROWDED_BIN_SHARE = 0.5  # if one bin of equal width holds more of the weight, ranges are made of quantile bins
 N_QUANTILE_RANGES = 10
 
 
@@ -46,12 +46,12 @@ class Average:
     ----------
     predicted, observed : float
     gap : Bounded
-        The observed rate less the average prediction.
+        The observed rate minus the average prediction.
     ratio : Bounded
         The observed rate over the average prediction.
     rarer : Bounded
-        The same ratio of the rarer outcome, the event or its absence. Gap and ratio have its interval, so that a turned
-        event gives a turned answer.
+        The same ratio for the rarer outcome, the event or its absence. The intervals of gap and ratio follow from its
+        interval, so that exchanging event and non-event gives the mirrored answer.
     """
 
     predicted: float
@@ -62,14 +62,14 @@ class Average:
 
     @classmethod
     def of(cls, stats: BinStats, level: float, design: float = 1.0) -> Average:
-        """Read the average from bins; clusters make its variance `design` times as large."""
+        """Compute the average from bins; `design` is the factor by which clusters increase its variance."""
         w, predicted, observed = (float(sums.sum()) for sums in (stats.w, stats.wp, stats.wy))
         squared = design * max(float((stats.w2y - 2 * stats.w2py + stats.w2pp).sum()), 0.0)
         unit = design * float(stats.w2.sum()) / w
         turned = observed > w / 2
         of_rarer = (w - predicted, w - observed) if turned else (predicted, observed)
         rarer = _ratio(*of_rarer, w, squared, unit, level)
-        # The gap of the rarer outcome is its ratio less 1, times its prediction.
+        # The gap of the rarer outcome is its ratio minus 1, times its prediction.
         gaps = sorted((-1 if turned else 1) * (end - 1) * of_rarer[0] / w for end in (rarer.low, rarer.high))
         gap = Bounded((observed - predicted) / w, *gaps)
         ratio = rarer
@@ -80,9 +80,9 @@ class Average:
 
 
 def _ratio(predicted: float, observed: float, w: float, squared: float, unit: float, level: float) -> Bounded:
-    """The observed over the predicted number of rarer outcomes; `unit` is the weight of one independent row.
+    """Return the observed over the predicted number of rarer outcomes; `unit` is the weight of one independent row.
 
-    The interval is exact for a Poisson number where there are few, and on the log scale where there are many.
+    The interval is exact for a Poisson number if there are few, and symmetric on the log scale if there are many.
     """
     from scipy.special import gammaincinv
 
@@ -109,15 +109,15 @@ class Evidence:
         Whether the scores are confidences in an answer, not probabilities of an event.
     average : Average
     ranges : tuple of Range
-        Ranges of scores that are surely wrong, neighbours with the same direction together.
+        Ranges of scores that are certainly wrong; neighbours with errors in the same direction are merged.
     all_ranges : tuple of Range
-        Every range that was looked at.
+        Every range that was examined.
     slope : Bounded or None
-        The calibration slope; None where it is undefined, and where it was not asked for.
+        The calibration slope; None if it is undefined or was not asked for.
     moved_by_slope : float
         How far recalibration by slope and intercept would move scores on average.
     ece : Bounded or None
-        The estimate of the ECE and its interval; None where it was not asked for.
+        The estimate of the ECE and its interval; None if it was not asked for.
     """
 
     rejected: bool
@@ -138,27 +138,27 @@ class Evidence:
 def ranges_of(
     stats: BinStats, alpha: float, effective_n: Float64s | None = None
 ) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
-    """Look at ranges of at least 30 rows, with exact intervals that hold all at once.
+    """Return ranges of at least 30 rows, with exact intervals that hold simultaneously.
 
     Parameters
     ----------
     stats : BinStats
-        Of one curve.
+        The bins of one curve.
     alpha : float
-        The chance that any of the intervals misses.
+        The probability that any of the intervals misses the true rate.
     effective_n : ndarray, optional
-        Independent rows that each bin is worth; by default as many as its weights are worth.
+        How many independent rows each bin is worth; by default what its weights are worth.
 
     Returns
     -------
     all, wrong : tuple of Range
-        Every range, and those that are surely wrong, neighbours with the same direction together.
+        Every range, and those that are certainly wrong; neighbours with errors in the same direction are merged.
     """
     size = stats.effective_n if effective_n is None else effective_n
     runs = _with_enough_rows(size)
     each = alpha / max(len(runs), 1)
     looked_at = [_range(stats, run, size, each) for run in runs]
-    wrong: list[list[int]] = []  # bins
+    wrong: list[list[int]] = []  # the bins of each range
     before: Range | None = None
     for run, one in zip(runs, looked_at, strict=True):
         if one.least and before is not None and before.least and before.over == one.over:
@@ -170,7 +170,7 @@ def ranges_of(
 
 
 def _with_enough_rows(size: Float64s) -> list[list[int]]:
-    """Runs of neighbouring bins that are worth at least 30 rows; none where all together are not."""
+    """Merge neighbouring bins into runs worth at least 30 rows; return none if all bins together are not."""
     runs: list[list[int]] = []
     for b in range(len(size)):
         if runs and size[runs[-1]].sum() < FEWEST_ROWS_IN_RANGE:
@@ -211,9 +211,9 @@ def clopper_pearson(rate: float, n: float, alpha: float) -> tuple[float, float]:
 
 
 def slope_of(points: Points, view: Any, level: float, design: float = 1.0) -> tuple[Bounded | None, float]:
-    """The calibration slope with its interval, and how far the line moves scores on average.
+    """Return the calibration slope with its interval, and how far recalibration by it moves scores on average.
 
-    Clusters make the variance of the slope `design` times as large.
+    `design` is the factor by which clusters increase the variance of the slope.
     """
     unit = design * float(points.w2.sum()) / float(points.total)
     events = float(points.wy.sum())
@@ -221,7 +221,7 @@ def slope_of(points: Points, view: Any, level: float, design: float = 1.0) -> tu
         return None, 0.0
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ClippedWarning)  # an audit tells it beside the slope
+            warnings.simplefilter("ignore", ClippedWarning)  # an audit says so in a note next to the slope
             line = calibration_slope_intercept(PointStats(view, (points,)), level=level)
     except UndefinedError:
         return None, 0.0
@@ -236,7 +236,7 @@ def slope_of(points: Points, view: Any, level: float, design: float = 1.0) -> tu
 
 
 def is_crowded(stats: BinStats) -> bool:
-    """Whether bins are too few to look for ranges in, or one of those of equal width holds most of the weight."""
+    """Return whether there are too few bins to make ranges of, or one bin of equal width holds most of the weight."""
     share = float(stats.w.max() / stats.w.sum())
     crowded = stats.strategy == "uniform" and share > CROWDED_BIN_SHARE
     return crowded or stats.per_stratum < FEWEST_BINS_OF_RANGES

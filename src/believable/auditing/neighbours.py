@@ -1,4 +1,4 @@
-"""Whether neighbouring rows err together, as rows of one patient, query or day do."""
+"""A check for unnamed clusters: neighbouring rows err together, as rows of one patient, query or day do."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from believable.stats import BinStats
 from believable.stats.source import rows_in
 
 FEWEST_ROWS_FOR_NEIGHBOURS = 200
-REACHES = (1, 4, 16)  # rows apart, up to which neighbours are compared
-SURELY_TOGETHER = 4.0  # standard errors
-SMALLEST_CORRELATION = 0.02  # of neighbouring rows, that is worth a sentence
-FAR_SHARE = 0.05  # of all rows: so far apart, rows of one cluster are not, but those of a sorted file are alike
+REACHES = (1, 4, 16)  # the largest distances, in rows, over which errors are compared
+SURELY_TOGETHER = 4.0  # standard errors above 0
+SMALLEST_CORRELATION = 0.02  # a smaller correlation of neighbouring rows is not reported
+FAR_SHARE = 0.05  # of all rows: rows this far apart are not in one cluster, but are alike in a sorted file
 
 
 def neighbours_err_together(source: AuditSource, stats: BinStats) -> bool:
-    """Whether rows next to each other have similar errors though no clusters were named.
+    """Return whether rows next to each other have similar errors, and no clusters were given.
 
-    What is compared is the outcome less the observed rate of its bin, so that miscalibration does not count. Rows that
-    are alike far apart too are sorted by outcome or drift slowly, and are not told as clusters.
+    An error is the outcome minus the observed rate of its bin, so that miscalibration does not count. If rows far apart
+    are alike too, the file is sorted by outcome or drifts slowly, and its rows do not count as clusters.
     """
     rows = rows_in(source.data)
     if rows is None or source.cluster is not None or len(rows) < FEWEST_ROWS_FOR_NEIGHBOURS:
@@ -30,7 +30,7 @@ def neighbours_err_together(source: AuditSource, stats: BinStats) -> bool:
     if has_several_pairs_per_row(stats.view) or rows.kind == "multilabel":
         return False
     score, outcome, _, stratum, _ = rows.all_pairs(stats.view)
-    if len(score) != len(rows) or bool((score[1:] >= score[:-1]).all()):  # a sorted file says nothing of its neighbours
+    if len(score) != len(rows) or bool((score[1:] >= score[:-1]).all()):  # in a sorted file, neighbours mean nothing
         return False
     error = outcome - stats.acc[BinCells.of(stats).locate(score, stratum)]
     for reach in REACHES:
@@ -43,7 +43,7 @@ def neighbours_err_together(source: AuditSource, stats: BinStats) -> bool:
 
 
 def _correlation(error: Float64s, lags: range) -> tuple[float, float]:
-    """The mean correlation of errors so many rows apart, and by how many standard errors it is above 0."""
+    """Return the mean correlation of errors at these distances in rows, and its value in standard errors."""
     products = [error[:-lag] * error[lag:] for lag in lags if lag < len(error)]
     total, squares = sum(float(one.sum()) for one in products), sum(float(one @ one) for one in products)
     size = sum(map(len, products)) * float(error @ error) / len(error)

@@ -1,4 +1,4 @@
-"""`audit_models`: several models on the same rows, each audited, ranked by a proper score."""
+"""`audit_models`: audit several models on the same rows, and rank them by a proper score."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ def audit_models(
     actuals : array-like, optional
         The outcomes; not needed where each model comes with them.
     sample_weight : array-like of shape (n,), optional
+        The weight of each row.
     **options
-        Those of `audit`: `n_bins`, `strategy`, `notion`, `pairs`, `clusters`, `by`, `fix`, `level`, `random_state`, ...
+        Options of `audit`, such as `n_bins`, `strategy`, `notion`, `pairs`, `clusters`, `by`, `fix` and `random_state`.
 
     Returns
     -------
@@ -77,7 +78,7 @@ def _refuse_other_rows(rows: Mapping[str, Predictions]) -> None:
     for name, one in others:
         if not np.array_equal(one.labels, expected.labels):
             raise InputError(
-                "{argument} are compared on the same rows, but the outcomes of {got!r} are not those of {first!r}",
+                "{argument} are compared on the same rows, but {got!r} and {first!r} have different outcomes",
                 argument="models",
                 got=name,
                 first=first,
