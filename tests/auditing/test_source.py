@@ -239,9 +239,7 @@ def test_what_a_summary_cannot_give(event, matrix, monkeypatch):
     """Clusters, comparisons, outcomes once more and other grids are refused in words."""
     few_metrics(monkeypatch)
     summary = event[-1]
-    with pytest.raises(
-        InputError, match="clusters says which rows belong together, but a summary has no rows"
-    ):
+    with pytest.raises(InputError, match="clusters says which rows belong together, but a summary has no rows"):
         audit(summary, clusters=[1, 2])
     with pytest.raises(InputError, match="clusters says which rows belong together"):
         verdict(summary, clusters=[1, 2])
