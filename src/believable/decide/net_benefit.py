@@ -194,7 +194,7 @@ def _benefits(sums: list[Float64s], t: Float64s) -> tuple[Float64s, Float64s, Fl
 
 
 def _exact_ends(kept: Kept, n_cuts: Ints, target: Float64s, t: Float64s, level: float) -> tuple[Float64s, Float64s]:
-    """Return the ends of q (rate - target) / (1 - t), with q the share of rows that the first cuts keep.
+    """Return the ends of q (rate - target) / (1 - t), with q the share of rows that the first thresholds keep.
 
     This is the gain over treating no one if the treated rows are kept, rate is that of events and the target is t. It
     is the gain over treating everyone if the untreated rows are kept, rate is that of non-events and the target is

@@ -26,7 +26,7 @@ class RiskCoverage:
     Attributes
     ----------
     cut : ndarray
-        The distinct confidences, highest first: answer rows with a confidence of at least the cut.
+        The distinct confidences, highest first: answer rows with a confidence of at least the threshold.
     n : ndarray
         The number of rows answered.
     coverage, risk : ndarray
