@@ -97,6 +97,6 @@ class DirichletCalibration(PenalisedRecalibrator):
         c = self._coefficients(logs, labels, weights, odir)
         return {"weights": c[:, :-1], "intercepts": c[:, -1]}
 
-    def _apply_map(self, learnt: Map, logits: Floats) -> Float64s:
-        c = side_by_side(learnt["weights"], learnt["intercepts"])
+    def _apply_map(self, fitted: Map, logits: Floats) -> Float64s:
+        c = side_by_side(fitted["weights"], fitted["intercepts"])
         return _kernels.mapped_softmax(log_probabilities(logits), c)

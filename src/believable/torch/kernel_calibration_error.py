@@ -148,7 +148,7 @@ def squared_kernel_calibration_error(
         return unbiased_skce(given)
     size = 2 if estimator == "linear" else block_size or max(2, isqrt(len(given)))
     if len(given) < size:
-        raise UndefinedError(f"blocks of {size} rows need as many, these are {len(given)}")
+        raise UndefinedError(f"a block needs {size} rows, but there are only {len(given)}")
     return block_skce(given, size)
 
 
