@@ -273,7 +273,7 @@ def test_the_fix(event, huge):
     """Chosen on drawn rows, fitted on all cells: the map is that of the rows, and it is in the report."""
     fix = huge.fix
     assert fix.rows == (
-        "20,000 rows in 5 folds; each row is recalibrated by a map fitted on the other folds. ECE with 10 bins. 1,000,000 of "
+        "20,000 rows in 5 folds; each row is recalibrated by a fit on the other folds. ECE with 10 bins. 1,000,000 of "
         "838,860,800,000 rows were drawn from the cells of a summary, at their mean scores, to judge the chosen recalibrator; "
         "it was fitted on all cells."
     )

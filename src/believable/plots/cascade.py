@@ -88,7 +88,7 @@ def plot_cascade(
     Parameters
     ----------
     predictions : Cascade, Predictions or array-like
-        What `cascade` found, or what it is to be computed from.
+        The result of `cascade`, or the predictions to compute it from.
     actuals, cost_fast, cost_slow, cost_error, slow, slow_error, cv, clusters, level, random_state, sample_weight
         As in `cascade`; leave them out for a `Cascade`.
     save_path : path, optional

@@ -260,7 +260,7 @@ def plot_corp_diagram(
     _check.choice(show_histogram, (True, False), "show_histogram")
     n_models = len(predictions) if isinstance(predictions, Mapping) else 1
     drawn: Bands | None = band
-    if n_models > 1 and band is not None:  # a band that is not drawn need not be computed
+    if n_models > 1 and band is not None:  # a band that is not drawn is not computed
         drawn = "confidence" if n_models <= MAX_MODELS_WITH_BANDS and band != "consistency" else None
     rng = generator(random_state)
 

@@ -39,7 +39,7 @@ class ScoreHistogram:
         Lower (open) and upper (closed) end of each bin; the first also owns 0.
     weight : ndarray
     total : float
-        The weight of all; more than that of the bins where they end before the largest score.
+        The weight of all scores; more than that of the bins if they end before the largest score.
     """
 
     edges: Float64s

@@ -36,7 +36,7 @@ class MetricBar:
     ----------
     name : str
     interval : Interval or None
-        With the value; None where the metric is undefined.
+        The interval, with the value; None if the metric is undefined.
     floor : NoiseFloor or None
     note : str
         Why there is no value.

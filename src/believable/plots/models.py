@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 Value = TypeVar("Value")
 Framed = TypeVar("Framed", bound="HasLimit")
 KEPT_ON_AX = "_believable_models"  # the attribute of an ax that remembers its models, for the next call
-PAIR = 2  # scores and labels
-MAX_MODELS_WITH_BANDS = 2  # more bands than that lie over each other
+PAIR = 2  # a pair holds scores and labels
+MAX_MODELS_WITH_BANDS = 2  # more bands would overlap
 
 
 class HasLimit(Protocol):
-    """What is drawn of a model, in a frame that ends somewhere."""
+    """The drawn values of a model, with the end of their axes."""
 
     @property
     def limit(self) -> float:
@@ -99,7 +99,7 @@ def _source_of_one(one: Any, actuals: Any, sample_weight: Any) -> Source:
 
 def _few_enough(n: int) -> None:
     if n > len(MODEL_COLOURS):
-        raise InputError(f"at most {len(MODEL_COLOURS)} models can be told apart in one picture, got {n}")
+        raise InputError(f"at most {len(MODEL_COLOURS)} models can be distinguished in one picture, got {n}")
 
 
 def with_earlier(
@@ -131,7 +131,7 @@ def _take_away(ax: Axes, artists: list[Any]) -> None:
 def remember(
     ax: Axes, kind: str, models: list[tuple[str, Value]], before: Sequence[Any], title: str | None = None
 ) -> None:
-    """Keep in mind what an ax shows, and which artists were not there before."""
+    """Store on an ax which models it shows, and which artists were added for them."""
     drawn = [artist for artist in ax.get_children() if artist not in before]
     setattr(ax, KEPT_ON_AX, _Shown(kind, list(models), drawn, title))
 

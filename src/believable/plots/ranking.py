@@ -136,7 +136,7 @@ def plot_ranking(
     Parameters
     ----------
     predictions : Ranking, Predictions or array-like
-        What `risk_aware_rank` found, or what it is to be computed from.
+        The result of `risk_aware_rank`, or the predictions to compute it from.
     variance, interval, aversion, clusters
         As in `risk_aware_rank`; leave them out for a `Ranking`.
     save_path : path, optional
@@ -146,7 +146,7 @@ def plot_ranking(
     query : int
         Which query, numbered from 0 as they first appear in clusters.
     names : sequence, optional
-        What to call each row; its number otherwise.
+        The names of the rows; by default their numbers.
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure; the two orders stand to its left.
     title : str, optional

@@ -1,7 +1,7 @@
-"""The room that an ax has in its figure: how large the words may be, and how everything stays inside.
+"""The space that an ax has in its figure: how large the text may be, and how everything stays inside.
 
-A picture is more than its ax: a title above, a histogram and a legend below, words beside. In a figure of several
-panels all of that has to stay within the panel, or it lies over its neighbour.
+A plot is more than its ax: it has a title above, a histogram and a legend below, text beside it. In a figure of several
+panels, all of that has to stay within the panel, or it would cover its neighbour.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def is_wide(ax: Axes) -> bool:
 
 
 def _place(p: Float64s) -> Float64s:
-    """Return the place on the axis of log-odds, which has room for both 1 % and 99 %."""
+    """Return the position on the axis of log-odds, which has room for both 1 % and 99 %."""
     inside = np.clip(p, 1 - END_OF_LOG_ODDS_AXIS, END_OF_LOG_ODDS_AXIS)
     return np.asarray(np.log(inside / (1 - inside)))
 

@@ -131,7 +131,7 @@ def splits(cv: Any, X: Any, y: Array, groups: Any, request: dict[str, Any]) -> l
 
 @final
 class Recalibrated(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier whose predictions are recalibrated by a map fitted on rows that the classifier was not fitted on.
+    """A classifier, and a recalibrator for its predictions that is fitted on rows the classifier was not fitted on.
 
     With s(x) the output of the classifier and m the calibration map, P(y | x) = m(s(x)). The map is fitted to the pairs
     (s_f(x_i), y_i), where s_f was fitted on the folds without row i; then s is fitted again, on all rows. With
