@@ -45,6 +45,7 @@ class Average:
     Attributes
     ----------
     predicted, observed : float
+        The average prediction and the observed rate.
     gap : Bounded
         The observed rate minus the average prediction.
     ratio : Bounded
@@ -108,6 +109,7 @@ class Evidence:
     about_confidence : bool
         Whether the scores are confidences in an answer, not probabilities of an event.
     average : Average
+        The average prediction and the observed rate.
     ranges : tuple of Range
         Ranges of scores that are certainly wrong; neighbours with errors in the same direction are merged.
     all_ranges : tuple of Range

@@ -76,6 +76,7 @@ def heaping(scores: Any, sample_weight: Any = None) -> Heaping | None:
     scores : array-like of shape (n,)
         Probabilities of one event, or confidences.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------

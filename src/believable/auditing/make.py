@@ -71,10 +71,11 @@ def audit(
     Parameters
     ----------
     predictions, actuals
-        Arrays, or a `Predictions`; or what a reader returns (`Loaded`), with its clusters, subgroups and notes. Or a
-        `Summary` of a stream, a large file or a table in a database, which gives the same report: its bins are exact,
-        and everything else is computed as if each row had the mean score of its cell. Its subgroups are those that were
-        counted; it has no clusters, and cannot be compared with other predictions row by row.
+        Scores and outcomes as arrays, or a `Predictions`; or what a reader returns (`Loaded`), with its clusters,
+        subgroups and notes. Or a `Summary` of a stream, a large file or a table in a database, which gives the same
+        report: its bins are exact, and everything else is computed as if each row had the mean score of its cell. Its
+        subgroups are those that were counted; it has no clusters, and cannot be compared with other predictions row by
+        row.
     n_bins, strategy
         The bins of the headline, the reliability table and the binned metrics.
     notion : str, optional

@@ -204,6 +204,7 @@ def cascade(
     random_state : None, int or numpy Generator
         Random seed for the folds. Pass an integer for reproducible results.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------

@@ -164,6 +164,7 @@ def threshold_for(
     clusters : array-like of shape (n,), optional
         The cluster (patient, query) of each row.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------

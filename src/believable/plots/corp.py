@@ -55,11 +55,15 @@ class CorpDiagram:
     consistency, confidence : Curve or None
         The same curve with the band around the diagonal, and with that around itself.
     parts : CorpDecomposition
+        The parts of the score.
     score : {"brier", "log"}
         What was split into parts.
     histogram : ScoreHistogram
+        The histogram of the scores.
     notion : str
+        Which pairs of score and outcome are drawn.
     n : int
+        The number of rows.
     limit : float
         Where the axes end.
     """
@@ -218,6 +222,7 @@ def plot_corp_diagram(
         A dict of up to eight models is drawn in one diagram, with confidence bands for up to two; its values may be
         (scores, labels) pairs too.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
     show_histogram : bool
@@ -236,6 +241,7 @@ def plot_corp_diagram(
     notion, r : optional
         As in `expected_calibration_error`; one that keeps no classes or ranks apart.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
     limit : float, optional
         Where both axes end; if left out, at 1, or earlier where all scores (and the rates of 99 % of the weight) are
         small.

@@ -202,10 +202,13 @@ class Drawing:
     Attributes
     ----------
     ax : matplotlib Axes
+        The ax to draw on.
     own : bool
         Whether the figure was made for it.
     title : str or None
+        The first line of the title.
     save_path : path or None
+        The file to save to.
     """
 
     ax: Axes

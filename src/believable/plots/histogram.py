@@ -38,6 +38,7 @@ class ScoreHistogram:
     edges : ndarray of shape (bins, 2)
         Lower (open) and upper (closed) end of each bin; the first also owns 0.
     weight : ndarray
+        The weight in each bin.
     total : float
         The weight of all scores; more than that of the bins if they end before the largest score.
     """
@@ -114,7 +115,9 @@ class ConfidenceHistogram:
     edges, share : ndarray
         Bins of equal width and the share of the weight in each.
     accuracy, mean_confidence : float
+        The two numbers, which calibration makes equal.
     n : int
+        The number of rows.
     """
 
     edges: Float64s

@@ -83,6 +83,7 @@ def plot_calibration_over_time(
     Parameters
     ----------
     history : History or CalibrationMonitor
+        The windows of a stream, or the monitor that counted them.
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
     ax : matplotlib Axes, optional

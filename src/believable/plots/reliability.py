@@ -48,9 +48,11 @@ class Reliability:
     Attributes
     ----------
     table : ReliabilityTable
+        The bins.
     ece, mce : float
         The errors of the same bins.
     notion, strategy : str
+        Which pairs of score and outcome are drawn, and how the bins were made.
     histogram : ReliabilityTable or ScoreHistogram
         Bins of equal width for the histogram of scores; the table itself where only a statistic was given.
     limit : float

@@ -62,12 +62,17 @@ class SmoothedCalibration:
     Attributes
     ----------
     curve : Curve
+        The curve.
     method : {"local", "kernel", "logistic"}
+        How the curve was estimated.
     summary : str
         The error, or for the logistic curve its two numbers, with the settings.
     histogram : ScoreHistogram
+        The histogram of the scores.
     notion : str
+        Which pairs of score and outcome are drawn.
     n : int
+        The number of rows.
     limit : float
         Where the axes end.
     """
@@ -209,6 +214,7 @@ def plot_smoothed_calibration(
         A dict of up to eight models is drawn in one diagram, with bands for up to two; its values may be
         (scores, labels) pairs too.
     actuals : array-like of shape (n,)
+        Outcomes or class numbers.
     save_path : path, optional
         Where to save the picture: PNG, SVG, PDF, by its ending.
     show_histogram : bool
@@ -229,6 +235,7 @@ def plot_smoothed_calibration(
     notion, r : optional
         As in `expected_calibration_error`; one that keeps no classes or ranks apart.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
     limit : float, optional
         Where both axes end; if left out, at 1, or earlier where all scores (and the rates of 99 % of the weight) are
         small.

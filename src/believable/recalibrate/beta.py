@@ -64,6 +64,7 @@ class BetaCalibration(BinaryRecalibrator):
     Attributes
     ----------
     a_, b_, c_ : float, or ndarray of shape (K,) for K > 2
+        The fitted parameters; NaN for a class that was left as it is.
 
     Notes
     -----

@@ -211,6 +211,7 @@ def calibrate(
     random_state : None, int or numpy Generator
         Random seed for the folds and the intervals of ECE and smECE. Pass an integer for reproducible results.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------

@@ -65,6 +65,7 @@ class DirichletCalibration(PenalisedRecalibrator):
     weights_ : ndarray of shape (K, K)
         Row k gives the logit of class k.
     intercepts_ : ndarray of shape (K,)
+        The intercepts b.
     penalty_ : float
         The strength that was used; it is not saved.
 

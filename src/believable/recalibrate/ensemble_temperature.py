@@ -54,6 +54,7 @@ class EnsembleTemperature(MatrixRecalibrator):
     Attributes
     ----------
     temperature_ : float
+        The temperature T.
     weights_ : ndarray of shape (3,)
         The weights a, b and c of the scaled, the unscaled and the uniform part.
 

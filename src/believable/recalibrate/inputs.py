@@ -373,6 +373,7 @@ class ClassScores:
     Attributes
     ----------
     scores : Scores
+        The scores of its rows.
     weight : ndarray, or float
         The weight of each score, or one weight for all.
     noise : float

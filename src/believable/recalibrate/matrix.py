@@ -61,6 +61,7 @@ class MatrixScaling(PenalisedRecalibrator):
     weights_ : ndarray of shape (K, K)
         Row k gives the logit of class k.
     intercepts_ : ndarray of shape (K,)
+        The intercepts b.
     penalty_ : float
         The strength that was used; it is not saved.
 

@@ -49,6 +49,7 @@ class PlattScaling(BinaryRecalibrator):
     Attributes
     ----------
     slope_, intercept_ : float, or ndarray of shape (K,) for K > 2
+        The fitted a and b; NaN for a class that was left as it is.
 
     Notes
     -----

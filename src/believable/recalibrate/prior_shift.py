@@ -56,6 +56,7 @@ class PriorShift(MatrixRecalibrator):
     Attributes
     ----------
     source_, target_ : ndarray of shape (K,)
+        The class shares s and t.
 
     References
     ----------
@@ -116,6 +117,7 @@ class PriorShift(MatrixRecalibrator):
             Scores on the scale of the fit. They must be calibrated in the source population: recalibrate them first if
             they are not.
         sample_weight : array-like of shape (n,), optional
+            Importance weights.
 
         Returns
         -------

@@ -32,7 +32,9 @@ class RankedScores:
     Attributes
     ----------
     scores : ndarray
+        The scores of all documents.
     queries : ndarray of object
+        The query of each document.
     input : {"probabilities", "logits", "scores"}
         The scale of the scores.
     """
@@ -60,7 +62,9 @@ def map_to_relevance(
     Parameters
     ----------
     ranked : RankedScores
+        The scores, with their queries.
     relevant : ndarray of bool
+        Whether each document is relevant.
     method : str or Recalibrator
         The recalibrator; "auto" chooses one with `select`.
     random_state : None, int or numpy Generator

@@ -54,6 +54,7 @@ class Candidate:
     Attributes
     ----------
     name : str
+        The name of the method.
     method : Recalibrator
         The recalibrator as it was given, not fitted.
     scored : Scored
@@ -227,6 +228,7 @@ def select(
     random_state : None, int or numpy Generator
         Random seed for the folds and the intervals of ECE and smECE. Pass an integer for reproducible results.
     sample_weight : array-like of shape (n,), optional
+        Importance weights.
 
     Returns
     -------

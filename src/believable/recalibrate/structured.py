@@ -74,6 +74,7 @@ class StructuredScaling(MatrixRecalibrator):
     weights_ : ndarray of shape (K, K)
         W = M / T; row k gives the logit of class k.
     intercepts_ : ndarray of shape (K,)
+        The intercepts b.
 
     References
     ----------

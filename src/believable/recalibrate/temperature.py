@@ -70,6 +70,7 @@ class TemperatureScaling(MatrixRecalibrator):
     Attributes
     ----------
     temperature_ : float
+        The temperature T.
 
     References
     ----------

@@ -23,6 +23,7 @@ def expected_by_chance(cells: CellStats, bins: BinStats) -> float:
     Parameters
     ----------
     cells : CellStats
+        The cells to read the scores from.
     bins : BinStats
         The bins, made from these cells: `cells.coarsen(10)`, or `cells.coarsen(cells.quantile_edges(10))`.
 
