@@ -70,8 +70,8 @@ def verdict(
 
     The answer is one of five: yes; yes, as far as these data can tell; use with care; no, recalibrate first; or not
     enough data, with how much would be enough. It rests on the average, the calibration slope, ranges of scores, the
-    ECE and the classes of a matrix, each with its interval; docs/audit.md has the table of rules. Nothing counts against
-    the scores unless perfect calibration is rejected by several tests with a joint level of 5 %.
+    ECE and the classes of a matrix, each with its interval; docs/audit.md has the table of rules. Nothing counts
+    against the scores unless perfect calibration is rejected by several tests with a joint level of 5 %.
 
     The parameters are those of `expected_calibration_error`, for notions with one curve ("binary", "confidence", or
     others with pooled=True); a `Summary` instead of the rows gives the same verdict. `clusters` says which rows belong

@@ -170,10 +170,10 @@ def cascade(
     rows, because the fast model is not run.
 
     If the scores are calibrated, no data are needed: a row with confidence c is wrong with probability 1 - c, so
-    routing it pays off when (1 - c) cost_error > cost_slow + slow_error * cost_error, and the threshold is 1 -
-    slow_error - cost_slow / cost_error. It is reported beside the threshold from the data. With an over-confident model
-    it routes too few rows. (It assumes that the slow model is wrong equally often whatever the confidence of the fast
-    one.)
+    routing it pays off when (1 - c) cost_error > cost_slow + slow_error * cost_error, and the threshold is
+    1 - slow_error - cost_slow / cost_error. It is reported beside the threshold from the data. With an over-confident
+    model it routes too few rows. (It assumes that the slow model is wrong equally often whatever the confidence of the
+    fast one.)
 
     The lowest cost is optimistic, because the threshold is chosen on the rows it is measured on. So the saving is
     cross-fitted: each fold is routed by a threshold chosen on the other folds. The saving over each model alone is a
