@@ -92,7 +92,7 @@ def plot_cascade(
     actuals, cost_fast, cost_slow, cost_error, slow, slow_error, cv, clusters, level, random_state, sample_weight
         As in `cascade`; leave them out for a `Cascade`.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure.
     title : str, optional

@@ -48,13 +48,13 @@ def plot_classwise_reliability(
     predictions, actuals, n_bins, strategy, sample_weight, edges
         As in `expected_calibration_error`, for a matrix of probabilities.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     classes : sequence of int, optional
         The classes to show, in this order.
     max_classes : int
         If there are more and none were chosen, those with the largest calibration error are shown, worst first.
     n_columns : int, optional
-        The number of panels in a row. Left out: at most five, with rows of about the same length.
+        The number of panels in a row; by default at most five, with rows of about the same length.
     level : float
         Confidence level of the intervals.
 

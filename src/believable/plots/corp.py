@@ -224,7 +224,7 @@ def plot_corp_diagram(
     actuals : array-like of shape (n,)
         Outcomes or class numbers.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     show_histogram : bool
         Whether the histogram of the scores is drawn below.
     ax : matplotlib Axes, optional

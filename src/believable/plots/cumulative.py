@@ -180,7 +180,7 @@ def plot_cumulative_differences(
     actuals : array-like of shape (n,)
         Outcomes or class numbers.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure.
     notion, r : optional

@@ -151,7 +151,7 @@ def plot_subgroup_forest(
     actuals, by, metric, options, level, rate, n_resamples, random_state, sample_weight
         As in `subgroups`; leave them out for a `Subgroups`.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure.
     max_groups : int

@@ -183,7 +183,7 @@ def plot_confidence_histogram(
     n_bins : int
         Bars of equal width between 0 and 1.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure.
     title : str, optional

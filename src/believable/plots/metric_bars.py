@@ -160,7 +160,7 @@ def plot_metrics(
     metrics : iterable of str
         Names or aliases of errors, which are 0 at best. One that is undefined here has its reason in place of a bar.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure.
     n_bins : int, optional

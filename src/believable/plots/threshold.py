@@ -113,7 +113,7 @@ def plot_threshold(
     predictions, actuals, precision, confidence, notion, r, clusters, sample_weight
         As in `threshold_for`, whose result is taken too, in place of the predictions.
     save_path : path, optional
-        Where to save the picture: PNG, SVG, PDF, by its ending.
+        Where to save the plot; the ending (.png, .svg or .pdf) decides the format.
     ax : matplotlib Axes, optional
         Draw here instead of on a new figure.
     title : str, optional
