@@ -19,7 +19,7 @@ from believable.stats.source import Points, PointStats
 
 FEW_EVENTS, RARE_RATE = 50, 0.2  # with fewer events than this, and a lower rate, the interval is exact
 FEWEST_EVENTS_FOR_SLOPE = 10  # of the rarer outcome: with fewer, intervals of the slope are too narrow
-FEWEST_BINS_OF_RANGES = 5  # the headline's bins must be at least so many to be used for ranges
+FEWEST_BINS_OF_RANGES = 5  # with fewer bins in the headline, ranges are made of quantile bins
 FEWEST_ROWS_IN_RANGE = 30  # neighbouring bins with fewer are merged
 CROWDED_BIN_SHARE = 0.5  # if one bin of equal width holds more of the weight, ranges are made of quantile bins
 N_QUANTILE_RANGES = 10

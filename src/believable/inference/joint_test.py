@@ -155,8 +155,8 @@ def _compared(groups: ScoreGroups, drawn: Float64s, covariance: Array, alpha: fl
     if p_value > alpha:
         return JointTest(float(p_value), strongest, 0.0)
     # Each test rejects p-values up to this one, so that all tests together have the level alpha.
-    seldom = np.quantile(smallest, alpha, method="lower")
-    needed = np.array([np.quantile(row, 1 - seldom, method="higher") for row in looks])
+    each = np.quantile(smallest, alpha, method="lower")
+    needed = np.array([np.quantile(row, 1 - each, method="higher") for row in looks])
     with np.errstate(invalid="ignore"):
         beyond = np.nan_to_num(units * (looks[:, 0] - needed), nan=0.0, posinf=0.0)
     return JointTest(float(p_value), strongest, float(max(beyond.max(), 0.0)))

@@ -137,7 +137,7 @@ def draw_intervals(
 
 
 def beside(ax: Axes, y: float, words: str, colour: str, points: float) -> None:
-    """Write words to the right of an ax, ending so many points from it."""
+    """Write words to the right of an ax, ending at a distance from it in points."""
     ax.annotate(
         words,
         (1, y),

@@ -206,7 +206,7 @@ def plot_smoothed_calibration(
 ) -> Figure:
     """Draw the smoothed calibration curve of one model or several, and a histogram of the scores below.
 
-    The band holds at each point by itself, and does not account for the bias of smoothing.
+    The band is pointwise, and does not account for the bias of smoothing.
 
     Parameters
     ----------
