@@ -117,8 +117,8 @@ class CorpDiagram:
 def draw_corp(value: CorpDiagram | Mapping[str, CorpDiagram], ax: Axes, *, name: str = "") -> Axes:
     """Draw the isotonic curve of one model or several by name, the bands, and the diagonal.
 
-    The curve is thick where scores are pooled, with dots at scores that are not. For two models the confidence bands are
-    drawn; for more, only the lines.
+    The curve is thick where scores are pooled, with dots at scores that are not. For two models the confidence bands
+    are drawn; for more, only the lines.
     """
     models = {name: value} if isinstance(value, CorpDiagram) else dict(value)
     limit = max(one.limit for one in models.values())
