@@ -18,7 +18,7 @@ def test_the_lines_are_the_curve():
     assert np.allclose(line(ax, "Precision of the rows"), [100 * found.curve.share, found.curve.precision])
     assert np.allclose(line(ax, "Lower bound"), [100 * found.curve.share, found.curve.lower])
     assert np.allclose(line(ax, "Threshold").ravel(), [100 * found.share, found.lower])
-    assert f"Cut {found.cut:.4g}: keeps {100 * found.share:.3g} %" in legend(ax)
+    assert f"Threshold {found.cut:.4g}: keeps {100 * found.share:.3g} %" in legend(ax)
     assert title(figure).startswith(
         f"Score ≥ {found.cut:.4g}: precision ≥ 0.7 with 95 % confidence\nKeeps {found.n_kept} of 400"
     )
